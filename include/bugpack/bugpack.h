@@ -1,0 +1,18 @@
+/*
+ * bugpack: one key press, or one protocol gap, becomes a zip that explains the bug.
+ *
+ * This header brings all others. docs/EMBEDDING.md walks through a host that uses it.
+ */
+#ifndef BUGPACK_BUGPACK_H
+#define BUGPACK_BUGPACK_H
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+#include <bugpack/log.h>
+#include <bugpack/provide.h>
+#include <bugpack/report.h>
+#include <bugpack/sample.h>
+#include <bugpack/session.h>
+#include <bugpack/version.h>
+
+#endif

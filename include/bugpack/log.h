@@ -1,0 +1,54 @@
+/*
+ * The log ring: the newest records that the host logged, kept in bounded memory until a report
+ * writes them to logs.jsonl. Oldest records go first; the report's ledger says how many went.
+ */
+#ifndef BUGPACK_LOG_H
+#define BUGPACK_LOG_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <bugpack/export.h>
+
+BUGPACK_BEGIN_DECLS
+
+struct bugpack;
+
+/* How severe a record is, least first. The names in logs.jsonl are the lower-case words. */
+typedef enum bugpack_level {
+    BUGPACK_TRACE = 0,
+    BUGPACK_DEBUG = 1,
+    BUGPACK_INFO = 2,
+    BUGPACK_WARN = 3,
+    BUGPACK_ERROR = 4,
+    BUGPACK_FATAL = 5 /* only a word: bugpack never ends the process */
+} bugpack_level;
+
+/* A longer channel name or message is cut, and the record says so. */
+#define BUGPACK_CHANNEL_MAX_BYTES 64
+#define BUGPACK_LOG_MESSAGE_MAX_BYTES 8192
+
+/*
+ * Keeps one record: level, channel (a short name of the part of the program; NULL means none), the
+ * formatted message, both clocks, and the calling thread's id and name. The message may hold any
+ * bytes. Errors are dropped: a host never has to handle a failing log call. Allocates nothing.
+ *
+ * Any thread; not from a signal handler. A NULL session is ignored. Since 0.1.0.
+ */
+BUGPACK_API void bugpack_log(struct bugpack *session, bugpack_level level, const char *channel,
+                             const char *format, ...) BUGPACK_PRINTF(4, 5);
+
+/* The same with a va_list. Since 0.1.0. */
+BUGPACK_API void bugpack_logv(struct bugpack *session, bugpack_level level, const char *channel,
+                              const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
+
+/*
+ * The same with bytes that are formatted already: no format string is looked at, NUL and invalid
+ * UTF-8 are kept (reversibly, see docs/REPORT_FORMAT.md). Since 0.1.0.
+ */
+BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
+                                   const char *channel, const void *message, size_t message_bytes);
+
+BUGPACK_END_DECLS
+
+#endif

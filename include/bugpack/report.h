@@ -1,0 +1,92 @@
+/*
+ * Triggers: one call, one zip.
+ */
+#ifndef BUGPACK_REPORT_H
+#define BUGPACK_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+
+BUGPACK_BEGIN_DECLS
+
+struct bugpack;
+
+/*
+ * What a trigger may say. Start from BUGPACK_REPORT_REQUEST_INIT; NULL for a whole request means
+ * the same. Strings are copied by the call. Since 0.1.0.
+ */
+typedef struct bugpack_report_request {
+    size_t struct_size;
+    /* What the person saw; free text, at most 64 KiB. */
+    const char *description;
+    /* The channel that the report is about, for metadata.json. */
+    const char *channel;
+    /* A file to write to instead of the session's directory and the standard name. A name that is
+     * taken gets "-2", "-3", … before its extension here too. */
+    const char *output_path;
+    /* The whole report must be done in this time, in milliseconds, or it fails with
+     * BUGPACK_ERR_TIMEOUT and leaves nothing behind. 0: no bound but those of its parts. */
+    uint32_t timeout_ms;
+} bugpack_report_request;
+
+#define BUGPACK_REPORT_REQUEST_INIT                                                                \
+    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u }
+
+#define BUGPACK_REPORT_PATH_BYTES 4096
+
+/*
+ * What became of a report. When `status` is BUGPACK_OK the zip is whole and on disk under `path`;
+ * otherwise there is no zip and `error` says why. `missing_count` is how many artefacts are not
+ * there, or not whole for another reason than a configured limit; manifest.json says which and why.
+ * Since 0.1.0.
+ */
+typedef struct bugpack_report_result {
+    size_t struct_size;
+    bugpack_status status;
+    bugpack_error error;
+    uint32_t missing_count;
+    uint64_t zip_bytes;
+    /* From the trigger to the published zip, in nanoseconds. */
+    uint64_t elapsed_ns;
+    char path[BUGPACK_REPORT_PATH_BYTES];
+} bugpack_report_result;
+
+/*
+ * Takes a report and waits for it: the trigger instant is now, the records and state of now are in
+ * it. Takes at least the sample window. `ret_result` is optional, is the caller's, and is filled on
+ * success and on failure; its struct_size need not be set.
+ *
+ * Errors: those in the result. BUSY when too many reports wait already, INVALID from within a
+ * provider or report callback (it would wait for itself), INERT, CLOSED.
+ * Any thread. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_report(struct bugpack *session,
+                                          const bugpack_report_request *request,
+                                          bugpack_report_result *ret_result);
+
+/*
+ * Told once, on bugpack's worker thread, that a report is written or has failed. `result` is valid
+ * during the call. It may trigger further reports with bugpack_report_async, and must return soon:
+ * the next report waits for it.
+ */
+typedef void bugpack_report_done(const bugpack_report_result *result, void *context);
+
+/*
+ * Takes a report and returns in microseconds; a worker thread does the rest. `on_done` is optional.
+ * When the status is BUGPACK_OK, on_done will be called exactly once; otherwise never.
+ *
+ * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, INVALID, NO_MEMORY, INERT,
+ * CLOSED. Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status
+bugpack_report_async(struct bugpack *session, const bugpack_report_request *request,
+                     bugpack_report_done *on_done, void *context);
+
+#define BUGPACK_REPORT_QUEUE_MAX 8
+
+BUGPACK_END_DECLS
+
+#endif

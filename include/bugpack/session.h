@@ -1,0 +1,104 @@
+/*
+ * The session: one process from open to close, with its recorder and its reports.
+ *
+ * A session is a guest in somebody's process. It never exits, aborts, prints, installs a signal
+ * handler, changes the locale or the working directory, or touches a descriptor that it did not
+ * open; all its descriptors are close-on-exec and its threads block every signal. After fork the
+ * child's copy of a session is inert: every call on it returns at once, with BUGPACK_ERR_INERT
+ * where it has a status.
+ */
+#ifndef BUGPACK_SESSION_H
+#define BUGPACK_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+#include <bugpack/log.h>
+
+BUGPACK_BEGIN_DECLS
+
+/* A session. Opaque; made by bugpack_open and freed by bugpack_close. */
+typedef struct bugpack bugpack;
+
+/*
+ * How a session behaves. Start from BUGPACK_OPTIONS_INIT, which holds every default, and change
+ * what you need; strings are copied by bugpack_open. `struct_size` says which version of this
+ * struct the host was compiled with, so that a newer library can add fields. Since 0.1.0.
+ */
+typedef struct bugpack_options {
+    size_t struct_size;
+
+    /* What the reports are called after: the first word of each file name, in which every byte
+     * outside [A-Za-z0-9_.-] becomes '_'. Required; 1 to 64 bytes. */
+    const char *app_name;
+    /* Free text for metadata.json; NULL leaves it out. */
+    const char *app_version;
+    const char *app_build_id;
+
+    /* Where reports go. The last component must be a directory and not a symbolic link. NULL means
+     * $XDG_STATE_HOME/bugpack, or ~/.local/state/bugpack, made with mode 0700 when it is missing.
+     */
+    const char *report_dir;
+    /* Make the last component of report_dir, with mode 0700, when it is missing. */
+    bool create_report_dir;
+
+    /* The process that reports are about; 0 means this one. Another process is held by a pidfd from
+     * open to close, so that a reused process id can never get into a report. */
+    pid_t target_pid;
+
+    /* The distance between the two samples of runtime-metrics.json, in milliseconds. At most
+     * BUGPACK_SAMPLE_WINDOW_MAX_MS. A provider runs inside this time, so it costs nothing extra. */
+    uint32_t sample_window_ms;
+    /* How long one provider may take before its artefact is given up, in milliseconds; at least 1.
+     */
+    uint32_t provider_timeout_ms;
+
+    /* The memory that the log ring may use, in bytes; 0 keeps no log. */
+    size_t log_ring_bytes;
+    /* Records less severe than this are dropped at the call. */
+    bugpack_level log_level;
+
+    /* The largest artefact that a provider or a file may contribute, in bytes. */
+    size_t artefact_limit_bytes;
+} bugpack_options;
+
+#define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
+
+#define BUGPACK_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
+            BUGPACK_DEBUG, (size_t)64 << 20                                                        \
+    }
+
+/*
+ * Opens a session: checks the options, opens the report directory and the target, starts the
+ * worker thread. On success `*ret_session` is the caller's to close; on failure it is untouched.
+ *
+ * Errors: INVALID (options), NO_PROCESS or DENIED (target_pid), IO (report_dir), NO_MEMORY,
+ * UNSUPPORTED (a target_pid on a system without a sampler).
+ * Any thread. Several sessions may be open in one process. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options *options,
+                                                          bugpack **ret_session,
+                                                          bugpack_error *error);
+
+/*
+ * Closes a session: refuses new triggers, waits until every accepted report is written or has
+ * failed and its callback has returned, then frees everything. NULL is fine.
+ *
+ * A provider that overran its time limit and still hangs is not waited for; its thread stays
+ * inside the host's function, and bugpack touches nothing of the host's afterwards.
+ *
+ * No other call on the session may begin after this one has; calls that have begun are waited for.
+ * Not from a provider or a report callback. In a forked child it frees nothing and returns.
+ * Since 0.1.0.
+ */
+BUGPACK_API void bugpack_close(bugpack *session);
+
+BUGPACK_END_DECLS
+
+#endif

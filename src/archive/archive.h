@@ -1,0 +1,49 @@
+/*
+ * The one room that knows libzip and zlib: writing a zip to a descriptor.
+ *
+ * libzip never sees a path. It writes through our own sink to a descriptor that the caller staged
+ * (platform/staged_file.h) and will publish, so that a report is whole or not there. Entries are
+ * complete in memory when they are added: a file that shrinks while it is read cannot become an
+ * entry that claims to be longer than it is.
+ */
+#ifndef BP_ARCHIVE_ARCHIVE_H
+#define BP_ARCHIVE_ARCHIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+/* A zip being written. One thread at a time. */
+typedef struct bp_archive bp_archive;
+
+/* What to do between two pieces of work: a non-zero return stops the writing with TIMEOUT. */
+typedef int bp_archive_poll(void *context);
+
+/*
+ * Starts a zip on `fd`, which must be empty, seekable and readable, and stays the caller's. `name`
+ * is for error sentences. `poll` is optional.
+ */
+bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, void *poll_context,
+                              bp_archive **ret_archive, bugpack_error *error);
+
+/*
+ * Adds one entry, deflated where that is smaller. The bytes are borrowed and must stay unchanged
+ * until bp_archive_finish. `name` is UTF-8 that the caller has checked. `wall_ns` is the entry's
+ * time: UTC in the DOS field (clamped to what that can say: 1980 to 2107) and exact to the second
+ * in the extended-timestamp field (0x5455), which unzip shows in the reader's zone.
+ */
+bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void *bytes,
+                              size_t byte_count, uint64_t wall_ns, bugpack_error *error);
+
+/*
+ * Compresses and writes everything, in the order of adding; entries are 0600 regular files. On
+ * success the descriptor holds a whole zip of `*ret_bytes` bytes (not yet synced). On failure what
+ * it holds is to be thrown away. An archive without entries is refused.
+ */
+bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
+
+/* Frees it, finished or not. NULL is fine. */
+void bp_archive_free(bp_archive *archive);
+
+#endif

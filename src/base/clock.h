@@ -1,0 +1,35 @@
+/*
+ * Two clocks and how they are written. Intervals come from the monotonic clock, names and
+ * timestamps from the wall clock; nothing is ever computed from a difference of wall times.
+ */
+#ifndef BP_BASE_CLOCK_H
+#define BP_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BP_NS_PER_SEC 1000000000ull
+#define BP_NS_PER_MS 1000000ull
+
+/* One instant on both clocks, in nanoseconds; `wall_ns` counts from 1970-01-01T00:00:00Z. */
+typedef struct bp_instant {
+    uint64_t monotonic_ns;
+    uint64_t wall_ns;
+} bp_instant;
+
+bp_instant bp_clock_now(void);
+uint64_t bp_clock_monotonic_ns(void);
+uint64_t bp_clock_wall_ns(void);
+
+/* Sleeps until the monotonic clock shows `deadline_ns`, whatever signals arrive. */
+void bp_clock_sleep_until(uint64_t deadline_ns);
+
+/* "2026-11-21T00:36:51.123456Z" with its NUL. A time past year 9999 is written as 9999's end. */
+#define BP_CLOCK_ISO_BYTES 32
+void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]);
+
+/* "2026-11-21T00-36-51Z" with its NUL: the form that file names carry. */
+#define BP_CLOCK_NAME_BYTES 24
+void bp_clock_format_name(uint64_t wall_ns, char out[BP_CLOCK_NAME_BYTES]);
+
+#endif

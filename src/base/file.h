@@ -1,0 +1,57 @@
+/*
+ * Reading files that may be anything: a FIFO, a device, growing, shrinking, endless.
+ */
+#ifndef BP_BASE_FILE_H
+#define BP_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+/*
+ * Opens a directory to hold on to: O_DIRECTORY, O_NOFOLLOW, close-on-exec. With `create`, its last
+ * component is made with mode 0700, whatever the umask, when it is missing. The descriptor is the
+ * caller's to close.
+ */
+bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd,
+                                      bugpack_error *error);
+
+/*
+ * Opens a regular file for reading, without ever blocking on a FIFO or becoming a terminal's
+ * process. `dir_fd` may be AT_FDCWD. Symbolic links are followed. Anything but a regular file fails
+ * with BUGPACK_ERR_IO and a sentence that says what it is.
+ */
+bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
+                                    bugpack_error *error);
+
+/*
+ * Appends the whole of a descriptor, from its current offset. Reads until end of file, so it works
+ * where st_size is 0 (as under /proc). Fails with NO_MEMORY when the buffer's maximum is passed.
+ * Returns the raw errno in error->system_errno. `name` is for the sentence.
+ */
+bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack_error *error);
+
+/* Opens `path` below `dir_fd`, reads it whole, and closes it. Not restricted to regular files. */
+bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bugpack_error *error);
+
+/* What of a file was kept. */
+typedef struct bp_file_tail {
+    uint64_t original_bytes; /* its size when it was read */
+    uint64_t skipped_bytes;  /* how much was left off at the front */
+    bool cut_inside_line;    /* one line alone was over the limit, so its end was kept */
+} bp_file_tail;
+
+/*
+ * Appends the newest whole lines of a regular file that fit in `limit_bytes`. When nothing has to
+ * be cut, all of it. A file that grows meanwhile contributes what it had when it was opened; one
+ * that shrinks contributes what is still there. When the last line alone is too long, its newest
+ * `limit_bytes` are kept, cut at a UTF-8 boundary.
+ */
+bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_buffer *out,
+                                 bp_file_tail *ret_tail, bugpack_error *error);
+
+#endif

@@ -1,0 +1,27 @@
+#include "base/id.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#if defined(__has_include)
+#if __has_include(<sys/random.h>)
+#include <sys/random.h> /* where macOS declares getentropy */
+#endif
+#endif
+
+void bp_id_new(char out[BP_ID_BYTES]) {
+    unsigned char random[16];
+    if (getentropy(random, sizeof random) != 0) {
+        /* Only a sandbox that forbids the call gets here: unique still, though guessable. */
+        uint64_t parts[2] = {bp_clock_wall_ns() ^ (uint64_t)getpid() << 40,
+                             bp_clock_monotonic_ns()};
+        memcpy(random, parts, sizeof random);
+    }
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < sizeof random; i++) {
+        out[2 * i] = digits[random[i] >> 4];
+        out[2 * i + 1] = digits[random[i] & 15];
+    }
+    out[BP_ID_BYTES - 1] = '\0';
+}

@@ -1,0 +1,11 @@
+/*
+ * Identifiers that nobody can guess or meet twice: 128 random bits from the system.
+ */
+#ifndef BP_BASE_ID_H
+#define BP_BASE_ID_H
+
+/* 32 lower-case hexadecimal digits and a NUL. */
+#define BP_ID_BYTES 33
+void bp_id_new(char out[BP_ID_BYTES]);
+
+#endif

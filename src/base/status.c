@@ -1,0 +1,145 @@
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* Makes a sentence safe for a terminal and for JSON: file names in it may hold anything. */
+static void clean_sentence(char *sentence) {
+    unsigned char *bytes = (unsigned char *)sentence;
+    size_t left = strlen(sentence);
+    while (left > 0) {
+        size_t length = bp_utf8_sequence_length(bytes, left);
+        bool is_c1_control = length == 2 && bytes[0] == 0xC2 && bytes[1] < 0xA0;
+        if (length == 0 || is_c1_control || (length == 1 && (*bytes < 0x20 || *bytes == 0x7F))) {
+            *bytes = '?';
+            length = 1;
+        }
+        bytes += length;
+        left -= length;
+    }
+}
+
+/* glibc's strerror_r has two signatures and no macro to ask which; overloads by type settle it. */
+static const char *strerror_text(int result, const char *buffer) {
+    return result == 0 ? buffer : NULL;
+}
+static const char *strerror_pointer(const char *result, const char *buffer) {
+    (void)buffer;
+    return result;
+}
+
+static void describe_errno(int system_errno, char *out, size_t out_bytes) {
+    char buffer[128] = "";
+    const char *text =
+        _Generic(strerror_r(system_errno, buffer, sizeof buffer), int
+                 : strerror_text, default
+                 : strerror_pointer)(strerror_r(system_errno, buffer, sizeof buffer), buffer);
+    if (text != NULL && text[0] != '\0') {
+        (void)snprintf(out, out_bytes, "%s", text);
+    } else {
+        (void)snprintf(out, out_bytes, "error %d", system_errno);
+    }
+}
+
+static void fill(bugpack_error *error, bugpack_status status, int system_errno, const char *format,
+                 va_list arguments) BUGPACK_PRINTF(4, 0);
+
+static void fill(bugpack_error *error, bugpack_status status, int system_errno, const char *format,
+                 va_list arguments) {
+    if (error == NULL) {
+        return;
+    }
+    error->status = status;
+    error->system_errno = system_errno;
+    int length = vsnprintf(error->message, sizeof error->message, format, arguments);
+    if (length < 0) {
+        error->message[0] = '\0';
+    }
+    size_t used = strlen(error->message);
+    if (system_errno != 0 && used + 3 < sizeof error->message) {
+        error->message[used++] = ':';
+        error->message[used++] = ' ';
+        describe_errno(system_errno, error->message + used, sizeof error->message - used);
+    }
+    clean_sentence(error->message);
+}
+
+bugpack_status bp_fail(bugpack_error *error, bugpack_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, 0, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bugpack_status bp_fail_errno(bugpack_error *error, int system_errno, const char *format, ...) {
+    bugpack_status status = system_errno == ENOMEM ? BUGPACK_ERR_NO_MEMORY : BUGPACK_ERR_IO;
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, system_errno, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, const char *format,
+                                     ...) {
+    bugpack_status status = BUGPACK_ERR_IO;
+    switch (system_errno) {
+    case ENOMEM:
+        status = BUGPACK_ERR_NO_MEMORY;
+        break;
+    case ESRCH:
+    case ENOENT:
+        status = BUGPACK_ERR_NO_PROCESS;
+        break;
+    case EACCES:
+    case EPERM:
+        status = BUGPACK_ERR_DENIED;
+        break;
+    default:
+        break;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    fill(error, status, system_errno, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bugpack_status bp_fail_memory(bugpack_error *error, const char *what) {
+    return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "cannot %s: out of memory", what);
+}
+
+const char *bugpack_status_name(bugpack_status status) {
+    switch (status) {
+    case BUGPACK_OK:
+        return "ok";
+    case BUGPACK_ERR_INVALID:
+        return "invalid argument";
+    case BUGPACK_ERR_NO_MEMORY:
+        return "out of memory";
+    case BUGPACK_ERR_IO:
+        return "input or output failed";
+    case BUGPACK_ERR_NO_PROCESS:
+        return "no such process";
+    case BUGPACK_ERR_TIMEOUT:
+        return "timed out";
+    case BUGPACK_ERR_DENIED:
+        return "access denied";
+    case BUGPACK_ERR_BUSY:
+        return "too many reports waiting";
+    case BUGPACK_ERR_INERT:
+        return "session of the parent process";
+    case BUGPACK_ERR_CLOSED:
+        return "session closed";
+    case BUGPACK_ERR_UNSUPPORTED:
+        return "not supported on this system";
+    case BUGPACK_ERR_CORRUPT:
+        return "corrupt data";
+    }
+    return "unknown status";
+}

@@ -1,0 +1,32 @@
+/*
+ * Filling a caller's error. Every function that can fail ends in one of these, so that a status
+ * never travels without its sentence.
+ */
+#ifndef BP_BASE_STATUS_H
+#define BP_BASE_STATUS_H
+
+#include <bugpack/error.h>
+
+/*
+ * Writes the formatted sentence and `status` into `error`, when there is one, and returns `status`:
+ * `return bp_fail(error, BUGPACK_ERR_INVALID, "the application needs a name");`
+ * Bytes that are not UTF-8, and control characters, become '?' so that a hostile file name can
+ * neither break a terminal nor a JSON text. Any thread.
+ */
+bugpack_status bp_fail(bugpack_error *error, bugpack_status status, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/*
+ * The same for a failed system call: appends ": " and the description of `system_errno`, and keeps
+ * the number. ENOMEM gives NO_MEMORY, everything else IO; the form for calls about a process turns
+ * ESRCH and ENOENT into NO_PROCESS, and EACCES and EPERM into DENIED.
+ */
+bugpack_status bp_fail_errno(bugpack_error *error, int system_errno, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, const char *format,
+                                     ...) BUGPACK_PRINTF(3, 4);
+
+/* "cannot …: out of memory" without allocating. */
+bugpack_status bp_fail_memory(bugpack_error *error, const char *what);
+
+#endif

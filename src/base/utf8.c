@@ -1,0 +1,112 @@
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+/* The escapes: U+EF00 plus the byte. In UTF-8 they are EE BC 80 to EE BF BF. */
+static const uint32_t escape_base = 0xEF00;
+
+static bool is_continuation(unsigned char byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Unicode 15, table 3-7: the second byte's range depends on the first. */
+size_t bp_utf8_sequence_length(const unsigned char *bytes, size_t available) {
+    unsigned char first = bytes[0];
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first >= 0xC2 && first <= 0xDF) {
+        return available >= 2 && is_continuation(bytes[1]) ? 2 : 0;
+    }
+    if (first >= 0xE0 && first <= 0xEF) {
+        if (available < 3 || !is_continuation(bytes[1]) || !is_continuation(bytes[2])) {
+            return 0;
+        }
+        bool is_overlong = first == 0xE0 && bytes[1] < 0xA0;
+        bool is_surrogate = first == 0xED && bytes[1] > 0x9F;
+        return is_overlong || is_surrogate ? 0 : 3;
+    }
+    if (first >= 0xF0 && first <= 0xF4) {
+        if (available < 4 || !is_continuation(bytes[1]) || !is_continuation(bytes[2]) ||
+            !is_continuation(bytes[3])) {
+            return 0;
+        }
+        bool is_overlong = first == 0xF0 && bytes[1] < 0x90;
+        bool is_too_large = first == 0xF4 && bytes[1] > 0x8F;
+        return is_overlong || is_too_large ? 0 : 4;
+    }
+    return 0;
+}
+
+bool bp_utf8_is_valid(const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    while (byte_count > 0) {
+        size_t length = bp_utf8_sequence_length(at, byte_count);
+        if (length == 0) {
+            return false;
+        }
+        at += length;
+        byte_count -= length;
+    }
+    return true;
+}
+
+static bool is_escape(const unsigned char *bytes, size_t length) {
+    return length == 3 && bytes[0] == 0xEE && bytes[1] >= 0xBC;
+}
+
+static void append_escape(bp_buffer *out, unsigned char byte) {
+    uint32_t code = escape_base + byte;
+    char encoded[3] = {(char)(0xE0 | (code >> 12)), (char)(0x80 | ((code >> 6) & 0x3F)),
+                       (char)(0x80 | (code & 0x3F))};
+    (void)bp_buffer_append(out, encoded, sizeof encoded);
+}
+
+bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    const unsigned char *end = at + byte_count;
+    const unsigned char *plain = at; /* what may be copied as it is begins here */
+    while (at < end) {
+        size_t length = bp_utf8_sequence_length(at, (size_t)(end - at));
+        if (length > 0 && *at != 0 && !is_escape(at, length)) {
+            at += length;
+            continue;
+        }
+        (void)bp_buffer_append(out, plain, (size_t)(at - plain));
+        for (size_t escaped = length == 0 ? 1 : length; escaped > 0; escaped--) {
+            append_escape(out, *at++);
+        }
+        plain = at;
+    }
+    return bp_buffer_append(out, plain, (size_t)(at - plain));
+}
+
+bugpack_status bp_utf8_decode(bp_buffer *out, const char *text, size_t byte_count) {
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *end = at + byte_count;
+    while (at < end) {
+        size_t length = bp_utf8_sequence_length(at, (size_t)(end - at));
+        if (is_escape(at, length)) {
+            unsigned char byte = (unsigned char)(((at[1] & 0x03) << 6) | (at[2] & 0x3F));
+            (void)bp_buffer_append_char(out, (char)byte);
+        } else {
+            (void)bp_buffer_append(out, at, length == 0 ? 1 : length);
+        }
+        at += length == 0 ? 1 : length;
+    }
+    return out->status;
+}
+
+size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit) {
+    if (byte_count <= limit) {
+        return byte_count;
+    }
+    const unsigned char *at = bytes;
+    /* Step back over the sequence that the limit would split; a sequence has at most 4 bytes. */
+    for (size_t cut = limit; cut > 0 && limit - cut < 4; cut--) {
+        if (!is_continuation(at[cut])) {
+            return cut;
+        }
+    }
+    return limit;
+}

@@ -1,0 +1,35 @@
+/*
+ * Any bytes as valid UTF-8, and back.
+ *
+ * The kernel lets a thread name hold any byte, and a host may log anything; JSON must be UTF-8. A
+ * byte that is not part of a well-formed sequence, and NUL, which C strings cannot carry, becomes
+ * the private-use character U+EF00 plus the byte. A character that already lies in U+EF00..U+EFFF
+ * is escaped byte by byte in the same way, so that decoding is exact for every input. (MirBSD's
+ * OPTU-8 maps stray octets to U+EF80..U+EFFF likewise.)
+ */
+#ifndef BP_BASE_UTF8_H
+#define BP_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+/*
+ * The length of the well-formed sequence (Unicode 15, table 3-7: no overlong form, no surrogate,
+ * nothing above U+10FFFF) at `bytes`, or 0 when there is none. `available` is at least 1.
+ */
+size_t bp_utf8_sequence_length(const unsigned char *bytes, size_t available);
+
+bool bp_utf8_is_valid(const void *bytes, size_t byte_count);
+
+/* Appends the escaped form: at most three bytes for each one that comes in. */
+bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count);
+
+/* Appends the original bytes of a text that bp_utf8_encode made. */
+bugpack_status bp_utf8_decode(bp_buffer *out, const char *text, size_t byte_count);
+
+/* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
+size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * manifest.json: the ledger. It says of every artefact that was, or should have been, in the
+ * report, what became of it.
+ */
+#ifndef BP_MODEL_MANIFEST_H
+#define BP_MODEL_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+
+typedef enum bp_artefact_status {
+    BP_ARTEFACT_OK,
+    BP_ARTEFACT_TRUNCATED, /* it is there, but not whole; `reason` says what is missing */
+    BP_ARTEFACT_OMITTED,   /* left out on purpose, because of a limit */
+    BP_ARTEFACT_FAILED,
+    BP_ARTEFACT_TIMED_OUT,
+    BP_ARTEFACT_DISABLED /* the host or the user turned it off */
+} bp_artefact_status;
+const char *bp_artefact_status_name(bp_artefact_status status);
+
+#define BP_REASON_BYTES 512
+
+/* One line of the ledger. */
+typedef struct bp_ledger_entry {
+    const char *name; /* borrowed */
+    bp_artefact_status status;
+    bool is_missing; /* counts against completeness: not there, or cut by a failure, not a limit */
+    uint64_t bytes;  /* in the report; 0 when it is not there */
+    bool has_original_bytes;
+    uint64_t original_bytes;   /* before it was cut */
+    uint64_t captured_wall_ns; /* 0 leaves it out */
+    uint64_t duration_ns;
+    uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
+    char reason[BP_REASON_BYTES];                    /* "" when there is none */
+} bp_ledger_entry;
+
+bugpack_status bp_manifest_print(const char *report_id, const bp_ledger_entry *entries,
+                                 size_t entry_count, bp_buffer *out, bugpack_error *error);
+
+#endif

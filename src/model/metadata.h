@@ -1,0 +1,53 @@
+/*
+ * metadata.json: which report this is.
+ */
+#ifndef BP_MODEL_METADATA_H
+#define BP_MODEL_METADATA_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/id.h"
+
+/* The number of the published shapes. It rises when a key is renamed, removed or changes meaning.
+ */
+#define BP_SCHEMA_NUMBER 1
+
+/* What a report is: the <kind> of its file name and the report_type of its metadata. */
+typedef enum bp_report_kind {
+    BP_REPORT_BUGREPORT,
+    BP_REPORT_PEDANTIC,
+    BP_REPORT_DISCONNECT,
+    BP_REPORT_NOTIFICATION,
+    BP_REPORT_AUTO_SNAPSHOT,
+    BP_REPORT_CRASH
+} bp_report_kind;
+const char *bp_report_kind_name(bp_report_kind kind);
+
+/* The process that a report is about, when it is not the one that writes it. */
+typedef struct bp_metadata_target {
+    pid_t pid; /* 0: there is no other process */
+    char name[64];
+} bp_metadata_target;
+
+/* Strings are borrowed; NULL leaves the key out. */
+typedef struct bp_metadata {
+    char report_id[BP_ID_BYTES];
+    char session_id[BP_ID_BYTES];
+    uint64_t sequence; /* 1 for the first report of a session */
+    const char *app_name, *app_version, *app_build_id;
+    const char *platform, *arch, *kernel;
+    pid_t pid; /* of the process that writes the report */
+    bp_report_kind kind;
+    const char *gap_key, *channel, *description;
+    bp_instant session_opened, triggered, written;
+    bp_metadata_target target;
+} bp_metadata;
+
+bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out, bugpack_error *error);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * runtime-metrics.json: what the process and each of its threads cost over a window.
+ *
+ * Pure arithmetic on two snapshots; every system's sampler ends here.
+ */
+#ifndef BP_MODEL_METRICS_H
+#define BP_MODEL_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "platform/task.h"
+
+/*
+ * The share of one CPU, in percent, that a counter used between two readings: 100 means one CPU
+ * wholly busy. Any unit, the same for all three. A counter that runs backwards counts as 0, a
+ * window of 0 as one unit; the result is always finite and never negative.
+ */
+double bp_metrics_cpu_percent(uint64_t before, uint64_t after, uint64_t elapsed);
+
+typedef struct bp_thread_metrics {
+    uint64_t tid;
+    char name[64];
+    double cpu_percent;
+} bp_thread_metrics;
+
+typedef struct bp_metrics {
+    uint64_t sample_window_ms; /* the time that really passed */
+    double cpu_percent;
+    bool has_memory;
+    uint64_t rss_kb, vm_size_kb;
+    bool has_uptime;
+    double uptime_secs;
+    bp_thread_metrics *threads; /* those alive at the second snapshot, ascending by tid */
+    size_t thread_count;
+    size_t
+        vanished_count; /* alive at the first snapshot and gone at the second, or while reading */
+} bp_metrics;
+
+/*
+ * Computes the metrics of a window. Both snapshots are of the same process and carry the same
+ * unit; `after` carries the names. A thread that `before` does not have (by tid and birth) reports
+ * 0. The snapshots stay the caller's, but their thread arrays are sorted in place.
+ */
+bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
+                                  bp_metrics *ret_metrics, bugpack_error *error);
+void bp_metrics_release(bp_metrics *metrics);
+
+/* Appends runtime-metrics.json. `platform` is bp_host_platform(). */
+bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
+                                bugpack_error *error);
+
+/* Appends the form that says that there are none, and why. */
+bugpack_status bp_metrics_print_unavailable(const char *platform, const char *reason,
+                                            bp_buffer *out, bugpack_error *error);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * The machine that we run on, and where this user's files belong.
+ */
+#ifndef BP_PLATFORM_HOST_H
+#define BP_PLATFORM_HOST_H
+
+#include <stddef.h>
+
+#include <bugpack/error.h>
+
+/* "linux", "macos", …: the `platform` of every report. Static. */
+const char *bp_host_platform(void);
+
+/* The machine's architecture and kernel release as uname(2) has them; "" when it fails. */
+typedef struct bp_host_identity {
+    char arch[65];
+    char kernel[65];
+} bp_host_identity;
+void bp_host_identify(bp_host_identity *ret_identity);
+
+/*
+ * The directory that holds reports when the host names none, not yet made: on Linux
+ * $XDG_STATE_HOME/bugpack when that is an absolute path, else ~/.local/state/bugpack.
+ */
+bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error);
+
+#endif

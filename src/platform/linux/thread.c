@@ -1,0 +1,55 @@
+#include "platform/thread.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/thread_name.h"
+
+uint64_t bp_thread_id(void) {
+    /* Cached, because gettid is a system call. A forked child would read its parent's id, but its
+     * sessions are inert: nothing asks there. */
+    static _Thread_local uint64_t id;
+    if (id == 0) {
+        id = (uint64_t)gettid();
+    }
+    return id;
+}
+
+void bp_thread_set_name(pthread_t thread, const char *name) {
+    (void)pthread_setname_np(thread, name);
+}
+
+struct bp_fork_guard {
+    unsigned char is_owner; /* the first byte of a page that the kernel zeroes in a child */
+};
+
+static const size_t guard_bytes = 4096;
+
+bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
+    void *page =
+        mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return bp_fail_errno(error, errno, "cannot guard the session against fork");
+    }
+    if (madvise(page, guard_bytes, MADV_WIPEONFORK) != 0) {
+        int advise_errno = errno;
+        (void)munmap(page, guard_bytes);
+        return bp_fail_errno(error, advise_errno, "cannot guard the session against fork");
+    }
+    bp_fork_guard *guard = page;
+    guard->is_owner = 1;
+    *ret_guard = guard;
+    return BUGPACK_OK;
+}
+
+void bp_fork_guard_free(bp_fork_guard *guard) {
+    if (guard != NULL) {
+        (void)munmap(guard, guard_bytes);
+    }
+}
+
+bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
+    return guard->is_owner != 0;
+}

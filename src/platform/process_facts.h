@@ -1,0 +1,80 @@
+/*
+ * What a maintainer asks about a process next to its metrics: process.json.
+ *
+ * Every group can be absent on its own: another user's process shows its command line but not its
+ * open files. What is absent is left out, and `denied` names it for the ledger.
+ */
+#ifndef BP_PLATFORM_PROCESS_FACTS_H
+#define BP_PLATFORM_PROCESS_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "platform/task.h"
+
+/* A number that may not be known. */
+typedef struct bp_known_uint {
+    bool known;
+    uint64_t value;
+} bp_known_uint;
+
+/* One resource limit; `unlimited` instead of the number where there is none. */
+typedef struct bp_resource_limit {
+    char name[32]; /* as the kernel calls it: "Max open files" */
+    char unit[16]; /* "files", "bytes", …, "" */
+    bool soft_unlimited, hard_unlimited;
+    uint64_t soft, hard;
+} bp_resource_limit;
+
+/* A file mapped with execute permission: the executable or a shared object. */
+typedef struct bp_loaded_object {
+    char *path;        /* any bytes but NUL */
+    uint64_t address;  /* where its lowest mapping begins */
+    char build_id[65]; /* hexadecimal, "" when it has none or the file could not be read */
+    bool deleted;      /* the file was replaced or removed since it was mapped */
+} bp_loaded_object;
+
+typedef struct bp_process_facts {
+    pid_t pid;
+    bp_known_uint parent_pid, uid, gid;
+    char name[64]; /* any bytes */
+    char state;    /* 'R', 'S', …, 0 when unknown */
+    bool is_kernel_thread;
+    bp_buffer command_line;        /* the arguments, each ended by NUL; empty for a kernel thread */
+    char *executable;              /* NULL when unknown */
+    char *working_directory;       /* NULL when unknown */
+    bp_known_uint started_wall_ns; /* since 1970, exact to a clock tick */
+    bp_known_uint thread_count, fd_count;
+    bp_known_uint voluntary_switches, involuntary_switches;
+    bp_known_uint minor_faults, major_faults;
+    bp_known_uint peak_rss_kb, swap_kb;
+    bp_known_uint read_bytes, written_bytes; /* storage I/O */
+    bp_known_uint read_chars, written_chars; /* through read(2) and write(2) */
+    bp_known_uint read_calls, write_calls;
+    char *cgroup; /* "/user.slice/…"; NULL when unknown */
+    bool has_oom;
+    int64_t oom_score, oom_score_adj;
+    bp_resource_limit *limits;
+    size_t limit_count;
+    bp_loaded_object *objects; /* ascending by address */
+    size_t object_count;
+    bool objects_known;
+    /* What could not be read and why, one clause: "open files and loaded objects: Permission
+     * denied"; "" when all that this kind of process has was read. */
+    char denied[256];
+} bp_process_facts;
+
+void bp_process_facts_release(bp_process_facts *facts);
+
+/*
+ * Reads everything that can be read about the task now. Fails as a whole only with NO_PROCESS,
+ * NO_MEMORY or UNSUPPORTED. Bounds: 1 MiB of command line, 4,096 objects.
+ */
+bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
+                                     bugpack_error *error);
+
+#endif

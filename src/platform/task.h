@@ -1,0 +1,61 @@
+/*
+ * A process whose counters are read: our own, or another.
+ */
+#ifndef BP_PLATFORM_TASK_H
+#define BP_PLATFORM_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+/* The counters of one thread. */
+typedef struct bp_thread_counters {
+    uint64_t tid;
+    /* Tells two threads with the same id apart: the thread's start in the system's own unit, the
+     * same for the whole life of a thread; 0 where it is not known (then only tid counts). */
+    uint64_t birth;
+    uint64_t cpu;  /* CPU time so far, user and system, in units of cpu_unit_ns */
+    char name[64]; /* any bytes, NUL-terminated; "" when it has none or none was asked for */
+} bp_thread_counters;
+
+/* A process at one instant. Counters keep the system's own unit, so that nothing is rounded twice.
+ */
+typedef struct bp_task_snapshot {
+    uint64_t taken_ns;    /* bp_clock_monotonic_ns when process_cpu was read */
+    uint64_t cpu_unit_ns; /* 1: nanoseconds, 1000: microseconds, 10000000: ticks of 10 ms */
+    uint64_t process_cpu; /* user and system time of all threads, ended ones too */
+    bool has_memory;      /* a kernel thread or a zombie has none */
+    uint64_t rss_bytes;
+    uint64_t vm_size_bytes;
+    bool has_uptime;
+    uint64_t uptime_ns;          /* since the process began, suspended time included */
+    bp_thread_counters *threads; /* in the order that the system gave them */
+    size_t thread_count;
+    size_t vanished_count; /* threads that were listed and gone when they were read */
+} bp_task_snapshot;
+
+void bp_task_snapshot_release(bp_task_snapshot *snapshot);
+
+typedef struct bp_task bp_task;
+
+/*
+ * Takes hold of a process; 0, or our own id, means our own and takes the cheap way. Another one is
+ * held by a descriptor and its start time, so that every later call speaks of the same process or
+ * fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED (no sampler here).
+ */
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
+void bp_task_close(bp_task *task);
+
+pid_t bp_task_pid(const bp_task *task);
+
+/*
+ * Reads all counters once. Names cost extra and are read only when `with_names`; a window needs
+ * them once. Not from two threads at a time for the same task.
+ */
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The calling thread, and the calling process after a fork.
+ */
+#ifndef BP_PLATFORM_THREAD_H
+#define BP_PLATFORM_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+/* The id that the sampler reports for the calling thread. Cheap: no system call after the first. */
+uint64_t bp_thread_id(void);
+
+/* The calling thread's name with its NUL; "" when it has none. */
+#define BP_THREAD_NAME_BYTES 64
+void bp_thread_name(char out[BP_THREAD_NAME_BYTES]);
+
+/*
+ * Starts a thread of bugpack's own: named (at most 15 bytes), every signal blocked so that the
+ * host's handlers never run on it and a file-size limit gives EFBIG instead of SIGXFSZ, detached
+ * when `ret_thread` is NULL, with a stack of 256 KiB.
+ */
+bugpack_status bp_thread_start(const char *name, void *(*run)(void *), void *argument,
+                               pthread_t *ret_thread, bugpack_error *error);
+
+/*
+ * Tells whether this process is the one that made the guard. After a fork, a raw clone or a
+ * double fork the child reads false; checking costs one load. The guard is a page that the kernel
+ * wipes in the child (MADV_WIPEONFORK, Linux 4.14) where it can.
+ */
+typedef struct bp_fork_guard bp_fork_guard;
+bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error);
+void bp_fork_guard_free(bp_fork_guard *guard);
+bool bp_fork_guard_is_owner(const bp_fork_guard *guard);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * A window: two snapshots of one process, and what it cost between them.
+ */
+#ifndef BP_PROBE_SAMPLER_H
+#define BP_PROBE_SAMPLER_H
+
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "model/metrics.h"
+#include "platform/task.h"
+
+/* A process and the first snapshot of its open window, if one is open. One thread at a time. */
+typedef struct bp_sampler bp_sampler;
+
+/* Takes hold of a process (0: our own). Errors as bp_task_open has them. */
+bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
+void bp_sampler_close(bp_sampler *sampler);
+
+/* The process, borrowed: for its facts. */
+bp_task *bp_sampler_task(bp_sampler *sampler);
+
+/* Takes the first snapshot, and drops an earlier one that was never ended. */
+bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error);
+
+/* Takes the second snapshot and computes. The window is as long as the caller let it be. */
+bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error);
+
+#endif
