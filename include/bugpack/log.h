@@ -26,7 +26,7 @@ typedef enum bugpack_level {
 
 /* A longer channel name or message is cut, and the record says so. */
 #define BUGPACK_CHANNEL_MAX_BYTES 64
-#define BUGPACK_LOG_MESSAGE_MAX_BYTES 8192
+#define BUGPACK_LOG_MESSAGE_MAX_BYTES 4096
 
 /*
  * Keeps one record: level, channel (a short name of the part of the program; NULL means none), the

@@ -96,6 +96,15 @@ bugpack_provide_file(struct bugpack *session, const char *name, const char *path
                      bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);
 
 /*
+ * Checks that a file can be read and is one valid JSON document of at most `limit_bytes` (0: 64
+ * MiB), before a report depends on it. Errors: CORRUPT, with a sentence that names the file, the
+ * line and the column; IO; NO_MEMORY (too large). Any thread. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char *path,
+                                                                     uint64_t limit_bytes,
+                                                                     bugpack_error *error);
+
+/*
  * Takes an artefact off again. When it returns true, the provider is not running and is not called
  * any more, so its context may go; false when there is no such name, or when the provider hangs
  * beyond its time limit (the context must then outlive it). Waits for a report that is just using

@@ -36,11 +36,13 @@ typedef struct bugpack_report_request {
     { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u }
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
+#define BUGPACK_REPORT_MISSING_BYTES 2048
 
 /*
  * What became of a report. When `status` is BUGPACK_OK the zip is whole and on disk under `path`;
  * otherwise there is no zip and `error` says why. `missing_count` is how many artefacts are not
- * there, or not whole for another reason than a configured limit; manifest.json says which and why.
+ * there, or not whole for another reason than a configured limit; manifest.json says which and why,
+ * and `missing` repeats it, a line each ("NAME: reason"), cut at its end when there are many.
  * Since 0.1.0.
  */
 typedef struct bugpack_report_result {
@@ -51,7 +53,8 @@ typedef struct bugpack_report_result {
     uint64_t zip_bytes;
     /* From the trigger to the published zip, in nanoseconds. */
     uint64_t elapsed_ns;
-    char path[BUGPACK_REPORT_PATH_BYTES];
+    char path[BUGPACK_REPORT_PATH_BYTES]; /* absolute */
+    char missing[BUGPACK_REPORT_MISSING_BYTES];
 } bugpack_report_result;
 
 /*

@@ -33,7 +33,8 @@ typedef struct bugpack_options {
     size_t struct_size;
 
     /* What the reports are called after: the first word of each file name, in which every byte
-     * outside [A-Za-z0-9_.-] becomes '_'. Required; 1 to 64 bytes. */
+     * outside [A-Za-z0-9_.-] becomes '_'. 1 to 64 bytes. Required for a session about this process;
+     * with a target_pid, NULL means the target's own name. */
     const char *app_name;
     /* Free text for metadata.json; NULL leaves it out. */
     const char *app_version;

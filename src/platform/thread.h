@@ -27,6 +27,15 @@ bugpack_status bp_thread_start(const char *name, void *(*run)(void *), void *arg
                                pthread_t *ret_thread, bugpack_error *error);
 
 /*
+ * A condition variable whose deadlines are of the monotonic clock, so that a change of the wall
+ * clock neither ends a wait nor prolongs it. wait_until returns false when the deadline has passed;
+ * like every such wait it may also wake for no reason. Destroyed with pthread_cond_destroy.
+ */
+bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error);
+bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                             uint64_t deadline_ns);
+
+/*
  * Tells whether this process is the one that made the guard. After a fork, a raw clone or a
  * double fork the child reads false; checking costs one load. The guard is a page that the kernel
  * wipes in the child (MADV_WIPEONFORK, Linux 4.14) where it can.

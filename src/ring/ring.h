@@ -21,10 +21,9 @@ typedef struct bp_ring bp_ring;
 
 /* A record as a reader sees it: this header, then `payload_bytes` bytes, then padding to 8. */
 typedef struct bp_ring_record {
-    uint32_t payload_bytes;
-    uint32_t checksum; /* FNV-1a over the rest of the header and the payload */
     uint64_t sequence; /* from 1, without gaps, in the order of commits */
     bp_instant at;
+    uint64_t payload_bytes;
 } bp_ring_record;
 
 /*
@@ -41,9 +40,9 @@ void bp_ring_free(bp_ring *ring);
 uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts, size_t part_count);
 
 /* The sequence number of the newest record, 0 when there was none. Any thread. */
-uint64_t bp_ring_mark(const bp_ring *ring);
+uint64_t bp_ring_mark(bp_ring *ring);
 
-/* What a reader got. `evicted_count` counts the records before the first one that was copied. */
+/* What a reader got. `evicted_count` counts the records up to the mark that are not in the copy. */
 typedef struct bp_ring_view {
     uint64_t first_sequence; /* 0 when the view is empty */
     uint64_t last_sequence;

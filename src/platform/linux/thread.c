@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "platform/thread_name.h"
 
@@ -19,6 +21,27 @@ uint64_t bp_thread_id(void) {
 
 void bp_thread_set_name(pthread_t thread, const char *name) {
     (void)pthread_setname_np(thread, name);
+}
+
+bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+    pthread_condattr_t attributes;
+    int result = pthread_condattr_init(&attributes);
+    if (result == 0) {
+        result = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        result = result != 0 ? result : pthread_cond_init(condition, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot make a condition variable");
+    }
+    return BUGPACK_OK;
+}
+
+bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                             uint64_t deadline_ns) {
+    struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / BP_NS_PER_SEC),
+                                .tv_nsec = (long)(deadline_ns % BP_NS_PER_SEC)};
+    return pthread_cond_timedwait(condition, mutex, &deadline) != ETIMEDOUT;
 }
 
 struct bp_fork_guard {

@@ -1,8 +1,10 @@
 #include "platform/thread.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "platform/thread_name.h"
 
@@ -15,6 +17,32 @@ uint64_t bp_thread_id(void) {
 void bp_thread_set_name(pthread_t thread, const char *name) {
     (void)thread;
     (void)name;
+}
+
+bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+    int result = pthread_cond_init(condition, NULL);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot make a condition variable");
+    }
+    return BUGPACK_OK;
+}
+
+/* POSIX alone can only wait by the wall clock. Short waits keep a jump of that clock short too. */
+static const uint64_t longest_wait_ns = BP_NS_PER_SEC / 4;
+
+bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                             uint64_t deadline_ns) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (now_ns >= deadline_ns) {
+        return false;
+    }
+    uint64_t left_ns = deadline_ns - now_ns;
+    uint64_t until_ns =
+        bp_clock_wall_ns() + (left_ns < longest_wait_ns ? left_ns : longest_wait_ns);
+    struct timespec until = {.tv_sec = (time_t)(until_ns / BP_NS_PER_SEC),
+                             .tv_nsec = (long)(until_ns % BP_NS_PER_SEC)};
+    (void)pthread_cond_timedwait(condition, mutex, &until);
+    return true;
 }
 
 struct bp_fork_guard {
