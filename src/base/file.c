@@ -47,6 +47,27 @@ bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd
     return BUGPACK_OK;
 }
 
+bugpack_status bp_file_make_path(const char *path, bugpack_error *error) {
+    char *prefix = strdup(path);
+    if (prefix == NULL) {
+        return bp_fail_memory(error, "make a directory");
+    }
+    int make_errno = 0;
+    bool is_made = true;
+    for (char *slash = strchr(prefix + 1, '/'); is_made && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_made = make_directory(prefix, &make_errno);
+        *slash = '/';
+    }
+    is_made = is_made && make_directory(prefix, &make_errno);
+    free(prefix);
+    if (!is_made) {
+        return bp_fail_errno(error, make_errno, "cannot make the directory \"%s\"", path);
+    }
+    return BUGPACK_OK;
+}
+
 static const char *file_type_name(mode_t mode) {
     if (S_ISDIR(mode)) {
         return "a directory";

@@ -20,6 +20,9 @@
 bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd,
                                       bugpack_error *error);
 
+/* Makes a directory and whatever is missing above it, each with mode 0700. */
+bugpack_status bp_file_make_path(const char *path, bugpack_error *error);
+
 /*
  * Opens a regular file for reading, without ever blocking on a FIFO or becoming a terminal's
  * process. `dir_fd` may be AT_FDCWD. Symbolic links are followed. Anything but a regular file fails

@@ -49,7 +49,16 @@ typedef struct bp_task bp_task;
 bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
 void bp_task_close(bp_task *task);
 
+/*
+ * Another reference to the same process, for a second thread; each is closed. One of them may take
+ * snapshots while the other reads facts.
+ */
+bp_task *bp_task_retain(bp_task *task);
+
 pid_t bp_task_pid(const bp_task *task);
+
+/* The name of the process when it was opened: any bytes, NUL-terminated, "" when unknown. */
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 
 /*
  * Reads all counters once. Names cost extra and are read only when `with_names`; a window needs

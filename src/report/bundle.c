@@ -1,0 +1,204 @@
+#include "report/bundle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "archive/archive.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "model/manifest.h"
+#include "platform/staged_file.h"
+#include "report/name.h"
+
+/* More artefacts than this are refused: a host that registers without end must not fill memory. */
+static const size_t artefact_max_count = 1024;
+
+typedef struct artefact {
+    bp_buffer content;
+    bp_ledger_entry ledger; /* its name is ours to free */
+    size_t order;           /* of adding, to keep the sort stable */
+} artefact;
+
+struct bp_bundle {
+    artefact *artefacts;
+    size_t count;
+    size_t capacity;
+    bp_buffer manifest;
+};
+
+bp_bundle *bp_bundle_new(void) {
+    bp_bundle *bundle = calloc(1, sizeof *bundle);
+    if (bundle != NULL) {
+        bp_buffer_init(&bundle->manifest, (size_t)64 << 20);
+    }
+    return bundle;
+}
+
+void bp_bundle_free(bp_bundle *bundle) {
+    if (bundle == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < bundle->count; i++) {
+        bp_buffer_release(&bundle->artefacts[i].content);
+        free((char *)(uintptr_t)bundle->artefacts[i].ledger.name);
+    }
+    bp_buffer_release(&bundle->manifest);
+    free(bundle->artefacts);
+    free(bundle);
+}
+
+static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
+    if (bundle->count < bundle->capacity) {
+        return BUGPACK_OK;
+    }
+    if (bundle->count >= artefact_max_count) {
+        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a report holds at most %zu artefacts",
+                       artefact_max_count);
+    }
+    size_t capacity = bundle->capacity == 0 ? 16 : bundle->capacity * 2;
+    artefact *artefacts = realloc(bundle->artefacts, capacity * sizeof *artefacts);
+    if (artefacts == NULL) {
+        return bp_fail_memory(error, "collect an artefact");
+    }
+    bundle->artefacts = artefacts;
+    bundle->capacity = capacity;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
+                             bugpack_error *error) {
+    bugpack_status status = make_room(bundle, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    char *own_name = strdup(name);
+    if (own_name == NULL) {
+        return bp_fail_memory(error, "collect an artefact");
+    }
+    artefact *added = &bundle->artefacts[bundle->count];
+    *added = (artefact){.ledger = writer->ledger, .order = bundle->count};
+    bp_buffer_move(&added->content, &writer->content);
+    added->ledger.name = own_name;
+    added->ledger.bytes = added->content.size;
+    bundle->count++;
+    return BUGPACK_OK;
+}
+
+uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes) {
+    uint32_t missing_count = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < bundle->count; i++) {
+        const bp_ledger_entry *ledger = &bundle->artefacts[i].ledger;
+        if (!ledger->is_missing) {
+            continue;
+        }
+        missing_count++;
+        int added = snprintf(text + length, text_bytes - length, "%s%s: %s", length > 0 ? "\n" : "",
+                             ledger->name, ledger->reason);
+        if (added < 0 || (size_t)added >= text_bytes - length) {
+            text[length] = '\0'; /* a line that does not fit whole is left out */
+        } else {
+            length += (size_t)added;
+        }
+    }
+    return missing_count;
+}
+
+static int compare_artefacts(const void *one, const void *other) {
+    const artefact *a = one;
+    const artefact *b = other;
+    unsigned a_rank = bp_name_entry_rank(a->ledger.name);
+    unsigned b_rank = bp_name_entry_rank(b->ledger.name);
+    if (a_rank != b_rank) {
+        return a_rank < b_rank ? -1 : 1;
+    }
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static bugpack_status print_manifest(bp_bundle *bundle, const char *report_id,
+                                     bugpack_error *error) {
+    bp_ledger_entry *entries = calloc(bundle->count + 1, sizeof *entries);
+    if (entries == NULL) {
+        return bp_fail_memory(error, "write the manifest");
+    }
+    for (size_t i = 0; i < bundle->count; i++) {
+        entries[i] = bundle->artefacts[i].ledger;
+    }
+    bp_buffer_clear(&bundle->manifest);
+    bugpack_status status =
+        bp_manifest_print(report_id, entries, bundle->count, &bundle->manifest, error);
+    free(entries);
+    return status;
+}
+
+static int is_past_deadline(void *context) {
+    const bp_publication *publication = context;
+    return publication->deadline_ns != 0 && bp_clock_monotonic_ns() >= publication->deadline_ns;
+}
+
+static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publication, int fd,
+                                uint64_t *ret_zip_bytes, bugpack_error *error) {
+    bp_archive *archive = NULL;
+    /* The poll only reads; its context parameter has to serve callers that write. */
+    bugpack_status status = bp_archive_new(fd, publication->dir_name, is_past_deadline,
+                                           (void *)(uintptr_t)publication, &archive, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < bundle->count; i++) {
+        const artefact *entry = &bundle->artefacts[i];
+        bool is_there = entry->ledger.status == BP_ARTEFACT_OK ||
+                        entry->ledger.status == BP_ARTEFACT_TRUNCATED || entry->content.size > 0;
+        if (is_there) {
+            status = bp_archive_add(archive, entry->ledger.name, bp_buffer_text(&entry->content),
+                                    entry->content.size, publication->wall_ns, error);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_archive_add(archive, "manifest.json", bp_buffer_text(&bundle->manifest),
+                                bundle->manifest.size, publication->wall_ns, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_archive_finish(archive, ret_zip_bytes, error);
+    }
+    bp_archive_free(archive);
+    return status;
+}
+
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
+                                 char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
+                                 bugpack_error *error) {
+    bp_staged_file *file = NULL;
+    uint64_t zip_bytes = 0;
+    if (bundle->count > 0) {
+        qsort(bundle->artefacts, bundle->count, sizeof *bundle->artefacts, compare_artefacts);
+    }
+    bugpack_status status = print_manifest(bundle, publication->report_id, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_new(publication->dir_fd, publication->dir_name, &file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = write_zip(bundle, publication, bp_staged_file_fd(file), &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = bp_staged_file_sync(file, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    /* The last moment to give up: a name, once given, stays. */
+    if (is_past_deadline((void *)(uintptr_t)publication)) {
+        status = bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+        goto out;
+    }
+    status = bp_staged_file_publish(file, publication->stem, publication->extension, ret_name,
+                                    name_bytes, error);
+    if (status == BUGPACK_OK) {
+        *ret_zip_bytes = zip_bytes;
+    }
+out:
+    bp_staged_file_free(file);
+    return status;
+}

@@ -1,0 +1,50 @@
+/*
+ * The artefacts of one report on their way into one zip.
+ */
+#ifndef BP_REPORT_BUNDLE_H
+#define BP_REPORT_BUNDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "report/writer.h"
+
+typedef struct bp_bundle bp_bundle;
+
+/* An empty bundle. NULL when there is no memory. */
+bp_bundle *bp_bundle_new(void);
+void bp_bundle_free(bp_bundle *bundle);
+
+/*
+ * Takes over what a writer holds as the artefact `name`, which is copied. Artefacts with content
+ * become entries of the zip; all of them become lines of the ledger. The writer is empty
+ * afterwards.
+ */
+bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
+                             bugpack_error *error);
+
+/* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
+uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
+
+/* What to write, and where. */
+typedef struct bp_publication {
+    int dir_fd;           /* borrowed */
+    const char *dir_name; /* for error sentences */
+    const char *stem, *extension;
+    const char *report_id;
+    uint64_t wall_ns;     /* the time that all entries carry: the trigger's */
+    uint64_t deadline_ns; /* monotonic; 0 for none */
+} bp_publication;
+
+/*
+ * Puts the artefacts in their fixed order, adds the ledger behind them, writes the zip and
+ * publishes it: afterwards it is on disk whole, under `ret_name` (without directory), or there is
+ * nothing.
+ */
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
+                                 char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
+                                 bugpack_error *error);
+
+#endif

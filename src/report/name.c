@@ -1,0 +1,129 @@
+#include "report/name.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+enum { app_max_bytes = 64, detail_max_bytes = 96, artefact_name_max_bytes = 200 };
+
+static bool is_plain(char byte) {
+    return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+           (byte >= '0' && byte <= '9') || byte == '_' || byte == '.' || byte == '-';
+}
+
+/* Appends a word that anybody may have chosen, in the few characters that a file name may hold. */
+static size_t append_word(char *stem, size_t length, const char *word, size_t max_bytes) {
+    for (size_t i = 0; i < max_bytes && word[i] != '\0'; i++) {
+        char byte = is_plain(word[i]) ? word[i] : '_';
+        if (strchr(":/\\ ", word[i]) != NULL) {
+            byte = '-';
+        }
+        /* A file called ".x" is hidden, and one called "-x" is an option to many commands. */
+        bool is_in_front = length == 0 && i == 0;
+        stem[length + i] = is_in_front && (byte == '.' || byte == '-') ? '_' : byte;
+        stem[length + i + 1] = '\0';
+    }
+    return strlen(stem);
+}
+
+void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detail, uint64_t wall_ns,
+                         char ret_stem[BP_NAME_STEM_BYTES]) {
+    char time[BP_CLOCK_NAME_BYTES];
+    bp_clock_format_name(wall_ns, time);
+    ret_stem[0] = '\0';
+    size_t length = append_word(ret_stem, 0, app, app_max_bytes);
+    length += (size_t)snprintf(ret_stem + length, BP_NAME_STEM_BYTES - length, "-%s-",
+                               bp_report_kind_name(kind));
+    if (detail != NULL && detail[0] != '\0') {
+        length = append_word(ret_stem, length, detail, detail_max_bytes);
+        ret_stem[length++] = '-';
+    }
+    (void)snprintf(ret_stem + length, BP_NAME_STEM_BYTES - length, "%s", time);
+}
+
+/* The table of docs/REPORT_FORMAT.md. What a host may provide itself is marked. */
+static const struct {
+    const char *name;
+    bool is_for_hosts;
+} table[] = {
+    {"metadata.json", false},
+    {"runtime-metrics.json", false},
+    {"metrics-history.jsonl", false},
+    {"process.json", false},
+    {"heap-state.json", false},
+    {"session.json", true},
+    {"channel-state.json", true},
+    {"logs.jsonl", false},
+    {"logs/", true},
+    {"notifications.json", false},
+    {"traffic.pcap", false},
+    {"screenshot.png", false},
+    {"screenshot-region.png", false},
+    {"disconnect-cause.json", false},
+    {"thread-heap.json", false},
+    {"host-threads.json", false},
+};
+enum { table_count = sizeof table / sizeof table[0] };
+
+static const char manifest_name[] = "manifest.json";
+
+static bool is_in_row(const char *name, size_t row) {
+    size_t length = strlen(table[row].name);
+    bool is_directory = table[row].name[length - 1] == '/';
+    return is_directory ? strncasecmp(name, table[row].name, length) == 0
+                        : bp_name_is_same_entry(name, table[row].name);
+}
+
+unsigned bp_name_entry_rank(const char *name) {
+    if (bp_name_is_same_entry(name, manifest_name)) {
+        return table_count + 1;
+    }
+    unsigned row = 0;
+    while (row < table_count && !is_in_row(name, row)) {
+        row++;
+    }
+    return row;
+}
+
+bool bp_name_is_same_entry(const char *one, const char *other) {
+    return strcasecmp(one, other) == 0;
+}
+
+static bool is_bad_component(const char *component, size_t length) {
+    return length == 0 || (length == 1 && component[0] == '.') ||
+           (length == 2 && component[0] == '.' && component[1] == '.');
+}
+
+const char *bp_name_refuse_artefact(const char *name) {
+    size_t length = strlen(name);
+    if (length == 0 || length > artefact_name_max_bytes) {
+        return "it must have 1 to 200 bytes";
+    }
+    if (!bp_utf8_is_valid(name, length)) {
+        return "it is not valid UTF-8";
+    }
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)name[i];
+        if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
+            return "it holds a control character, a backslash or a colon";
+        }
+    }
+    for (const char *component = name;; component++) {
+        size_t component_length = strcspn(component, "/");
+        if (is_bad_component(component, component_length)) {
+            return "it has a component that is empty, \".\" or \"..\"";
+        }
+        component += component_length;
+        if (*component == '\0') {
+            break;
+        }
+    }
+    unsigned rank = bp_name_entry_rank(name);
+    if (rank > table_count || (rank < table_count && !table[rank].is_for_hosts)) {
+        return "the name is reserved";
+    }
+    return NULL;
+}

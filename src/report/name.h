@@ -1,0 +1,36 @@
+/*
+ * Names: of report files, and of the entries inside.
+ */
+#ifndef BP_REPORT_NAME_H
+#define BP_REPORT_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/metadata.h"
+
+/* Enough for every stem with its NUL, and with "-9999.zip" behind it within NAME_MAX (255). */
+#define BP_NAME_STEM_BYTES 224
+
+/*
+ * Composes `<app>-<kind>[-<detail>]-YYYY-MM-DDTHH-MM-SSZ`. In `app` and `detail` (NULL for none)
+ * ':', '/', '\' and space become '-', every other byte outside [A-Za-z0-9_.-] becomes '_', and so
+ * does a '.' or '-' in front; app is cut at 64 bytes, detail at 96.
+ */
+void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detail, uint64_t wall_ns,
+                         char ret_stem[BP_NAME_STEM_BYTES]);
+
+/* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
+const char *bp_name_refuse_artefact(const char *name);
+
+/* Whether two entry names would be one file where case does not count (ASCII). */
+bool bp_name_is_same_entry(const char *one, const char *other);
+
+/*
+ * Where an entry stands in a report: ascending in the order of docs/REPORT_FORMAT.md. Entries that
+ * the table does not name share one rank, between the named ones and the manifest.
+ */
+unsigned bp_name_entry_rank(const char *name);
+
+#endif

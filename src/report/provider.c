@@ -1,0 +1,104 @@
+#include "report/provider.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/thread.h"
+#include "report/call.h"
+
+struct bp_provider {
+    atomic_uint reference_count;
+    bp_provider_spec spec; /* with a name of our own */
+    pthread_mutex_t mutex;
+    pthread_cond_t idle;
+    bool is_running;
+    bool is_retired;
+    uint64_t running_since_ns;
+};
+
+bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_provider,
+                               bugpack_error *error) {
+    bp_provider *provider = calloc(1, sizeof *provider);
+    char *name = strdup(spec->name);
+    if (provider == NULL || name == NULL || pthread_mutex_init(&provider->mutex, NULL) != 0) {
+        free(name);
+        free(provider);
+        return bp_fail_memory(error, "register a provider");
+    }
+    bugpack_status status = bp_condition_init(&provider->idle, error);
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&provider->mutex);
+        free(name);
+        free(provider);
+        return status;
+    }
+    atomic_init(&provider->reference_count, 1);
+    provider->spec = *spec;
+    provider->spec.name = name;
+    *ret_provider = provider;
+    return BUGPACK_OK;
+}
+
+bp_provider *bp_provider_retain(bp_provider *provider) {
+    atomic_fetch_add_explicit(&provider->reference_count, 1, memory_order_relaxed);
+    return provider;
+}
+
+void bp_provider_drop(bp_provider *provider) {
+    if (provider == NULL ||
+        atomic_fetch_sub_explicit(&provider->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (provider->spec.release != NULL) {
+        provider->spec.release(provider->spec.context);
+    }
+    (void)pthread_cond_destroy(&provider->idle);
+    (void)pthread_mutex_destroy(&provider->mutex);
+    free((char *)(uintptr_t)provider->spec.name);
+    free(provider);
+}
+
+const char *bp_provider_name(const bp_provider *provider) {
+    return provider->spec.name;
+}
+
+const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider) {
+    return &provider->spec;
+}
+
+bp_provider_entry bp_provider_enter(bp_provider *provider) {
+    bp_provider_entry entry = BP_PROVIDER_ENTERED;
+    (void)pthread_mutex_lock(&provider->mutex);
+    if (provider->is_retired) {
+        entry = BP_PROVIDER_RETIRED;
+    } else if (provider->is_running) {
+        entry = BP_PROVIDER_STILL_RUNNING;
+    } else {
+        provider->is_running = true;
+        provider->running_since_ns = bp_clock_monotonic_ns();
+    }
+    (void)pthread_mutex_unlock(&provider->mutex);
+    return entry;
+}
+
+void bp_provider_leave(bp_provider *provider) {
+    (void)pthread_mutex_lock(&provider->mutex);
+    provider->is_running = false;
+    (void)pthread_cond_broadcast(&provider->idle);
+    (void)pthread_mutex_unlock(&provider->mutex);
+}
+
+bool bp_provider_retire(bp_provider *provider) {
+    (void)pthread_mutex_lock(&provider->mutex);
+    provider->is_retired = true;
+    uint64_t deadline_ns = provider->running_since_ns + provider->spec.timeout_ms * BP_NS_PER_MS;
+    while (provider->is_running &&
+           bp_condition_wait_until(&provider->idle, &provider->mutex, deadline_ns)) {}
+    bool is_idle = !provider->is_running;
+    (void)pthread_mutex_unlock(&provider->mutex);
+    return is_idle;
+}

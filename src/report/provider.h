@@ -1,0 +1,74 @@
+/*
+ * Providers: registered sources of artefacts, asked under a time limit.
+ *
+ * A provider is somebody else's code and may hang for ever. It is called on a runner thread that
+ * can be left behind; everything that such a call touches is counted by references and outlives the
+ * report, the registry and the session, until the call returns.
+ */
+#ifndef BP_REPORT_PROVIDER_H
+#define BP_REPORT_PROVIDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/provide.h>
+
+#include "report/writer.h"
+
+/* How the bytes of a provider become an artefact. */
+typedef enum bp_content_form {
+    BP_CONTENT_BYTES, /* as they are */
+    BP_CONTENT_TEXT,  /* made valid UTF-8 */
+    BP_CONTENT_JSON   /* checked, and indented by two spaces */
+} bp_content_form;
+
+typedef struct bp_provider bp_provider;
+
+/* What to register. `name` is copied; `release` (optional) frees `context` after the last call. */
+typedef struct bp_provider_spec {
+    const char *name;
+    bp_content_form form;
+    bugpack_provider *provide;
+    void *context;
+    void (*release)(void *context);
+    size_t limit_bytes;
+    uint32_t timeout_ms;
+} bp_provider_spec;
+
+/* A provider with one reference. On failure the context is not released. */
+bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_provider,
+                               bugpack_error *error);
+bp_provider *bp_provider_retain(bp_provider *provider);
+void bp_provider_drop(bp_provider *provider);
+
+const char *bp_provider_name(const bp_provider *provider);
+
+/*
+ * Lets no new call begin, and waits for a running one until it ends or its time limit has passed.
+ * True when no call is running any more. Any thread but one that is inside this provider.
+ */
+bool bp_provider_retire(bp_provider *provider);
+
+typedef struct bp_runner bp_runner;
+
+/* A runner; its first thread starts with the first call. One report at a time uses it. */
+bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
+
+/* Ends its thread. One that hangs inside a provider is left behind, and frees itself later. */
+void bp_runner_free(bp_runner *runner);
+
+/*
+ * Calls the provider on the runner's thread and waits until it returns, its own time limit or
+ * `deadline_ns` (monotonic; 0 for none) passes. Fills `writer`, which must be fresh, with the
+ * artefact or with the reason why there is none; it never fails otherwise. False when the provider
+ * was retired before: then there is nothing to tell.
+ */
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+                    bugpack_writer *writer);
+
+/* Whether the calling thread is inside a provider: then it must not wait for a report. */
+bool bp_runner_is_inside_provider(void);
+
+#endif

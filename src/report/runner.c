@@ -1,0 +1,248 @@
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "platform/thread.h"
+#include "report/call.h"
+#include "report/provider.h"
+#include "json/json.h"
+
+/*
+ * One thread and the call that it works on. The runner and the thread hold one reference each, so
+ * that either can go first: the runner leaves a crew of one behind when its call hangs.
+ */
+struct crew {
+    atomic_uint reference_count;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool must_quit;
+    bool is_done;          /* the call has returned */
+    bp_provider *provider; /* the call that waits or runs; NULL when there is none */
+    bugpack_writer writer;
+    int result;
+};
+
+struct bp_runner {
+    struct crew *crew; /* NULL until the first call, and after a call was left behind */
+};
+
+static _Thread_local bool is_inside_provider;
+
+bool bp_runner_is_inside_provider(void) {
+    return is_inside_provider;
+}
+
+static void drop_crew(struct crew *crew) {
+    if (atomic_fetch_sub_explicit(&crew->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    bp_writer_release(&crew->writer);
+    (void)pthread_cond_destroy(&crew->changed);
+    (void)pthread_mutex_destroy(&crew->mutex);
+    free(crew);
+}
+
+/* Calls the provider that was handed over; the lock is held before and after, not during. */
+static void run_call(struct crew *crew) {
+    bp_provider *provider = crew->provider;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    is_inside_provider = true;
+    int result = spec->provide(&crew->writer, spec->context);
+    is_inside_provider = false;
+    bp_provider_leave(provider);
+    bp_provider_drop(provider);
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->result = result;
+    crew->is_done = true;
+    (void)pthread_cond_broadcast(&crew->changed);
+}
+
+static void *run_calls(void *argument) {
+    struct crew *crew = argument;
+    (void)pthread_mutex_lock(&crew->mutex);
+    for (;;) {
+        bool has_call = crew->provider != NULL && !crew->is_done;
+        if (crew->must_quit) {
+            if (has_call) {
+                /* Given up before it began: nobody would read the answer, so do not ask. */
+                bp_provider_leave(crew->provider);
+                bp_provider_drop(crew->provider);
+            }
+            break;
+        }
+        if (has_call) {
+            run_call(crew);
+        } else {
+            (void)pthread_cond_wait(&crew->changed, &crew->mutex);
+        }
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    drop_crew(crew);
+    return NULL;
+}
+
+static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
+    struct crew *hired = calloc(1, sizeof *hired);
+    if (hired == NULL || pthread_mutex_init(&hired->mutex, NULL) != 0) {
+        free(hired);
+        return bp_fail_memory(error, "start a thread for providers");
+    }
+    bugpack_status status = bp_condition_init(&hired->changed, error);
+    if (status == BUGPACK_OK) {
+        atomic_init(&hired->reference_count, 2);
+        status = bp_thread_start("bugpack-provide", run_calls, hired, &hired->thread, error);
+        if (status != BUGPACK_OK) {
+            (void)pthread_cond_destroy(&hired->changed);
+        }
+    }
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&hired->mutex);
+        free(hired);
+        return status;
+    }
+    *ret_crew = hired;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
+    bp_runner *runner = calloc(1, sizeof *runner);
+    if (runner == NULL) {
+        return bp_fail_memory(error, "make a runner");
+    }
+    *ret_runner = runner;
+    return BUGPACK_OK;
+}
+
+/* Tells the thread to end. `is_idle`: it will end at once, so wait; else leave it behind. */
+static void dismiss_crew(struct crew *crew, bool is_idle) {
+    pthread_t thread = crew->thread;
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->must_quit = true;
+    (void)pthread_cond_broadcast(&crew->changed);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    drop_crew(crew);
+    if (is_idle) {
+        (void)pthread_join(thread, NULL);
+    } else {
+        (void)pthread_detach(thread);
+    }
+}
+
+void bp_runner_free(bp_runner *runner) {
+    if (runner == NULL) {
+        return;
+    }
+    if (runner->crew != NULL) {
+        dismiss_crew(runner->crew, true);
+    }
+    free(runner);
+}
+
+/* Waits for the call that was handed to the crew. True when it has returned in time. */
+static bool wait_for_call(struct crew *crew, uint64_t deadline_ns) {
+    (void)pthread_mutex_lock(&crew->mutex);
+    while (!crew->is_done && bp_condition_wait_until(&crew->changed, &crew->mutex, deadline_ns)) {}
+    bool is_done = crew->is_done;
+    if (is_done) {
+        crew->provider = NULL;
+    } else {
+        atomic_store(&crew->writer.is_abandoned, true);
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return is_done;
+}
+
+/* Checks and converts what a provider gave; takes the content over. */
+static void accept_content(const bp_provider_spec *spec, int result, bugpack_writer *given,
+                           bugpack_writer *writer) {
+    writer->ledger = given->ledger;
+    if (result != 0) {
+        char reason[BP_REASON_BYTES];
+        memcpy(reason, given->ledger.reason, sizeof reason);
+        bp_writer_refuse(writer,
+                         given->ledger.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED
+                                                                : given->ledger.status,
+                         "%s", reason[0] != '\0' ? reason : "the provider failed");
+        return;
+    }
+    if (given->content.status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
+                         spec->limit_bytes);
+        return;
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = BUGPACK_OK;
+    if (spec->form == BP_CONTENT_BYTES) {
+        bp_buffer_move(&writer->content, &given->content);
+        return;
+    }
+    /* Indenting and escaping make it longer; the limit was for what the provider gave. */
+    writer->content.max_size = SIZE_MAX / 4;
+    if (spec->form == BP_CONTENT_TEXT) {
+        status =
+            bp_utf8_encode(&writer->content, bp_buffer_text(&given->content), given->content.size);
+    } else {
+        status = bp_json_reformat(bp_buffer_text(&given->content), given->content.size,
+                                  &writer->content, &error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s%s",
+                         status == BUGPACK_ERR_CORRUPT ? "not valid JSON: " : "",
+                         error.message[0] != '\0' ? error.message : bugpack_status_name(status));
+    }
+}
+
+static void call_provider(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+                          bugpack_writer *writer) {
+    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (runner->crew == NULL && hire_crew(&runner->crew, &error) != BUGPACK_OK) {
+        bp_provider_leave(provider);
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+        return;
+    }
+    struct crew *crew = runner->crew;
+    uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
+    bool is_cut_short = deadline_ns != 0 && deadline_ns < own_deadline_ns;
+    (void)pthread_mutex_lock(&crew->mutex);
+    bp_writer_release(&crew->writer);
+    bp_writer_init(&crew->writer, spec->limit_bytes);
+    crew->provider = bp_provider_retain(provider);
+    crew->is_done = false;
+    (void)pthread_cond_broadcast(&crew->changed);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    if (wait_for_call(crew, is_cut_short ? deadline_ns : own_deadline_ns)) {
+        accept_content(spec, crew->result, &crew->writer, writer);
+        return;
+    }
+    dismiss_crew(crew, false);
+    runner->crew = NULL;
+    bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
+                     is_cut_short ? "no time was left for it" : "it did not return within %u ms",
+                     (unsigned)spec->timeout_ms);
+}
+
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+                    bugpack_writer *writer) {
+    switch (bp_provider_enter(provider)) {
+    case BP_PROVIDER_RETIRED:
+        return false;
+    case BP_PROVIDER_STILL_RUNNING:
+        bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
+                         "it still hangs since an earlier report, and was not called again");
+        return true;
+    case BP_PROVIDER_ENTERED:
+        break;
+    }
+    bp_instant began = bp_clock_now();
+    call_provider(runner, provider, deadline_ns, writer);
+    writer->ledger.captured_wall_ns = began.wall_ns;
+    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    return true;
+}

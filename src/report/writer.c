@@ -1,0 +1,73 @@
+#include "report/writer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "json/json.h"
+
+static const size_t reason_max_bytes = 200;
+
+void bp_writer_init(bugpack_writer *writer, size_t limit_bytes) {
+    *writer = (bugpack_writer){0};
+    bp_buffer_init(&writer->content, limit_bytes);
+}
+
+void bp_writer_release(bugpack_writer *writer) {
+    bp_buffer_release(&writer->content);
+}
+
+void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...) {
+    bp_buffer_release(&writer->content);
+    writer->ledger.status = status;
+    writer->ledger.is_missing = true;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(writer->ledger.reason, sizeof writer->ledger.reason, format, arguments);
+    va_end(arguments);
+}
+
+void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...) {
+    writer->ledger.status = BP_ARTEFACT_TRUNCATED;
+    writer->ledger.is_missing = is_missing;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(writer->ledger.reason, sizeof writer->ledger.reason, format, arguments);
+    va_end(arguments);
+}
+
+static bool is_closed(bugpack_writer *writer) {
+    return atomic_load_explicit(&writer->is_abandoned, memory_order_relaxed);
+}
+
+bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes, size_t byte_count) {
+    return is_closed(writer) ? BUGPACK_ERR_TIMEOUT
+                             : bp_buffer_append(&writer->content, bytes, byte_count);
+}
+
+bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...) {
+    if (is_closed(writer)) {
+        return BUGPACK_ERR_TIMEOUT;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    bugpack_status status = bp_buffer_vprintf(&writer->content, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *text,
+                                         size_t byte_count) {
+    return is_closed(writer) ? BUGPACK_ERR_TIMEOUT
+                             : bp_json_append_string(&writer->content, text, byte_count);
+}
+
+void bugpack_fail(bugpack_writer *writer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(writer->ledger.reason, reason_max_bytes, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        writer->ledger.reason[0] = '\0';
+    }
+}

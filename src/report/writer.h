@@ -1,0 +1,38 @@
+/*
+ * What a provider writes into, and what the ledger will say of it.
+ */
+#ifndef BP_REPORT_WRITER_H
+#define BP_REPORT_WRITER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bugpack/provide.h>
+
+#include "base/buffer.h"
+#include "model/manifest.h"
+
+/*
+ * One artefact while it is made. The public functions of provide.h append to it; a collector of
+ * ours also fills the ledger entry directly. `ledger.name` stays NULL here.
+ */
+struct bugpack_writer {
+    bp_buffer content;
+    bp_ledger_entry ledger;
+    /* Set when nobody waits for it any more: a late provider is told so and stops growing it. */
+    atomic_bool is_abandoned;
+};
+
+void bp_writer_init(bugpack_writer *writer, size_t limit_bytes);
+void bp_writer_release(bugpack_writer *writer);
+
+/* Marks the artefact as not there: drops the content, sets status and reason, counts it missing. */
+void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* Marks the artefact as there but not whole. `is_missing` tells a failure from a limit. */
+void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+#endif

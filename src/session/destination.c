@@ -1,0 +1,53 @@
+#include "session/destination.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "report/name.h"
+
+void bp_destination_release(bp_destination *destination) {
+    if (destination->dir_fd >= 0) {
+        (void)close(destination->dir_fd);
+    }
+    free(destination->dir_path);
+    free(destination->stem);
+    free(destination->extension);
+}
+
+/* Splits "/a/b/report.zip" into "/a/b", "report" and ".zip". */
+static void split_output_path(const char *path, bp_destination *destination) {
+    const char *name = strrchr(path, '/') + 1; /* the path is absolute */
+    const char *dot = strrchr(name, '.');
+    const char *extension = dot == NULL || dot == name ? name + strlen(name) : dot;
+    size_t dir_bytes = (size_t)(name - 1 - path);
+    destination->dir_path = strndup(path, dir_bytes == 0 ? 1 : dir_bytes);
+    destination->stem = strndup(name, (size_t)(extension - name));
+    destination->extension = strdup(extension);
+}
+
+bugpack_status bp_destination_open(const bugpack_options *options, const bp_order *order,
+                                   bp_destination *destination, bugpack_error *error) {
+    bool is_named = order->output_path != NULL;
+    if (is_named) {
+        split_output_path(order->output_path, destination);
+    } else {
+        char stem[BP_NAME_STEM_BYTES];
+        bp_name_report_stem(options->app_name, order->kind, NULL, order->triggered.wall_ns, stem);
+        destination->dir_path = strdup(options->report_dir);
+        destination->stem = strdup(stem);
+        destination->extension = strdup(".zip");
+    }
+    if (destination->dir_path == NULL || destination->stem == NULL ||
+        destination->extension == NULL) {
+        return bp_fail_memory(error, "name the report");
+    }
+    if (destination->stem[0] == '\0' || strcmp(destination->stem, ".") == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": it names no file",
+                       order->output_path);
+    }
+    bool may_create = !is_named && options->create_report_dir;
+    return bp_file_open_directory(destination->dir_path, may_create, &destination->dir_fd, error);
+}

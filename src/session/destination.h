@@ -1,0 +1,28 @@
+/*
+ * Where a report goes: a directory that is held open, and a file name in two parts.
+ */
+#ifndef BP_SESSION_DESTINATION_H
+#define BP_SESSION_DESTINATION_H
+
+#include "session/session.h"
+
+/* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */
+typedef struct bp_destination {
+    char *dir_path;  /* absolute */
+    char *stem;      /* "viewer-bugreport-2026-11-21T00-36-51Z" */
+    char *extension; /* ".zip"; "" where an output path has none */
+    int dir_fd;
+} bp_destination;
+
+#define BP_DESTINATION_INIT                                                                        \
+    { NULL, NULL, NULL, -1 }
+
+/*
+ * Composes the name and opens the directory: those of the order's output path where it has one,
+ * else the session's directory and the standard name.
+ */
+bugpack_status bp_destination_open(const bugpack_options *options, const bp_order *order,
+                                   bp_destination *destination, bugpack_error *error);
+void bp_destination_release(bp_destination *destination);
+
+#endif

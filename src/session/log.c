@@ -1,0 +1,40 @@
+#include <bugpack/log.h>
+
+#include <stdio.h>
+
+#include "session/session.h"
+
+static bool is_wanted(const bugpack *session, bugpack_level level) {
+    return bp_session_check(session) == BUGPACK_OK && session->log != NULL &&
+           bp_log_recorder_wants(session->log, level);
+}
+
+void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, const char *format,
+                  va_list arguments) {
+    if (!is_wanted(session, level)) {
+        return;
+    }
+    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 1];
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    if (length < 0) {
+        return;
+    }
+    bool was_cut = (size_t)length >= sizeof message;
+    size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
+    bp_log_recorder_append(session->log, level, channel, message, message_bytes, was_cut);
+}
+
+void bugpack_log(bugpack *session, bugpack_level level, const char *channel, const char *format,
+                 ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bugpack_logv(session, level, channel, format, arguments);
+    va_end(arguments);
+}
+
+void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
+                       const void *message, size_t message_bytes) {
+    if (is_wanted(session, level)) {
+        bp_log_recorder_append(session->log, level, channel, message, message_bytes, false);
+    }
+}

@@ -1,0 +1,159 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "session/session.h"
+
+enum { app_name_max_bytes = 64 };
+
+static const size_t log_ring_min_bytes = 4096;
+static const size_t log_ring_max_bytes = (size_t)1 << 30;
+
+bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error *error) {
+    char *absolute = NULL;
+    if (path[0] == '\0') {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "a path is empty");
+    }
+    if (path[0] == '/') {
+        absolute = strdup(path);
+    } else {
+        char directory[PATH_MAX];
+        if (getcwd(directory, sizeof directory) == NULL) {
+            return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"",
+                                 path);
+        }
+        bp_buffer joined;
+        bp_buffer_init(&joined, (size_t)2 * PATH_MAX);
+        bool is_here = strcmp(path, ".") == 0;
+        (void)bp_buffer_printf(&joined, "%s%s%s", strcmp(directory, "/") == 0 ? "" : directory,
+                               is_here && directory[1] != '\0' ? "" : "/", is_here ? "" : path);
+        absolute = joined.data;
+    }
+    if (absolute == NULL) {
+        return bp_fail_memory(error, "keep a path");
+    }
+    *ret_path = absolute;
+    return BUGPACK_OK;
+}
+
+/* Takes the fields that the host's version of the struct has, and defaults for the others. */
+static bugpack_status take_fields(const bugpack_options *given, bugpack_options *options,
+                                  bugpack_error *error) {
+    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
+    const size_t first_version_bytes =
+        offsetof(bugpack_options, artefact_limit_bytes) + sizeof defaults.artefact_limit_bytes;
+    if (given == NULL || given->struct_size < first_version_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "the options do not come from BUGPACK_OPTIONS_INIT");
+    }
+    *options = defaults;
+    size_t known_bytes =
+        given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
+    memcpy(options, given, known_bytes);
+    options->struct_size = sizeof *options;
+    return BUGPACK_OK;
+}
+
+static bugpack_status check_fields(const bugpack_options *options, bugpack_error *error) {
+    const char *app = options->app_name;
+    if (app == NULL && options->target_pid == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the options name no app_name");
+    }
+    if (app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "app_name must have 1 to 64 bytes");
+    }
+    if (options->target_pid < 0) {
+        return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process has the id %ld",
+                       (long)options->target_pid);
+    }
+    if (options->sample_window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
+                       (unsigned)options->sample_window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
+    }
+    if (options->provider_timeout_ms == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "provider_timeout_ms must be at least 1");
+    }
+    if (options->log_ring_bytes != 0 && (options->log_ring_bytes < log_ring_min_bytes ||
+                                         options->log_ring_bytes > log_ring_max_bytes)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "log_ring_bytes must be 0 or between 4 KiB and 1 GiB");
+    }
+    if (options->artefact_limit_bytes == 0 || options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
+    }
+    return BUGPACK_OK;
+}
+
+static bool copy_text(const char **text) {
+    if (*text != NULL) {
+        *text = strdup(*text);
+        return *text != NULL;
+    }
+    return true;
+}
+
+/* The four strings are the host's until copied: on a failure, those not yet ours become NULL. */
+static bugpack_status copy_strings(bugpack_options *options, bugpack_error *error) {
+    const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id};
+    const char *report_dir = options->report_dir;
+    bool is_copied = true;
+    options->report_dir = NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (!is_copied) {
+            *texts[i] = NULL;
+        } else {
+            is_copied = copy_text(texts[i]);
+        }
+    }
+    if (!is_copied) {
+        return bp_fail_memory(error, "open a session");
+    }
+    char default_dir[PATH_MAX];
+    if (report_dir == NULL) {
+        bugpack_status status = bp_host_report_directory(default_dir, sizeof default_dir, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        status = bp_file_make_path(default_dir, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        report_dir = default_dir;
+    }
+    char *absolute = NULL;
+    bugpack_status status = bp_absolute_path(report_dir, &absolute, error);
+    options->report_dir = absolute;
+    return status;
+}
+
+bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
+                               bugpack_error *error) {
+    bugpack_options copy;
+    bugpack_status status = take_fields(given, &copy, error);
+    if (status == BUGPACK_OK) {
+        status = check_fields(&copy, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = copy_strings(&copy, error);
+        if (status != BUGPACK_OK) {
+            bp_options_release(&copy);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        *options = copy;
+    }
+    return status;
+}
+
+void bp_options_release(bugpack_options *options) {
+    const char *texts[] = {options->app_name, options->app_version, options->app_build_id,
+                           options->report_dir};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free((char *)(uintptr_t)texts[i]);
+    }
+    *options = (bugpack_options){0};
+}

@@ -1,0 +1,157 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "session/session.h"
+
+enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
+
+static bugpack_status check_request(const bugpack_report_request *request) {
+    if (request == NULL) {
+        return BUGPACK_OK;
+    }
+    const size_t first_version_bytes =
+        offsetof(bugpack_report_request, timeout_ms) + sizeof request->timeout_ms;
+    bool is_good =
+        request->struct_size >= first_version_bytes &&
+        (request->description == NULL ||
+         strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
+        (request->channel == NULL ||
+         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes);
+    return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+}
+
+static void free_order(bp_order *order) {
+    if (order != NULL) {
+        free(order->description);
+        free(order->channel);
+        free(order->output_path);
+        free(order);
+    }
+}
+
+static bool copy_text(const char *text, char **ret_copy) {
+    *ret_copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *ret_copy != NULL;
+}
+
+/* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
+static bugpack_status make_order(bugpack *session, const bugpack_report_request *request,
+                                 bp_order **ret_order) {
+    bp_order *order = calloc(1, sizeof *order);
+    if (order == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    order->triggered = bp_clock_now();
+    order->log_mark = session->log == NULL ? 0 : bp_log_recorder_mark(session->log);
+    order->kind = BP_REPORT_BUGREPORT;
+    bugpack_status status = BUGPACK_OK;
+    if (request != NULL) {
+        if (request->timeout_ms != 0) {
+            order->deadline_ns = order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
+        }
+        if (!copy_text(request->description, &order->description) ||
+            !copy_text(request->channel, &order->channel)) {
+            status = BUGPACK_ERR_NO_MEMORY;
+        }
+        if (status == BUGPACK_OK && request->output_path != NULL) {
+            status = bp_absolute_path(request->output_path, &order->output_path, NULL);
+        }
+    }
+    if (status != BUGPACK_OK) {
+        free_order(order);
+        return status;
+    }
+    *ret_order = order;
+    return BUGPACK_OK;
+}
+
+bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
+                                    bugpack_report_done *on_done, void *context) {
+    bugpack_status status = bp_session_check(session);
+    if (status == BUGPACK_OK) {
+        status = check_request(request);
+    }
+    bp_order *order = NULL;
+    if (status == BUGPACK_OK) {
+        status = make_order(session, request, &order);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    order->on_done = on_done;
+    order->on_done_context = context;
+    order->sequence = atomic_fetch_add(&session->report_sequence, 1) + 1;
+    status = bp_worker_submit(session->worker, order);
+    if (status != BUGPACK_OK) {
+        free_order(order);
+    }
+    return status;
+}
+
+void bp_session_run_order(void *job, void *context) {
+    bugpack *session = context;
+    bp_order *order = job;
+    bugpack_report_result result;
+    bp_session_take_report(session, order, &result);
+    if (order->on_done != NULL) {
+        order->on_done(&result, order->on_done_context);
+    }
+    free_order(order);
+}
+
+/* A caller that waits for its report. */
+struct waiter {
+    pthread_mutex_t mutex;
+    pthread_cond_t done;
+    bool is_done;
+    bugpack_report_result *result;
+};
+
+static void wake_waiter(const bugpack_report_result *result, void *context) {
+    struct waiter *waiter = context;
+    (void)pthread_mutex_lock(&waiter->mutex);
+    *waiter->result = *result;
+    waiter->is_done = true;
+    (void)pthread_cond_signal(&waiter->done);
+    (void)pthread_mutex_unlock(&waiter->mutex);
+}
+
+static bugpack_status fail_result(bugpack_report_result *result, bugpack_status status) {
+    *result = (bugpack_report_result){.struct_size = sizeof *result, .status = status};
+    return bp_fail(&result->error, status, "no report was taken: %s", bugpack_status_name(status));
+}
+
+bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
+                              bugpack_report_result *ret_result) {
+    bugpack_report_result own_result;
+    bugpack_report_result *result = ret_result != NULL ? ret_result : &own_result;
+    if (bp_runner_is_inside_provider() || bp_worker_is_current_thread()) {
+        return fail_result(result, BUGPACK_ERR_INVALID);
+    }
+    struct waiter waiter = {.result = result};
+    bugpack_error error;
+    if (pthread_mutex_init(&waiter.mutex, NULL) != 0) {
+        return fail_result(result, BUGPACK_ERR_NO_MEMORY);
+    }
+    bugpack_status status = bp_condition_init(&waiter.done, &error);
+    if (status == BUGPACK_OK) {
+        status = bugpack_report_async(session, request, wake_waiter, &waiter);
+        if (status == BUGPACK_OK) {
+            (void)pthread_mutex_lock(&waiter.mutex);
+            while (!waiter.is_done) {
+                (void)pthread_cond_wait(&waiter.done, &waiter.mutex);
+            }
+            (void)pthread_mutex_unlock(&waiter.mutex);
+            status = result->status;
+        } else {
+            (void)fail_result(result, status);
+        }
+        (void)pthread_cond_destroy(&waiter.done);
+    } else {
+        (void)fail_result(result, status);
+    }
+    (void)pthread_mutex_destroy(&waiter.mutex);
+    return status;
+}

@@ -1,0 +1,61 @@
+#include <bugpack/sample.h>
+
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "session/session.h"
+
+static const size_t json_limit_bytes = (size_t)256 << 20;
+
+/* Both samples and the wait between them. */
+static bugpack_status sample_window(bp_sampler *sampler, uint32_t window_ms,
+                                    bp_metrics *ret_metrics, bugpack_error *error) {
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    bugpack_status status = bp_sampler_begin(sampler, error);
+    if (status == BUGPACK_OK) {
+        bp_clock_sleep_until(began_ns + window_ms * BP_NS_PER_MS);
+        status = bp_sampler_end(sampler, ret_metrics, error);
+    }
+    return status;
+}
+
+bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
+                              bugpack_error *error) {
+    if (window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
+                       (unsigned)window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
+    }
+    bp_buffer json;
+    bp_buffer_init(&json, json_limit_bytes);
+    bp_sampler *sampler = NULL;
+    bp_metrics metrics;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_sampler_open(pid, &sampler, &detail);
+    if (status == BUGPACK_OK) {
+        status = sample_window(sampler, window_ms, &metrics, &detail);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_metrics_print(&metrics, bp_host_platform(), &json, &detail);
+        bp_metrics_release(&metrics);
+    } else if (status == BUGPACK_ERR_UNSUPPORTED) {
+        /* That there are no metrics here is an answer too. */
+        status = bp_metrics_print_unavailable(bp_host_platform(), detail.message, &json, error);
+    }
+    bp_sampler_close(sampler);
+    if (status != BUGPACK_OK) {
+        bp_buffer_release(&json);
+        if (error != NULL) {
+            *error = detail;
+        }
+        return status;
+    }
+    *ret_json = json.data;
+    if (ret_bytes != NULL) {
+        *ret_bytes = json.size;
+    }
+    return BUGPACK_OK;
+}
+
+void bugpack_free(void *pointer) {
+    free(pointer);
+}

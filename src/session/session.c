@@ -1,0 +1,126 @@
+#include "session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+
+bugpack_status bp_session_check(const bugpack *session) {
+    if (session == NULL) {
+        return BUGPACK_ERR_INVALID;
+    }
+    return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
+}
+
+/* The report directory is opened for each report; once now, so that a mistake shows at the start.
+ */
+static bugpack_status check_report_dir(const bugpack_options *options, bugpack_error *error) {
+    int dir_fd = -1;
+    bugpack_status status =
+        bp_file_open_directory(options->report_dir, options->create_report_dir, &dir_fd, error);
+    if (status == BUGPACK_OK) {
+        (void)close(dir_fd);
+    }
+    return status;
+}
+
+/*
+ * Takes hold of the process that reports are about. Without a sampler for our own process a session
+ * works all the same, and its reports say why there are no metrics.
+ */
+static bugpack_status open_target(bugpack *session, bugpack_error *error) {
+    pid_t target = session->options.target_pid;
+    bugpack_status status = bp_sampler_open(target, &session->sampler, &session->sampler_error);
+    if (status != BUGPACK_OK) {
+        if (target != 0 && error != NULL) {
+            *error = session->sampler_error;
+        }
+        return target != 0 ? status : BUGPACK_OK;
+    }
+    const bp_task *task = bp_sampler_task(session->sampler);
+    if (target != 0) {
+        session->target.pid = bp_task_pid(task);
+        bp_task_name(task, session->target.name, sizeof session->target.name);
+    }
+    if (session->options.app_name == NULL) {
+        const char *name = session->target.name[0] != '\0' ? session->target.name : "process";
+        session->options.app_name = strdup(name);
+        if (session->options.app_name == NULL) {
+            return bp_fail_memory(error, "open a session");
+        }
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
+    bugpack_status status = check_report_dir(&session->options, error);
+    if (status == BUGPACK_OK) {
+        status = open_target(session, error);
+    }
+    if (status == BUGPACK_OK && session->options.log_ring_bytes > 0) {
+        status = bp_log_recorder_new(session->options.log_ring_bytes, session->options.log_level,
+                                     &session->log, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_runner_new(&session->runner, error);
+    }
+    if (status == BUGPACK_OK && session->sampler != NULL) {
+        status = bp_session_provide_process(session, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_worker_new(bp_session_run_order, session, BUGPACK_REPORT_QUEUE_MAX,
+                               &session->worker, error);
+    }
+    return status;
+}
+
+static void free_session(bugpack *session) {
+    bp_runner_free(session->runner);
+    bp_session_drop_providers(session->providers, session->provider_count);
+    bp_sampler_close(session->sampler);
+    bp_log_recorder_free(session->log);
+    bp_options_release(&session->options);
+    bp_fork_guard_free(session->fork_guard);
+    (void)pthread_mutex_destroy(&session->providers_mutex);
+    free(session);
+}
+
+bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_session,
+                            bugpack_error *error) {
+    bugpack *session = calloc(1, sizeof *session);
+    if (session == NULL || pthread_mutex_init(&session->providers_mutex, NULL) != 0) {
+        free(session);
+        return bp_fail_memory(error, "open a session");
+    }
+    session->opened = bp_clock_now();
+    bp_id_new(session->id);
+    bp_host_identify(&session->host);
+    atomic_init(&session->report_sequence, 0);
+    bugpack_status status = bp_options_copy(options, &session->options, error);
+    if (status == BUGPACK_OK) {
+        status = bp_fork_guard_new(&session->fork_guard, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = open_parts(session, error);
+    }
+    if (status != BUGPACK_OK) {
+        free_session(session);
+        return status;
+    }
+    *ret_session = session;
+    return BUGPACK_OK;
+}
+
+void bugpack_close(bugpack *session) {
+    /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
+    if (bp_session_check(session) != BUGPACK_OK) {
+        return;
+    }
+    (void)pthread_mutex_lock(&session->providers_mutex);
+    session->is_closing = true;
+    (void)pthread_mutex_unlock(&session->providers_mutex);
+    bp_worker_stop(session->worker);
+    free_session(session);
+}

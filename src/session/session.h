@@ -1,0 +1,95 @@
+/*
+ * What a session is made of. Only this room sees it; everybody else sees `bugpack`.
+ */
+#ifndef BP_SESSION_SESSION_H
+#define BP_SESSION_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/bugpack.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "model/metadata.h"
+#include "platform/host.h"
+#include "platform/thread.h"
+#include "probe/sampler.h"
+#include "recorder/log_recorder.h"
+#include "report/provider.h"
+#include "trigger/worker.h"
+
+struct bugpack {
+    bp_fork_guard *fork_guard;
+    bugpack_options options; /* its strings are ours */
+    char id[BP_ID_BYTES];
+    bp_instant opened;
+    bp_host_identity host;
+    bp_metadata_target target;
+
+    bp_log_recorder *log; /* NULL when no log is kept */
+    bp_worker *worker;
+    atomic_uint_fast64_t report_sequence;
+
+    /* Used by the worker's thread alone. */
+    bp_runner *runner;
+    bp_sampler *sampler; /* NULL when there is none: then sampler_error says why */
+    bugpack_error sampler_error;
+
+    pthread_mutex_t providers_mutex;
+    bp_provider **providers; /* in the order of registration */
+    size_t provider_count;
+    size_t provider_capacity;
+    bool is_closing; /* under providers_mutex */
+};
+
+/* OK, or INERT in the child of a fork. The first thing that every public call asks. */
+bugpack_status bp_session_check(const bugpack *session);
+
+/*
+ * Checks what the host gave and fills `options` with it: strings copied, paths made absolute,
+ * fields that an older host does not know at their defaults.
+ */
+bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
+                               bugpack_error *error);
+void bp_options_release(bugpack_options *options);
+
+/* `path` made absolute with the current directory; the text is the caller's to free. */
+bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error *error);
+
+/* Registers a provider of ours or of the host's; the name was checked. Takes the reference over. */
+bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
+                                       bugpack_error *error);
+
+/* The providers now, each with a reference of its own. */
+bugpack_status bp_session_list_providers(bugpack *session, bp_provider ***ret_providers,
+                                         size_t *ret_count, bugpack_error *error);
+void bp_session_drop_providers(bp_provider **providers, size_t count);
+
+/* Registers process.json, which reads the same process as the session's sampler. */
+bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);
+
+/* A trigger on its way to the worker. It is one allocation with its strings behind it. */
+typedef struct bp_order {
+    uint64_t sequence;
+    bp_report_kind kind;
+    bp_instant triggered;
+    uint64_t log_mark;
+    uint64_t deadline_ns; /* monotonic; 0 for none */
+    char *description;
+    char *channel;
+    char *output_path; /* absolute */
+    bugpack_report_done *on_done;
+    void *on_done_context;
+} bp_order;
+
+/* Takes the report that was ordered, from the first sample to the published zip. Worker only. */
+void bp_session_take_report(bugpack *session, const bp_order *order, bugpack_report_result *result);
+
+/* The worker's job: takes the report, tells the host, frees the order. */
+void bp_session_run_order(void *order, void *session);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * One report, from the first sample to the published zip. Runs on the worker's thread.
+ *
+ * The order of the steps is what makes a report speak of one instant: the first sample and the log
+ * are taken at once, the providers run while the window passes, and only then comes the wait.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/staged_file.h"
+#include "report/bundle.h"
+#include "session/destination.h"
+#include "session/session.h"
+
+static const size_t json_limit_bytes = (size_t)256 << 20;
+
+/* What one report needs while it is taken. */
+struct taking {
+    bugpack *session;
+    const bp_order *order;
+    bp_bundle *bundle;
+    char report_id[BP_ID_BYTES];
+    bugpack_status window_status; /* of the first sample */
+    uint64_t window_began_ns;
+    bugpack_error window_error;
+};
+
+static void stamp(bugpack_writer *writer, bp_instant began) {
+    writer->ledger.captured_wall_ns = began.wall_ns;
+    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+}
+
+static bugpack_status add(struct taking *taking, const char *name, bugpack_writer *writer,
+                          bugpack_error *error) {
+    bugpack_status status = bp_bundle_add(taking->bundle, name, writer, error);
+    bp_writer_release(writer);
+    return status;
+}
+
+static void begin_window(struct taking *taking) {
+    bugpack *session = taking->session;
+    taking->window_began_ns = bp_clock_monotonic_ns();
+    if (session->sampler == NULL) {
+        taking->window_error = session->sampler_error;
+        taking->window_status = session->sampler_error.status;
+    } else {
+        taking->window_status = bp_sampler_begin(session->sampler, &taking->window_error);
+    }
+}
+
+static bugpack_status collect_log(struct taking *taking, bugpack_error *error) {
+    bugpack *session = taking->session;
+    if (session->log == NULL) {
+        return BUGPACK_OK;
+    }
+    bugpack_writer writer;
+    bp_writer_init(&writer, SIZE_MAX / 4);
+    bp_instant began = bp_clock_now();
+    bp_log_extent extent = {0};
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_log_recorder_print(session->log, taking->order->log_mark,
+                                                  &writer.content, &extent, &detail);
+    stamp(&writer, began);
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
+    } else {
+        writer.ledger.covers_from_wall_ns = extent.from_wall_ns;
+        writer.ledger.covers_to_wall_ns = extent.to_wall_ns;
+        if (extent.view.evicted_count > 0) {
+            bp_writer_truncate(
+                &writer, false, "the newest %llu of %llu records; older ones made room for them",
+                (unsigned long long)extent.view.record_count,
+                (unsigned long long)(extent.view.record_count + extent.view.evicted_count));
+        }
+    }
+    return add(taking, "logs.jsonl", &writer, error);
+}
+
+static bugpack_status collect_providers(struct taking *taking, bugpack_error *error) {
+    bugpack *session = taking->session;
+    bp_provider **providers = NULL;
+    size_t count = 0;
+    bugpack_status status = bp_session_list_providers(session, &providers, &count, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        bugpack_writer writer;
+        bp_writer_init(&writer, SIZE_MAX / 4);
+        if (bp_runner_call(session->runner, providers[i], taking->order->deadline_ns, &writer)) {
+            status = add(taking, bp_provider_name(providers[i]), &writer, error);
+        }
+    }
+    bp_session_drop_providers(providers, count);
+    return status;
+}
+
+static bugpack_status wait_for_window(const struct taking *taking, bugpack_error *error) {
+    uint64_t end_ns = taking->window_began_ns;
+    if (taking->window_status == BUGPACK_OK) {
+        end_ns += taking->session->options.sample_window_ms * BP_NS_PER_MS;
+    }
+    uint64_t deadline_ns = taking->order->deadline_ns;
+    bool is_too_late = deadline_ns != 0 && deadline_ns < end_ns;
+    bp_clock_sleep_until(is_too_late ? deadline_ns : end_ns);
+    if (deadline_ns != 0 && bp_clock_monotonic_ns() >= deadline_ns) {
+        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status collect_metrics(struct taking *taking, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_metrics metrics;
+    bugpack_error detail = taking->window_error;
+    bugpack_status sampled = taking->window_status;
+    bp_writer_init(&writer, json_limit_bytes);
+    bp_instant began = bp_clock_now();
+    if (sampled == BUGPACK_OK) {
+        sampled = bp_sampler_end(taking->session->sampler, &metrics, &detail);
+    }
+    bugpack_status status;
+    if (sampled == BUGPACK_OK) {
+        status = bp_metrics_print(&metrics, bp_host_platform(), &writer.content, error);
+        writer.ledger.covers_to_wall_ns = began.wall_ns;
+        writer.ledger.covers_from_wall_ns = began.wall_ns - metrics.sample_window_ms * BP_NS_PER_MS;
+        bp_metrics_release(&metrics);
+    } else {
+        /* The artefact is there and says that it has nothing: that is still a missing one. */
+        status = bp_metrics_print_unavailable(bp_host_platform(), detail.message, &writer.content,
+                                              error);
+        writer.ledger.status = BP_ARTEFACT_FAILED;
+        writer.ledger.is_missing = true;
+        (void)snprintf(writer.ledger.reason, sizeof writer.ledger.reason, "%s", detail.message);
+    }
+    stamp(&writer, began);
+    if (status != BUGPACK_OK) {
+        bp_writer_release(&writer);
+        return status;
+    }
+    return add(taking, "runtime-metrics.json", &writer, error);
+}
+
+static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) {
+    const bugpack *session = taking->session;
+    const bp_order *order = taking->order;
+    bp_metadata metadata = {.sequence = order->sequence,
+                            .app_name = session->options.app_name,
+                            .app_version = session->options.app_version,
+                            .app_build_id = session->options.app_build_id,
+                            .platform = bp_host_platform(),
+                            .arch = session->host.arch,
+                            .kernel = session->host.kernel,
+                            .pid = getpid(),
+                            .kind = order->kind,
+                            .channel = order->channel,
+                            .description = order->description,
+                            .session_opened = session->opened,
+                            .triggered = order->triggered,
+                            .written = bp_clock_now(),
+                            .target = session->target};
+    memcpy(metadata.report_id, taking->report_id, sizeof metadata.report_id);
+    memcpy(metadata.session_id, session->id, sizeof metadata.session_id);
+    bugpack_writer writer;
+    bp_writer_init(&writer, json_limit_bytes);
+    bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
+    stamp(&writer, metadata.written);
+    if (status != BUGPACK_OK) {
+        bp_writer_release(&writer);
+        return status;
+    }
+    return add(taking, "metadata.json", &writer, error);
+}
+
+static bugpack_status publish(struct taking *taking, const bp_destination *destination,
+                              bugpack_report_result *result, bugpack_error *error) {
+    char name[256];
+    bp_publication publication = {.dir_fd = destination->dir_fd,
+                                  .dir_name = destination->dir_path,
+                                  .stem = destination->stem,
+                                  .extension = destination->extension,
+                                  .report_id = taking->report_id,
+                                  .wall_ns = taking->order->triggered.wall_ns,
+                                  .deadline_ns = taking->order->deadline_ns};
+    (void)bp_staged_file_sweep(destination->dir_fd);
+    bugpack_status status = bp_bundle_publish(taking->bundle, &publication, name, sizeof name,
+                                              &result->zip_bytes, error);
+    if (status == BUGPACK_OK) {
+        bool is_root = strcmp(destination->dir_path, "/") == 0;
+        (void)snprintf(result->path, sizeof result->path, "%s/%s",
+                       is_root ? "" : destination->dir_path, name);
+        result->missing_count =
+            bp_bundle_missing(taking->bundle, result->missing, sizeof result->missing);
+    }
+    return status;
+}
+
+/* The steps in their order; the destination is opened first, so that a bad one costs no window. */
+static bugpack_status take(struct taking *taking, bugpack_report_result *result,
+                           bugpack_error *error) {
+    bp_destination destination = BP_DESTINATION_INIT;
+    begin_window(taking);
+    bugpack_status status = collect_log(taking, error);
+    if (status == BUGPACK_OK) {
+        status = bp_destination_open(&taking->session->options, taking->order, &destination, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = collect_providers(taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = wait_for_window(taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = collect_metrics(taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = add_metadata(taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = publish(taking, &destination, result, error);
+    }
+    bp_destination_release(&destination);
+    return status;
+}
+
+void bp_session_take_report(bugpack *session, const bp_order *order,
+                            bugpack_report_result *result) {
+    *result = (bugpack_report_result){.struct_size = sizeof *result};
+    struct taking taking = {.session = session, .order = order, .bundle = bp_bundle_new()};
+    bp_id_new(taking.report_id);
+    bugpack_status status = taking.bundle == NULL ? bp_fail_memory(&result->error, "take a report")
+                                                  : take(&taking, result, &result->error);
+    bp_bundle_free(taking.bundle);
+    result->status = status;
+    result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
+}

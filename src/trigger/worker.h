@@ -1,0 +1,34 @@
+/*
+ * The worker: one thread that takes reports, one after the other, so that no trigger has to wait.
+ */
+#ifndef BP_TRIGGER_WORKER_H
+#define BP_TRIGGER_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bugpack/error.h>
+
+typedef struct bp_worker bp_worker;
+
+/* One piece of work, run on the worker's thread; it owns `job` and frees it. */
+typedef void bp_worker_run(void *job, void *context);
+
+/* Starts the thread. At most `queue_max` jobs wait, besides the one that runs. */
+bugpack_status bp_worker_new(bp_worker_run *run, void *context, size_t queue_max,
+                             bp_worker **ret_worker, bugpack_error *error);
+
+/*
+ * Queues a job and returns; ownership passes on success only. Errors: BUSY when the queue is full,
+ * CLOSED once a stop has begun. Any thread.
+ */
+bugpack_status bp_worker_submit(bp_worker *worker, void *job);
+
+/* Refuses new jobs, runs all that were queued, ends the thread and frees the worker. NULL is fine.
+ */
+void bp_worker_stop(bp_worker *worker);
+
+/* Whether the calling thread is a worker: then it must not wait for one. */
+bool bp_worker_is_current_thread(void);
+
+#endif
