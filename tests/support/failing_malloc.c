@@ -1,0 +1,84 @@
+#include "support/failing_malloc.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||        \
+    HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+
+bool failing_malloc_is_available(void) {
+    return false;
+}
+
+void failing_malloc_arm(unsigned long nth, bool and_all_later) {
+    (void)nth;
+    (void)and_all_later;
+}
+
+unsigned long failing_malloc_disarm(void) {
+    return 0;
+}
+
+#else
+
+/* The default visibility is what lets these stand in for libc's in the shared libraries too. */
+#define INTERPOSED __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+
+static atomic_bool is_armed;
+static atomic_bool fails_on;
+static atomic_ulong fail_at;
+static atomic_ulong tried;
+
+bool failing_malloc_is_available(void) {
+    return true;
+}
+
+void failing_malloc_arm(unsigned long nth, bool and_all_later) {
+    atomic_store(&tried, 0);
+    atomic_store(&fail_at, nth);
+    atomic_store(&fails_on, and_all_later);
+    atomic_store(&is_armed, true);
+}
+
+unsigned long failing_malloc_disarm(void) {
+    atomic_store(&is_armed, false);
+    return atomic_load(&tried);
+}
+
+static bool fails_now(void) {
+    if (!atomic_load(&is_armed)) {
+        return false;
+    }
+    unsigned long number = atomic_fetch_add(&tried, 1) + 1;
+    unsigned long nth = atomic_load(&fail_at);
+    bool fails = nth != 0 && (number == nth || (number > nth && atomic_load(&fails_on)));
+    if (fails) {
+        errno = ENOMEM;
+    }
+    return fails;
+}
+
+INTERPOSED void *malloc(size_t size) {
+    return fails_now() ? NULL : __libc_malloc(size);
+}
+
+INTERPOSED void *calloc(size_t count, size_t size) {
+    return fails_now() ? NULL : __libc_calloc(count, size);
+}
+
+INTERPOSED void *realloc(void *block, size_t size) {
+    return fails_now() ? NULL : __libc_realloc(block, size);
+}
+
+#endif
