@@ -1,0 +1,76 @@
+/*
+ * A provider that never returns costs its own artefact: not this report, not the next one, not the
+ * close, and at most one thread.
+ */
+#include <bugpack/bugpack.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/check.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static atomic_uint call_count;
+static atomic_bool may_return, has_returned;
+static atomic_int late_status;
+
+static int hang(bugpack_writer *writer, void *context) {
+    (void)context;
+    atomic_fetch_add(&call_count, 1);
+    while (!atomic_load(&may_return)) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    /* The writer outlives the report, the session and the registry, until here. */
+    atomic_store(&late_status, bugpack_write(writer, "late", 4));
+    atomic_store(&has_returned, true);
+    return 0;
+}
+
+static int answer(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_printf(writer, "here");
+}
+
+int main(void) {
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "hang";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 1;
+    options.provider_timeout_ms = 50;
+    bugpack *session = NULL;
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide_text(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
+    CHECK(bugpack_provide_text(session, "after.txt", answer, NULL, NULL) == BUGPACK_OK);
+
+    bugpack_report_result result;
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+        CHECK(result.missing_count == 1);
+        CHECK(strstr(result.missing, "hang.txt: ") == result.missing);
+        CHECK(report_entry_contains(result.path, "after.txt", "here"));
+        CHECK(report_entry_contains(result.path, "manifest.json", "\"status\": \"timed_out\""));
+        CHECK(atomic_load(&call_count) == 1);
+    }
+    CHECK(!bugpack_unprovide(session, "hang.txt"));
+    bugpack_close(session);
+    CHECK(!atomic_load(&has_returned));
+
+    /* Now let it return: what it touches must still be there, and it is told that it is too late.
+     */
+    atomic_store(&may_return, true);
+    for (unsigned i = 0; i < 5000 && !atomic_load(&has_returned); i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK(atomic_load(&has_returned));
+    CHECK(atomic_load(&late_status) == BUGPACK_ERR_TIMEOUT);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* its thread ends */
+    printf("three reports, one call, one thread left behind and gone\n");
+    temp_dir_remove(&dir);
+    return 0;
+}

@@ -1,0 +1,248 @@
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+/* A session in a directory of its own, and its one report. */
+typedef struct bench {
+    temp_dir dir;
+    bugpack *session;
+    bugpack_report_result result;
+} bench;
+
+static void set_up(bench *b) {
+    cr_assert(temp_dir_make(&b->dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = b->dir.path;
+    options.sample_window_ms = 0;
+    options.artefact_limit_bytes = 64 * 1024;
+    cr_assert(zero(int, (int)bugpack_open(&options, &b->session, NULL)));
+}
+
+static void take(bench *b) {
+    cr_assert(zero(int, (int)bugpack_report(b->session, NULL, &b->result)), "%s",
+              b->result.error.message);
+}
+
+static void tear_down(bench *b) {
+    bugpack_close(b->session);
+    temp_dir_remove(&b->dir);
+}
+
+static bool says(const bench *b, const char *entry, const char *needle) {
+    return report_entry_contains(b->result.path, entry, needle);
+}
+
+static int write_context(bugpack_writer *writer, void *context) {
+    const char *text = context;
+    return bugpack_write(writer, text, strlen(text));
+}
+
+Test(providers, json_is_checked_and_indented_with_its_numbers_untouched) {
+    bench b;
+    set_up(&b);
+    char json[] = "{\"id\":18446744073709551615,\"v\":[1.50,{}]}";
+    cr_assert(
+        zero(int, (int)bugpack_provide_json(b.session, "session.json", write_context, json, NULL)));
+    take(&b);
+    char *text = report_read(b.result.path, "session.json", NULL);
+    cr_assert(eq(str, text,
+                 "{\n  \"id\": 18446744073709551615,\n  \"v\": [\n    1.50,\n    {}\n  ]\n}\n"));
+    free(text);
+    cr_assert(zero(uint, b.result.missing_count));
+    tear_down(&b);
+}
+
+Test(providers, bad_json_costs_its_own_artefact_and_is_counted) {
+    bench b;
+    set_up(&b);
+    char json[] = "{\n  \"a\": 01\n}";
+    cr_assert(
+        zero(int, (int)bugpack_provide_json(b.session, "session.json", write_context, json, NULL)));
+    take(&b);
+    cr_assert(eq(uint, b.result.missing_count, 1));
+    cr_assert(eq(ptr, report_read(b.result.path, "session.json", NULL), NULL));
+    cr_assert(says(&b, "manifest.json", "\"complete\": false"));
+    cr_assert(says(&b, "manifest.json", "line 2, column"));
+    cr_assert(
+        ne(ptr, (void *)strstr(b.result.missing, "session.json: not valid JSON: line 2"), NULL));
+    tear_down(&b);
+}
+
+Test(providers, bytes_stay_as_they_are_and_text_becomes_valid) {
+    bench b;
+    set_up(&b);
+    char bytes[] = "a\xff";
+    cr_assert(
+        zero(int, (int)bugpack_provide_bytes(b.session, "raw.bin", write_context, bytes, NULL)));
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "text.txt", write_context, bytes, NULL)));
+    take(&b);
+    char *raw = report_read(b.result.path, "raw.bin", NULL);
+    char *text = report_read(b.result.path, "text.txt", NULL);
+    cr_assert(eq(str, raw, "a\xff"));
+    cr_assert(eq(str, text, "a\xEE\xBF\xBF"));
+    free(raw);
+    free(text);
+    tear_down(&b);
+}
+
+static int fail_with_reason(bugpack_writer *writer, void *context) {
+    (void)context;
+    bugpack_printf(writer, "half of it");
+    bugpack_fail(writer, "the decoder lock was \"held\" by %s", "someone");
+    return -1;
+}
+
+Test(providers, a_failing_one_leaves_no_half_artefact_and_gives_its_reason) {
+    bench b;
+    set_up(&b);
+    cr_assert(zero(
+        int, (int)bugpack_provide_text(b.session, "decoder.txt", fail_with_reason, NULL, NULL)));
+    take(&b);
+    cr_assert(eq(ptr, report_read(b.result.path, "decoder.txt", NULL), NULL));
+    cr_assert(says(&b, "manifest.json", "the decoder lock was \\\"held\\\" by someone"));
+    cr_assert(says(&b, "manifest.json", "\"status\": \"failed\""));
+    cr_assert(eq(uint, b.result.missing_count, 1));
+    tear_down(&b);
+}
+
+static int write_without_end(bugpack_writer *writer, void *context) {
+    (void)context;
+    char block[4096] = {0};
+    unsigned accepted_count = 0;
+    while (bugpack_write(writer, block, sizeof block) == BUGPACK_OK) {
+        accepted_count++;
+    }
+    return accepted_count == 16 ? 0 : -1;
+}
+
+Test(providers, one_that_gives_too_much_is_stopped_at_the_limit) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_bytes(b.session, "endless", write_without_end, NULL, NULL)));
+    take(&b);
+    cr_assert(eq(uint, b.result.missing_count, 1));
+    cr_assert(says(&b, "manifest.json", "over the limit of 65536 bytes"));
+    tear_down(&b);
+}
+
+static int report_from_inside(bugpack_writer *writer, void *context) {
+    bench *b = context;
+    bool is_refused = bugpack_report(b->session, NULL, NULL) == BUGPACK_ERR_INVALID &&
+                      !bugpack_unprovide(b->session, "inside.txt");
+    bugpack_printf(writer, "%s", is_refused ? "refused" : "accepted");
+    return 0;
+}
+
+Test(providers, cannot_wait_for_the_report_that_waits_for_them) {
+    bench b;
+    set_up(&b);
+    cr_assert(zero(
+        int, (int)bugpack_provide_text(b.session, "inside.txt", report_from_inside, &b, NULL)));
+    take(&b);
+    cr_assert(says(&b, "inside.txt", "refused"));
+    tear_down(&b);
+}
+
+Test(providers, names_are_checked_and_taken_once_whatever_their_case) {
+    bench b;
+    set_up(&b);
+    char text[] = "x";
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, (int)bugpack_provide_text(b.session, "../x", write_context, text, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(ne(ptr, (void *)strstr(error.message, "\"../x\""), NULL), "%s", error.message);
+    cr_assert(eq(int,
+                 (int)bugpack_provide_text(b.session, "manifest.json", write_context, text, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "state.txt", write_context, text, NULL)));
+    cr_assert(eq(int,
+                 (int)bugpack_provide_text(b.session, "STATE.txt", write_context, text, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bugpack_provide_text(b.session, "null.txt", NULL, NULL, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    tear_down(&b);
+}
+
+Test(providers, one_that_was_taken_off_is_not_in_the_next_report) {
+    bench b;
+    set_up(&b);
+    char text[] = "x";
+    cr_assert(zero(int, (int)bugpack_provide_text(b.session, "a.txt", write_context, text, NULL)));
+    cr_assert(bugpack_unprovide(b.session, "a.txt"));
+    cr_assert(not(bugpack_unprovide(b.session, "a.txt")));
+    cr_assert(not(bugpack_unprovide(b.session, "process.json")), "ours are not the host's to take");
+    take(&b);
+    cr_assert(not(says(&b, "manifest.json", "a.txt")));
+    tear_down(&b);
+}
+
+static void provide_file(bench *b, const char *name, const char *file, bugpack_file_kind kind,
+                         uint64_t limit_bytes) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", b->dir.path, file);
+    cr_assert(
+        zero(int, (int)bugpack_provide_file(b->session, name, path, kind, limit_bytes, NULL)));
+}
+
+Test(providers, a_log_file_contributes_its_newest_whole_lines) {
+    bench b;
+    set_up(&b);
+    cr_assert(temp_dir_write(&b.dir, "app.log", "one\ntwo\nthree\n", 14));
+    provide_file(&b, "logs/app.log", "app.log", BUGPACK_FILE_LOG_TAIL, 11);
+    take(&b);
+    char *text = report_read(b.result.path, "logs/app.log", NULL);
+    cr_assert(eq(str, text, "two\nthree\n"));
+    free(text);
+    cr_assert(says(&b, "manifest.json", "\"status\": \"truncated\""));
+    cr_assert(says(&b, "manifest.json", "\"original_bytes\": 14"));
+    cr_assert(zero(uint, b.result.missing_count), "a limit that was set is no failure");
+    tear_down(&b);
+}
+
+Test(providers, a_file_that_is_missing_or_a_fifo_or_too_large_costs_only_itself) {
+    bench b;
+    set_up(&b);
+    cr_assert(zero(int, mkfifoat(b.dir.fd, "fifo", 0600)));
+    cr_assert(temp_dir_write(&b.dir, "large", "0123456789", 10));
+    provide_file(&b, "missing.log", "nothing-here", BUGPACK_FILE_LOG_TAIL, 0);
+    provide_file(&b, "fifo.log", "fifo", BUGPACK_FILE_LOG_TAIL, 0);
+    provide_file(&b, "large.bin", "large", BUGPACK_FILE_WHOLE, 9);
+    provide_file(&b, "fits.bin", "large", BUGPACK_FILE_WHOLE, 10);
+    take(&b);
+    cr_assert(eq(uint, b.result.missing_count, 3), "%s", b.result.missing);
+    cr_assert(says(&b, "manifest.json", "No such file"));
+    cr_assert(says(&b, "manifest.json", "it is a FIFO"));
+    cr_assert(says(&b, "manifest.json", "\"status\": \"omitted\""));
+    cr_assert(says(&b, "fits.bin", "0123456789"));
+    tear_down(&b);
+}
+
+Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_write(&dir, "good.json", "{\"a\": [1, 2]}", 13));
+    cr_assert(temp_dir_write(&dir, "bad.json", "{\n\"a\": tru }", 12));
+    char path[512];
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    (void)snprintf(path, sizeof path, "%s/good.json", dir.path);
+    cr_assert(zero(int, (int)bugpack_check_json_file(path, 0, &error)), "%s", error.message);
+    cr_assert(eq(int, (int)bugpack_check_json_file(path, 12, &error), (int)BUGPACK_ERR_NO_MEMORY));
+    (void)snprintf(path, sizeof path, "%s/bad.json", dir.path);
+    cr_assert(eq(int, (int)bugpack_check_json_file(path, 0, &error), (int)BUGPACK_ERR_CORRUPT));
+    cr_assert(ne(ptr, (void *)strstr(error.message, "bad.json\" is not valid JSON: line 2, column"),
+                 NULL),
+              "%s", error.message);
+    temp_dir_remove(&dir);
+}

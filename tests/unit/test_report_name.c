@@ -1,0 +1,81 @@
+#include "report/name.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t some_time_ns = 1795250211ull * 1000000000u; /* 2026-11-21T08:36:51Z */
+
+Test(report_name, is_app_kind_and_time) {
+    char stem[BP_NAME_STEM_BYTES];
+    bp_name_report_stem("viewer", BP_REPORT_BUGREPORT, NULL, some_time_ns, stem);
+    cr_assert(eq(str, stem, "viewer-bugreport-2026-11-21T08-36-51Z"));
+}
+
+Test(report_name, makes_a_hostile_detail_harmless) {
+    char stem[BP_NAME_STEM_BYTES];
+    bp_name_report_stem("viewer", BP_REPORT_PEDANTIC, "display:unimpl:../a b\\c\xff\n",
+                        some_time_ns, stem);
+    cr_assert(eq(str, stem, "viewer-pedantic-display-unimpl-..-a-b-c__-2026-11-21T08-36-51Z"));
+}
+
+Test(report_name, is_neither_hidden_nor_an_option) {
+    char stem[BP_NAME_STEM_BYTES];
+    bp_name_report_stem(".app", BP_REPORT_CRASH, NULL, some_time_ns, stem);
+    cr_assert(eq(str, stem, "_app-crash-2026-11-21T08-36-51Z"));
+    bp_name_report_stem("-rf", BP_REPORT_CRASH, NULL, some_time_ns, stem);
+    cr_assert(eq(str, stem, "_rf-crash-2026-11-21T08-36-51Z"));
+    bp_name_report_stem("a/../b", BP_REPORT_CRASH, NULL, some_time_ns, stem);
+    cr_assert(eq(str, stem, "a-..-b-crash-2026-11-21T08-36-51Z"));
+}
+
+Test(report_name, stays_within_its_bound_for_any_length) {
+    char stem[BP_NAME_STEM_BYTES];
+    char longest[1000];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    bp_name_report_stem(longest, BP_REPORT_AUTO_SNAPSHOT, longest, some_time_ns, stem);
+    cr_assert(lt(sz, strlen(stem), sizeof stem));
+    cr_assert(eq(str, stem + strlen(stem) - 21, "-2026-11-21T08-36-51Z"));
+}
+
+Test(report_name, refuses_artefact_names_that_leave_or_break_the_zip) {
+    const char *bad[] = {
+        "",     "/etc/passwd",   "../x",          "a/../b",       "a//b",         "a/",
+        ".",    "a/./b",         "a\\b",          "c:x",          "a\nb",         "\x7f",
+        "\xff", "manifest.json", "METADATA.json", "process.json", "Traffic.pcap", "\xc0\xae"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_assert(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(bad[i]), NULL), "%s", bad[i]);
+    }
+    char long_name[202];
+    memset(long_name, 'n', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    cr_assert(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(long_name), NULL));
+}
+
+Test(report_name, accepts_what_a_host_may_provide) {
+    const char *good[] = {"session.json",
+                          "channel-state.json",
+                          "logs/app.log",
+                          "a",
+                          "dumps/x.bin",
+                          "..a",
+                          "gr\xc3\xb6\xc3\x9f"
+                          "e.txt",
+                          "-x"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        const char *refusal = bp_name_refuse_artefact(good[i]);
+        cr_assert(eq(ptr, (void *)(uintptr_t)refusal, NULL), "%s: %s", good[i], refusal);
+    }
+}
+
+Test(report_name, ranks_entries_as_the_format_lists_them) {
+    const char *order[] = {"metadata.json", "runtime-metrics.json", "process.json",
+                           "session.json",  "logs.jsonl",           "logs/a.log",
+                           "traffic.pcap",  "anything.bin",         "manifest.json"};
+    for (size_t i = 1; i < sizeof order / sizeof order[0]; i++) {
+        cr_assert(lt(uint, bp_name_entry_rank(order[i - 1]), bp_name_entry_rank(order[i])));
+    }
+    cr_assert(eq(uint, bp_name_entry_rank("one"), bp_name_entry_rank("two")));
+}

@@ -1,0 +1,279 @@
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static bugpack_options quick_options(const temp_dir *dir) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 20;
+    return options;
+}
+
+static bugpack *open_session(const bugpack_options *options) {
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
+    return session;
+}
+
+Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.app_version = "1.2";
+    bugpack *session = open_session(&options);
+    bugpack_log(session, BUGPACK_WARN, "display", "cache miss for image %u", 17u);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.description = "it \"flickers\"";
+    request.channel = "display";
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+              result.error.message);
+    cr_assert(zero(uint, result.missing_count), "%s", result.missing);
+    char *list = report_list(result.path);
+    cr_assert(eq(str, list,
+                 "metadata.json\nruntime-metrics.json\nprocess.json\nlogs.jsonl\nmanifest.json\n"));
+    free(list);
+    cr_assert(report_entry_contains(result.path, "logs.jsonl", "cache miss for image 17"));
+    cr_assert(report_entry_contains(result.path, "metadata.json", "\"it \\\"flickers\\\"\""));
+    cr_assert(report_entry_contains(result.path, "metadata.json", "\"channel\": \"display\""));
+    cr_assert(
+        report_entry_contains(result.path, "metadata.json", "\"report_type\": \"bugreport\""));
+    cr_assert(report_entry_contains(result.path, "runtime-metrics.json", "\"threads\": ["));
+    cr_assert(report_entry_contains(result.path, "manifest.json", "\"complete\": true"));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, leaves_out_of_a_report_what_was_logged_after_its_trigger) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.sample_window_ms = 200;
+    bugpack *session = open_session(&options);
+    bugpack_log(session, BUGPACK_INFO, NULL, "before");
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+    bugpack_log(session, BUGPACK_INFO, NULL, "later");
+    bugpack_close(session);
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_assert(report_entry_contains(path, "logs.jsonl", "before"));
+    cr_assert(not(report_entry_contains(path, "logs.jsonl", "later")));
+    temp_dir_remove(&dir);
+}
+
+Test(session, gives_a_taken_name_a_number_and_replaces_nothing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    char target[512], expected[512];
+    (void)snprintf(target, sizeof target, "%s/report.zip", dir.path);
+    cr_assert(temp_dir_write(&dir, "report.zip", "mine", 4));
+    cr_assert(zero(int, mkfifoat(dir.fd, "report-2.zip", 0600)));
+    cr_assert(zero(int, symlinkat("/nonexistent", dir.fd, "report-3.zip")));
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.output_path = target;
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+              result.error.message);
+    (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
+    cr_assert(eq(str, result.path, expected));
+    char kept[8] = "";
+    cr_assert(eq(sz, temp_dir_read(&dir, "report.zip", kept, sizeof kept), 4));
+    cr_assert(zero(int, memcmp(kept, "mine", 4)));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, makes_private_files_in_a_private_directory_under_any_umask) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    char reports[512];
+    (void)snprintf(reports, sizeof reports, "%s/reports", dir.path);
+    bugpack_options options = quick_options(&dir);
+    options.report_dir = reports;
+    options.create_report_dir = true;
+    mode_t before = umask(0);
+    bugpack *session = open_session(&options);
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    umask(before);
+    struct stat info;
+    cr_assert(zero(int, stat(result.path, &info)));
+    cr_assert(eq(uint, info.st_mode & 07777u, 0600u));
+    cr_assert(zero(int, stat(reports, &info)));
+    cr_assert(eq(uint, info.st_mode & 07777u, 0700u));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, finds_its_directory_again_after_the_host_changed_to_another) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, chdir(dir.path)));
+    bugpack_options options = quick_options(&dir);
+    options.report_dir = ".";
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, chdir("/")));
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_options options = quick_options(&dir);
+    options.app_name = NULL;
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    options = quick_options(&dir);
+    options.sample_window_ms = BUGPACK_SAMPLE_WINDOW_MAX_MS + 1;
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    options = quick_options(&dir);
+    options.struct_size = 0;
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    options = quick_options(&dir);
+    options.report_dir = "/nonexistent/reports";
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_IO));
+    cr_assert(ne(ptr, (void *)strstr(error.message, "/nonexistent/reports"), NULL));
+    cr_assert(eq(int, (int)bugpack_open(NULL, &session, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(ptr, session, NULL));
+    temp_dir_remove(&dir);
+}
+
+Test(session, gives_up_in_time_and_leaves_nothing_behind) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.sample_window_ms = 60000;
+    bugpack *session = open_session(&options);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.timeout_ms = 50;
+    bugpack_report_result result;
+    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_TIMEOUT));
+    cr_assert(zero(sz, temp_dir_count(&dir)));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, refuses_a_trigger_when_the_queue_is_full_and_writes_all_others) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.sample_window_ms = 100;
+    bugpack *session = open_session(&options);
+    size_t accepted_count = 0;
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && accepted_count < 100) {
+        status = bugpack_report_async(session, NULL, NULL, NULL);
+        accepted_count += status == BUGPACK_OK;
+    }
+    cr_assert(eq(int, (int)status, (int)BUGPACK_ERR_BUSY));
+    cr_assert(ge(sz, accepted_count, BUGPACK_REPORT_QUEUE_MAX));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), accepted_count));
+    temp_dir_remove(&dir);
+}
+
+Test(session, reports_another_process_and_names_itself_after_it) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "60", (char *)NULL);
+        _exit(127);
+    }
+    char comm[64];
+    do { /* until the exec is through, the child is still a copy of this test */
+        char path[64];
+        (void)snprintf(path, sizeof path, "/proc/%ld/comm", (long)child);
+        FILE *file = fopen(path, "r");
+        cr_assert(ne(ptr, file, NULL));
+        cr_assert(ne(ptr, fgets(comm, sizeof comm, file), NULL));
+        (void)fclose(file);
+    } while (strcmp(comm, "sleep\n") != 0);
+    bugpack_options options = quick_options(&dir);
+    options.app_name = NULL;
+    options.target_pid = child;
+    bugpack *session = open_session(&options);
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    char expected[32];
+    (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
+    cr_assert(report_entry_contains(result.path, "process.json", expected));
+    cr_assert(report_entry_contains(result.path, "metadata.json", expected));
+    cr_assert(ne(ptr, (void *)strstr(result.path, "/sleep-bugreport-"), NULL));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "runtime-metrics.json", "\"available\": false"));
+    cr_assert(gt(uint, result.missing_count, 0), "a report on a process that is gone says so");
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, does_not_open_for_a_process_that_does_not_exist) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    bugpack_options options = quick_options(&dir);
+    options.target_pid = child;
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_NO_PROCESS));
+    char expected[32];
+    (void)snprintf(expected, sizeof expected, "%ld", (long)child);
+    cr_assert(ne(ptr, (void *)strstr(error.message, expected), NULL), "%s", error.message);
+    temp_dir_remove(&dir);
+}
+
+Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    int before = open("/dev/null", O_RDONLY);
+    cr_assert(zero(int, close(before)));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    for (int fd = 3; fd < 256; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        bool is_ours = fd >= before && flags >= 0;
+        cr_assert(not(is_ours && (flags & FD_CLOEXEC) == 0), "descriptor %d", fd);
+    }
+    bugpack_close(session);
+    int after = open("/dev/null", O_RDONLY);
+    cr_assert(eq(int, after, before));
+    (void)close(after);
+    temp_dir_remove(&dir);
+}
+
+Test(session, ignores_null_everywhere) {
+    bugpack_log(NULL, BUGPACK_INFO, NULL, "nobody listens");
+    bugpack_log_bytes(NULL, BUGPACK_INFO, NULL, "", 0);
+    cr_assert(eq(int, (int)bugpack_report(NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bugpack_report_async(NULL, NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(not(bugpack_unprovide(NULL, "x")));
+    bugpack_close(NULL);
+    bugpack_free(NULL);
+}
