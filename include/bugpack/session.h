@@ -94,7 +94,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
  * A provider that overran its time limit and still hangs is not waited for; its thread stays
  * inside the host's function, and bugpack touches nothing of the host's afterwards.
  *
- * No other call on the session may begin after this one has; calls that have begun are waited for.
+ * Whoever calls it makes sure that no other thread is inside a call on the session, or makes one
+ * afterwards: the memory goes. (A bugpack_report that waits in another thread is such a call.)
  * Not from a provider or a report callback. In a forked child it frees nothing and returns.
  * Since 0.1.0.
  */
