@@ -1,0 +1,28 @@
+/*
+ * What of a staged file differs from system to system: three calls, each implemented once per
+ * system (linux/, stub/; a Mac's are F_FULLFSYNC and renamex_np). All return 0 or -1 with errno,
+ * but for the first.
+ */
+#ifndef BP_PLATFORM_STAGED_SYSTEM_H
+#define BP_PLATFORM_STAGED_SYSTEM_H
+
+/*
+ * Opens a file without a name in `dir_fd`, readable, writable and close-on-exec, that
+ * bp_staged_link_unnamed can give one. -1 where the system or the file system has none, or where a
+ * name could not be given later.
+ */
+int bp_staged_open_unnamed(int dir_fd);
+
+/* Gives the file its first name. Fails with EEXIST where `name` is taken, by whatever. */
+int bp_staged_link_unnamed(int fd, int dir_fd, const char *name);
+
+/* Brings what was written to the disk, as far down as the system can reach. */
+int bp_staged_sync(int fd);
+
+/*
+ * Renames within `dir_fd`; EEXIST where `to` is taken, by whatever. Where that cannot be had in one
+ * step it fails: it never replaces, and never holds the place with an empty file.
+ */
+int bp_staged_rename_new(int dir_fd, const char *from, const char *to);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * Staged files: what appears, and what does not. The same file is built against the stub platform,
+ * which has only temporary names.
+ */
+#include "support/staged_methods.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static bool holds(const temp_dir *dir, const char *name, const char *text) {
+    char bytes[64];
+    size_t count = temp_dir_read(dir, name, bytes, sizeof bytes);
+    return count == strlen(text) && memcmp(bytes, text, count) == 0;
+}
+
+BOTH_METHODS(staged_file, appears_whole_under_its_name_and_leaves_nothing_else) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_staged_file *file = start(&dir, *method, "whole");
+    char name[NAME_MAX + 1] = "";
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(bp_staged_file_publish(file, "a-report", ".zip", name, sizeof name, &error) ==
+                  BUGPACK_OK,
+              "%s", error.message);
+    cr_expect(eq(str, name, "a-report.zip"));
+    cr_expect(holds(&dir, "a-report.zip", "whole"));
+    cr_expect(eq(sz, temp_dir_count(&dir), 1));
+    bp_staged_file_free(file);
+    cr_expect(holds(&dir, "a-report.zip", "whole"));
+    cr_expect(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_file, shows_no_name_of_a_report_before_it_is_published_and_none_when_freed) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_staged_file *file = start(&dir, *method, "unfinished");
+    cr_expect(eq(sz, temp_dir_count(&dir), bp_staged_file_is_named(file) ? 1 : 0));
+    if (*method == 1) {
+        cr_expect(bp_staged_file_is_named(file));
+    }
+    bp_staged_file_free(file);
+    cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    bp_staged_file_free(NULL);
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_file, descriptor_is_private_readable_and_closed_on_exec_whatever_the_umask) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    static const mode_t masks[] = {0, 0777, 0027};
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+        mode_t before = umask(masks[i]);
+        bp_staged_file *file = start(&dir, *method, "secret");
+        (void)umask(before);
+        int fd = bp_staged_file_fd(file);
+        struct stat info;
+        cr_assert(eq(int, fstat(fd, &info), 0));
+        cr_expect(eq(int, (int)(info.st_mode & 07777), 0600));
+        cr_expect(eq(int, fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC));
+        char byte = 0;
+        cr_expect(eq(int, (int)pread(fd, &byte, 1, 0), 1));
+        char name[64];
+        cr_expect(eq(int, bp_staged_file_publish(file, "s", ".zip", name, sizeof name, NULL), 0));
+        cr_assert(eq(int, fstatat(dir.fd, name, &info, AT_SYMLINK_NOFOLLOW), 0));
+        cr_expect(eq(int, (int)(info.st_mode & 07777), 0600));
+        bp_staged_file_free(file);
+    }
+    temp_dir_remove(&dir);
+}
+
+/* Every kind of thing that can sit at the name; each must still be what it was afterwards. */
+BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_write(&dir, "r.zip", "old", 3));
+    cr_assert(temp_dir_write(&dir, "victim", "victim", 6));
+    cr_assert(eq(int, symlinkat("victim", dir.fd, "r-2.zip"), 0));
+    cr_assert(eq(int, symlinkat("nowhere", dir.fd, "r-3.zip"), 0));
+    cr_assert(eq(int, mkfifoat(dir.fd, "r-4.zip", 0600), 0));
+    cr_assert(eq(int, mkdirat(dir.fd, "r-5.zip", 0700), 0));
+    size_t before = temp_dir_count(&dir);
+    char name[64] = "";
+    for (int n = 6; n <= 7; n++) {
+        char expected[16];
+        (void)snprintf(expected, sizeof expected, "r-%d.zip", n);
+        bp_staged_file *file = start(&dir, *method, "new");
+        cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, NULL), 0));
+        bp_staged_file_free(file);
+        cr_expect(eq(str, name, expected));
+        cr_expect(holds(&dir, name, "new"));
+    }
+    cr_expect(eq(sz, temp_dir_count(&dir), before + 2));
+    cr_expect(holds(&dir, "r.zip", "old"));
+    cr_expect(holds(&dir, "victim", "victim"));
+    cr_expect(not(temp_dir_has(&dir, "nowhere")));
+    static const struct {
+        const char *name;
+        mode_t type;
+    } kept[] = {
+        {"r-2.zip", S_IFLNK}, {"r-3.zip", S_IFLNK}, {"r-4.zip", S_IFIFO}, {"r-5.zip", S_IFDIR}};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        struct stat info;
+        cr_assert(eq(int, fstatat(dir.fd, kept[i].name, &info, AT_SYMLINK_NOFOLLOW), 0));
+        cr_expect(eq(int, (int)(info.st_mode & S_IFMT), (int)kept[i].type), "%s", kept[i].name);
+    }
+    temp_dir_remove(&dir);
+}

@@ -1,0 +1,148 @@
+/*
+ * Staged files: the failures of a directory, each with its sentence, its errno, and no litter.
+ */
+#include "support/staged_methods.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Publishes "x.zip" and expects it to fail with `system_errno`, untouched output and no litter. */
+static void expect_refusal(const temp_dir *dir, bp_staged_file *file, const char *stem,
+                           int system_errno) {
+    size_t before = temp_dir_count(dir);
+    size_t own = bp_staged_file_is_named(file) ? 1 : 0;
+    char name[NAME_MAX + 64] = "untouched";
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(bp_staged_file_publish(file, stem, ".zip", name, sizeof name, &error) != BUGPACK_OK);
+    cr_expect(eq(int, error.system_errno, system_errno));
+    cr_expect(strstr(error.message, dir->path) != NULL, "%s", error.message);
+    cr_expect(eq(str, name, "untouched"));
+    bp_staged_file_free(file);
+    cr_expect(eq(sz, temp_dir_count(dir), before - own));
+}
+
+BOTH_METHODS(staged_refusal, refuses_a_name_that_is_too_long) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    char stem[NAME_MAX + 1];
+    memset(stem, 'n', sizeof stem);
+    stem[NAME_MAX - 3] = '\0'; /* one over, with ".zip" */
+    expect_refusal(&dir, start(&dir, *method, "x"), stem, ENAMETOOLONG);
+    stem[NAME_MAX - 4] = '\0'; /* just fits, but taken it leaves no room for "-2" */
+    bp_staged_file *file = start(&dir, *method, "x");
+    char name[NAME_MAX + 1];
+    cr_expect(eq(int, bp_staged_file_publish(file, stem, ".zip", name, sizeof name, NULL), 0));
+    bp_staged_file_free(file);
+    expect_refusal(&dir, start(&dir, *method, "x"), stem, ENAMETOOLONG);
+    cr_expect(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_refusal, refuses_a_name_that_the_caller_has_no_room_for) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_staged_file *file = start(&dir, *method, "x");
+    char name[6] = "same";
+    cr_expect(ne(int, bp_staged_file_publish(file, "12", ".zip", name, sizeof name, NULL), 0));
+    cr_expect(eq(str, name, "same"));
+    cr_expect(eq(int, bp_staged_file_publish(file, "1", ".zip", name, sizeof name, NULL), 0));
+    cr_expect(eq(str, name, "1.zip"));
+    bp_staged_file_free(file);
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_refusal, refuses_a_path_instead_of_a_name_and_a_second_publishing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_staged_file *file = start(&dir, *method, "x");
+    char name[64] = "untouched";
+    static const char *const stems[] = {"", "../up", "a/b", "/abs"};
+    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
+        cr_expect(eq(int, bp_staged_file_publish(file, stems[i], ".zip", name, sizeof name, NULL),
+                     BUGPACK_ERR_INVALID));
+    }
+    cr_expect(eq(int, bp_staged_file_publish(file, "a", "/b", name, sizeof name, NULL),
+                 BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, name, "untouched"));
+    cr_expect(eq(int, bp_staged_file_publish(file, "a", ".zip", name, sizeof name, NULL), 0));
+    cr_expect(eq(int, bp_staged_file_publish(file, "b", ".zip", name, sizeof name, NULL),
+                 BUGPACK_ERR_INVALID));
+    cr_expect(eq(sz, temp_dir_count(&dir), 1));
+    bp_staged_file_free(file);
+    temp_dir_remove(&dir);
+}
+
+/* Root may write anywhere, so it becomes somebody else for these. */
+static void become_ordinary_user(const temp_dir *dir) {
+    if (geteuid() == 0) {
+        cr_assert(eq(int, fchown(dir->fd, 65534, 65534), 0));
+        cr_assert(eq(int, seteuid(65534), 0));
+    }
+}
+
+BOTH_METHODS(staged_refusal, fails_in_a_directory_that_is_read_only) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    become_ordinary_user(&dir);
+    cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
+    bp_staged_file *file = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, methods[*method](dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, EACCES));
+    cr_expect(strstr(error.message, dir.path) != NULL, "%s", error.message);
+    cr_expect(file == NULL);
+    cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    (void)seteuid(getuid());
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_refusal, fails_to_publish_where_the_directory_became_read_only) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    become_ordinary_user(&dir);
+    bp_staged_file *file = start(&dir, *method, "x");
+    size_t own = bp_staged_file_is_named(file) ? 1 : 0;
+    cr_assert(eq(int, fchmod(dir.fd, 0500), 0));
+    char name[64];
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &error),
+                 BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, EACCES));
+    cr_expect(eq(sz, temp_dir_count(&dir), own));
+    cr_assert(eq(int, fchmod(dir.fd, 0700), 0));
+    bp_staged_file_free(file);
+    cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    (void)seteuid(getuid());
+    temp_dir_remove(&dir);
+}
+
+BOTH_METHODS(staged_refusal, fails_where_the_directory_was_removed) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_staged_file *file = start(&dir, *method, "x");
+    char command[300];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", dir.path);
+    cr_assert(eq(int, system(command), 0));
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char name[64];
+    cr_expect(eq(int, bp_staged_file_publish(file, "r", ".zip", name, sizeof name, &error),
+                 BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, ENOENT));
+    bp_staged_file_free(file);
+    file = NULL;
+    cr_expect(eq(int, methods[*method](dir.fd, dir.path, &file, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, ENOENT));
+    cr_expect(file == NULL);
+    temp_dir_remove(&dir);
+}
+
+Test(staged_refusal, descriptor_that_is_no_directory_is_refused) {
+    bp_staged_file *file = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_staged_file_new(-1, "/gone", &file, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, EBADF));
+    cr_expect(file == NULL);
+}
