@@ -22,7 +22,7 @@ typedef int bp_archive_poll(void *context);
 
 /*
  * Starts a zip on `fd`, which must be empty, seekable and readable, and stays the caller's. `name`
- * is for error sentences. `poll` is optional.
+ * is for error sentences and is copied. `poll` is optional. Fails with NO_MEMORY only.
  */
 bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, void *poll_context,
                               bp_archive **ret_archive, bugpack_error *error);
@@ -31,15 +31,24 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
  * Adds one entry, deflated where that is smaller. The bytes are borrowed and must stay unchanged
  * until bp_archive_finish. `name` is UTF-8 that the caller has checked. `wall_ns` is the entry's
  * time: UTC in the DOS field (clamped to what that can say: 1980 to 2107) and exact to the second
- * in the extended-timestamp field (0x5455), which unzip shows in the reader's zone.
+ * in the extended-timestamp field (0x5455), which unzip shows in the reader's zone; from 2038-01-19
+ * on, which its 32 bits cannot say, that field is left out.
+ *
+ * INVALID, and nothing has changed: a name that is empty, over 65,535 bytes, not UTF-8 or there
+ * already. NO_MEMORY: the archive may be over, so that finish refuses it.
  */
 bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void *bytes,
                               size_t byte_count, uint64_t wall_ns, bugpack_error *error);
 
 /*
- * Compresses and writes everything, in the order of adding; entries are 0600 regular files. On
- * success the descriptor holds a whole zip of `*ret_bytes` bytes (not yet synced). On failure what
- * it holds is to be thrown away. An archive without entries is refused.
+ * Compresses and writes everything, in the order of adding; entries are 0600 regular files. Until
+ * it returns, what was deflated is in memory too. On success the descriptor holds a whole zip of
+ * `*ret_bytes` bytes (not yet synced). On failure what it holds is to be thrown away, and the
+ * archive is over. An archive without entries is refused (INVALID).
+ *
+ * IO keeps the errno of the write that failed. TIMEOUT: poll said stop; it is asked after every
+ * 64 KiB of input and before every write. A file-size limit (RLIMIT_FSIZE) raises SIGXFSZ, which
+ * kills, unless the calling thread blocks it, as bugpack's own do (platform/thread.h): then EFBIG.
  */
 bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
 

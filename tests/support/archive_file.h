@@ -1,0 +1,55 @@
+/*
+ * For tests of the archive: a zip being written to a file of a temporary directory.
+ */
+#ifndef TESTS_SUPPORT_ARCHIVE_FILE_H
+#define TESTS_SUPPORT_ARCHIVE_FILE_H
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "archive/archive.h"
+#include "support/temp_dir.h"
+
+typedef struct archive_file {
+    temp_dir dir;
+    char path[300];
+    int fd;
+    bp_archive *archive;
+} archive_file;
+
+static inline void archive_file_start(archive_file *file, bp_archive_poll *poll, void *context) {
+    cr_assert(temp_dir_make(&file->dir));
+    (void)snprintf(file->path, sizeof file->path, "%s/t.zip", file->dir.path);
+    file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    cr_assert(ge(int, file->fd, 0));
+    file->archive = NULL;
+    cr_assert(
+        eq(int, bp_archive_new(file->fd, file->path, poll, context, &file->archive, NULL), 0));
+}
+
+static inline void archive_file_add(archive_file *file, const char *name, const void *bytes,
+                                    size_t byte_count, uint64_t wall_ns) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(bp_archive_add(file->archive, name, bytes, byte_count, wall_ns, &error) == BUGPACK_OK,
+              "%s", error.message);
+}
+
+static inline void archive_file_finish(archive_file *file) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    uint64_t bytes = 0;
+    cr_assert(bp_archive_finish(file->archive, &bytes, &error) == BUGPACK_OK, "%s", error.message);
+    cr_expect(eq(u64, bytes, (uint64_t)lseek(file->fd, 0, SEEK_END)));
+}
+
+static inline void archive_file_end(archive_file *file) {
+    bp_archive_free(file->archive);
+    (void)close(file->fd);
+    temp_dir_remove(&file->dir);
+}
+
+#endif
