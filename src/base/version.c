@@ -1,0 +1,5 @@
+#include <bugpack/version.h>
+
+const char *bugpack_version(void) {
+    return BUGPACK_VERSION;
+}
