@@ -1,6 +1,6 @@
 #include "base/clock.h"
 
-#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -36,30 +36,55 @@ void bp_clock_sleep_until(uint64_t deadline_ns) {
     }
 }
 
-/* The last second of year 9999: what four digits of a year can still say. */
-static const uint64_t last_second = 253402300799u;
+/* A moment of UTC as people write it. */
+typedef struct civil_time {
+    unsigned year, month, day, hour, minute, second;
+} civil_time;
 
-static struct tm civil_time(uint64_t wall_ns) {
+static bool is_leap(unsigned year) {
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/*
+ * Not gmtime_r: under a TZ of the "right/" kind glibc takes 27 leap seconds off there, and it takes
+ * a lock that a forked child may find held for good.
+ */
+static civil_time civil_from(uint64_t wall_ns) {
+    static const unsigned month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     uint64_t seconds = wall_ns / BP_NS_PER_SEC;
-    time_t when = (time_t)(seconds > last_second ? last_second : seconds);
-    struct tm civil = {0};
-    (void)gmtime_r(&when, &civil);
+    unsigned days = (unsigned)(seconds / 86400);
+    unsigned rest = (unsigned)(seconds % 86400);
+    civil_time civil = {.year = 1970,
+                        .month = 1,
+                        .hour = rest / 3600,
+                        .minute = rest / 60 % 60,
+                        .second = rest % 60};
+    for (; days >= 365u + is_leap(civil.year); civil.year++) {
+        days -= 365u + is_leap(civil.year);
+    }
+    for (;; civil.month++) {
+        bool has_leap_day = civil.month == 2 && is_leap(civil.year);
+        unsigned length = month_days[civil.month - 1] + has_leap_day;
+        if (days < length) {
+            break;
+        }
+        days -= length;
+    }
+    civil.day = days + 1;
     return civil;
 }
 
 void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]) {
-    struct tm civil = civil_time(wall_ns);
+    civil_time at = civil_from(wall_ns);
     unsigned microseconds = (unsigned)(wall_ns % BP_NS_PER_SEC / 1000);
-    (void)snprintf(out, BP_CLOCK_ISO_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ",
-                   (unsigned)(civil.tm_year + 1900) % 10000, (unsigned)(civil.tm_mon + 1) % 100,
-                   (unsigned)civil.tm_mday % 100, (unsigned)civil.tm_hour % 100,
-                   (unsigned)civil.tm_min % 100, (unsigned)civil.tm_sec % 100, microseconds);
+    /* The remainders change nothing: they show the compiler that the text fits. */
+    (void)snprintf(out, BP_CLOCK_ISO_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", at.year % 10000,
+                   at.month % 100, at.day % 100, at.hour % 100, at.minute % 100, at.second % 100,
+                   microseconds % 1000000);
 }
 
 void bp_clock_format_name(uint64_t wall_ns, char out[BP_CLOCK_NAME_BYTES]) {
-    struct tm civil = civil_time(wall_ns);
-    (void)snprintf(out, BP_CLOCK_NAME_BYTES, "%04u-%02u-%02uT%02u-%02u-%02uZ",
-                   (unsigned)(civil.tm_year + 1900) % 10000, (unsigned)(civil.tm_mon + 1) % 100,
-                   (unsigned)civil.tm_mday % 100, (unsigned)civil.tm_hour % 100,
-                   (unsigned)civil.tm_min % 100, (unsigned)civil.tm_sec % 100);
+    civil_time at = civil_from(wall_ns);
+    (void)snprintf(out, BP_CLOCK_NAME_BYTES, "%04u-%02u-%02uT%02u-%02u-%02uZ", at.year % 10000,
+                   at.month % 100, at.day % 100, at.hour % 100, at.minute % 100, at.second % 100);
 }

@@ -24,7 +24,10 @@ uint64_t bp_clock_wall_ns(void);
 /* Sleeps until the monotonic clock shows `deadline_ns`, whatever signals arrive. */
 void bp_clock_sleep_until(uint64_t deadline_ns);
 
-/* "2026-11-21T00:36:51.123456Z" with its NUL. A time past year 9999 is written as 9999's end. */
+/*
+ * "2026-11-21T00:36:51.123456Z" with its NUL: UTC, whatever TZ says. Nanoseconds in 64 bits end in
+ * 2554, so every time has a year of four digits.
+ */
 #define BP_CLOCK_ISO_BYTES 32
 void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]);
 

@@ -1,0 +1,97 @@
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "base/clock.h"
+
+static void expect_iso(uint64_t wall_ns, const char *expected) {
+    char text[BP_CLOCK_ISO_BYTES];
+    bp_clock_format_iso(wall_ns, text);
+    cr_assert(eq(str, text, expected));
+}
+
+static void expect_name(uint64_t wall_ns, const char *expected) {
+    char text[BP_CLOCK_NAME_BYTES];
+    bp_clock_format_name(wall_ns, text);
+    cr_assert(eq(str, text, expected));
+}
+
+Test(clock, writes_the_beginning_of_time) {
+    expect_iso(0, "1970-01-01T00:00:00.000000Z");
+    expect_name(0, "1970-01-01T00-00-00Z");
+}
+
+/* Seconds as `date -u -d … +%s` gives them. */
+Test(clock, knows_leap_years) {
+    expect_name(68169600 * BP_NS_PER_SEC, "1972-02-29T00-00-00Z");
+    expect_name(951782400 * BP_NS_PER_SEC, "2000-02-29T00-00-00Z");
+    expect_name(951868800 * BP_NS_PER_SEC, "2000-03-01T00-00-00Z");
+    expect_name(1709164800 * BP_NS_PER_SEC, "2024-02-29T00-00-00Z");
+    expect_name(1772323200 * BP_NS_PER_SEC, "2026-03-01T00-00-00Z");
+    expect_name(4107542400 * BP_NS_PER_SEC, "2100-03-01T00-00-00Z");
+}
+
+Test(clock, cuts_below_the_microsecond_and_never_rounds_up) {
+    expect_iso(1795221411123456789u, "2026-11-21T00:36:51.123456Z");
+    expect_iso(1795221411999999999u, "2026-11-21T00:36:51.999999Z");
+    expect_name(1795221411999999999u, "2026-11-21T00-36-51Z");
+}
+
+/* Nanoseconds in 64 bits end in 2554, long before four digits of a year do. */
+Test(clock, writes_the_largest_time_there_is) {
+    expect_iso(UINT64_MAX, "2554-07-21T23:34:33.709551Z");
+    expect_name(UINT64_MAX, "2554-07-21T23-34-33Z");
+}
+
+Test(clock, writes_utc_under_any_time_zone) {
+    static const char *const zones[] = {"Pacific/Kiritimati", "America/Anchorage", "XYZ-14:59",
+                                        "right/UTC", ""};
+    for (size_t i = 0; i < sizeof zones / sizeof zones[0]; i++) {
+        cr_assert(eq(int, setenv("TZ", zones[i], 1), 0));
+        tzset();
+        expect_name(1795221411 * BP_NS_PER_SEC, "2026-11-21T00-36-51Z");
+        expect_iso(1795221411 * BP_NS_PER_SEC, "2026-11-21T00:36:51.000000Z");
+    }
+}
+
+Test(clock, agrees_with_the_system_about_every_day_there_is) {
+    cr_assert(eq(int, setenv("TZ", "UTC0", 1), 0));
+    tzset();
+    for (uint64_t second = 0; second < UINT64_MAX / BP_NS_PER_SEC; second += 86399) {
+        time_t when = (time_t)second;
+        struct tm civil;
+        char expected[BP_CLOCK_NAME_BYTES], text[BP_CLOCK_NAME_BYTES];
+        (void)strftime(expected, sizeof expected, "%Y-%m-%dT%H-%M-%SZ", gmtime_r(&when, &civil));
+        bp_clock_format_name(second * BP_NS_PER_SEC, text);
+        if (strcmp(text, expected) != 0) { /* the macro alone takes most of a second */
+            cr_assert(eq(str, text, expected));
+        }
+    }
+}
+
+Test(clock, never_runs_backwards) {
+    uint64_t before_ns = bp_clock_monotonic_ns();
+    for (int i = 0; i < 1000; i++) {
+        bp_instant now = bp_clock_now();
+        cr_assert(ge(u64, now.monotonic_ns, before_ns));
+        before_ns = now.monotonic_ns;
+    }
+}
+
+Test(clock, reads_the_wall_clock_of_the_system) {
+    uint64_t before_secs = (uint64_t)time(NULL);
+    uint64_t wall_ns = bp_clock_now().wall_ns;
+    /* time(2) reads a coarser clock, which may lag by a tick. */
+    cr_assert(ge(u64, wall_ns, (before_secs - 1) * BP_NS_PER_SEC));
+    cr_assert(le(u64, wall_ns, ((uint64_t)time(NULL) + 2) * BP_NS_PER_SEC));
+}
+
+Test(clock, sleeps_until_the_deadline_and_not_less) {
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_MS;
+    bp_clock_sleep_until(deadline_ns);
+    cr_assert(ge(u64, bp_clock_monotonic_ns(), deadline_ns));
+    bp_clock_sleep_until(0); /* long past: returns at once, or this test times out */
+}
