@@ -12,14 +12,14 @@
 
 static const size_t read_step_bytes = 64 * 1024;
 
-/* Makes the directory and gives it exactly 0700: mkdir's mode is subject to the umask. */
+/*
+ * Makes the directory and gives it exactly 0700: mkdir's mode is subject to the umask. By its name,
+ * because under a umask that takes the read bit a descriptor cannot be had before; a link that took
+ * its place meanwhile is not followed.
+ */
 static bool make_directory(const char *path, int *ret_errno) {
     if (mkdir(path, 0700) == 0) {
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0) {
-            (void)fchmod(fd, 0700);
-            (void)close(fd);
-        }
+        (void)fchmodat(AT_FDCWD, path, 0700, AT_SYMLINK_NOFOLLOW);
         return true;
     }
     *ret_errno = errno;
@@ -177,8 +177,9 @@ static size_t partial_line_bytes(const char *bytes, size_t byte_count, bool *ret
     if (!*ret_inside_line) {
         return (size_t)(newline + 1 - bytes);
     }
+    /* A character has at most three bytes behind its first. */
     size_t skip = 1;
-    while (skip < byte_count && skip < 5 && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
+    while (skip < byte_count && skip < 4 && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
         skip++;
     }
     return skip < byte_count ? skip : 1;
