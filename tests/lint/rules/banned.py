@@ -1,0 +1,31 @@
+"""Functions that cannot be called safely, or that there is a better one for."""
+
+from tree import lines_matching, without_comments
+
+UNSAFE = ("atoi|atol|atoll|atof|strtok|sprintf|vsprintf|strcpy|stpcpy|strcat|gets|localtime|gmtime"
+          "|ctime|asctime|mktemp|tmpnam|tempnam|alloca")
+# A shell between us and a program is one reader of hostile text more; a test may use one.
+SHELL = "system|popen"
+
+
+def _calls(tree, folder, names):
+    for path in tree.select(folder, suffixes=(".c", ".h", ".cpp")):
+        text = without_comments(tree.text(path), keep_strings=False)
+        for line, match in lines_matching(text, rf"(?<![\w.>])({names})\s*\("):
+            yield f"{path}:{line}: {match.group(1)}() is banned"
+
+
+def check(tree):
+    yield from _calls(tree, "src", f"{UNSAFE}|{SHELL}")
+    yield from _calls(tree, "include", f"{UNSAFE}|{SHELL}")
+    yield from _calls(tree, "tests", UNSAFE)
+
+
+BAD = [{"src/base/a.c": f"void f(void) {{ x = {name}(a); }}\n"}
+       for name in f"{UNSAFE}|{SHELL}".split("|")]
+BAD += [{"tests/unit/a.c": "int f(void) { return atoi\n(a); }\n"}]
+GOOD = [{
+    "src/base/a.c": 'int f(void) { return snprintf(b, 2, "atoi(1)"); }\n/* strcpy(a, b) */\n'
+                    "void g(void) { gmtime_r(a, b); my_system(1); filesystem(2); }\n",
+    "tests/unit/a.c": 'int f(void) { return system("true"); }\n',
+}]

@@ -1,0 +1,28 @@
+"""The library is a guest in somebody's process: what a guest does not do."""
+
+from tree import lines_matching, without_comments
+
+# These two are programs of their own.
+PROGRAMS = ("src/cli/", "src/hosts/")
+RUDE = ("exit|quick_exit|abort|signal|sigaction|setlocale|chdir|fchdir|umask|setenv|putenv|unsetenv"
+        "|printf|vprintf|puts|putchar|perror|tzset|cJSON_InitHooks|mallopt")
+
+
+def check(tree):
+    for path in tree.select("src"):
+        if path.startswith(PROGRAMS):
+            continue
+        text = without_comments(tree.text(path), keep_strings=False)
+        for line, match in lines_matching(text, rf"(?<![\w.>])({RUDE})\s*\("):
+            yield f"{path}:{line}: {match.group(1)}() changes or ends the host, or prints"
+        for line, match in lines_matching(text, r"\b(stdout|stderr|stdin)\b"):
+            yield f"{path}:{line}: {match.group(1)} is the host's"
+
+
+BAD = [{"src/base/a.c": f"void f(void) {{ {name}(a); }}\n"} for name in RUDE.split("|")]
+BAD += [{"src/report/a.c": "void f(void) { fputs(a, stderr); }\n"}]
+GOOD = [{
+    "src/base/a.c": "void f(void) { bp_buffer_printf(b, c); snprintf(a, 1, b); _exit(1); }\n"
+                    "/* exit(1) and stderr */\n",
+    "src/cli/a.c": "int main(void) { puts(a); exit(1); }\n",
+}]

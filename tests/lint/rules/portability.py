@@ -1,0 +1,43 @@
+"""What belongs to one system, or to one library, stays in the room that is there for it."""
+
+from tree import lines_matching, without_comments
+
+# What is matched, where it may stand, and what to call it.
+OWNED = [
+    (r"\b(__linux__|__linux|__APPLE__|__MACH__|__FreeBSD__|_WIN32)\b",
+     ("src/platform/", "src/probe/"), "the system macro"),
+    (r"#[ \t]*include[ \t]*<((?:linux|mach|asm)/[^>]*|libproc\.h|sys/(?:ptrace|prctl|inotify)\.h)>",
+     ("src/platform/", "src/probe/"), "the system header"),
+    (r'#[ \t]*include[ \t]*[<"]((?:cjson/)?cJSON(?:_Utils)?\.h)[>"]', ("src/json/",), "cJSON's"),
+    (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h)[>"]', ("src/archive/",),
+     "libzip's or zlib's"),
+]
+
+
+def check(tree):
+    for path in tree.select("src", "include"):
+        text = without_comments(tree.text(path), keep_strings=True)
+        for pattern, homes, name in OWNED:
+            if path.startswith(homes):
+                continue
+            for line, match in lines_matching(text, pattern):
+                where = " or ".join(homes)
+                yield f"{path}:{line}: {name} {match.group(1)} belongs into {where}"
+
+
+BAD = [
+    {"src/base/a.c": "#ifdef __linux__\n#endif\n"},
+    {"include/bugpack/a.h": "#if defined(__APPLE__)\n#endif\n"},
+    {"src/model/a.c": "#include <cjson/cJSON.h>\n"},
+    {"src/json/a.c": "#include <zlib.h>\n"},
+    {"src/report/a.c": "#include <zip.h>\n"},
+    {"src/base/a.c": "#include <sys/prctl.h>\n"},
+    {"src/base/a.c": "#include <linux/types.h>\n"},
+]
+GOOD = [{
+    "src/platform/a.c": "#ifdef __linux__\n#include <sys/prctl.h>\n#endif\n",
+    "src/json/a.c": "#include <cjson/cJSON.h>\n",
+    "src/archive/a.c": "#include <zip.h>\n#include <zlib.h>\n",
+    "src/base/a.c": "/* not __linux__ */\nint x;\n",
+    "tests/unit/a.c": "#include <zip.h>\n",
+}]
