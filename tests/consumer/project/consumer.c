@@ -7,6 +7,12 @@
 
 #include <bugpack/bugpack.h>
 
+static int fail(const char *step, const bugpack_error *error) {
+    (void)fprintf(stderr, "consumer: %s: %s (%s)\n", step, error->message,
+                  bugpack_status_name(error->status));
+    return 1;
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         (void)fprintf(stderr, "usage: consumer DIRECTORY\n");
@@ -16,10 +22,22 @@ int main(int argc, char **argv) {
         (void)fprintf(stderr, "headers %s, library %s\n", BUGPACK_VERSION, bugpack_version());
         return 1;
     }
-    if (strcmp(bugpack_status_name(BUGPACK_ERR_TIMEOUT), "timed out") != 0) {
-        (void)fprintf(stderr, "unexpected status name\n");
-        return 1;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack *session = NULL;
+    options.app_name = "consumer";
+    options.report_dir = argv[1];
+    options.sample_window_ms = 10;
+    if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
+        return fail("open", &error);
     }
-    (void)printf("bugpack %s, reports in %s\n", bugpack_version(), argv[1]);
+    bugpack_log(session, BUGPACK_INFO, "main", "hello from %s", argv[0]);
+    bugpack_report_result result;
+    bugpack_status status = bugpack_report(session, NULL, &result);
+    bugpack_close(session);
+    if (status != BUGPACK_OK) {
+        return fail("report", &result.error);
+    }
+    (void)printf("bugpack %s wrote %s\n", bugpack_version(), result.path);
     return 0;
 }

@@ -1,4 +1,4 @@
-// The same host in C++17: the public headers must be good C++ as well.
+// The same host in C++17: the public headers and initialisers must be good C++ as well.
 #include <iostream>
 #include <string>
 
@@ -9,11 +9,30 @@ int main(int argc, char **argv) {
         std::cerr << "usage: consumer DIRECTORY\n";
         return 2;
     }
-    static_cast<void>(argv);
     if (std::string(bugpack_version()) != BUGPACK_VERSION) {
         std::cerr << "headers " << BUGPACK_VERSION << ", library " << bugpack_version() << '\n';
         return 1;
     }
-    std::cout << "bugpack " << bugpack_version() << '\n';
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    bugpack *session = nullptr;
+    options.app_name = "consumer++";
+    options.report_dir = argv[1];
+    options.sample_window_ms = 10;
+    if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
+        std::cerr << "consumer: " << error.message << '\n';
+        return 1;
+    }
+    bugpack_log(session, BUGPACK_INFO, nullptr, "hello from %s", argv[0]);
+    request.description = "from C++";
+    bugpack_report_result result;
+    const bugpack_status status = bugpack_report(session, &request, &result);
+    bugpack_close(session);
+    if (status != BUGPACK_OK) {
+        std::cerr << "consumer: " << result.error.message << '\n';
+        return 1;
+    }
+    std::cout << "bugpack " << bugpack_version() << " wrote " << result.path << '\n';
     return 0;
 }
