@@ -6,8 +6,9 @@ import re
 from tree import lines_matching
 
 LINK = r"\]\(([^)\s]+)\)"
-# A path of ours in prose or in a comment; not a pattern, and not a part of a longer path.
-MENTION = r"(?<![\w./<${*-])((?:docs|src|include|tests|fixtures)/[\w./+-]*\w)(?![\w<{*/$])"
+# A path of ours in prose or in a comment; not a pattern, not a part of a longer path, and not a file
+# of another project, as in include/linux/sched.h.
+MENTION = r"(?<![\w./<${*-])((?:docs|src|include/bugpack|tests|fixtures)/[\w./+-]*\w)(?![\w<{*/$])"
 MENTIONED_ENDINGS = (".md", ".c", ".h", ".json", ".mjs", ".py", ".txt")
 
 
@@ -44,5 +45,5 @@ BAD = [
 GOOD = [{
     "README.md": "[a](docs/a.md#x) [b](docs/) [c](https://example.org/x) [d](#here)\n",
     "docs/a.md": "[up](../README.md) and `src/base/a.h`, src/*/x.c, src/<room>/x.c\n",
-    "src/base/a.h": '/* docs/a.md */\n#include "base/b.h"\n',
+    "src/base/a.h": '/* docs/a.md, include/linux/sched.h */\n#include "base/b.h"\n',
 }]
