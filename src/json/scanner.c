@@ -1,0 +1,243 @@
+#include "json/scanner.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+#include "json/number.h"
+#include "json/string.h"
+
+/* What may come next. */
+enum {
+    EXPECT_VALUE,
+    EXPECT_VALUE_OR_END, /* just behind '[' */
+    EXPECT_KEY,
+    EXPECT_KEY_OR_END, /* just behind '{' */
+    EXPECT_COMMA_OR_END,
+    EXPECT_NOTHING /* the document is complete */
+};
+
+bugpack_status bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count,
+                                    bugpack_error *error) {
+    if (byte_count >= UINT32_MAX) {
+        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a JSON text of %zu bytes is too large",
+                       byte_count);
+    }
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
+    *scanner = (bp_json_scanner){.text = byte_count > 0 ? text : (const void *)"",
+                                 .expected = EXPECT_VALUE};
+    if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
+        scanner->text += 3;
+        byte_count -= 3;
+    }
+    scanner->at = scanner->text;
+    scanner->end = scanner->text + byte_count;
+    return BUGPACK_OK;
+}
+
+void bp_json_scanner_release(bp_json_scanner *scanner) {
+    bp_json_keys_release(&scanner->keys);
+}
+
+/* Fails with the place of `at`. Everything before it was checked, so characters can be counted. */
+static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned char *at,
+                              bugpack_error *error, const char *sentence) {
+    if (error == NULL) {
+        return BUGPACK_ERR_CORRUPT;
+    }
+    size_t line = 1, column = 1;
+    for (const unsigned char *before = scanner->text; before < at; before++) {
+        if (*before == '\n') {
+            line++;
+            column = 1;
+        } else if ((*before & 0xC0) != 0x80) { /* not inside a character */
+            column++;
+        }
+    }
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
+}
+
+/* Fails at the current place: "expected ',' or '}', but found ';'". */
+static bugpack_status fail_expected(const bp_json_scanner *scanner, bugpack_error *error,
+                                    const char *expected) {
+    char sentence[160];
+    if (scanner->at == scanner->end) {
+        const char *nothing = scanner->expected == EXPECT_VALUE && scanner->depth == 0
+                                  ? "there is no text"
+                                  : "the text ends here";
+        (void)snprintf(sentence, sizeof sentence, "expected %s, but %s", expected, nothing);
+    } else if (*scanner->at > 0x20 && *scanner->at < 0x7F) {
+        (void)snprintf(sentence, sizeof sentence, "expected %s, but found '%c'", expected,
+                       *scanner->at);
+    } else {
+        (void)snprintf(sentence, sizeof sentence, "expected %s, but found byte 0x%02X", expected,
+                       (unsigned)*scanner->at);
+    }
+    return fail_at(scanner, scanner->at, error, sentence);
+}
+
+static void skip_space(bp_json_scanner *scanner) {
+    while (scanner->at < scanner->end && (*scanner->at == ' ' || *scanner->at == '\n' ||
+                                          *scanner->at == '\r' || *scanner->at == '\t')) {
+        scanner->at++;
+    }
+}
+
+static bool is_next(const bp_json_scanner *scanner, char character) {
+    return scanner->at < scanner->end && *scanner->at == (unsigned char)character;
+}
+
+static bool is_in_object(const bp_json_scanner *scanner) {
+    return scanner->depth > 0 && scanner->open[scanner->depth - 1].is_object;
+}
+
+/* Hands out what lies between `from` and the current place. */
+static bugpack_status give(bp_json_scanner *scanner, bp_json_token_kind kind,
+                           const unsigned char *from, bp_json_token *ret_token) {
+    *ret_token = (bp_json_token){
+        .kind = kind, .text = (const char *)from, .byte_count = (size_t)(scanner->at - from)};
+    return BUGPACK_OK;
+}
+
+/* A value is complete: what may follow it depends on what it stands in. */
+static void end_value(bp_json_scanner *scanner) {
+    scanner->expected = scanner->depth > 0 ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
+}
+
+static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_token,
+                                 bugpack_error *error) {
+    if (scanner->depth == BP_JSON_DEPTH_MAX) {
+        char sentence[80];
+        (void)snprintf(sentence, sizeof sentence, "nested more than %d deep", BP_JSON_DEPTH_MAX);
+        return fail_at(scanner, scanner->at, error, sentence);
+    }
+    bool is_object = *scanner->at == '{';
+    scanner->open[scanner->depth].is_object = is_object;
+    scanner->open[scanner->depth].first_key = scanner->keys.count;
+    scanner->depth++;
+    scanner->expected = is_object ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
+    scanner->at++;
+    return give(scanner, BP_JSON_BEGIN, scanner->at - 1, ret_token);
+}
+
+static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_token,
+                               bugpack_error *error) {
+    if (is_in_object(scanner)) {
+        uint32_t offset = 0;
+        size_t first = scanner->open[scanner->depth - 1].first_key;
+        if (bp_json_keys_end(&scanner->keys, first, scanner->text, &offset)) {
+            return fail_at(scanner, scanner->text + offset, error,
+                           "this key was there before in the same object");
+        }
+    }
+    scanner->depth--;
+    scanner->at++;
+    end_value(scanner);
+    return give(scanner, BP_JSON_END, scanner->at - 1, ret_token);
+}
+
+/* Passes over a string or a number, whichever begins here. */
+static bugpack_status skip_literal(bp_json_scanner *scanner, bugpack_error *error) {
+    size_t left = (size_t)(scanner->end - scanner->at);
+    size_t at = 0;
+    const char *wrong = is_next(scanner, '"') ? bp_json_check_string(scanner->at, left, &at)
+                                              : bp_json_check_number(scanner->at, left, &at);
+    if (wrong != NULL) {
+        return fail_at(scanner, scanner->at + at, error, wrong);
+    }
+    scanner->at += at;
+    return BUGPACK_OK;
+}
+
+static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_token,
+                               bugpack_error *error) {
+    const unsigned char *begin = scanner->at;
+    if (!is_next(scanner, '"')) {
+        return fail_expected(scanner, error,
+                             scanner->expected == EXPECT_KEY ? "a key in double quotes"
+                                                             : "a key in double quotes or '}'");
+    }
+    bugpack_status status = skip_literal(scanner, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    (void)give(scanner, BP_JSON_KEY, begin, ret_token);
+    skip_space(scanner);
+    if (!is_next(scanner, ':')) {
+        return fail_expected(scanner, error, "':' after the key");
+    }
+    scanner->at++;
+    scanner->expected = EXPECT_VALUE;
+    if (bp_json_keys_add(&scanner->keys, (uint32_t)(begin - scanner->text)) != BUGPACK_OK) {
+        return bp_fail_memory(error, "check the keys of a JSON text");
+    }
+    return BUGPACK_OK;
+}
+
+static bool skip_word(bp_json_scanner *scanner) {
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i]);
+        if ((size_t)(scanner->end - scanner->at) >= length &&
+            memcmp(scanner->at, words[i], length) == 0) {
+            scanner->at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bugpack_status scan_value(bp_json_scanner *scanner, bp_json_token *ret_token,
+                                 bugpack_error *error) {
+    const unsigned char *begin = scanner->at;
+    bugpack_status status = BUGPACK_OK;
+    if (is_next(scanner, '{') || is_next(scanner, '[')) {
+        return scan_begin(scanner, ret_token, error);
+    }
+    bool is_digit = begin < scanner->end && *begin >= '0' && *begin <= '9';
+    if (is_digit || is_next(scanner, '-') || is_next(scanner, '"')) {
+        status = skip_literal(scanner, error);
+    } else if (!skip_word(scanner)) {
+        return fail_expected(scanner, error,
+                             scanner->expected == EXPECT_VALUE ? "a value" : "a value or ']'");
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    end_value(scanner);
+    return give(scanner, BP_JSON_SCALAR, begin, ret_token);
+}
+
+bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
+                                    bugpack_error *error) {
+    skip_space(scanner);
+    bool in_object = is_in_object(scanner);
+    if (scanner->expected == EXPECT_COMMA_OR_END && is_next(scanner, ',')) {
+        scanner->at++;
+        skip_space(scanner);
+        scanner->expected = in_object ? EXPECT_KEY : EXPECT_VALUE;
+    }
+    switch (scanner->expected) {
+    case EXPECT_NOTHING:
+        return scanner->at == scanner->end ? give(scanner, BP_JSON_FINISH, scanner->at, ret_token)
+                                           : fail_expected(scanner, error, "the end of the text");
+    case EXPECT_COMMA_OR_END:
+        if (is_next(scanner, in_object ? '}' : ']')) {
+            return scan_end(scanner, ret_token, error);
+        }
+        return fail_expected(scanner, error, in_object ? "',' or '}'" : "',' or ']'");
+    case EXPECT_KEY:
+    case EXPECT_KEY_OR_END:
+        if (scanner->expected == EXPECT_KEY_OR_END && is_next(scanner, '}')) {
+            return scan_end(scanner, ret_token, error);
+        }
+        return scan_key(scanner, ret_token, error);
+    default:
+        if (scanner->expected == EXPECT_VALUE_OR_END && is_next(scanner, ']')) {
+            return scan_end(scanner, ret_token, error);
+        }
+        return scan_value(scanner, ret_token, error);
+    }
+}

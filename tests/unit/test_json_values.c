@@ -1,0 +1,159 @@
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "json_fixture.h"
+
+TestSuite(json_values, .init = setup, .fini = teardown);
+
+Test(json_values, keeps_integers_exact_to_64_bits) {
+    bp_json *json = bp_json_new();
+    bp_json_add_uint(json, "largest", UINT64_MAX);
+    bp_json_add_int(json, "least", INT64_MIN);
+    bp_json_add_uint(json, "beyond_double", (UINT64_C(1) << 53) + 1);
+    bp_json_add_int(json, "zero", 0);
+    cr_expect(eq(str, (char *)line_of(json),
+                 "{\"largest\":18446744073709551615,\"least\":-9223372036854775808,"
+                 "\"beyond_double\":9007199254740993,\"zero\":0}"));
+}
+
+Test(json_values, rounds_numbers_and_drops_trailing_zeros) {
+    static const struct {
+        double value;
+        unsigned decimals;
+        const char *text;
+    } cases[] = {
+        {12.5, 2, "12.5"},
+        {12.0, 2, "12"},
+        {0.0, 3, "0"},
+        {-0.0, 3, "0"},
+        {-0.0004, 3, "0"},
+        {0.0005, 2, "0"},
+        {99.999, 2, "100"},
+        {61.23456, 3, "61.235"},
+        {-1.25, 1, "-1.2"},
+        {100.0, 0, "100"},
+        {1e15, 2, "1000000000000000"},
+        {1e-9, 9, "0.000000001"},
+        {0.1, 9, "0.1"},
+        {10.0, 9, "10"},
+        {2251799813685249.5, 1, "2251799813685249.5"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char expected[80];
+        bp_buffer_clear(&out);
+        bp_json *json = bp_json_new();
+        bp_json_add_number(json, "n", cases[i].value, cases[i].decimals);
+        (void)snprintf(expected, sizeof expected, "{\"n\":%s}", cases[i].text);
+        cr_expect(eq(str, (char *)line_of(json), expected));
+    }
+}
+
+Test(json_values, prints_the_largest_double_whole) {
+    bp_json *json = bp_json_new();
+    bp_json_add_number(json, "n", -DBL_MAX, 9);
+    const char *line = line_of(json);
+    cr_expect(eq(sz, strspn(line + strlen("{\"n\":-"), "0123456789"), 309));
+    cr_expect(eq(dbl, strtod(line + strlen("{\"n\":"), NULL), -DBL_MAX));
+}
+
+Test(json_values, refuses_numbers_that_are_not_finite) {
+    const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bp_buffer_clear(&out);
+        bp_json *json = bp_json_new();
+        bp_json_add_number(json, "n", bad[i], 2);
+        refuses(json, BUGPACK_ERR_INVALID, "not finite");
+    }
+}
+
+Test(json_values, refuses_more_decimals_than_nine) {
+    bp_json *json = bp_json_new();
+    bp_json_add_number(json, "n", 1.0, 10);
+    refuses(json, BUGPACK_ERR_INVALID, "too many decimals");
+}
+
+Test(json_values, escapes_text_and_keys_alike) {
+    bp_json *json = bp_json_new();
+    bp_json_add_text(json, "\"\\/\b\f\n\r\t\x01\x1f\x7f", "\"\\/\b\f\n\r\t\x01\x1f\x7f");
+    cr_expect(eq(str, (char *)line_of(json),
+                 "{\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\":"
+                 "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"}"));
+}
+
+/* The streamed form is the same, so that a reader never sees which of the two wrote a text. */
+Test(json_values, appends_the_same_strings_as_the_builder) {
+    unsigned char every[1024];
+    for (size_t i = 0; i < sizeof every; i++) {
+        every[i] = (unsigned char)(i < 256 ? i : i * 7 + i / 256);
+    }
+    bp_json *json = bp_json_new();
+    bp_json_array_begin(json, "a");
+    bp_json_add_bytes(json, NULL, every, sizeof every);
+    bp_json_array_end(json);
+    bp_buffer streamed;
+    bp_buffer_init(&streamed, 1 << 20);
+    (void)bp_buffer_append_text(&streamed, "{\"a\":[");
+    cr_expect(eq(int, bp_json_append_string(&streamed, every, sizeof every), BUGPACK_OK));
+    (void)bp_buffer_append_text(&streamed, "]}");
+    cr_expect(eq(str, (char *)line_of(json), streamed.data));
+    bp_buffer_release(&streamed);
+}
+
+Test(json_values, makes_hostile_bytes_valid_and_keeps_them_recoverable) {
+    static const char hostile[] = "net)\n\xff\xc0\xaf\xed\xa0\x80 \xee\xbc\x80 \x00 end";
+    bp_json *json = bp_json_new();
+    bp_json_add_bytes(json, "name", hostile, sizeof hostile - 1);
+    const char *line = line_of(json);
+    cr_expect(bp_utf8_is_valid(line, out.size));
+    cr_expect(eq(sz, strlen(line), out.size), "a NUL got through");
+    static const char encoded[] =
+        "{\"name\":\"net)"
+        "\\n\xee\xbf\xbf\xee\xbf\x80\xee\xbe\xaf\xee\xbf\xad\xee\xbe\xa0\xee\xbe\x80 "
+        "\xee\xbf\xae\xee\xbe\xbc\xee\xbe\x80 \xee\xbc\x80 end\"}";
+    cr_expect(eq(str, (char *)line, (char *)encoded));
+}
+
+Test(json_values, leaves_out_what_is_not_known) {
+    bp_json *json = bp_json_new();
+    bp_json_add_text(json, "unknown", NULL);
+    bp_json_add_bytes(json, "unknown", NULL, 0);
+    bp_json_add_text(json, "empty", "");
+    bp_json_add_bytes(json, "none", "", 0);
+    cr_expect(eq(str, (char *)line_of(json), "{\"empty\":\"\",\"none\":\"\"}"));
+}
+
+Test(json_values, appends_a_string_whole_or_not_at_all) {
+    bp_buffer small;
+    bp_buffer_init(&small, 8);
+    cr_expect(eq(int, bp_json_append_string(&small, "four", 4), BUGPACK_OK));
+    cr_expect(eq(str, small.data, "\"four\""));
+    cr_expect(eq(int, bp_json_append_string(&small, "five", 4), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(str, small.data, "\"four\""));
+    bp_buffer_release(&small);
+}
+
+/* A locale whose decimal point is a comma; which of them a machine has is chance. */
+static bool use_comma_locale(void) {
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "de_DE",
+                                        "pt_BR.UTF-8", "ru_RU.UTF-8", "de_AT.UTF-8", "nl_NL.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (setlocale(LC_ALL, names[i]) != NULL && strcmp(localeconv()->decimal_point, ",") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+Test(json_values, prints_a_point_whatever_the_locale_says) {
+    if (!use_comma_locale()) {
+        cr_skip_test("no locale with a decimal comma is installed");
+    }
+    bp_json *json = bp_json_new();
+    bp_json_add_number(json, "n", 1234567.25, 2);
+    cr_expect(eq(str, (char *)line_of(json), "{\"n\":1234567.25}"));
+}
