@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "json_fixture.h"
+#include "support/temp_dir.h"
 
 TestSuite(json_values, .init = setup, .fini = teardown);
 
@@ -138,22 +139,45 @@ Test(json_values, appends_a_string_whole_or_not_at_all) {
     bp_buffer_release(&small);
 }
 
-/* A locale whose decimal point is a comma; which of them a machine has is chance. */
-static bool use_comma_locale(void) {
-    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "de_DE",
-                                        "pt_BR.UTF-8", "ru_RU.UTF-8", "de_AT.UTF-8", "nl_NL.UTF-8"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (setlocale(LC_ALL, names[i]) != NULL && strcmp(localeconv()->decimal_point, ",") == 0) {
-            return true;
+/*
+ * Switches to a locale whose decimal point is something else. Few machines have one installed, but
+ * many have the sources, from which it is made here.
+ */
+static bool use_locale(const char *name, const char *point) {
+    char full_name[32];
+    (void)snprintf(full_name, sizeof full_name, "%s.UTF-8", name);
+    if (setlocale(LC_ALL, full_name) == NULL) {
+        temp_dir dir;
+        char command[512];
+        cr_assert(temp_dir_make(&dir));
+        (void)snprintf(command, sizeof command, "localedef -c -i %s -f UTF-8 '%s/%s' >%s 2>&1",
+                       name, dir.path, full_name, "/dev/null");
+        int made = system(command);
+        (void)setenv("LOCPATH", dir.path, 1);
+        const char *used = made == 0 ? setlocale(LC_ALL, full_name) : NULL;
+        temp_dir_remove(&dir);
+        if (used == NULL) {
+            return false;
         }
     }
-    return false;
+    return strcmp(localeconv()->decimal_point, point) == 0;
 }
-Test(json_values, prints_a_point_whatever_the_locale_says) {
-    if (!use_comma_locale()) {
-        cr_skip_test("no locale with a decimal comma is installed");
+
+static void print_in_locale(const char *name, const char *point) {
+    if (!use_locale(name, point)) {
+        cr_skip_test("the locale is not installed, and localedef cannot make it");
     }
     bp_json *json = bp_json_new();
-    bp_json_add_number(json, "n", 1234567.25, 2);
-    cr_expect(eq(str, (char *)line_of(json), "{\"n\":1234567.25}"));
+    bp_json_add_number(json, "n", -1234567.25, 2);
+    bp_json_add_number(json, "whole", 12.0, 3);
+    cr_expect(eq(str, (char *)line_of(json), "{\"n\":-1234567.25,\"whole\":12}"));
+}
+
+Test(json_values, prints_a_point_where_the_locale_has_a_comma) {
+    print_in_locale("de_DE", ",");
+}
+
+/* In Pashto it is U+066B, two bytes long. */
+Test(json_values, prints_a_point_where_the_locale_has_a_longer_character) {
+    print_in_locale("ps_AF", "\xD9\xAB");
 }

@@ -1,0 +1,194 @@
+/*
+ * The strict reader: what it must accept, what it must refuse, and in which words.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_cases.h"
+#include "json/json.h"
+
+static bp_buffer out;
+static bugpack_error error;
+
+static void setup(void) {
+    bp_buffer_init(&out, (size_t)256 << 20);
+    error = (bugpack_error)BUGPACK_ERROR_INIT;
+}
+
+static void teardown(void) {
+    bp_buffer_release(&out);
+}
+
+TestSuite(json_reader, .init = setup, .fini = teardown);
+
+static bugpack_status reformat(const char *text) {
+    return bp_json_reformat(text, strlen(text), &out, &error);
+}
+
+/* A case in words that a terminal can show. */
+static const char *shown(const json_case *one) {
+    static char text[160];
+    size_t used = 0;
+    for (size_t i = 0; i < one->byte_count && used + 5 < sizeof text; i++) {
+        unsigned char byte = (unsigned char)one->text[i];
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 byte >= 0x20 && byte < 0x7F ? "%c" : "\\x%02X", byte);
+    }
+    text[used] = '\0';
+    return text;
+}
+
+Test(json_reader, accepts_what_rfc_8259_allows) {
+    for (size_t i = 0; i < json_accepted_count; i++) {
+        bp_buffer_clear(&out);
+        bugpack_status status =
+            bp_json_reformat(json_accepted[i].text, json_accepted[i].byte_count, &out, &error);
+        cr_expect(status == BUGPACK_OK, "%s: %s", shown(&json_accepted[i]), error.message);
+    }
+}
+
+Test(json_reader, refuses_everything_else_with_a_place_and_leaves_the_output_alone) {
+    for (size_t i = 0; i < json_refused_count; i++) {
+        bp_buffer_clear(&out);
+        (void)bp_buffer_append_text(&out, "before");
+        error = (bugpack_error)BUGPACK_ERROR_INIT;
+        bugpack_status status =
+            bp_json_reformat(json_refused[i].text, json_refused[i].byte_count, &out, &error);
+        cr_expect(status == BUGPACK_ERR_CORRUPT, "accepted: %s", shown(&json_refused[i]));
+        cr_expect(strncmp(error.message, "line ", 5) == 0, "%s: %s", shown(&json_refused[i]),
+                  error.message);
+        cr_expect(eq(str, out.data, "before"));
+        cr_expect(eq(int, out.status, BUGPACK_OK));
+    }
+}
+
+/* Every cut of a document is refused, and so is every cut of a document by one byte of memory. */
+Test(json_reader, refuses_every_truncation) {
+    static const char whole[] =
+        "{\"a\\u00e9\": [1, -0.5e+3, \"x\\ud83d\\ude00\", true, null, {}], \"b\": {\"c\": []}}";
+    cr_assert(eq(int, reformat(whole), BUGPACK_OK), "%s", error.message);
+    for (size_t length = 0; length < strlen(whole); length++) {
+        char *cut = malloc(length + 1); /* exactly so long that a sanitizer sees an overrun */
+        cr_assert(cut != NULL);
+        memcpy(cut, whole, length);
+        bp_buffer_clear(&out);
+        cr_expect(eq(int, bp_json_reformat(cut, length, &out, &error), BUGPACK_ERR_CORRUPT));
+        cr_expect(eq(sz, out.size, 0));
+        free(cut);
+    }
+}
+
+Test(json_reader, keeps_numbers_and_strings_byte_for_byte) {
+    cr_assert(eq(int,
+                 reformat("\t[1.50,-0,1E+2,12345678901234567890123,1e999,\"\\u0041\\/\\u00e9\"]"),
+                 BUGPACK_OK));
+    cr_expect(eq(str, out.data,
+                 "[\n  1.50,\n  -0,\n  1E+2,\n  12345678901234567890123,\n  1e999,\n"
+                 "  \"\\u0041\\/\\u00e9\"\n]\n"));
+}
+
+Test(json_reader, lays_out_as_the_builder_does_and_again_the_same) {
+    cr_assert(eq(int, reformat("{\"a\":{},\"b\":[ ],\"c\":{\"d\":[1,{\"e\":null}]}}"), BUGPACK_OK));
+    static const char laid_out[] = "{\n"
+                                   "  \"a\": {},\n"
+                                   "  \"b\": [],\n"
+                                   "  \"c\": {\n"
+                                   "    \"d\": [\n"
+                                   "      1,\n"
+                                   "      {\n"
+                                   "        \"e\": null\n"
+                                   "      }\n"
+                                   "    ]\n"
+                                   "  }\n"
+                                   "}\n";
+    cr_expect(eq(str, out.data, (char *)laid_out));
+    bp_buffer_clear(&out);
+    cr_assert(eq(int, reformat(laid_out), BUGPACK_OK));
+    cr_expect(eq(str, out.data, (char *)laid_out));
+}
+
+Test(json_reader, skips_a_byte_order_mark_and_does_not_count_it) {
+    cr_assert(eq(int, reformat("\xEF\xBB\xBF{}"), BUGPACK_OK));
+    cr_expect(eq(str, out.data, "{}\n"));
+    cr_expect(eq(int, reformat("\xEF\xBB\xBF!"), BUGPACK_ERR_CORRUPT));
+    cr_expect(eq(str, error.message, "line 1, column 1: expected a value, but found '!'"));
+}
+
+Test(json_reader, says_where_and_what_was_expected) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "line 1, column 1: expected a value, but there is no text"},
+        {" \n ", "line 2, column 2: expected a value, but there is no text"},
+        {"{\n  \"a\": 1;\n}", "line 2, column 9: expected ',' or '}', but found ';'"},
+        {"[1 2]", "line 1, column 4: expected ',' or ']', but found '2'"},
+        {"[1,]", "line 1, column 4: expected a value, but found ']'"},
+        {"[,", "line 1, column 2: expected a value or ']', but found ','"},
+        {"{\"a\":1,}", "line 1, column 8: expected a key in double quotes, but found '}'"},
+        {"{a:1}", "line 1, column 2: expected a key in double quotes or '}', but found 'a'"},
+        {"{\"a\" 1}", "line 1, column 6: expected ':' after the key, but found '1'"},
+        {"[1", "line 1, column 3: expected ',' or ']', but the text ends here"},
+        {"{} x", "line 1, column 4: expected the end of the text, but found 'x'"},
+        {"[\x01]", "line 1, column 2: expected a value or ']', but found byte 0x01"},
+        {"NaN", "line 1, column 1: expected a value, but found 'N'"},
+        {"01", "line 1, column 1: a number must not begin with 0"},
+        {"[-]", "line 1, column 3: expected a digit of the number here"},
+        {"[1.]", "line 1, column 4: expected a digit of the number here"},
+        {"\"a", "line 1, column 1: the string is not closed"},
+        {"\"a\nb\"", "line 1, column 3: a control character in a string must be written as an "
+                     "escape"},
+        {"[\"\xC3\xA9\xE2\x82\xAC\", x]", "line 1, column 8: expected a value, but found 'x'"},
+        {"\"\xC3\xA9\xFF\"", "line 1, column 3: this is not valid UTF-8"},
+        {"\"\\x41\"", "line 1, column 2: expected one of \" \\ / b f n r t u after a backslash"},
+        {"\"\\u12g4\"", "line 1, column 2: expected four hexadecimal digits after \\u"},
+        {"\"\\ud800\"", "line 1, column 2: a high surrogate without a low one behind it"},
+        {"\"\\udc00\"", "line 1, column 2: a low surrogate without a high one before it"},
+        {"{\"a\":1,\n \"\\u0061\":2}",
+         "line 2, column 2: this key was there before in the same object"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect(eq(int, reformat(cases[i].text), BUGPACK_ERR_CORRUPT));
+        cr_expect(eq(str, error.message, (char *)cases[i].message));
+    }
+}
+
+Test(json_reader, accepts_the_depth_limit_and_refuses_one_more) {
+    char text[2 * BP_JSON_DEPTH_MAX + 3];
+    for (size_t depth = BP_JSON_DEPTH_MAX; depth <= BP_JSON_DEPTH_MAX + 1; depth++) {
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        text[2 * depth] = '\0';
+        bugpack_status expected = depth > BP_JSON_DEPTH_MAX ? BUGPACK_ERR_CORRUPT : BUGPACK_OK;
+        cr_expect(eq(int, reformat(text), expected));
+    }
+    cr_expect(eq(str, error.message, "line 1, column 65: nested more than 64 deep"));
+}
+
+Test(json_reader, refuses_a_million_open_brackets_without_recursion) {
+    size_t count = 1000000;
+    char *text = malloc(count);
+    cr_assert(text != NULL);
+    memset(text, '[', count);
+    cr_expect(eq(int, bp_json_reformat(text, count, &out, &error), BUGPACK_ERR_CORRUPT));
+    free(text);
+}
+
+Test(json_reader, keeps_the_first_bytes_where_the_buffer_is_too_small) {
+    bp_buffer small;
+    bp_buffer_init(&small, 20);
+    (void)bp_buffer_append_text(&small, "before");
+    static const char text[] = "[1,2,3,4,5,6,7]";
+    cr_expect(eq(int, bp_json_reformat(text, strlen(text), &small, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(str, small.data, "before"));
+    bp_buffer_release(&small);
+}
+
+Test(json_reader, needs_no_error_and_no_text) {
+    cr_expect(eq(int, bp_json_reformat(NULL, 0, &out, NULL), BUGPACK_ERR_CORRUPT));
+    cr_expect(eq(int, bp_json_reformat("{]", 2, &out, NULL), BUGPACK_ERR_CORRUPT));
+    cr_expect(eq(sz, out.size, 0));
+}
