@@ -40,6 +40,7 @@ typedef struct bp_ledger_entry {
     char reason[BP_REASON_BYTES];                    /* "" when there is none */
 } bp_ledger_entry;
 
+/* Appends manifest.json. The report is complete when no entry is missing. */
 bugpack_status bp_manifest_print(const char *report_id, const bp_ledger_entry *entries,
                                  size_t entry_count, bp_buffer *out, bugpack_error *error);
 

@@ -34,7 +34,7 @@ typedef struct bp_metadata_target {
     char name[64];
 } bp_metadata_target;
 
-/* Strings are borrowed; NULL leaves the key out. */
+/* Strings are borrowed; NULL and "" leave the key out. */
 typedef struct bp_metadata {
     char report_id[BP_ID_BYTES];
     char session_id[BP_ID_BYTES];
@@ -44,10 +44,12 @@ typedef struct bp_metadata {
     pid_t pid; /* of the process that writes the report */
     bp_report_kind kind;
     const char *gap_key, *channel, *description;
+    /* Without a session, session_opened is all zero, and the uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;
 } bp_metadata;
 
+/* Appends metadata.json. A session id of "" is left out. */
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out, bugpack_error *error);
 
 #endif

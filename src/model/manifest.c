@@ -1,0 +1,64 @@
+#include "model/manifest.h"
+
+#include "model/fields.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+const char *bp_artefact_status_name(bp_artefact_status status) {
+    switch (status) {
+    case BP_ARTEFACT_OK:
+        return "ok";
+    case BP_ARTEFACT_TRUNCATED:
+        return "truncated";
+    case BP_ARTEFACT_OMITTED:
+        return "omitted";
+    case BP_ARTEFACT_FAILED:
+        return "failed";
+    case BP_ARTEFACT_TIMED_OUT:
+        return "timed_out";
+    case BP_ARTEFACT_DISABLED:
+        return "disabled";
+    }
+    return "unknown";
+}
+
+static void add_entry(bp_json *json, const bp_ledger_entry *entry) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_text(json, "name", entry->name);
+    bp_json_add_text(json, "status", bp_artefact_status_name(entry->status));
+    bp_json_add_uint(json, "bytes", entry->bytes);
+    if (entry->has_original_bytes) {
+        bp_json_add_uint(json, "original_bytes", entry->original_bytes);
+    }
+    if (entry->captured_wall_ns != 0) {
+        bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
+    }
+    bp_json_add_number(json, "duration_ms", (double)entry->duration_ns / (double)BP_NS_PER_MS, 3);
+    if (entry->covers_from_wall_ns != 0 || entry->covers_to_wall_ns != 0) {
+        bp_json_object_begin(json, "covers");
+        bp_model_add_time(json, "from", entry->covers_from_wall_ns);
+        bp_model_add_time(json, "to", entry->covers_to_wall_ns);
+        bp_json_object_end(json);
+    }
+    bp_model_add_known_text(json, "reason", entry->reason);
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_manifest_print(const char *report_id, const bp_ledger_entry *entries,
+                                 size_t entry_count, bp_buffer *out, bugpack_error *error) {
+    uint64_t missing_count = 0;
+    for (size_t i = 0; i < entry_count; i++) {
+        missing_count += entries[i].is_missing;
+    }
+    bp_json *json = bp_json_new();
+    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
+    bp_json_add_text(json, "report_id", report_id);
+    bp_json_add_bool(json, "complete", missing_count == 0);
+    bp_json_add_uint(json, "missing", missing_count);
+    bp_json_array_begin(json, "artefacts");
+    for (size_t i = 0; i < entry_count; i++) {
+        add_entry(json, &entries[i]);
+    }
+    bp_json_array_end(json);
+    return bp_json_finish(json, out, error);
+}

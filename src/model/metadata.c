@@ -1,0 +1,78 @@
+#include "model/metadata.h"
+
+#include <bugpack/version.h>
+
+#include "model/fields.h"
+#include "json/json.h"
+
+const char *bp_report_kind_name(bp_report_kind kind) {
+    switch (kind) {
+    case BP_REPORT_BUGREPORT:
+        return "bugreport";
+    case BP_REPORT_PEDANTIC:
+        return "pedantic";
+    case BP_REPORT_DISCONNECT:
+        return "disconnect";
+    case BP_REPORT_NOTIFICATION:
+        return "notification";
+    case BP_REPORT_AUTO_SNAPSHOT:
+        return "auto-snapshot";
+    case BP_REPORT_CRASH:
+        return "crash";
+    }
+    return "unknown";
+}
+
+/* Only monotonic times are subtracted: the wall clock may be set while a session is open. */
+static void add_uptime(bp_json *json, const char *key, const bp_metadata *metadata,
+                       uint64_t until_ns) {
+    uint64_t opened_ns = metadata->session_opened.monotonic_ns;
+    if (opened_ns != 0) {
+        uint64_t uptime_ns = until_ns > opened_ns ? until_ns - opened_ns : 0;
+        bp_json_add_number(json, key, (double)uptime_ns / (double)BP_NS_PER_SEC, 3);
+    }
+}
+
+static void add_origin(bp_json *json, const bp_metadata *metadata) {
+    bp_json_object_begin(json, "app");
+    bp_model_add_known_text(json, "name", metadata->app_name);
+    bp_model_add_known_text(json, "version", metadata->app_version);
+    bp_model_add_known_text(json, "build_id", metadata->app_build_id);
+    bp_json_object_end(json);
+    bp_json_add_text(json, "bugpack_version", BUGPACK_VERSION);
+    bp_json_object_begin(json, "platform");
+    bp_model_add_known_text(json, "os", metadata->platform);
+    bp_model_add_known_text(json, "arch", metadata->arch);
+    bp_model_add_known_text(json, "kernel", metadata->kernel);
+    bp_json_object_end(json);
+    bp_json_add_int(json, "pid", metadata->pid);
+}
+
+static void add_target(bp_json *json, const bp_metadata_target *target) {
+    if (target->pid != 0) {
+        bp_json_object_begin(json, "target");
+        bp_json_add_int(json, "pid", target->pid);
+        bp_model_add_name(json, "name", target->name, sizeof target->name);
+        bp_json_object_end(json);
+    }
+}
+
+bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
+                                 bugpack_error *error) {
+    bp_json *json = bp_json_new();
+    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
+    bp_json_add_text(json, "report_id", metadata->report_id);
+    bp_model_add_known_text(json, "session_id", metadata->session_id);
+    bp_json_add_uint(json, "sequence", metadata->sequence);
+    add_origin(json, metadata);
+    bp_json_add_text(json, "report_type", bp_report_kind_name(metadata->kind));
+    bp_model_add_known_text(json, "gap_key", metadata->gap_key);
+    bp_model_add_known_text(json, "channel", metadata->channel);
+    bp_model_add_known_text(json, "description", metadata->description);
+    bp_model_add_time(json, "timestamp", metadata->written.wall_ns);
+    bp_model_add_time(json, "triggered_at", metadata->triggered.wall_ns);
+    add_uptime(json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);
+    add_uptime(json, "triggered_uptime_secs", metadata, metadata->triggered.monotonic_ns);
+    add_target(json, &metadata->target);
+    return bp_json_finish(json, out, error);
+}

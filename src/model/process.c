@@ -1,0 +1,157 @@
+#include "model/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/fields.h"
+#include "json/json.h"
+
+static void add_known(bp_json *json, const char *key, bp_known_uint number) {
+    if (number.known) {
+        bp_json_add_uint(json, key, number.value);
+    }
+}
+
+/* Numbers that belong together, under one key. */
+typedef struct group_member {
+    const char *key;
+    bp_known_uint number;
+} group_member;
+
+/* A group of which nothing is known is left out, rather than being there and empty. */
+static void add_group(bp_json *json, const char *key, const group_member *members,
+                      size_t member_count) {
+    bool any_known = false;
+    for (size_t i = 0; i < member_count; i++) {
+        any_known = any_known || members[i].number.known;
+    }
+    if (!any_known) {
+        return;
+    }
+    bp_json_object_begin(json, key);
+    for (size_t i = 0; i < member_count; i++) {
+        add_known(json, members[i].key, members[i].number);
+    }
+    bp_json_object_end(json);
+}
+
+#define ADD_GROUP(json, key, members)                                                              \
+    add_group(json, key, members, sizeof(members) / sizeof(members)[0])
+
+static void add_identity(bp_json *json, const bp_process_facts *facts) {
+    bp_json_add_int(json, "pid", facts->pid);
+    add_known(json, "parent_pid", facts->parent_pid);
+    bp_model_add_name(json, "name", facts->name, sizeof facts->name);
+    if (facts->state != 0) {
+        bp_json_add_bytes(json, "state", &facts->state, 1);
+    }
+    bp_json_add_bool(json, "kernel_thread", facts->is_kernel_thread);
+    add_known(json, "uid", facts->uid);
+    add_known(json, "gid", facts->gid);
+    bp_json_add_text(json, "executable", facts->executable);
+    bp_json_add_text(json, "working_directory", facts->working_directory);
+}
+
+/* Arguments are ended by NUL, but a process may overwrite its own, and the last may be cut. */
+static void add_command_line(bp_json *json, const bp_buffer *command_line) {
+    if (command_line->size == 0) {
+        return;
+    }
+    const char *at = command_line->data;
+    const char *end = at + command_line->size;
+    bp_json_array_begin(json, "command_line");
+    while (at < end) {
+        size_t length = strnlen(at, (size_t)(end - at));
+        bp_json_add_bytes(json, NULL, at, length);
+        at += length + 1;
+    }
+    bp_json_array_end(json);
+}
+
+static void add_counters(bp_json *json, const bp_process_facts *facts) {
+    add_known(json, "threads", facts->thread_count);
+    add_known(json, "open_files", facts->fd_count);
+    const group_member switches[] = {{"voluntary", facts->voluntary_switches},
+                                     {"involuntary", facts->involuntary_switches}};
+    ADD_GROUP(json, "context_switches", switches);
+    const group_member faults[] = {{"minor", facts->minor_faults}, {"major", facts->major_faults}};
+    ADD_GROUP(json, "page_faults", faults);
+    const group_member memory[] = {{"peak_rss_kb", facts->peak_rss_kb},
+                                   {"swap_kb", facts->swap_kb}};
+    ADD_GROUP(json, "memory", memory);
+    const group_member io[] = {
+        {"read_bytes", facts->read_bytes}, {"written_bytes", facts->written_bytes},
+        {"read_chars", facts->read_chars}, {"written_chars", facts->written_chars},
+        {"read_calls", facts->read_calls}, {"write_calls", facts->write_calls}};
+    ADD_GROUP(json, "io", io);
+}
+
+static void add_oom(bp_json *json, const bp_process_facts *facts) {
+    if (facts->has_oom) {
+        bp_json_object_begin(json, "oom");
+        bp_json_add_int(json, "score", facts->oom_score);
+        bp_json_add_int(json, "score_adj", facts->oom_score_adj);
+        bp_json_object_end(json);
+    }
+}
+
+static void add_limit_value(bp_json *json, const char *key, bool unlimited, uint64_t value) {
+    if (unlimited) {
+        bp_json_add_null(json, key);
+    } else {
+        bp_json_add_uint(json, key, value);
+    }
+}
+
+static void add_limits(bp_json *json, const bp_process_facts *facts) {
+    if (facts->limit_count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "limits");
+    for (size_t i = 0; i < facts->limit_count; i++) {
+        const bp_resource_limit *limit = &facts->limits[i];
+        bp_json_object_begin(json, NULL);
+        bp_model_add_name(json, "name", limit->name, sizeof limit->name);
+        add_limit_value(json, "soft", limit->soft_unlimited, limit->soft);
+        add_limit_value(json, "hard", limit->hard_unlimited, limit->hard);
+        bp_model_add_known_text(json, "unit", limit->unit);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+static void add_loaded_objects(bp_json *json, const bp_process_facts *facts) {
+    if (!facts->objects_known) {
+        return;
+    }
+    bp_json_array_begin(json, "loaded_objects");
+    for (size_t i = 0; i < facts->object_count; i++) {
+        const bp_loaded_object *object = &facts->objects[i];
+        char address[24];
+        (void)snprintf(address, sizeof address, "0x%" PRIx64, object->address);
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "path", object->path);
+        bp_json_add_text(json, "address", address);
+        bp_model_add_known_text(json, "build_id", object->build_id);
+        bp_json_add_bool(json, "deleted", object->deleted);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_process_print(const bp_process_facts *facts, bp_buffer *out,
+                                bugpack_error *error) {
+    bp_json *json = bp_json_new();
+    add_identity(json, facts);
+    add_command_line(json, &facts->command_line);
+    if (facts->started_wall_ns.known) {
+        bp_model_add_time(json, "started_at", facts->started_wall_ns.value);
+    }
+    add_counters(json, facts);
+    bp_json_add_text(json, "cgroup", facts->cgroup);
+    add_oom(json, facts);
+    add_limits(json, facts);
+    add_loaded_objects(json, facts);
+    return bp_json_finish(json, out, error);
+}

@@ -1,0 +1,134 @@
+#include "support/model_samples.h"
+
+/* 2026-11-21T00:36:51.123456Z, give or take seconds. */
+#define AT(seconds) (1795221411123456000u + (seconds)*BP_NS_PER_SEC)
+#define KNOWN(number)                                                                              \
+    { true, number }
+
+const bp_metadata sample_metadata_full = {
+    .report_id = "00112233445566778899aabbccddeeff",
+    .session_id = "ffeeddccbbaa99887766554433221100",
+    .sequence = 3,
+    .app_name = "viewer",
+    .app_version = "1.2 \"beta\"",
+    .app_build_id = "4f\xff",
+    .platform = "linux",
+    .arch = "x86_64",
+    .kernel = "6.1.0",
+    .pid = 4711,
+    .kind = BP_REPORT_PEDANTIC,
+    .gap_key = "display:unimpl:draw_rop3",
+    .channel = "display",
+    .description = "black squares\nafter resize",
+    .session_opened = {.monotonic_ns = 5000000000, .wall_ns = AT(0)},
+    .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},
+    .written = {.monotonic_ns = 8123456789, .wall_ns = AT(3)},
+    .target = {.pid = 4712, .name = "worker)\n\xff"},
+};
+
+const bp_metadata sample_metadata_bare = {
+    .report_id = "00112233445566778899aabbccddeeff",
+    .sequence = 1,
+    .app_name = "viewer",
+    .platform = "linux",
+    .arch = "",
+    .pid = 4711,
+    .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},
+    .written = {.monotonic_ns = 8123456789, .wall_ns = AT(3)},
+};
+
+static bp_thread_metrics threads[] = {
+    {.tid = 4711, .name = "viewer", .cpu_percent = 9.375},
+    {.tid = 4712, .name = "net)\n\xff", .cpu_percent = 3.1},
+    {.tid = 4713, .name = "", .cpu_percent = 0.0},
+};
+
+const bp_metrics sample_metrics_full = {
+    .sample_window_ms = 2003,
+    .cpu_percent = 12.5,
+    .has_memory = true,
+    .rss_kb = 48211,
+    .vm_size_kb = 912345,
+    .has_uptime = true,
+    .uptime_secs = 61.23456,
+    .threads = threads,
+    .thread_count = 3,
+};
+
+const bp_metrics sample_metrics_bare = {.sample_window_ms = 1};
+
+static char command_line[] = "viewer\0--name\0\0caf\xe9";
+static char executable[] = "/usr/bin/viewer";
+static char directory[] = "/home/someone";
+static char cgroup[] = "/user.slice/app.scope";
+static char library[] = "/usr/lib/libfoo.so.1\xff";
+static bp_loaded_object objects[] = {
+    {.path = executable, .address = 0x555555554000, .build_id = "0123456789abcdef"},
+    {.path = library, .address = UINT64_C(0xffffffffff600000), .deleted = true},
+};
+static bp_resource_limit limits[] = {
+    {.name = "Max open files", .unit = "files", .soft = 1024, .hard = UINT64_MAX - 1},
+    {.name = "Max nice priority", .soft_unlimited = true, .hard_unlimited = true},
+};
+
+const bp_process_facts sample_process_full = {
+    .pid = 4711,
+    .parent_pid = KNOWN(1),
+    .uid = KNOWN(1000),
+    .gid = KNOWN(100),
+    .name = "view)\xff",
+    .state = 'S',
+    .command_line = {.data = command_line, .size = sizeof command_line - 1},
+    .executable = executable,
+    .working_directory = directory,
+    .started_wall_ns = KNOWN(AT(0)),
+    .thread_count = KNOWN(3),
+    .fd_count = KNOWN(17),
+    .voluntary_switches = KNOWN(100),
+    .involuntary_switches = KNOWN(7),
+    .minor_faults = KNOWN(2000),
+    .major_faults = KNOWN(0),
+    .peak_rss_kb = KNOWN(50000),
+    .swap_kb = KNOWN(0),
+    .read_bytes = KNOWN(4096),
+    .written_bytes = KNOWN(UINT64_MAX),
+    .read_chars = KNOWN(5000),
+    .written_chars = KNOWN(6000),
+    .read_calls = KNOWN(10),
+    .write_calls = KNOWN(20),
+    .cgroup = cgroup,
+    .has_oom = true,
+    .oom_score = 666,
+    .oom_score_adj = -17,
+    .limits = limits,
+    .limit_count = 2,
+    .objects = objects,
+    .object_count = 2,
+    .objects_known = true,
+};
+
+const bp_process_facts sample_process_bare = {
+    .pid = 2, .name = "kthreadd", .is_kernel_thread = true, .voluntary_switches = KNOWN(5)};
+
+const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT] = {
+    {.name = "metadata.json",
+     .status = BP_ARTEFACT_OK,
+     .bytes = 700,
+     .captured_wall_ns = AT(3),
+     .duration_ns = 1234567},
+    {.name = "logs.jsonl",
+     .status = BP_ARTEFACT_TRUNCATED,
+     .bytes = UINT64_MAX,
+     .has_original_bytes = true,
+     .original_bytes = UINT64_MAX,
+     .captured_wall_ns = AT(1),
+     .covers_from_wall_ns = AT(0),
+     .covers_to_wall_ns = AT(1),
+     .reason = "12 older records were dropped"},
+    {.name = "session.json",
+     .status = BP_ARTEFACT_FAILED,
+     .is_missing = true,
+     .duration_ns = 2000000000,
+     .reason = "line 1, column 2: \xff"},
+    {.name = "heap-state.json", .status = BP_ARTEFACT_DISABLED, .reason = "not asked for"},
+};

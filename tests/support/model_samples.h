@@ -1,0 +1,21 @@
+/*
+ * Artefacts filled by hand, for the tests of what is printed and of the published schemas. "Full"
+ * has everything that can be known, and hostile bytes in every text; "bare" only what must be.
+ */
+#ifndef TESTS_SUPPORT_MODEL_SAMPLES_H
+#define TESTS_SUPPORT_MODEL_SAMPLES_H
+
+#include "model/manifest.h"
+#include "model/metadata.h"
+#include "model/metrics.h"
+#include "model/process.h"
+
+/* All of them static: nothing is to be released. */
+extern const bp_metadata sample_metadata_full, sample_metadata_bare;
+extern const bp_metrics sample_metrics_full, sample_metrics_bare;
+extern const bp_process_facts sample_process_full, sample_process_bare;
+
+#define SAMPLE_LEDGER_COUNT 4
+extern const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT];
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * The artefacts as they are printed: the order of their keys, what is left out, and hostile bytes.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <string.h>
+
+#include <bugpack/version.h>
+
+#include "support/model_samples.h"
+
+static bp_buffer out;
+static bugpack_error error;
+
+static void setup(void) {
+    bp_buffer_init(&out, 1 << 20);
+    error = (bugpack_error)BUGPACK_ERROR_INIT;
+}
+
+static void teardown(void) {
+    bp_buffer_release(&out);
+}
+
+TestSuite(model, .init = setup, .fini = teardown);
+
+#define EXPECT_PRINTED(status, text)                                                               \
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);                                   \
+    cr_expect(eq(str, out.data, text))
+
+Test(model, metadata_has_every_key_in_order) {
+    EXPECT_PRINTED(bp_metadata_print(&sample_metadata_full, &out, &error),
+                   "{\n"
+                   "  \"schema\": 1,\n"
+                   "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
+                   "  \"session_id\": \"ffeeddccbbaa99887766554433221100\",\n"
+                   "  \"sequence\": 3,\n"
+                   "  \"app\": {\n"
+                   "    \"name\": \"viewer\",\n"
+                   "    \"version\": \"1.2 \\\"beta\\\"\",\n"
+                   "    \"build_id\": \"4f\xee\xbf\xbf\"\n"
+                   "  },\n"
+                   "  \"bugpack_version\": \"" BUGPACK_VERSION "\",\n"
+                   "  \"platform\": {\n"
+                   "    \"os\": \"linux\",\n"
+                   "    \"arch\": \"x86_64\",\n"
+                   "    \"kernel\": \"6.1.0\"\n"
+                   "  },\n"
+                   "  \"pid\": 4711,\n"
+                   "  \"report_type\": \"pedantic\",\n"
+                   "  \"gap_key\": \"display:unimpl:draw_rop3\",\n"
+                   "  \"channel\": \"display\",\n"
+                   "  \"description\": \"black squares\\nafter resize\",\n"
+                   "  \"timestamp\": \"2026-11-21T00:36:54.123456Z\",\n"
+                   "  \"triggered_at\": \"2026-11-21T00:36:52.123456Z\",\n"
+                   "  \"session_uptime_secs\": 3.123,\n"
+                   "  \"triggered_uptime_secs\": 1.5,\n"
+                   "  \"target\": {\n"
+                   "    \"pid\": 4712,\n"
+                   "    \"name\": \"worker)\\n\xee\xbf\xbf\"\n"
+                   "  }\n"
+                   "}\n");
+}
+
+Test(model, metadata_leaves_out_what_there_is_not) {
+    EXPECT_PRINTED(bp_metadata_print(&sample_metadata_bare, &out, &error),
+                   "{\n"
+                   "  \"schema\": 1,\n"
+                   "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
+                   "  \"sequence\": 1,\n"
+                   "  \"app\": {\n"
+                   "    \"name\": \"viewer\"\n"
+                   "  },\n"
+                   "  \"bugpack_version\": \"" BUGPACK_VERSION "\",\n"
+                   "  \"platform\": {\n"
+                   "    \"os\": \"linux\"\n"
+                   "  },\n"
+                   "  \"pid\": 4711,\n"
+                   "  \"report_type\": \"bugreport\",\n"
+                   "  \"timestamp\": \"2026-11-21T00:36:54.123456Z\",\n"
+                   "  \"triggered_at\": \"2026-11-21T00:36:52.123456Z\"\n"
+                   "}\n");
+}
+
+Test(model, an_uptime_is_never_negative) {
+    bp_metadata metadata = sample_metadata_full;
+    metadata.session_opened.monotonic_ns = metadata.triggered.monotonic_ns + 1;
+    cr_assert(eq(int, bp_metadata_print(&metadata, &out, &error), BUGPACK_OK));
+    cr_expect(strstr(out.data, "\"triggered_uptime_secs\": 0,\n") != NULL);
+}
+
+Test(model, metrics_have_exactly_the_published_shape) {
+    EXPECT_PRINTED(bp_metrics_print(&sample_metrics_full, "linux", &out, &error),
+                   "{\n"
+                   "  \"sample_window_ms\": 2003,\n"
+                   "  \"process\": {\n"
+                   "    \"cpu_percent\": 12.5,\n"
+                   "    \"rss_kb\": 48211,\n"
+                   "    \"vm_size_kb\": 912345,\n"
+                   "    \"uptime_secs\": 61.235\n"
+                   "  },\n"
+                   "  \"threads\": [\n"
+                   "    {\n"
+                   "      \"tid\": 4711,\n"
+                   "      \"name\": \"viewer\",\n"
+                   "      \"cpu_percent\": 9.38\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"tid\": 4712,\n"
+                   "      \"name\": \"net)\\n\xee\xbf\xbf\",\n"
+                   "      \"cpu_percent\": 3.1\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"tid\": 4713,\n"
+                   "      \"name\": \"\",\n"
+                   "      \"cpu_percent\": 0\n"
+                   "    }\n"
+                   "  ],\n"
+                   "  \"platform\": \"linux\"\n"
+                   "}\n");
+}
+
+Test(model, metrics_leave_out_memory_and_uptime_that_are_not_known) {
+    EXPECT_PRINTED(bp_metrics_print(&sample_metrics_bare, "linux", &out, &error),
+                   "{\n"
+                   "  \"sample_window_ms\": 1,\n"
+                   "  \"process\": {\n"
+                   "    \"cpu_percent\": 0\n"
+                   "  },\n"
+                   "  \"threads\": [],\n"
+                   "  \"platform\": \"linux\"\n"
+                   "}\n");
+}
+
+Test(model, metrics_that_there_are_not_say_why) {
+    EXPECT_PRINTED(bp_metrics_print_unavailable("freebsd", "no sampler \"yet\"", &out, &error),
+                   "{\n"
+                   "  \"platform\": \"freebsd\",\n"
+                   "  \"available\": false,\n"
+                   "  \"reason\": \"no sampler \\\"yet\\\"\"\n"
+                   "}\n");
+}
+
+Test(model, manifest_counts_what_is_missing_and_says_why) {
+    EXPECT_PRINTED(bp_manifest_print("00112233445566778899aabbccddeeff", sample_ledger,
+                                     SAMPLE_LEDGER_COUNT, &out, &error),
+                   "{\n"
+                   "  \"schema\": 1,\n"
+                   "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
+                   "  \"complete\": false,\n"
+                   "  \"missing\": 1,\n"
+                   "  \"artefacts\": [\n"
+                   "    {\n"
+                   "      \"name\": \"metadata.json\",\n"
+                   "      \"status\": \"ok\",\n"
+                   "      \"bytes\": 700,\n"
+                   "      \"captured_at\": \"2026-11-21T00:36:54.123456Z\",\n"
+                   "      \"duration_ms\": 1.235\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"name\": \"logs.jsonl\",\n"
+                   "      \"status\": \"truncated\",\n"
+                   "      \"bytes\": 18446744073709551615,\n"
+                   "      \"original_bytes\": 18446744073709551615,\n"
+                   "      \"captured_at\": \"2026-11-21T00:36:52.123456Z\",\n"
+                   "      \"duration_ms\": 0,\n"
+                   "      \"covers\": {\n"
+                   "        \"from\": \"2026-11-21T00:36:51.123456Z\",\n"
+                   "        \"to\": \"2026-11-21T00:36:52.123456Z\"\n"
+                   "      },\n"
+                   "      \"reason\": \"12 older records were dropped\"\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"name\": \"session.json\",\n"
+                   "      \"status\": \"failed\",\n"
+                   "      \"bytes\": 0,\n"
+                   "      \"duration_ms\": 2000,\n"
+                   "      \"reason\": \"line 1, column 2: \xee\xbf\xbf\"\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"name\": \"heap-state.json\",\n"
+                   "      \"status\": \"disabled\",\n"
+                   "      \"bytes\": 0,\n"
+                   "      \"duration_ms\": 0,\n"
+                   "      \"reason\": \"not asked for\"\n"
+                   "    }\n"
+                   "  ]\n"
+                   "}\n");
+}
+
+Test(model, an_omission_by_a_limit_leaves_the_report_complete) {
+    cr_assert(eq(int, bp_manifest_print("id", sample_ledger, 2, &out, &error), BUGPACK_OK));
+    cr_expect(strstr(out.data, "\"complete\": true,\n  \"missing\": 0,\n") != NULL);
+}
+
+Test(model, every_kind_and_status_has_a_name_of_its_own) {
+    for (int kind = BP_REPORT_BUGREPORT; kind <= BP_REPORT_CRASH; kind++) {
+        for (int other = BP_REPORT_BUGREPORT; other < kind; other++) {
+            cr_expect(ne(str, (char *)bp_report_kind_name((bp_report_kind)kind),
+                         (char *)bp_report_kind_name((bp_report_kind)other)));
+        }
+    }
+    for (int status = BP_ARTEFACT_OK; status <= BP_ARTEFACT_DISABLED; status++) {
+        for (int other = BP_ARTEFACT_OK; other < status; other++) {
+            cr_expect(ne(str, (char *)bp_artefact_status_name((bp_artefact_status)status),
+                         (char *)bp_artefact_status_name((bp_artefact_status)other)));
+        }
+    }
+}
