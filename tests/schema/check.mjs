@@ -1,0 +1,171 @@
+// Tests that what bugpack prints follows the schemas, and that the validator bites.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { checkReport, loadValidators } from './validate.mjs';
+
+const validate = fileURLToPath(new URL('validate.mjs', import.meta.url));
+const schemas = fileURLToPath(new URL('../../docs/schema/', import.meta.url));
+const validators = loadValidators(process.env.BUGPACK_SCHEMA_NODE_MODULES);
+const directory = mkdtempSync(join(tmpdir(), 'bugpack-schema.'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+execFileSync(process.argv[2], [directory], { stdio: 'inherit' });
+
+// A copy of the full report in which one artefact is changed.
+let copies = 0;
+function changed(name, change) {
+  const copy = join(directory, `changed-${++copies}`);
+  cpSync(join(directory, 'full'), copy, { recursive: true });
+  change(join(copy, name));
+  return copy;
+}
+function changedText(name, change) {
+  return changed(name, (path) => writeFileSync(path, change(readFileSync(path, 'utf8'))));
+}
+function changedDocument(name, change) {
+  return changedText(name, (text) => {
+    const document = JSON.parse(text);
+    change(document);
+    return JSON.stringify(document);
+  });
+}
+function assertFailure(report, expected) {
+  const failures = checkReport(report, validators);
+  assert.ok(failures.some((failure) => failure.includes(expected)),
+    `"${expected}" is not in ${JSON.stringify(failures)}`);
+}
+
+for (const name of ['full', 'bare', 'unavailable']) {
+  test(`accepts the ${name} report`, () => {
+    assert.deepEqual(checkReport(join(directory, name), validators), []);
+  });
+}
+
+test('accepts keys that a later version adds', () => {
+  for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json']) {
+    const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
+    assert.deepEqual(checkReport(report, validators), []);
+  }
+});
+
+const broken = [
+  ['metadata.json', (d) => { delete d.report_id; }, "/ must have required property 'report_id'"],
+  ['metadata.json', (d) => { d.report_id = 'short'; }, '/report_id must match'],
+  ['metadata.json', (d) => { d.schema = 2; }, '/schema must be equal to constant'],
+  ['metadata.json', (d) => { d.sequence = '3'; }, '/sequence must be integer'],
+  ['metadata.json', (d) => { d.report_type = 'panic'; }, '/report_type must be equal to one of'],
+  ['metadata.json', (d) => { delete d.gap_key; }, "/ must have required property 'gap_key'"],
+  ['metadata.json', (d) => { d.timestamp = '21 Nov 2026'; }, '/timestamp must match format'],
+  ['metadata.json', (d) => { d.timestamp = '2026-11-21T00:36:51+01:00'; }, '/timestamp must match'],
+  ['metadata.json', (d) => { d.target.pid = 0; }, '/target/pid must be >= 1'],
+  ['metadata.json', (d) => { d.app = 'viewer'; }, '/app must be object'],
+  ['runtime-metrics.json', (d) => { d.process.cpu_percent = null; }, '/process/cpu_percent must'],
+  ['runtime-metrics.json', (d) => { d.process.cpu_percent = -0.01; }, '/process/cpu_percent must'],
+  ['runtime-metrics.json', (d) => { d.process.rss_kb = 1.5; }, '/process/rss_kb must be integer'],
+  ['runtime-metrics.json', (d) => { delete d.threads[1].name; }, '/threads/1 must have required'],
+  ['runtime-metrics.json', (d) => { d.threads = {}; }, '/threads must be array'],
+  ['runtime-metrics.json', (d) => { delete d.platform; }, "/ must have required property 'platform'"],
+  ['runtime-metrics.json', (d) => { d.available = false; }, '/available'],
+  ['process.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
+  ['process.json', (d) => { d.limits[0].soft = 'unlimited'; }, '/limits/0/soft must be'],
+  ['process.json', (d) => { d.loaded_objects[0].address = 1; }, '/loaded_objects/0/address must'],
+  ['process.json', (d) => { d.command_line = 'viewer'; }, '/command_line must be array'],
+  ['process.json', (d) => { d.memory.swap_kb = -1; }, '/memory/swap_kb must be >= 0'],
+  ['manifest.json', (d) => { d.complete = true; }, '/ must match exactly one schema'],
+  ['manifest.json', (d) => { d.missing = 0; }, '/ must match exactly one schema'],
+  ['manifest.json', (d) => { d.artefacts[1].status = 'cut'; }, '/artefacts/1/status must be'],
+  ['manifest.json', (d) => { delete d.artefacts[0].bytes; }, '/artefacts/0 must have required'],
+  ['manifest.json', (d) => { delete d.artefacts[1].covers.to; }, '/artefacts/1/covers must have'],
+  ['manifest.json', (d) => { d.report_id = '0'.repeat(32); }, '/report_id is not that of'],
+];
+for (const [name, change, expected] of broken) {
+  test(`refuses ${name} where ${expected}`, () => {
+    assertFailure(changedDocument(name, change), `${name}: ${expected}`);
+  });
+}
+
+test('refuses a line of the log and says which', () => {
+  assertFailure(changedText('logs.jsonl', (text) => text.replace('"trace"', '"loud"')),
+    'logs.jsonl:2: /level must be equal to one of');
+  assertFailure(changedText('logs.jsonl', (text) => text.replace('\n', '')),
+    'logs.jsonl:1: is not JSON');
+  assertFailure(changedText('logs.jsonl', (text) => text.trimEnd()),
+    'logs.jsonl: does not end with a newline');
+  assertFailure(changedText('logs.jsonl', (text) => `${text}\n`), 'logs.jsonl:3: is not JSON');
+});
+
+test('refuses what is not JSON, not UTF-8, or not there', () => {
+  assertFailure(changedText('metadata.json', (text) => text.slice(0, -3)),
+    'metadata.json: is not JSON');
+  assertFailure(changed('process.json', (path) => writeFileSync(path, Buffer.from([0x22, 0xff,
+    0x22]))), 'process.json: cannot be read as UTF-8');
+  assertFailure(changed('manifest.json', (path) => rmSync(path)), 'manifest.json: is not there');
+  assertFailure(changed('session.json', (path) => writeFileSync(path, '{')),
+    'session.json: is not JSON');
+});
+
+function run(...reports) {
+  return spawnSync(process.execPath, [validate, ...reports], { encoding: 'utf8' });
+}
+
+test('exits 0 for good reports, 1 for any bad one, 2 without a report', () => {
+  const bad = changedDocument('metadata.json', (document) => { document.pid = 'none'; });
+  assert.equal(run(join(directory, 'full'), join(directory, 'bare')).status, 0);
+  const result = run(join(directory, 'full'), bad);
+  assert.equal(result.status, 1);
+  assert.equal(result.stdout, `${bad}: metadata.json: /pid must be integer\n`);
+  assert.equal(run().status, 2);
+  assert.equal(run(join(directory, 'nowhere')).status, 1);
+});
+
+test('checks a single artefact by its name', () => {
+  const bad = changedDocument('runtime-metrics.json', (document) => { delete document.threads; });
+  assert.equal(run(join(directory, 'full', 'runtime-metrics.json')).status, 0);
+  assert.equal(run(join(bad, 'runtime-metrics.json')).status, 1);
+});
+
+function zipped(report) {
+  const names = readdirSync(report).map((name) => join(report, name));
+  execFileSync('python3', ['-m', 'zipfile', '-c', `${report}.zip`, ...names]);
+  return `${report}.zip`;
+}
+const canZip = spawnSync('python3', ['-c', '']).status === 0 && spawnSync('unzip').status === 0;
+
+test('reads a zip as it reads a directory', { skip: !canZip && 'needs python3 and unzip' }, () => {
+  const bad = changedText('logs.jsonl', (text) => text.replace('4711', '"4711"'));
+  assert.equal(run(zipped(join(directory, 'full'))).status, 0);
+  const result = run(zipped(bad));
+  assert.equal(result.status, 1);
+  assert.equal(result.stdout, `${bad}.zip: logs.jsonl:1: /tid must be integer\n`);
+  writeFileSync(join(directory, 'torn.zip'), readFileSync(`${bad}.zip`).subarray(0, 500));
+  assert.equal(run(join(directory, 'torn.zip')).status, 1);
+});
+
+// Whoever reads a schema should not have to read our code as well.
+function assertDescribed(schema, place) {
+  for (const [key, member] of Object.entries(schema.properties ?? {})) {
+    const refines = /\/(if|then|oneOf)(\/|$)/.test(place);
+    assert.ok(typeof member === 'boolean' || member.description || refines,
+      `${place}/${key} has no description`);
+    assertDescribed(member, `${place}/${key}`);
+  }
+  if (schema.items) {
+    assertDescribed(schema.items, `${place}/items`);
+  }
+  (schema.oneOf ?? []).forEach((one) => assertDescribed(one, one.description ? place
+    : `${place}/oneOf`));
+}
+
+test('describes every property', () => {
+  const files = readdirSync(schemas);
+  assert.equal(files.length, 5);
+  for (const file of files) {
+    assertDescribed(JSON.parse(readFileSync(join(schemas, file), 'utf8')), file);
+  }
+});

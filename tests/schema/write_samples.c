@@ -1,0 +1,95 @@
+/*
+ * Writes reports for the validator, each a directory of artefacts below the one that is named:
+ * "full" with all that can be known, "bare" with what must be there, "unavailable" without metrics.
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "support/model_samples.h"
+
+#include "json/json.h"
+
+static bp_buffer text;
+static bugpack_error error;
+
+/* Writes what was printed last to DIR/REPORT/NAME. */
+static bool write_artefact(bugpack_status status, const char *directory, const char *report,
+                           const char *name) {
+    char path[1024];
+    (void)snprintf(path, sizeof path, "%s/%s", directory, report);
+    (void)mkdir(path, 0700); /* it may be there already */
+    (void)snprintf(path, sizeof path, "%s/%s/%s", directory, report, name);
+    if (status != BUGPACK_OK) {
+        (void)fprintf(stderr, "%s: %s\n", path, error.message);
+        return false;
+    }
+    FILE *file = fopen(path, "wbe");
+    bool written = file != NULL && fwrite(text.data, 1, text.size, file) == text.size;
+    written = (file == NULL || fclose(file) == 0) && written;
+    if (!written) {
+        perror(path);
+    }
+    bp_buffer_clear(&text);
+    return written;
+}
+
+/* The records of a log as the recorder writes them: one with everything, one with the least. */
+static bugpack_status print_log(void) {
+    bugpack_status status = BUGPACK_OK;
+    for (unsigned seq = 1; seq <= 2 && status == BUGPACK_OK; seq++) {
+        bool full = seq == 1;
+        bp_json *json = bp_json_new();
+        bp_json_add_uint(json, "seq", seq);
+        bp_json_add_text(json, "time", "2026-11-21T00:36:51.123456Z");
+        bp_json_add_uint(json, "monotonic_ns", UINT64_MAX);
+        bp_json_add_text(json, "level", full ? "warn" : "trace");
+        bp_json_add_text(json, "channel", full ? "display" : NULL);
+        bp_json_add_uint(json, "tid", 4711);
+        bp_json_add_text(json, "thread", full ? "net)\n\xff" : "");
+        bp_json_add_text(json, "message", full ? "cache miss\r\n\x1b[31m\xff" : "");
+        if (full) {
+            bp_json_add_bool(json, "truncated", true);
+        }
+        status = bp_json_print_line(json, &text, &error);
+        bp_json_free(json);
+    }
+    return status;
+}
+
+static bool write_full(const char *directory) {
+    return write_artefact(bp_metadata_print(&sample_metadata_full, &text, &error), directory,
+                          "full", "metadata.json") &&
+           write_artefact(bp_metrics_print(&sample_metrics_full, "linux", &text, &error), directory,
+                          "full", "runtime-metrics.json") &&
+           write_artefact(bp_process_print(&sample_process_full, &text, &error), directory, "full",
+                          "process.json") &&
+           write_artefact(print_log(), directory, "full", "logs.jsonl") &&
+           write_artefact(bp_manifest_print(sample_metadata_full.report_id, sample_ledger,
+                                            SAMPLE_LEDGER_COUNT, &text, &error),
+                          directory, "full", "manifest.json");
+}
+
+static bool write_bare(const char *directory, const char *report, bugpack_status metrics_status) {
+    return write_artefact(metrics_status, directory, report, "runtime-metrics.json") &&
+           write_artefact(bp_metadata_print(&sample_metadata_bare, &text, &error), directory,
+                          report, "metadata.json") &&
+           write_artefact(bp_process_print(&sample_process_bare, &text, &error), directory, report,
+                          "process.json") &&
+           write_artefact(bp_manifest_print(sample_metadata_bare.report_id, NULL, 0, &text, &error),
+                          directory, report, "manifest.json");
+}
+
+int main(int argument_count, char **arguments) {
+    if (argument_count != 2) {
+        (void)fprintf(stderr, "usage: %s DIR\n", arguments[0]);
+        return 2;
+    }
+    bp_buffer_init(&text, 1 << 20);
+    bool written = write_full(arguments[1]) &&
+                   write_bare(arguments[1], "bare",
+                              bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&
+                   write_bare(arguments[1], "unavailable",
+                              bp_metrics_print_unavailable("other", "no sampler", &text, &error));
+    bp_buffer_release(&text);
+    return written ? 0 : 1;
+}
