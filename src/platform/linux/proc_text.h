@@ -1,0 +1,59 @@
+/*
+ * The texts under /proc, from bytes to values. Pure: no file is opened here, and everything
+ * compiles and is tested on every system. The bytes may be anything; each function returns false,
+ * and leaves its outputs alone, when they are not what they should be.
+ *
+ * Layouts: proc(5) and fs/proc/array.c, fs/proc/base.c of the kernel.
+ */
+#ifndef BP_PLATFORM_LINUX_PROC_TEXT_H
+#define BP_PLATFORM_LINUX_PROC_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "platform/process_facts.h"
+
+/* The fields of <pid>/stat, or task/<tid>/stat, that we use. */
+typedef struct bp_proc_stat {
+    uint64_t pid, parent_pid;
+    char name[64]; /* any bytes; longer ones are cut */
+    char state;    /* 'R', 'S', 'Z', … */
+    bool is_kernel_thread;
+    uint64_t minor_faults, major_faults;
+    uint64_t cpu_ticks; /* user and system */
+    uint64_t thread_count;
+    uint64_t start_ticks; /* since boot */
+} bp_proc_stat;
+
+bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
+
+/* The first two fields of statm, in pages. */
+bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size_pages,
+                         uint64_t *ret_resident_pages);
+
+/*
+ * The number that follows `key` and ":" at the start of a line, as in status and io. `index` counts
+ * the numbers of that line: "Uid: 1 2 3 4". A unit behind it ("kB") does not matter.
+ */
+bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, size_t index,
+                         uint64_t *ret_value);
+
+/* A decimal number, of either sign, and nothing else but white space behind it: oom_score. */
+bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value);
+
+/*
+ * The lines of `limits`, at most `limit_max`. Returns how many; lines that make no sense are left
+ * out.
+ */
+size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_limit *limits,
+                            size_t limit_max);
+
+/*
+ * The path that says most about where the process belongs, as a slice of `text`: that of the
+ * unified hierarchy (v2), else that of systemd's own, else the first that is not the root.
+ */
+bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
+                         size_t *ret_path_bytes);
+
+#endif
