@@ -1,0 +1,38 @@
+/*
+ * The pieces that process facts are read in, and the list of what could not be read.
+ */
+#ifndef BP_PLATFORM_LINUX_FACTS_PRIVATE_H
+#define BP_PLATFORM_LINUX_FACTS_PRIVATE_H
+
+#include "platform/linux/task_private.h"
+#include "platform/process_facts.h"
+
+/*
+ * Notes in `denied` that `what` could not be read. Things that fail for the same reason as the one
+ * before share it: "open files, loaded objects: Permission denied". That a process or a file is not
+ * there is no denial, and is not noted.
+ */
+void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno);
+
+/* The same with a reason in words. */
+void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason);
+
+/* Reads the mapped files and their build ids. NO_MEMORY is the only failure. */
+bugpack_status bp_facts_read_objects(const bp_task *task, bp_process_facts *facts,
+                                     bugpack_error *error);
+
+/*
+ * The build id of the file `path` that the task has mapped as `inode` on `device`, with `start` to
+ * `end` being one of its mappings. "" in `out` when there is none or the file is another by now.
+ * `root_fd` is the task's root directory, -1 for our own process. Sets `ret_is_there` when the file
+ * of that name is the one that is mapped.
+ */
+typedef struct bp_mapped_file {
+    const char *path;
+    uint64_t device_major, device_minor, inode;
+    uint64_t start, end;
+} bp_mapped_file;
+void bp_facts_read_build_id(const bp_task *task, int root_fd, const bp_mapped_file *file,
+                            char out[65], bool *ret_is_there);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Where processes are read from: /proc, or a recording of it with the clocks of its time.
+ */
+#ifndef BP_PLATFORM_LINUX_PROC_ROOT_H
+#define BP_PLATFORM_LINUX_PROC_ROOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "platform/task.h"
+
+typedef struct bp_proc_root {
+    int fd; /* borrowed, and only needed to open a task */
+    /* A recording: no pidfd, no question to the kernel about a process of that number, and the
+     * clocks stand at the values below. */
+    bool is_recording;
+    uint64_t monotonic_ns, boottime_ns, wall_ns;
+    uint64_t ticks_per_sec;
+    uint64_t page_bytes;
+} bp_proc_root;
+
+/*
+ * Takes hold of the process `pid` below `root`, always by reading its files, also when it is our
+ * own. `root` is copied. Errors as bp_task_open.
+ */
+bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
+                               bugpack_error *error);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * Reading the counters of a process: our own through clocks, any other through its files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/linux/task_private.h"
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Puts the name of one of our own threads into its counters; "" when it cannot be had. */
+static void read_own_name(const bp_task *task, bp_thread_counters *thread) {
+    char path[40];
+    (void)snprintf(path, sizeof path, "%llu/comm", (unsigned long long)thread->tid);
+    char text[sizeof thread->name];
+    ssize_t length = bp_proc_read_small(task->threads_fd, path, text, sizeof text);
+    if (length <= 0) {
+        return;
+    }
+    /* The last byte is the newline that the kernel adds, or what did not fit anyway. */
+    memcpy(thread->name, text, (size_t)length - 1);
+    thread->name[length - 1] = '\0';
+}
+
+/*
+ * One of our own threads. Its clock id is the complement of its id, with bits for "of one thread"
+ * and "time on the scheduler" (include/linux/posix-timers_types.h); a thread that is gone gives
+ * EINVAL. Birth is left 0: to know it, stat would have to be read, which is what this way saves,
+ * and an id comes back only after the kernel has gone once around all of them.
+ */
+static int read_own_thread(const bp_task *task, bool with_names, bp_thread_counters *thread) {
+    struct timespec cpu;
+    clockid_t clock = (clockid_t)(~(unsigned)thread->tid << 3 | 6u);
+    if (clock_gettime(clock, &cpu) != 0) {
+        return errno == EINVAL ? ESRCH : errno;
+    }
+    thread->cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+    if (with_names) {
+        read_own_name(task, thread);
+    }
+    return 0;
+}
+
+/* Any thread, from its stat. EBADMSG when that makes no sense. */
+static int read_thread(const bp_task *task, bool with_names, bp_thread_counters *thread) {
+    char path[40];
+    char text[2048];
+    bp_proc_stat stat;
+    (void)snprintf(path, sizeof path, "%llu/stat", (unsigned long long)thread->tid);
+    ssize_t length = bp_proc_read_small(task->threads_fd, path, text, sizeof text);
+    if (length < 0) {
+        return errno;
+    }
+    if (!bp_proc_parse_stat(text, (size_t)length, &stat)) {
+        return EBADMSG;
+    }
+    thread->birth = stat.start_ticks;
+    thread->cpu = stat.cpu_ticks;
+    if (with_names) {
+        memcpy(thread->name, stat.name, sizeof thread->name);
+    }
+    return 0;
+}
+
+static bugpack_status read_threads(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
+                                   bugpack_error *error) {
+    size_t listed;
+    bugpack_status status = bp_task_list_threads(task, &snapshot->threads, &listed, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < listed; i++) {
+        bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count];
+        *thread = (bp_thread_counters){.tid = snapshot->threads[i].tid};
+        int result = task->is_own ? read_own_thread(task, with_names, thread)
+                                  : read_thread(task, with_names, thread);
+        if (result == 0) {
+            snapshot->thread_count++;
+        } else if (result == ENOENT || result == ESRCH) {
+            snapshot->vanished_count++;
+        } else {
+            return bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
+                                         (unsigned long long)thread->tid, (int)task->pid);
+        }
+    }
+    return BUGPACK_OK;
+}
+
+/* A kernel thread and a zombie have no memory, and statm says so with zeros. */
+static bugpack_status read_memory(const bp_task *task, bp_task_snapshot *snapshot,
+                                  bugpack_error *error) {
+    char text[256];
+    uint64_t size_pages, resident_pages;
+    ssize_t length = pread(task->statm_fd, text, sizeof text, 0);
+    if (length < 0 && errno == ESRCH) {
+        return bp_task_fail_ended(task, error);
+    }
+    if (length < 0) {
+        return bp_fail_process_errno(error, errno, "cannot read statm of process %d",
+                                     (int)task->pid);
+    }
+    if (!bp_proc_parse_statm(text, (size_t)length, &size_pages, &resident_pages)) {
+        return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of statm of process %d",
+                       (int)task->pid);
+    }
+    snapshot->has_memory = size_pages > 0;
+    if (snapshot->has_memory) {
+        snapshot->vm_size_bytes = multiply(size_pages, task->root.page_bytes);
+        snapshot->rss_bytes = multiply(resident_pages, task->root.page_bytes);
+    }
+    return BUGPACK_OK;
+}
+
+/* The CPU time of the whole process, and when that was. */
+static bugpack_status read_process_cpu(const bp_task *task, bp_task_snapshot *snapshot,
+                                       bugpack_error *error) {
+    snapshot->taken_ns =
+        task->root.is_recording ? task->root.monotonic_ns : bp_clock_monotonic_ns();
+    if (task->is_own) {
+        struct timespec cpu = {0};
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+        snapshot->cpu_unit_ns = 1;
+        snapshot->process_cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+        return BUGPACK_OK;
+    }
+    bp_proc_stat stat;
+    bugpack_status status = bp_task_read_stat(task, &stat, error);
+    if (status == BUGPACK_OK) {
+        snapshot->cpu_unit_ns = BP_NS_PER_SEC / task->root.ticks_per_sec;
+        snapshot->process_cpu = stat.cpu_ticks;
+    }
+    return status;
+}
+
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = read_process_cpu(task, &snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    uint64_t now_ns = bp_task_boottime_ns(task);
+    uint64_t start_ns = bp_task_start_ns(task);
+    snapshot.has_uptime = true;
+    /* A clock tick is coarse: the start may seem to lie a little ahead. */
+    snapshot.uptime_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+    status = read_memory(task, &snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = read_threads(task, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && !task->is_own) {
+        status = bp_task_check_alive(task, error);
+    }
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    *ret_snapshot = snapshot;
+    snapshot = (bp_task_snapshot){0};
+out:
+    bp_task_snapshot_release(&snapshot);
+    return status;
+}

@@ -1,0 +1,42 @@
+#include "platform/task.h"
+
+#include "base/status.h"
+#include "platform/process_facts.h"
+
+/*
+ * There is never an object: opening fails, so nothing else can be called but with NULL. They
+ * answer all the same, because a caller that gets here has a bug that must not become a crash.
+ */
+static bugpack_status unsupported(bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no sampler for this system");
+}
+
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    (void)pid;
+    (void)ret_task;
+    return unsupported(error);
+}
+
+void bp_task_close(bp_task *task) {
+    (void)task;
+}
+
+pid_t bp_task_pid(const bp_task *task) {
+    (void)task;
+    return 0;
+}
+
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    (void)task;
+    (void)with_names;
+    (void)ret_snapshot;
+    return unsupported(error);
+}
+
+bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
+                                     bugpack_error *error) {
+    (void)task;
+    (void)ret_facts;
+    return unsupported(error);
+}
