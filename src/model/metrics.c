@@ -1,0 +1,119 @@
+#include "model/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+static uint64_t subtract(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+double bp_metrics_cpu_percent(uint64_t before, uint64_t after, uint64_t elapsed) {
+    return (double)subtract(after, before) / (double)(elapsed > 0 ? elapsed : 1) * 100.0;
+}
+
+static int compare_counters(const void *a_counters, const void *b_counters) {
+    const bp_thread_counters *a = a_counters;
+    const bp_thread_counters *b = b_counters;
+    if (a->tid != b->tid) {
+        return a->tid < b->tid ? -1 : 1;
+    }
+    return (a->birth > b->birth) - (a->birth < b->birth);
+}
+
+static bool is_same_thread(const bp_thread_counters *a, const bp_thread_counters *b) {
+    return a->tid == b->tid && (a->birth == b->birth || a->birth == 0 || b->birth == 0);
+}
+
+static void sort_threads(bp_task_snapshot *snapshot) {
+    if (snapshot->thread_count > 1) {
+        qsort(snapshot->threads, snapshot->thread_count, sizeof *snapshot->threads,
+              compare_counters);
+    }
+}
+
+/*
+ * The share of a difference in the system's unit. It is the difference that is turned into
+ * nanoseconds, so that a counter of any size keeps its precision.
+ */
+static double percent_of(uint64_t before, uint64_t after, uint64_t unit_ns, uint64_t elapsed_ns) {
+    return bp_metrics_cpu_percent(0, multiply(subtract(after, before), unit_ns), elapsed_ns);
+}
+
+/* Walks both sorted arrays once. Returns how many of `before` have no counterpart. */
+static size_t compute_threads(const bp_task_snapshot *before, const bp_task_snapshot *after,
+                              uint64_t elapsed_ns, bp_thread_metrics *threads) {
+    size_t at = 0;
+    size_t gone_count = 0;
+    for (size_t i = 0; i < after->thread_count; i++) {
+        const bp_thread_counters *now = &after->threads[i];
+        while (at < before->thread_count && !is_same_thread(&before->threads[at], now) &&
+               compare_counters(&before->threads[at], now) < 0) {
+            at++;
+            gone_count++;
+        }
+        threads[i] = (bp_thread_metrics){.tid = now->tid};
+        memcpy(threads[i].name, now->name, sizeof threads[i].name);
+        if (at < before->thread_count && is_same_thread(&before->threads[at], now)) {
+            threads[i].cpu_percent =
+                percent_of(before->threads[at].cpu, now->cpu, after->cpu_unit_ns, elapsed_ns);
+            at++;
+        }
+    }
+    return gone_count + (before->thread_count - at);
+}
+
+bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
+                                  bp_metrics *ret_metrics, bugpack_error *error) {
+    if (before->cpu_unit_ns != after->cpu_unit_ns) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "two snapshots count CPU time differently");
+    }
+    uint64_t elapsed_ns = subtract(after->taken_ns, before->taken_ns);
+    bp_metrics metrics = {
+        .sample_window_ms = elapsed_ns / BP_NS_PER_MS,
+        .cpu_percent =
+            percent_of(before->process_cpu, after->process_cpu, after->cpu_unit_ns, elapsed_ns),
+        .has_memory = after->has_memory,
+        .has_uptime = after->has_uptime,
+        .thread_count = after->thread_count,
+    };
+    if (after->has_memory) {
+        metrics.rss_kb = after->rss_bytes / 1024;
+        metrics.vm_size_kb = after->vm_size_bytes / 1024;
+    }
+    if (after->has_uptime) {
+        metrics.uptime_secs = (double)after->uptime_ns / (double)BP_NS_PER_SEC;
+    }
+    if (after->thread_count > 0) {
+        metrics.threads = calloc(after->thread_count, sizeof *metrics.threads);
+        if (metrics.threads == NULL) {
+            return bp_fail_memory(error, "compute the metrics");
+        }
+    }
+    sort_threads(before);
+    sort_threads(after);
+    size_t gone_count = compute_threads(before, after, elapsed_ns, metrics.threads);
+    /* A thread that ended while the second snapshot was read is in the first one too, unless it was
+     * born in between: the larger of the two counts has each at least once, the sum some twice. */
+    if (gone_count < after->vanished_count) {
+        gone_count = after->vanished_count;
+    }
+    metrics.vanished_count = (size_t)add(gone_count, before->vanished_count);
+    *ret_metrics = metrics;
+    return BUGPACK_OK;
+}
+
+void bp_metrics_release(bp_metrics *metrics) {
+    free(metrics->threads);
+    *metrics = (bp_metrics){0};
+}
