@@ -17,6 +17,12 @@ void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno);
 /* The same with a reason in words. */
 void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason);
 
+/*
+ * Fills the context switches of the whole process: for our own the kernel's sum, for another the
+ * sum over the threads that live now, because its status counts those of its first thread only.
+ */
+bugpack_status bp_facts_read_switches(bp_task *task, bp_process_facts *facts, bugpack_error *error);
+
 /* Reads the mapped files and their build ids. NO_MEMORY is the only failure. */
 bugpack_status bp_facts_read_objects(const bp_task *task, bp_process_facts *facts,
                                      bugpack_error *error);

@@ -52,8 +52,6 @@ static void read_status(const bp_task *task, bp_process_facts *facts) {
     /* The effective ids, which are the second of four: what the process may do. */
     facts->uid = find_number(text, length, "Uid", 1);
     facts->gid = find_number(text, length, "Gid", 1);
-    facts->voluntary_switches = find_number(text, length, "voluntary_ctxt_switches", 0);
-    facts->involuntary_switches = find_number(text, length, "nonvoluntary_ctxt_switches", 0);
     facts->peak_rss_kb = find_number(text, length, "VmHWM", 0);
     facts->swap_kb = find_number(text, length, "VmSwap", 0);
 }
@@ -223,7 +221,10 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
         status = bp_fail_memory(error, "read the facts of a process");
         goto out;
     }
-    status = has_files ? bp_facts_read_objects(task, &facts, error) : BUGPACK_OK;
+    status = bp_facts_read_switches(task, &facts, error);
+    if (status == BUGPACK_OK && has_files) {
+        status = bp_facts_read_objects(task, &facts, error);
+    }
     if (status == BUGPACK_OK && !task->is_own) {
         status = bp_task_check_alive(task, error);
     }

@@ -1,0 +1,164 @@
+/*
+ * The arithmetic of a window.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/metrics.h"
+
+#define TICK_NS 10000000u
+
+static bp_task_snapshot snapshot_of(uint64_t taken_ns, bp_thread_counters *threads, size_t count) {
+    return (bp_task_snapshot){
+        .taken_ns = taken_ns, .cpu_unit_ns = TICK_NS, .threads = threads, .thread_count = count};
+}
+
+static bp_metrics compute(bp_task_snapshot *before, bp_task_snapshot *after) {
+    bp_metrics metrics = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, bp_metrics_compute(before, after, &metrics, &error), BUGPACK_OK));
+    return metrics;
+}
+
+Test(metrics, one_busy_cpu_is_a_hundred_percent) {
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(0, 2000, 2000), 100.0));
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(500, 1000, 2000), 25.0));
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(0, 8000, 2000), 400.0));
+}
+
+Test(metrics, a_counter_that_runs_backwards_counts_as_nothing) {
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(1000, 999, 2000), 0.0));
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(UINT64_MAX, 0, 1), 0.0));
+}
+
+Test(metrics, a_window_of_nothing_is_finite) {
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(0, 0, 0), 0.0));
+    cr_expect(eq(dbl, bp_metrics_cpu_percent(0, 3, 0), 300.0));
+    cr_expect(isfinite(bp_metrics_cpu_percent(0, UINT64_MAX, 0)));
+}
+
+Test(metrics, threads_of_the_second_snapshot_are_reported_in_ascending_order) {
+    bp_thread_counters first[] = {{.tid = 30, .birth = 3, .cpu = 100},
+                                  {.tid = 10, .birth = 1, .cpu = 10}};
+    bp_thread_counters second[] = {{.tid = 30, .birth = 3, .cpu = 120, .name = "c"},
+                                   {.tid = 20, .birth = 9, .cpu = 50, .name = "b"},
+                                   {.tid = 10, .birth = 1, .cpu = 60, .name = "a"}};
+    bp_task_snapshot before = snapshot_of(1000000000, first, 2);
+    bp_task_snapshot after = snapshot_of(2000000000, second, 3);
+    bp_metrics metrics = compute(&before, &after);
+    cr_assert(eq(sz, metrics.thread_count, 3));
+    cr_expect(eq(u64, metrics.threads[0].tid, 10));
+    cr_expect(eq(str, metrics.threads[0].name, "a"));
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 50.0));
+    cr_expect(eq(u64, metrics.threads[1].tid, 20));
+    cr_expect(eq(dbl, metrics.threads[1].cpu_percent, 0.0), "born inside the window");
+    cr_expect(eq(u64, metrics.threads[2].tid, 30));
+    cr_expect(eq(dbl, metrics.threads[2].cpu_percent, 20.0));
+    cr_expect(eq(sz, metrics.vanished_count, 0));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, threads_that_ended_are_absent_and_counted) {
+    bp_thread_counters first[] = {{.tid = 1}, {.tid = 2}, {.tid = 3}, {.tid = 4}};
+    bp_thread_counters second[] = {{.tid = 3}};
+    bp_task_snapshot before = snapshot_of(0, first, 4);
+    bp_task_snapshot after = snapshot_of(1, second, 1);
+    bp_metrics metrics = compute(&before, &after);
+    cr_assert(eq(sz, metrics.thread_count, 1));
+    cr_expect(eq(u64, metrics.threads[0].tid, 3));
+    cr_expect(eq(sz, metrics.vanished_count, 3));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, threads_that_ended_while_they_were_read_are_counted_once) {
+    bp_thread_counters first[] = {{.tid = 1}, {.tid = 2}};
+    bp_thread_counters second[] = {{.tid = 1}};
+    bp_task_snapshot before = snapshot_of(0, first, 2);
+    bp_task_snapshot after = snapshot_of(1, second, 1);
+    before.vanished_count = 5;
+    after.vanished_count = 1;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(sz, metrics.vanished_count, 6));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, a_reused_thread_id_is_another_thread) {
+    bp_thread_counters first[] = {{.tid = 7, .birth = 100, .cpu = 5}};
+    bp_thread_counters second[] = {{.tid = 7, .birth = 200, .cpu = 95}};
+    bp_task_snapshot before = snapshot_of(0, first, 1);
+    bp_task_snapshot after = snapshot_of(1000000000, second, 1);
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 0.0));
+    cr_expect(eq(sz, metrics.vanished_count, 1));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, without_a_birth_the_id_alone_counts) {
+    bp_thread_counters first[] = {{.tid = 7, .birth = 100, .cpu = 5}};
+    bp_thread_counters second[] = {{.tid = 7, .birth = 0, .cpu = 15}};
+    bp_task_snapshot before = snapshot_of(0, first, 1);
+    bp_task_snapshot after = snapshot_of(1000000000, second, 1);
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 10.0));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, process_values_come_from_the_second_snapshot) {
+    bp_task_snapshot before = snapshot_of(5, NULL, 0);
+    bp_task_snapshot after = snapshot_of(2000000005 + 999999, NULL, 0);
+    before.process_cpu = 100;
+    after.process_cpu = 125;
+    after.has_memory = after.has_uptime = true;
+    after.rss_bytes = 48211u * 1024 + 1023;
+    after.vm_size_bytes = 912345u * 1024;
+    after.uptime_ns = 61200000000;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(u64, metrics.sample_window_ms, 2000));
+    cr_expect(epsilon_eq(dbl, metrics.cpu_percent, 12.5, 0.01));
+    cr_expect(metrics.has_memory && metrics.has_uptime);
+    cr_expect(eq(u64, metrics.rss_kb, 48211));
+    cr_expect(eq(u64, metrics.vm_size_kb, 912345));
+    cr_expect(eq(dbl, metrics.uptime_secs, 61.2));
+    cr_expect(eq(ptr, metrics.threads, NULL));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, absurd_counters_and_clocks_stay_finite) {
+    bp_thread_counters first[] = {{.tid = 1, .cpu = 0}, {.tid = UINT64_MAX, .cpu = UINT64_MAX}};
+    bp_thread_counters second[] = {{.tid = 1, .cpu = UINT64_MAX}, {.tid = UINT64_MAX, .cpu = 0}};
+    bp_task_snapshot before = snapshot_of(10, first, 2);
+    bp_task_snapshot after = snapshot_of(9, second, 2);
+    before.cpu_unit_ns = after.cpu_unit_ns = UINT64_MAX;
+    after.process_cpu = UINT64_MAX;
+    before.vanished_count = SIZE_MAX;
+    after.vanished_count = SIZE_MAX;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(u64, metrics.sample_window_ms, 0));
+    cr_expect(isfinite(metrics.cpu_percent));
+    cr_expect(isfinite(metrics.threads[0].cpu_percent));
+    cr_expect(eq(dbl, metrics.threads[1].cpu_percent, 0.0));
+    cr_expect(eq(sz, metrics.vanished_count, SIZE_MAX));
+    bp_metrics_release(&metrics);
+}
+
+Test(metrics, keeps_the_precision_of_counters_near_their_end) {
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(1000000000, NULL, 0);
+    before.process_cpu = UINT64_MAX - 50;
+    after.process_cpu = UINT64_MAX;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(dbl, metrics.cpu_percent, 50.0));
+}
+
+Test(metrics, rejects_snapshots_of_different_units_and_leaves_output_alone) {
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(1, NULL, 0);
+    after.cpu_unit_ns = 1;
+    bp_metrics untouched, metrics;
+    memset(&untouched, 0x5a, sizeof untouched);
+    metrics = untouched;
+    cr_expect(eq(int, bp_metrics_compute(&before, &after, &metrics, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(memcmp(&metrics, &untouched, sizeof metrics) == 0);
+}

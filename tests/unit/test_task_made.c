@@ -1,0 +1,202 @@
+/*
+ * What /proc does not say often, made up: broken files, ends, reused ids.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "platform/process_facts.h"
+#include "unit/proc_recording.h"
+
+static made_proc made;
+static bp_task *task;
+
+static void set_up(void) {
+    made_proc_init(&made);
+    cr_assert(eq(int, bp_task_open_at(&made.root, 7, &task, NULL), BUGPACK_OK));
+}
+
+static void tear_down(void) {
+    bp_task_close(task);
+    made_proc_release(&made);
+}
+
+TestSuite(task_made, .init = set_up, .fini = tear_down);
+
+/* Takes a snapshot that fails, and makes sure that nothing was written but the error. */
+static bugpack_error expect_failure(bugpack_status expected) {
+    bp_task_snapshot untouched, snapshot;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    memset(&untouched, 0x5a, sizeof untouched);
+    snapshot = untouched;
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), expected), "%s",
+              error.message);
+    cr_expect(memcmp(&snapshot, &untouched, sizeof snapshot) == 0);
+    return error;
+}
+
+static bp_task_snapshot expect_snapshot(void) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_OK), "%s",
+              error.message);
+    return snapshot;
+}
+
+Test(task_made, counters_keep_the_unit_of_the_system) {
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(eq(u64, snapshot.taken_ns, 5000000000));
+    cr_expect(eq(u64, snapshot.cpu_unit_ns, 10000000));
+    cr_expect(eq(u64, snapshot.process_cpu, 50));
+    cr_expect(eq(u64, snapshot.uptime_ns, 50000000000));
+    cr_expect(eq(u64, snapshot.vm_size_bytes, 409600));
+    cr_expect(eq(u64, snapshot.rss_bytes, 102400));
+    cr_assert(eq(sz, snapshot.thread_count, 1));
+    cr_expect(eq(u64, snapshot.threads[0].birth, 1000));
+    cr_expect(eq(str, snapshot.threads[0].name, "made"));
+    bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_made, a_reused_process_id_is_an_end) {
+    made_proc_write(&made, "7/stat", MADE_STAT("S", "50", "1001"));
+    bugpack_error error = expect_failure(BUGPACK_ERR_NO_PROCESS);
+    cr_expect(eq(str, error.message, "process 7 has ended"));
+    bp_process_facts facts = {.pid = 42};
+    cr_expect(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(int, facts.pid, 42));
+}
+
+Test(task_made, becoming_a_zombie_is_an_end) {
+    made_proc_write(&made, "7/stat", MADE_STAT("Z", "50", "1000"));
+    (void)expect_failure(BUGPACK_ERR_NO_PROCESS);
+}
+
+Test(task_made, going_away_is_an_end) {
+    made_proc_remove(&made, "7/stat");
+    bugpack_error error = expect_failure(BUGPACK_ERR_NO_PROCESS);
+    cr_expect(eq(str, error.message, "process 7 has ended"));
+}
+
+Test(task_made, rejects_truncated_stat_and_leaves_output_alone) {
+    made_proc_write(&made, "7/stat", "7 (made) S 1 7 7 0 -1 0 0");
+    bugpack_error error = expect_failure(BUGPACK_ERR_IO);
+    cr_expect(eq(str, error.message, "cannot make sense of stat of process 7"));
+}
+
+Test(task_made, rejects_an_empty_stat_of_a_thread) {
+    made_proc_write(&made, "7/task/7/stat", "");
+    (void)expect_failure(BUGPACK_ERR_IO);
+}
+
+Test(task_made, rejects_garbage_in_statm) {
+    made_proc_write(&made, "7/statm", "garbage\n");
+    bugpack_error error = expect_failure(BUGPACK_ERR_IO);
+    cr_expect(eq(str, error.message, "cannot make sense of statm of process 7"));
+}
+
+Test(task_made, huge_memory_saturates) {
+    made_proc_write(&made, "7/statm", "18446744073709551615 9223372036854775808 5\n");
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(eq(u64, snapshot.vm_size_bytes, UINT64_MAX));
+    cr_expect(eq(u64, snapshot.rss_bytes, UINT64_MAX));
+    bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_made, memory_of_no_pages_is_no_memory) {
+    made_proc_write(&made, "7/statm", "0 0 0 0 0 0 0\n");
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(not(snapshot.has_memory));
+    bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_made, a_thread_that_is_listed_and_gone_is_counted) {
+    cr_assert(mkdirat(made.root.fd, "7/task/8", 0700) == 0);
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_assert(eq(sz, snapshot.thread_count, 1));
+    cr_expect(eq(u64, snapshot.threads[0].tid, 7));
+    cr_expect(eq(sz, snapshot.vanished_count, 1));
+    bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_made, entries_that_are_no_threads_are_passed_over) {
+    cr_assert(mkdirat(made.root.fd, "7/task/8x", 0700) == 0);
+    cr_assert(mkdirat(made.root.fd, "7/task/99999999999999999999", 0700) == 0);
+    bp_task_snapshot snapshot = expect_snapshot();
+    cr_expect(eq(sz, snapshot.thread_count, 1));
+    cr_expect(eq(sz, snapshot.vanished_count, 0));
+    bp_task_snapshot_release(&snapshot);
+}
+
+static void expect_no_open(pid_t pid, bugpack_status expected, const char *message) {
+    bp_task *untouched = task;
+    bp_task *other = untouched;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_task_open_at(&made.root, pid, &other, &error), expected));
+    cr_expect(eq(ptr, other, untouched));
+    cr_expect(eq(str, error.message, message));
+}
+
+Test(task_made, opening_says_which_process_is_not_there) {
+    expect_no_open(8, BUGPACK_ERR_NO_PROCESS, "no process with id 8");
+    expect_no_open(0, BUGPACK_ERR_NO_PROCESS, "no process with id 0");
+    expect_no_open(-1, BUGPACK_ERR_NO_PROCESS, "no process with id -1");
+}
+
+Test(task_made, opening_a_thread_names_its_process) {
+    made_proc_write(&made, "7/status", "Name:\tmade\nTgid:\t5\nPid:\t7\n");
+    expect_no_open(7, BUGPACK_ERR_NO_PROCESS, "7 is not a process but a thread of process 5");
+}
+
+Test(task_made, opening_rejects_garbage_and_missing_files) {
+    made_proc_write(&made, "7/stat", "garbage");
+    expect_no_open(7, BUGPACK_ERR_IO, "cannot make sense of stat of process 7");
+    made_proc_write(&made, "7/stat", MADE_STAT("S", "50", "1000"));
+    made_proc_remove(&made, "7/status");
+    expect_no_open(7, BUGPACK_ERR_NO_PROCESS, "process 7 has ended");
+}
+
+Test(task_made, facts_without_files_are_absent_and_not_zero) {
+    bp_process_facts facts = {0};
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_expect(eq(str, facts.name, "made"));
+    cr_expect(eq(u64, facts.started_wall_ns.value, 1700000000000000000 - 50000000000));
+    cr_expect(not(facts.uid.known || facts.fd_count.known || facts.read_bytes.known));
+    cr_expect(not(facts.voluntary_switches.known || facts.has_oom || facts.objects_known));
+    cr_expect(facts.executable == NULL && facts.cgroup == NULL);
+    cr_expect(eq(sz, facts.limit_count, 0));
+    cr_expect(eq(str, facts.denied, ""), "a file that is not there is not denied");
+    bp_process_facts_release(&facts);
+}
+
+Test(task_made, objects_are_files_with_code_once_each_at_their_lowest_address) {
+    bp_process_facts facts = {0};
+    made_proc_write(&made, "7/maps",
+                    "3000-4000 r--p 00000000 fe:00 30 /lib/a\\012b.so (deleted)\n"
+                    "4000-5000 r-xp 00001000 fe:00 30 /lib/a\\012b.so (deleted)\n"
+                    "1000-2000 r--p 00000000 fe:00 20 /bin/program\n"
+                    "2000-3000 r-xp 00001000 fe:00 20 /bin/program\n"
+                    "5000-6000 r--p 00000000 fe:00 40 /usr/share/data\n"
+                    "6000-7000 r-xp 00000000 00:00 0 [vdso]\n"
+                    "7000-8000 rwxp 00000000 00:00 0\n"
+                    "broken line\n"
+                    "8000-9000 r-xp 00000000 fe:00 50 /lib/cut");
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_assert(eq(sz, facts.object_count, 3));
+    cr_expect(eq(str, facts.objects[0].path, "/bin/program"));
+    cr_expect(eq(u64, facts.objects[0].address, 0x1000));
+    cr_expect(not(facts.objects[0].deleted));
+    cr_expect(eq(str, facts.objects[1].path, "/lib/a\nb.so"));
+    cr_expect(eq(u64, facts.objects[1].address, 0x3000));
+    cr_expect(facts.objects[1].deleted);
+    bp_process_facts_release(&facts);
+}
+
+Test(task_made, a_command_line_without_its_last_nul_gets_one) {
+    bp_process_facts facts = {0};
+    made_proc_write(&made, "7/cmdline", "title: idle");
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_assert(eq(sz, facts.command_line.size, 12));
+    cr_expect(memcmp(facts.command_line.data, "title: idle", 12) == 0);
+    bp_process_facts_release(&facts);
+}
