@@ -1,0 +1,221 @@
+/*
+ * The sampler on the process that it runs in: threads that burn, end, and bear hostile names.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "platform/process_facts.h"
+#include "platform/thread.h"
+#include "stress/sampler_check.h"
+
+enum { THREADS = 40 };
+
+typedef struct worker {
+    pthread_t thread;
+    _Atomic uint64_t tid;
+    atomic_bool must_end;
+    bool burns;
+    char name[16];
+} worker;
+
+static worker workers[THREADS];
+
+static void *work(void *argument) {
+    worker *self = argument;
+    (void)prctl(PR_SET_NAME, self->name, 0, 0, 0);
+    atomic_store(&self->tid, bp_thread_id());
+    while (!atomic_load(&self->must_end)) {
+        if (!self->burns) {
+            (void)usleep(1000);
+        }
+    }
+    return NULL;
+}
+
+static void start_workers(void) {
+    static const char *const hostile[] = {") R 1 1",      "a) (b",  "new\nline",
+                                          "\xff\xfe\x80", "tab\t",  "",
+                                          " lead",        "trail ", "fifteen-bytes-x"};
+    const size_t hostile_count = sizeof hostile / sizeof hostile[0];
+    for (size_t i = 0; i < THREADS; i++) {
+        (void)snprintf(workers[i].name, sizeof workers[i].name, "%s",
+                       i < hostile_count ? hostile[i] : "worker");
+        workers[i].burns = i == THREADS - 1;
+        CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        while (atomic_load(&workers[i].tid) == 0) {
+            (void)usleep(1000);
+        }
+    }
+}
+
+static void end_workers(size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) {
+        atomic_store(&workers[i].must_end, true);
+        CHECK(pthread_join(workers[i].thread, NULL) == 0);
+    }
+}
+
+static const bp_thread_metrics *find_thread(const bp_metrics *metrics, uint64_t tid) {
+    for (size_t i = 0; i < metrics->thread_count; i++) {
+        if (metrics->threads[i].tid == tid) {
+            return &metrics->threads[i];
+        }
+    }
+    return NULL;
+}
+
+static void wait_for_cpu_time(bp_task *task) {
+    bp_task_snapshot first = {0}, now = {0};
+    CHECK(bp_task_snapshot_take(task, false, &first, NULL) == BUGPACK_OK);
+    do {
+        (void)usleep(1000);
+        bp_task_snapshot_release(&now);
+        CHECK(bp_task_snapshot_take(task, false, &now, NULL) == BUGPACK_OK);
+        CHECK(now.process_cpu >= first.process_cpu && now.uptime_ns >= first.uptime_ns);
+    } while (now.process_cpu < first.process_cpu + 5000000);
+    bp_task_snapshot_release(&now);
+    bp_task_snapshot_release(&first);
+}
+
+static void every_thread_is_there_under_its_name(void) {
+    bp_sampler *sampler = NULL;
+    bp_metrics metrics;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    CHECK_STATUS(bp_sampler_open(getpid(), &sampler, &error), BUGPACK_OK, error);
+    CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_ERR_INVALID);
+    CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_sampler_begin(sampler, &error), BUGPACK_OK, error);
+    wait_for_cpu_time(bp_sampler_task(sampler));
+    CHECK_STATUS(bp_sampler_end(sampler, &metrics, &error), BUGPACK_OK, error);
+    check_sane(&metrics);
+    CHECK(metrics.cpu_percent > 0);
+    CHECK(metrics.vanished_count == 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        const bp_thread_metrics *thread = find_thread(&metrics, workers[i].tid);
+        CHECK(thread != NULL);
+        CHECK(strcmp(thread->name, workers[i].name) == 0);
+        CHECK(!workers[i].burns || thread->cpu_percent > 0);
+    }
+    CHECK(find_thread(&metrics, (uint64_t)getpid()) != NULL);
+    bp_metrics_release(&metrics);
+    CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_ERR_INVALID);
+    bp_sampler_close(sampler);
+}
+
+static void threads_that_end_inside_the_window_are_absent(void) {
+    bp_sampler *sampler = NULL;
+    bp_metrics metrics;
+    CHECK(bp_sampler_open(0, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
+    end_workers(0, 10);
+    CHECK(bp_sampler_end(sampler, &metrics, NULL) == BUGPACK_OK);
+    check_sane(&metrics);
+    /* A joined thread may be listed for another moment: the kernel wakes the joiner first. */
+    for (size_t i = 10; i < THREADS; i++) {
+        CHECK(find_thread(&metrics, workers[i].tid) != NULL);
+    }
+    CHECK(metrics.vanished_count <= 10);
+    bp_metrics_release(&metrics);
+    bp_sampler_close(sampler);
+}
+
+/* A host that has run out of descriptors is one that a report is about. */
+static void no_descriptor_is_needed_for_a_snapshot(void) {
+    bp_task *task = NULL;
+    bp_task_snapshot snapshot = {0};
+    struct rlimit limit, none;
+    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK(dup(0) < 0 && errno == EMFILE);
+    CHECK(bp_task_snapshot_take(task, true, &snapshot, NULL) == BUGPACK_OK);
+    CHECK(snapshot.has_memory && snapshot.thread_count > THREADS / 2);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    bp_task_snapshot_release(&snapshot);
+    bp_task_close(task);
+}
+
+static size_t count_descriptors(void) {
+    DIR *directory = opendir("/proc/self/fd");
+    size_t count = 0;
+    CHECK(directory != NULL);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    (void)closedir(directory);
+    return count;
+}
+
+/* The build id of a loaded object as it lies in memory: no file is involved. */
+typedef struct memory_build_id {
+    uint64_t lowest;
+    char text[65];
+} memory_build_id;
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *context) {
+    memory_build_id *found = context;
+    (void)size;
+    found->lowest = UINT64_MAX;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr);
+        if (header->p_type == PT_LOAD && (uintptr_t)at < found->lowest) {
+            found->lowest = (uintptr_t)at & ~(uint64_t)4095;
+        }
+        const char *end = at + header->p_memsz;
+        while (header->p_type == PT_NOTE && end - at > 12) {
+            const ElfW(Nhdr) *note = (const void *)at;
+            const unsigned char *id = (const void *)(at + 12 + (note->n_namesz + 3) / 4 * 4);
+            for (size_t k = 0; note->n_type == NT_GNU_BUILD_ID && k < note->n_descsz; k++) {
+                (void)snprintf(found->text + 2 * k, 3, "%02x", id[k]);
+            }
+            at = (const char *)id + (note->n_descsz + 3) / 4 * 4;
+        }
+    }
+    return 1;
+}
+
+static void facts_of_our_own_are_whole(void) {
+    bp_task *task = NULL;
+    bp_process_facts facts = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    memory_build_id expected = {0};
+    CHECK(dl_iterate_phdr(first_object, &expected) == 1 && expected.text[0] != '\0');
+    size_t before = count_descriptors();
+    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK_STATUS(bp_process_facts_read(task, &facts, &error), BUGPACK_OK, error);
+    CHECK(facts.pid == getpid() && facts.parent_pid.value == (uint64_t)getppid());
+    CHECK(facts.uid.value == (uint64_t)geteuid() && facts.executable != NULL);
+    CHECK(facts.fd_count.known && facts.limit_count >= 16 && facts.started_wall_ns.known);
+    CHECK(facts.voluntary_switches.value > 0 && facts.objects_known && facts.object_count > 2);
+    CHECK(strcmp(facts.denied, "") == 0);
+    bool is_found = false;
+    for (size_t i = 0; i < facts.object_count; i++) {
+        is_found = is_found || (facts.objects[i].address == expected.lowest &&
+                                strcmp(facts.objects[i].build_id, expected.text) == 0);
+    }
+    CHECK(is_found);
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+    CHECK(count_descriptors() == before);
+}
+
+int main(void) {
+    start_workers();
+    every_thread_is_there_under_its_name();
+    threads_that_end_inside_the_window_are_absent();
+    no_descriptor_is_needed_for_a_snapshot();
+    facts_of_our_own_are_whole();
+    end_workers(10, THREADS);
+    return 0;
+}
