@@ -1,0 +1,231 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bugpack/provide.h>
+#include <bugpack/report.h>
+#include <bugpack/session.h>
+
+#include "cli/capture_options.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+
+static const char help[] =
+    "Usage: bugpack capture --pid PID [OPTION]...\n"
+    "\n"
+    "Write a report about a running process: what it and each of its threads cost over\n"
+    "a window, what the system knows of it, and the files you name. The path of the zip\n"
+    "is printed.\n"
+    "\n"
+    "Options:\n"
+    "      --pid PID             the process to look at\n"
+    "      --window MS           how long to look, in milliseconds (default 2000, at\n"
+    "                            most 600000)\n"
+    "      --log FILE            take the end of a log file, as logs/NAME; repeatable\n"
+    "      --log-limit BYTES     how much of each log file (default 4M)\n"
+    "      --session FILE        a JSON file with what the program says of itself\n"
+    "      --attach [NAME=]FILE  take a whole file, as NAME; repeatable\n"
+    "      --attach-limit BYTES  leave out a larger attachment (default 256M)\n"
+    "      --app NAME            name the report after NAME, not after the process\n"
+    "      --description TEXT    what you saw\n"
+    "  -o, --output-dir DIR      where the zip goes (default: the current directory)\n"
+    "      --output FILE         write this file; a name that is taken gets -2, -3, ...\n"
+    "      --timeout SECS        give up after so long (default 0: never)\n"
+    "  -q, --quiet               no progress and no warnings\n"
+    "      --json                print a JSON object instead of the path\n"
+    "  -h, --help                show this help\n"
+    "\n"
+    "BYTES may end in K, M or G.\n"
+    "\n"
+    "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
+    "4 no such process, 5 timed out.\n";
+
+/* The largest session file; it is held in memory as a whole. */
+static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
+
+/* A report on its way: the worker thread fills the result, then writes one byte to the pipe. */
+typedef struct pending_report {
+    bugpack_report_result result;
+    int done_pipe[2];
+} pending_report;
+
+static void on_done(const bugpack_report_result *result, void *context) {
+    pending_report *pending = context;
+    pending->result = *result;
+    ssize_t written;
+    do {
+        written = write(pending->done_pipe[1], "", 1);
+    } while (written < 0 && errno == EINTR);
+}
+
+static bugpack_status provide_file(bugpack *session, const char *name, const char *path,
+                                   bugpack_file_kind kind, uint64_t limit_bytes) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_provide_file(session, name, path, kind, limit_bytes, &error);
+    if (status == BUGPACK_ERR_INVALID) {
+        bp_cli_say_usage("capture", "%s", error.message);
+    } else if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+    }
+    return status;
+}
+
+/* In the order that the entries have in the zip. */
+static bugpack_status provide_files(bugpack *session, const bp_cli_capture_options *options) {
+    bugpack_status status = BUGPACK_OK;
+    if (options->session_path != NULL) {
+        status = provide_file(session, "session.json", options->session_path, BUGPACK_FILE_JSON,
+                              session_limit_bytes);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < options->logs.count; i++) {
+        const bp_cli_input *log = &options->logs.items[i];
+        status = provide_file(session, log->name, log->path, log->kind, options->log_limit_bytes);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < options->attachments.count; i++) {
+        const bp_cli_input *file = &options->attachments.items[i];
+        status =
+            provide_file(session, file->name, file->path, file->kind, options->attach_limit_bytes);
+    }
+    return status;
+}
+
+/* Triggers the report and waits until it is there or has failed; tells what failed. */
+static bugpack_status take_report(bugpack *session, const bp_cli_capture_options *options,
+                                  pending_report *pending) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.description = options->description;
+    request.output_path = options->output_path;
+    request.timeout_ms = options->timeout_ms;
+    bugpack_status status = bugpack_report_async(session, &request, on_done, pending);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
+        return status;
+    }
+    bool show = !options->quiet && !options->json && bp_cli_progress_is_possible();
+    bp_cli_progress_wait(pending->done_pipe[0], options->window_ms, show);
+    char byte;
+    while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
+    if (pending->result.status != BUGPACK_OK) {
+        bp_cli_say("%s", pending->result.error.message);
+    }
+    return pending->result.status;
+}
+
+/* Standard output gets the path, or the JSON object that stands for it. */
+static bp_cli_exit print_result(const bugpack_report_result *result,
+                                const bp_cli_capture_options *options) {
+    bool complete = result->missing_count == 0;
+    if (!complete && !options->quiet) {
+        bp_cli_say("the report is incomplete: %s", result->missing);
+    }
+    if (options->json) {
+        (void)fputs("{\n  \"path\": ", stdout);
+        bp_cli_text_write_json(stdout, result->path);
+        (void)printf(",\n  \"complete\": %s,\n  \"missing\": %" PRIu32 ",\n  \"bytes\": %" PRIu64
+                     "\n}\n",
+                     complete ? "true" : "false", result->missing_count, result->zip_bytes);
+    } else {
+        (void)printf("%s\n", result->path);
+    }
+    if (!bp_cli_finish_output()) {
+        bp_cli_say("the report is written: %s", result->path);
+        return BP_CLI_FAILED;
+    }
+    return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
+}
+
+/*
+ * The directory that the session opens: that of --output where there is one, so that a report that
+ * goes elsewhere does not depend on the current directory. Owned; NULL without memory.
+ */
+static char *report_dir_new(const bp_cli_capture_options *options) {
+    if (options->output_path == NULL) {
+        return strdup(options->output_dir != NULL ? options->output_dir : ".");
+    }
+    const char *slash = strrchr(options->output_path, '/');
+    if (slash == NULL) {
+        return strdup(".");
+    }
+    size_t length = (size_t)(slash - options->output_path);
+    return strndup(options->output_path, length > 0 ? length : 1);
+}
+
+static bugpack_status open_session(const bp_cli_capture_options *options, bugpack **ret_session) {
+    char *report_dir = report_dir_new(options);
+    if (report_dir == NULL) {
+        bp_cli_say("cannot open a session: out of memory");
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    bugpack_options session_options = BUGPACK_OPTIONS_INIT;
+    session_options.app_name = options->app_name;
+    session_options.target_pid = options->pid;
+    session_options.sample_window_ms = options->window_ms;
+    session_options.report_dir = report_dir;
+    session_options.log_ring_bytes = 0;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_open(&session_options, ret_session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+    }
+    free(report_dir);
+    return status;
+}
+
+/* A mistake in a file that somebody just wrote is told before the window, not after it. */
+static bugpack_status check_session_file(const char *path) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_check_json_file(path, session_limit_bytes, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+    }
+    return status;
+}
+
+static bp_cli_exit capture(const bp_cli_capture_options *options) {
+    bugpack *session = NULL;
+    pending_report *pending = NULL;
+    bp_cli_exit result;
+    bugpack_status status = BUGPACK_OK;
+    if (options->session_path != NULL && check_session_file(options->session_path) != BUGPACK_OK) {
+        return BP_CLI_FAILED;
+    }
+    pending = calloc(1, sizeof *pending);
+    if (pending == NULL || pipe(pending->done_pipe) != 0) {
+        bp_cli_say("cannot prepare a report: %s", strerror(errno));
+        free(pending);
+        return BP_CLI_FAILED;
+    }
+    status = open_session(options, &session);
+    if (status == BUGPACK_OK) {
+        status = provide_files(session, options);
+    }
+    if (status == BUGPACK_OK) {
+        status = take_report(session, options, pending);
+    }
+    result =
+        status == BUGPACK_OK ? print_result(&pending->result, options) : bp_cli_exit_of(status);
+    bugpack_close(session);
+    (void)close(pending->done_pipe[0]);
+    (void)close(pending->done_pipe[1]);
+    free(pending);
+    return result;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    bp_cli_capture_options options;
+    bp_cli_capture_options_init(&options);
+    bp_cli_exit result = BP_CLI_USAGE;
+    if (bp_cli_capture_options_parse(&options, argument_count, arguments)) {
+        result = options.help ? bp_cli_print(help) : capture(&options);
+    }
+    bp_cli_capture_options_release(&options);
+    return result;
+}
+
+const bp_cli_command bp_cli_capture_command = {"capture", "write a report about a running process",
+                                               help, run};

@@ -1,0 +1,204 @@
+#include "cli/capture_options.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <bugpack/session.h>
+
+#include "cli/message.h"
+#include "cli/option.h"
+
+static const char command[] = "capture";
+
+enum { app_name_max = 64, description_max = 64 * 1024 };
+
+enum {
+    option_pid = BP_CLI_OPTION_LONG_BASE,
+    option_window,
+    option_log,
+    option_log_limit,
+    option_session,
+    option_attach,
+    option_attach_limit,
+    option_app,
+    option_description,
+    option_output,
+    option_timeout,
+    option_json
+};
+
+static const char short_options[] = ":o:qh";
+static const struct option long_options[] = {
+    {"pid", required_argument, NULL, option_pid},
+    {"window", required_argument, NULL, option_window},
+    {"log", required_argument, NULL, option_log},
+    {"log-limit", required_argument, NULL, option_log_limit},
+    {"session", required_argument, NULL, option_session},
+    {"attach", required_argument, NULL, option_attach},
+    {"attach-limit", required_argument, NULL, option_attach_limit},
+    {"app", required_argument, NULL, option_app},
+    {"description", required_argument, NULL, option_description},
+    {"output-dir", required_argument, NULL, 'o'},
+    {"output", required_argument, NULL, option_output},
+    {"timeout", required_argument, NULL, option_timeout},
+    {"quiet", no_argument, NULL, 'q'},
+    {"json", no_argument, NULL, option_json},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
+void bp_cli_capture_options_init(bp_cli_capture_options *options) {
+    bugpack_options defaults = BUGPACK_OPTIONS_INIT;
+    *options = (bp_cli_capture_options){.window_ms = defaults.sample_window_ms,
+                                        .log_limit_bytes = (uint64_t)4 << 20,
+                                        .attach_limit_bytes = (uint64_t)256 << 20};
+}
+
+void bp_cli_capture_options_release(bp_cli_capture_options *options) {
+    bp_cli_inputs_release(&options->logs);
+    bp_cli_inputs_release(&options->attachments);
+}
+
+/* A value that is text and must not be empty. */
+static bool read_text(const char *option, const char *text, const char **ret_text) {
+    if (text[0] == '\0') {
+        bp_cli_say_usage(command, "%s takes a value that is not empty", option);
+        return false;
+    }
+    *ret_text = text;
+    return true;
+}
+
+static bool read_bounded_text(const char *option, const char *text, size_t most_bytes,
+                              const char **ret_text) {
+    if (strlen(text) > most_bytes) {
+        bp_cli_say_usage(command, "%s takes at most %zu bytes", option, most_bytes);
+        return false;
+    }
+    return read_text(option, text, ret_text);
+}
+
+static bool read_size(const char *option, const char *text, uint64_t *ret_bytes) {
+    if (!bp_cli_option_size(text, ret_bytes)) {
+        bp_cli_say_usage(command, "%s takes bytes from 1, or with K, M or G behind, not '%s'",
+                         option, text);
+        return false;
+    }
+    return true;
+}
+
+static bool read_timeout(const char *text, uint32_t *ret_timeout_ms) {
+    uint64_t secs;
+    if (!bp_cli_option_number(text, 0, UINT32_MAX / 1000u, &secs)) {
+        bp_cli_say_usage(command, "--timeout takes seconds from 0 to %u, not '%s'",
+                         UINT32_MAX / 1000u, text);
+        return false;
+    }
+    *ret_timeout_ms = (uint32_t)secs * 1000u;
+    return true;
+}
+
+static bool add_input(bp_cli_inputs *inputs, bugpack_file_kind kind, const char *folder,
+                      const char *name, size_t name_bytes, const char *path) {
+    if (!bp_cli_inputs_add(inputs, kind, folder, name, name_bytes, path)) {
+        bp_cli_say("cannot read the command line: out of memory");
+        return false;
+    }
+    return true;
+}
+
+static bool read_log(const char *text, bp_cli_inputs *logs) {
+    const char *path;
+    return read_text("--log", text, &path) &&
+           add_input(logs, BUGPACK_FILE_LOG_TAIL, "logs/", NULL, 0, path);
+}
+
+/*
+ * These two entries are JSON by their name, which nobody checks in an attachment. The library
+ * reserves the others.
+ */
+static bool is_json_of_the_host(const char *entry) {
+    return strcasecmp(entry, "session.json") == 0 || strcasecmp(entry, "channel-state.json") == 0;
+}
+
+static bool read_attachment(const char *text, bp_cli_inputs *attachments) {
+    const char *equals = strchr(text, '=');
+    const char *path;
+    if (!read_text("--attach", equals != NULL ? equals + 1 : text, &path)) {
+        return false;
+    }
+    if (!add_input(attachments, BUGPACK_FILE_WHOLE, "", equals != NULL ? text : NULL,
+                   equals != NULL ? (size_t)(equals - text) : 0, path)) {
+        return false;
+    }
+    const char *entry = attachments->items[attachments->count - 1].name;
+    if (is_json_of_the_host(entry)) {
+        bp_cli_say_usage(command,
+                         "the entry name '%s' is reserved: use --session, or "
+                         "--attach NAME=FILE with another name",
+                         entry);
+        return false;
+    }
+    return true;
+}
+
+/* Takes one option that bp_cli_option_next has found. */
+static bool take_option(bp_cli_capture_options *options, int code, const char *value) {
+    switch (code) {
+    case option_pid:
+        return bp_cli_option_pid(command, value, &options->pid);
+    case option_window:
+        return bp_cli_option_window(command, value, &options->window_ms);
+    case option_log:
+        return read_log(value, &options->logs);
+    case option_log_limit:
+        return read_size("--log-limit", value, &options->log_limit_bytes);
+    case option_session:
+        return read_text("--session", value, &options->session_path);
+    case option_attach:
+        return read_attachment(value, &options->attachments);
+    case option_attach_limit:
+        return read_size("--attach-limit", value, &options->attach_limit_bytes);
+    case option_app:
+        return read_bounded_text("--app", value, app_name_max, &options->app_name);
+    case option_description:
+        return read_bounded_text("--description", value, description_max, &options->description);
+    case 'o':
+        return read_text("--output-dir", value, &options->output_dir);
+    case option_output:
+        return read_text("--output", value, &options->output_path);
+    case option_timeout:
+        return read_timeout(value, &options->timeout_ms);
+    case 'q':
+        options->quiet = true;
+        return true;
+    case option_json:
+        options->json = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool bp_cli_capture_options_parse(bp_cli_capture_options *options, int argument_count,
+                                  char **arguments) {
+    int code;
+    while ((code = bp_cli_option_next(command, argument_count, arguments, short_options,
+                                      long_options)) != BP_CLI_OPTION_END) {
+        if (code == 'h') {
+            options->help = true;
+            return true;
+        }
+        if (!take_option(options, code, optarg)) {
+            return false;
+        }
+    }
+    if (options->pid == 0) {
+        bp_cli_say_usage(command, "option '--pid' is missing");
+        return false;
+    }
+    if (options->output_dir != NULL && options->output_path != NULL) {
+        bp_cli_say_usage(command, "--output-dir and --output exclude each other");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# Completion of bugpack(1) for bash.
+
+# Fills COMPREPLY with the words of $1 that begin with $2.
+_bugpack_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# Fills COMPREPLY with file names, or with directories when $1 is -d.
+_bugpack_files() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen "$1" -- "$2")
+}
+
+_bugpack_pids() {
+    local pids
+    pids=$(ps -e -o pid= 2>/dev/null)
+    _bugpack_words "$pids" "$1"
+}
+
+_bugpack() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]-}
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        _bugpack_words 'capture sample help --help --version' "$current"
+        return
+    fi
+    case $previous in
+        --pid)
+            _bugpack_pids "$current"
+            return
+            ;;
+        --log | --session | --attach | --output)
+            _bugpack_files -f "$current"
+            return
+            ;;
+        -o | --output-dir)
+            _bugpack_files -d "$current"
+            return
+            ;;
+        --window | --log-limit | --attach-limit | --app | --description | --timeout) return ;;
+    esac
+    case $command in
+        capture)
+            _bugpack_words '--pid --window --log --log-limit --session --attach --attach-limit --app
+                --description --output-dir --output --timeout --quiet --json --help' "$current"
+            ;;
+        sample) _bugpack_words '--pid --window --help' "$current" ;;
+        help) _bugpack_words 'capture sample' "$current" ;;
+    esac
+}
+
+complete -F _bugpack bugpack

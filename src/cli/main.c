@@ -1,0 +1,92 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bugpack/version.h>
+
+#include "cli/command.h"
+#include "cli/message.h"
+
+static const bp_cli_command *const commands[] = {&bp_cli_capture_command, &bp_cli_sample_command};
+enum { command_count = sizeof commands / sizeof commands[0] };
+
+static const bp_cli_command *find_command(const char *name) {
+    for (size_t i = 0; i < command_count; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            return commands[i];
+        }
+    }
+    bp_cli_say_usage(NULL, "unknown command '%s'", name);
+    return NULL;
+}
+
+static bp_cli_exit print_help(void) {
+    (void)fputs("Usage: bugpack COMMAND [OPTION]...\n"
+                "\n"
+                "Write one zip that explains what a running process is doing.\n"
+                "\n"
+                "Commands:\n",
+                stdout);
+    for (size_t i = 0; i < command_count; i++) {
+        (void)printf("  %-10s  %s\n", commands[i]->name, commands[i]->summary);
+    }
+    return bp_cli_print("  help        show the help of a command: bugpack help capture\n"
+                        "\n"
+                        "Options:\n"
+                        "  -h, --help     show this help\n"
+                        "      --version  show the version\n"
+                        "\n"
+                        "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is\n"
+                        "missing, 4 no such process, 5 timed out.\n");
+}
+
+static bp_cli_exit run_help(int argument_count, char **arguments) {
+    if (argument_count == 1) {
+        return print_help();
+    }
+    if (argument_count > 2) {
+        return bp_cli_say_usage(NULL, "unexpected argument '%s'", arguments[2]);
+    }
+    const bp_cli_command *command = find_command(arguments[1]);
+    return command != NULL ? bp_cli_print(command->help) : BP_CLI_USAGE;
+}
+
+static bp_cli_exit print_version(void) {
+    (void)printf("bugpack %s\n", bugpack_version());
+    return bp_cli_print("built for " BP_CLI_PLATFORM " with libzip " BP_CLI_LIBZIP_VERSION
+                        ", zlib " BP_CLI_ZLIB_VERSION ", cJSON " BP_CLI_CJSON_VERSION "\n");
+}
+
+static bp_cli_exit dispatch(int argument_count, char **arguments) {
+    if (argument_count == 0) {
+        return bp_cli_say_usage(NULL, "a command is missing");
+    }
+    const char *word = arguments[0];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        return print_help();
+    }
+    if (strcmp(word, "--version") == 0) {
+        return print_version();
+    }
+    if (word[0] == '-') {
+        return bp_cli_say_usage(NULL, "unknown option '%s'", word);
+    }
+    if (strcmp(word, "help") == 0) {
+        return run_help(argument_count, arguments);
+    }
+    const bp_cli_command *command = find_command(word);
+    return command != NULL ? command->run(argument_count, arguments) : BP_CLI_USAGE;
+}
+
+int main(int argument_count, char **arguments) {
+    if (!bp_cli_hold_standard_descriptors()) {
+        bp_cli_say("cannot open /dev/null: %s", strerror(errno));
+        return BP_CLI_FAILED;
+    }
+    /* A reader that went away is a failed write with a sentence, not a silent death. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* argc is 0 for a program that was started without even its own name. */
+    return (int)dispatch(argument_count > 0 ? argument_count - 1 : 0,
+                         argument_count > 0 ? arguments + 1 : arguments);
+}

@@ -1,0 +1,114 @@
+#include "cli/option.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <bugpack/session.h>
+
+#include "cli/message.h"
+
+/* The option as the user wrote it, without its value: getopt leaves optind behind it. */
+static void say_bad_option(const char *command, char **arguments, bool lacks_value) {
+    const char *written = arguments[optind - 1];
+    if (strncmp(written, "--", 2) != 0) {
+        bp_cli_say_usage(
+            command, lacks_value ? "option '-%c' needs a value" : "unknown option '-%c'", optopt);
+        return;
+    }
+    int length = (int)strcspn(written, "=");
+    if (lacks_value) {
+        bp_cli_say_usage(command, "option '%.*s' needs a value", length, written);
+    } else if (optopt != 0) {
+        bp_cli_say_usage(command, "option '%.*s' takes no value", length, written);
+    } else {
+        bp_cli_say_usage(command, "unknown option '%.*s'", length, written);
+    }
+}
+
+int bp_cli_option_next(const char *command, int argument_count, char **arguments,
+                       const char *short_options, const struct option *long_options) {
+    int code = getopt_long(argument_count, arguments, short_options, long_options, NULL);
+    if (code == '?' || code == ':') {
+        say_bad_option(command, arguments, code == ':');
+        return BP_CLI_OPTION_BAD;
+    }
+    if (code == -1 && optind < argument_count) {
+        bp_cli_say_usage(command, "unexpected argument '%s'", arguments[optind]);
+        return BP_CLI_OPTION_BAD;
+    }
+    return code == -1 ? BP_CLI_OPTION_END : code;
+}
+
+/* Reads digits up to the first other byte, which is where `*ret_end` then points. */
+static bool read_digits(const char *text, uint64_t *ret_value, const char **ret_end) {
+    uint64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    if (at == text) {
+        return false;
+    }
+    *ret_value = value;
+    *ret_end = at;
+    return true;
+}
+
+bool bp_cli_option_number(const char *text, uint64_t smallest, uint64_t largest,
+                          uint64_t *ret_value) {
+    uint64_t value;
+    const char *end;
+    if (!read_digits(text, &value, &end) || *end != '\0' || value < smallest || value > largest) {
+        return false;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool bp_cli_option_size(const char *text, uint64_t *ret_bytes) {
+    static const char suffixes[] = "KMG";
+    uint64_t value;
+    const char *end;
+    unsigned shift = 0;
+    if (!read_digits(text, &value, &end)) {
+        return false;
+    }
+    if (*end != '\0') {
+        const char *suffix = strchr(suffixes, *end);
+        if (suffix == NULL || end[1] != '\0') {
+            return false;
+        }
+        shift = 10u * (unsigned)(suffix - suffixes + 1);
+    }
+    if (value == 0 || value > UINT64_MAX >> shift) {
+        return false;
+    }
+    *ret_bytes = value << shift;
+    return true;
+}
+
+bool bp_cli_option_pid(const char *command, const char *text, pid_t *ret_pid) {
+    uint64_t value;
+    if (!bp_cli_option_number(text, 1, INT32_MAX, &value)) {
+        bp_cli_say_usage(command, "--pid takes a process id from 1 to %" PRId32 ", not '%s'",
+                         INT32_MAX, text);
+        return false;
+    }
+    *ret_pid = (pid_t)value;
+    return true;
+}
+
+bool bp_cli_option_window(const char *command, const char *text, uint32_t *ret_window_ms) {
+    uint64_t value;
+    if (!bp_cli_option_number(text, 0, BUGPACK_SAMPLE_WINDOW_MAX_MS, &value)) {
+        bp_cli_say_usage(command, "--window takes milliseconds from 0 to %u, not '%s'",
+                         BUGPACK_SAMPLE_WINDOW_MAX_MS, text);
+        return false;
+    }
+    *ret_window_ms = (uint32_t)value;
+    return true;
+}
