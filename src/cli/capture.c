@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bugpack/provide.h>
@@ -15,35 +16,8 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 
-static const char help[] =
-    "Usage: bugpack capture --pid PID [OPTION]...\n"
-    "\n"
-    "Write a report about a running process: what it and each of its threads cost over\n"
-    "a window, what the system knows of it, and the files you name. The path of the zip\n"
-    "is printed.\n"
-    "\n"
-    "Options:\n"
-    "      --pid PID             the process to look at\n"
-    "      --window MS           how long to look, in milliseconds (default 2000, at\n"
-    "                            most 600000)\n"
-    "      --log FILE            take the end of a log file, as logs/NAME; repeatable\n"
-    "      --log-limit BYTES     how much of each log file (default 4M)\n"
-    "      --session FILE        a JSON file with what the program says of itself\n"
-    "      --attach [NAME=]FILE  take a whole file, as NAME; repeatable\n"
-    "      --attach-limit BYTES  leave out a larger attachment (default 256M)\n"
-    "      --app NAME            name the report after NAME, not after the process\n"
-    "      --description TEXT    what you saw\n"
-    "  -o, --output-dir DIR      where the zip goes (default: the current directory)\n"
-    "      --output FILE         write this file; a name that is taken gets -2, -3, ...\n"
-    "      --timeout SECS        give up after so long (default 0: never)\n"
-    "  -q, --quiet               no progress and no warnings\n"
-    "      --json                print a JSON object instead of the path\n"
-    "  -h, --help                show this help\n"
-    "\n"
-    "BYTES may end in K, M or G.\n"
-    "\n"
-    "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
-    "4 no such process, 5 timed out.\n";
+/* A disk may take this long to give a large attachment; --timeout bounds the whole. */
+static const uint32_t file_timeout_ms = 30000;
 
 /* The largest session file; it is held in memory as a whole. */
 static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
@@ -75,6 +49,18 @@ static bugpack_status provide_file(bugpack *session, const char *name, const cha
     return status;
 }
 
+/*
+ * What a limit leaves out is no failure, so the result does not count it, but a person who named
+ * the file should not have to read the ledger to learn of it.
+ */
+static void warn_of_size(const bp_cli_capture_options *options, const char *path) {
+    struct stat info;
+    if (!options->quiet && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        (uint64_t)info.st_size > options->attach_limit_bytes) {
+        bp_cli_say("'%s' is left out: it is over the limit of --attach-limit", path);
+    }
+}
+
 /* In the order that the entries have in the zip. */
 static bugpack_status provide_files(bugpack *session, const bp_cli_capture_options *options) {
     bugpack_status status = BUGPACK_OK;
@@ -88,6 +74,7 @@ static bugpack_status provide_files(bugpack *session, const bp_cli_capture_optio
     }
     for (size_t i = 0; status == BUGPACK_OK && i < options->attachments.count; i++) {
         const bp_cli_input *file = &options->attachments.items[i];
+        warn_of_size(options, file->path);
         status =
             provide_file(session, file->name, file->path, file->kind, options->attach_limit_bytes);
     }
@@ -116,12 +103,26 @@ static bugpack_status take_report(bugpack *session, const bp_cli_capture_options
     return pending->result.status;
 }
 
+/* The library gives a line for each missing artefact, as far as there is room for whole lines. */
+static void warn_of_missing(const bugpack_report_result *result) {
+    uint32_t told = 0;
+    for (const char *line = result->missing; *line != '\0'; told++) {
+        size_t length = strcspn(line, "\n");
+        bp_cli_say("the report is incomplete: %.*s", (int)length, line);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+    if (told < result->missing_count) {
+        bp_cli_say("the report is incomplete: manifest.json tells of %" PRIu32 " more",
+                   result->missing_count - told);
+    }
+}
+
 /* Standard output gets the path, or the JSON object that stands for it. */
 static bp_cli_exit print_result(const bugpack_report_result *result,
                                 const bp_cli_capture_options *options) {
     bool complete = result->missing_count == 0;
     if (!complete && !options->quiet) {
-        bp_cli_say("the report is incomplete: %s", result->missing);
+        warn_of_missing(result);
     }
     if (options->json) {
         (void)fputs("{\n  \"path\": ", stdout);
@@ -166,6 +167,7 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.target_pid = options->pid;
     session_options.sample_window_ms = options->window_ms;
     session_options.report_dir = report_dir;
+    session_options.provider_timeout_ms = file_timeout_ms;
     session_options.log_ring_bytes = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
@@ -221,11 +223,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     bp_cli_capture_options_init(&options);
     bp_cli_exit result = BP_CLI_USAGE;
     if (bp_cli_capture_options_parse(&options, argument_count, arguments)) {
-        result = options.help ? bp_cli_print(help) : capture(&options);
+        result = options.help ? bp_cli_print(bp_cli_capture_help) : capture(&options);
     }
     bp_cli_capture_options_release(&options);
     return result;
 }
 
 const bp_cli_command bp_cli_capture_command = {"capture", "write a report about a running process",
-                                               help, run};
+                                               bp_cli_capture_help, run};

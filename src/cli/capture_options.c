@@ -10,6 +10,36 @@
 
 static const char command[] = "capture";
 
+const char bp_cli_capture_help[] =
+    "Usage: bugpack capture --pid PID [OPTION]...\n"
+    "\n"
+    "Write a report about a running process: what it and each of its threads cost over\n"
+    "a window, what the system knows of it, and the files you name. The path of the zip\n"
+    "is printed.\n"
+    "\n"
+    "Options:\n"
+    "      --pid PID             the process to look at\n"
+    "      --window MS           how long to look, in milliseconds (default 2000, at\n"
+    "                            most 600000)\n"
+    "      --log FILE            take the end of a log file, as logs/NAME; repeatable\n"
+    "      --log-limit BYTES     how much of each log file (default 4M)\n"
+    "      --session FILE        a JSON file with what the program says of itself\n"
+    "      --attach [NAME=]FILE  take a whole file, as NAME; repeatable\n"
+    "      --attach-limit BYTES  leave out a larger attachment (default 256M)\n"
+    "      --app NAME            name the report after NAME, not after the process\n"
+    "      --description TEXT    what you saw\n"
+    "  -o, --output-dir DIR      where the zip goes (default: the current directory)\n"
+    "      --output FILE         write this file; a name that is taken gets -2, -3, ...\n"
+    "      --timeout SECS        give up after so long (default 0: never)\n"
+    "  -q, --quiet               no progress and no warnings\n"
+    "      --json                print a JSON object instead of the path\n"
+    "  -h, --help                show this help\n"
+    "\n"
+    "BYTES may end in K, M or G.\n"
+    "\n"
+    "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
+    "4 no such process, 5 timed out.\n";
+
 enum { app_name_max = 64, description_max = 64 * 1024 };
 
 enum {

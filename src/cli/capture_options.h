@@ -10,6 +10,9 @@
 
 #include "cli/input.h"
 
+/* What --help prints. */
+extern const char bp_cli_capture_help[];
+
 /* Strings are borrowed from the command line. */
 typedef struct bp_cli_capture_options {
     bool help; /* wanted instead of a capture */
