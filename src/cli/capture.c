@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bugpack/provide.h>
@@ -49,18 +48,6 @@ static bugpack_status provide_file(bugpack *session, const char *name, const cha
     return status;
 }
 
-/*
- * What a limit leaves out is no failure, so the result does not count it, but a person who named
- * the file should not have to read the ledger to learn of it.
- */
-static void warn_of_size(const bp_cli_capture_options *options, const char *path) {
-    struct stat info;
-    if (!options->quiet && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-        (uint64_t)info.st_size > options->attach_limit_bytes) {
-        bp_cli_say("'%s' is left out: it is over the limit of --attach-limit", path);
-    }
-}
-
 /* In the order that the entries have in the zip. */
 static bugpack_status provide_files(bugpack *session, const bp_cli_capture_options *options) {
     bugpack_status status = BUGPACK_OK;
@@ -74,7 +61,6 @@ static bugpack_status provide_files(bugpack *session, const bp_cli_capture_optio
     }
     for (size_t i = 0; status == BUGPACK_OK && i < options->attachments.count; i++) {
         const bp_cli_input *file = &options->attachments.items[i];
-        warn_of_size(options, file->path);
         status =
             provide_file(session, file->name, file->path, file->kind, options->attach_limit_bytes);
     }

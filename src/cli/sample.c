@@ -16,7 +16,7 @@ static const char help[] =
     "\n"
     "Options:\n"
     "      --pid PID    the process to look at\n"
-    "      --window MS  how long to look, in milliseconds (default 2000, at most 600000)\n"
+    "      --window MS  how long, in milliseconds (default 2000, at most 600000)\n"
     "  -h, --help       show this help\n"
     "\n"
     "Exit status: 0 printed, 1 failed, 2 usage, 4 no such process.\n";
