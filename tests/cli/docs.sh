@@ -1,0 +1,97 @@
+#!/bin/sh
+# The man pages and the completions know exactly the options that the program has.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+man=$source_dir/docs/man
+completion=$source_dir/src/cli/completion
+
+# Every "--word" of a text, without the hyphens, a line each.
+long_options() {
+    grep -oE -e '(^|[^-a-z])--[a-z][-a-z]*' | sed 's/^[^-]*--//' | sort -u
+}
+
+run --help
+sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p' out | grep -v '^help$' >commands
+[ -s commands ] || wrong 'no commands are listed'
+
+while read -r command; do
+    fact "the man page of $command has its options, each in synopsis and list"
+    run "$command" --help
+    expect_status 0
+    sed -n '/^Options:/,$p' out | sed -n 's/^  \(-., \|    \)\(--[-a-z]*\).*/\2/p' |
+        long_options >options
+    [ -s options ] || wrong 'the help lists no options'
+    page=$man/bugpack-$command.1
+    sed -n 's/^\.It .*Fl -\([-a-z]*\).*/\1/p' "$page" | sort -u >in_page
+    cmp -s options in_page || wrong "they differ: $(diff options in_page | grep '^[<>]' | tr '\n' ' ')"
+    for file in bugpack.bash _bugpack bugpack.fish; do
+        fact "$file knows the options of $command"
+        while read -r option; do
+            grep -qE -e "(--|-l )$option([^-a-z]|\$)" "$completion/$file" ||
+                wrong "it lacks --$option"
+        done <options
+        grep -qw -e "$command" "$completion/$file" || wrong "it lacks $command"
+    done
+    cat options >>all_options
+    fact "the main man page names $command"
+    grep -q "^\.It Cm $command" "$man/bugpack.1" || wrong 'it does not'
+done <commands
+
+fact 'the completions know no option that the program lacks'
+printf 'help\nversion\n' >>all_options
+sort -u all_options >known
+{
+    grep -v '^ *#' "$completion/bugpack.bash" | long_options
+    grep -v '^ *#' "$completion/_bugpack" | grep -oE -e '--[a-z][-a-z]*' | sed 's/^--//'
+    grep '^complete' "$completion/bugpack.fish" | grep -oE -e ' -l [a-z][-a-z]*' | sed 's/^ -l //'
+} | sort -u >offered
+unknown=$(comm -13 known offered | tr '\n' ' ')
+expect_same 'what is unknown' '' "$unknown"
+
+fact 'the main man page has the options and exit statuses of the program'
+for word in 'Fl -help' 'Fl -version' '^\.It 0$' '^\.It 1$' '^\.It 2$' '^\.It 3$' '^\.It 4$' '^\.It 5$'; do
+    grep -qe "$word" "$man/bugpack.1" || wrong "it lacks $word"
+done
+
+fact 'the man pages are well formed'
+if command -v mandoc >/dev/null 2>&1; then
+    mandoc -T lint -W warning "$man"/*.1 >out 2>err || wrong "mandoc: $(head -n 3 out)"
+elif command -v man >/dev/null 2>&1; then
+    for page in "$man"/*.1; do
+        LC_ALL=C.UTF-8 man --warnings -l "$page" >/dev/null 2>err </dev/null
+        expect_no_err
+    done
+else
+    echo 'not tried: neither mandoc nor man is installed'
+fi
+
+fact 'the completions are well formed'
+for shell in bash zsh fish; do
+    case $shell in
+        bash) file=bugpack.bash ;;
+        zsh) file=_bugpack ;;
+        fish) file=bugpack.fish ;;
+    esac
+    if command -v $shell >/dev/null 2>&1; then
+        $shell -n "$completion/$file" 2>err || wrong "$shell refuses $file"
+    else
+        echo "not tried: $shell is not installed"
+    fi
+done
+
+fact 'bash completes commands, options and files'
+if command -v bash >/dev/null 2>&1; then
+    # shellcheck disable=SC2016 # bash is to expand it
+    bash -c 'source "$0"
+        COMP_WORDS=(bugpack sam) COMP_CWORD=1; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(bugpack capture --log) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(bugpack capture --log comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(bugpack sample --) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
+    ' "$completion/bugpack.bash" >out 2>err
+    printf '%s\n' sample '--log --log-limit' commands '--pid --window --help' >wanted
+    cmp -s out wanted || wrong "it offers $(tr '\n' '|' <out)"
+else
+    echo 'not tried: bash is not installed'
+fi
+
+finish

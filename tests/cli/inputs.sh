@@ -1,0 +1,162 @@
+#!/bin/sh
+# Files that cannot be read, are not what they should be, or have hostile names.
+. "$(dirname "$0")/lib.sh"
+need unzip jq mkfifo
+start sleep 300
+target=$pid
+cd "$scratch" || exit 1
+echo text >plain
+
+# lacks ENTRY REASON: the report is there without it, and both the ledger and the person know why.
+lacks() {
+    expect_status 3
+    expect_err "$1"
+    expect_err "$2"
+    [ -f "$zip" ] || wrong 'there is no report'
+    entries "$zip" | grep -qxF "$1" && wrong "it holds $1"
+    expect_same "the status of $1" failed "$(ledger "$zip" "$1" status)"
+    ledger "$zip" "$1" reason | grep -qF "$2" || wrong "the ledger does not say: $2"
+    expect_same 'complete' false "$(value "$zip" manifest.json .complete)"
+}
+
+fact 'a file that is not there costs only itself'
+capture --log gone.log --attach plain
+lacks logs/gone.log 'No such file or directory'
+expect_same 'the attachment' text "$(unzip -p "$zip" plain)"
+capture --attach gone
+lacks gone 'No such file or directory'
+
+fact 'a FIFO is refused and never waited for'
+mkfifo pipe
+capture --log pipe
+lacks logs/pipe 'a FIFO'
+capture --attach pipe
+lacks pipe 'a FIFO'
+
+fact 'directories and devices are refused'
+mkdir folder
+capture --attach folder/
+lacks folder 'a directory'
+capture --log folder
+lacks logs/folder 'a directory'
+capture --attach /dev/zero
+lacks zero 'a device'
+capture --log /dev/tty
+expect_status 3
+
+fact 'a symbolic link that somebody named is followed'
+ln -s plain link
+capture --attach link
+expect_status 0
+expect_same 'the attachment' text "$(unzip -p "$zip" link)"
+
+fact 'of a large log the newest whole lines are kept'
+seq -f 'line %09.0f' 1 100000 >large.log
+capture --log large.log --log-limit 1K
+expect_status 0
+unzip -p "$zip" logs/large.log >newest
+[ "$(wc -c <newest)" -le 1024 ] || wrong 'it is over the limit'
+[ "$(wc -c <newest)" -gt 1000 ] || wrong 'it is far under the limit'
+tail -n "$(wc -l <newest)" large.log | cmp -s - newest || wrong 'it is not the end of the log'
+expect_same 'the status' truncated "$(ledger "$zip" logs/large.log status)"
+expect_same 'the original size' 1500000 "$(ledger "$zip" logs/large.log original_bytes)"
+
+fact 'a log that just fits is whole'
+capture --log large.log --log-limit 1500000
+expect_status 0
+expect_same 'the status' ok "$(ledger "$zip" logs/large.log status)"
+
+fact 'an attachment over the limit is left out, and the person is told'
+capture --attach large.log --attach-limit 1M
+expect_status 3
+expect_err 'large.log: '
+expect_err 'over the limit of 1048576'
+expect_same 'the status' omitted "$(ledger "$zip" large.log status)"
+entries "$zip" | grep -q large && wrong 'it is in the report'
+
+fact 'an empty log and an empty attachment are entries of no bytes'
+: >empty
+capture --log empty --attach empty
+expect_status 0
+expect_same 'the sizes' '0 0' "$(ledger "$zip" empty bytes) $(ledger "$zip" logs/empty bytes)"
+expect_same 'the list' 'logs/empty empty ' "$(entries "$zip" | grep empty | tr '\n' ' ')"
+
+fact 'a mistake in the session file is told with line and column before the window begins'
+mkdir none
+printf '{\n  "a": 1,\n  "b": 01\n}\n' >bad.json
+run capture --pid "$target" --window 600000 -o none --session bad.json
+expect_status 1
+expect_err 'bad.json'
+expect_err 'line 3, column'
+expect_empty none
+for text in '' '{' '{"a":1} x' '{"a":1,"a":2}' 'NaN'; do
+    printf '%s' "$text" >bad.json
+    run capture --pid "$target" --window 600000 -o none --session bad.json
+    expect_status 1
+    expect_err 'line '
+done
+run capture --pid "$target" --window 600000 -o none --session gone.json
+expect_status 1
+expect_err 'gone.json'
+expect_err 'No such file or directory'
+run capture --pid "$target" --window 600000 -o none --session pipe
+expect_status 1
+expect_err 'a FIFO'
+expect_empty none
+
+fact 'names that no entry may have are refused, and nothing is written'
+tab=$(printf '\t')
+for name in .. . /abs ../up a/../b a//b a/ 'a\b' 'c:d' "t${tab}b" "$(printf 'x\377')" \
+    "$(printf '%0201d' 0)" ''; do
+    run capture --pid "$target" --window 0 -o none --attach "$name=plain"
+    expect_status 2
+    expect_err 'bugpack: '
+    expect_err "Try 'bugpack capture --help'."
+done
+for name in manifest.json metadata.json runtime-metrics.json process.json Manifest.JSON logs.jsonl \
+    session.json channel-state.json heap-state.json; do
+    run capture --pid "$target" --window 0 -o none --attach "$name=plain"
+    expect_status 2
+    expect_err 'reserved'
+done
+expect_empty none
+
+fact 'a file with a hostile name gets an entry with a harmless one'
+odd=$(printf 'a\033[31m\\:b\377\n.txt')
+echo odd >"$odd"
+capture --attach "$odd" --log "$odd"
+expect_status 0
+expect_same 'the list' 'logs/a_[31m__b__.txt a_[31m__b__.txt ' \
+    "$(entries "$zip" | grep -v json | tr '\n' ' ')"
+expect_same 'the attachment' odd "$(unzip -p "$zip" 'a_\[31m__b__.txt')"
+
+fact 'a file with a very long name keeps its extension'
+long=$(printf '%0250d' 0)
+echo long >"$long.txt"
+capture --attach "$long.txt" --log "$long.txt"
+expect_status 0
+entries "$zip" | grep -Eq '^0{100,190}\.txt$' || wrong "the entries are $(entries "$zip")"
+
+fact 'a directory that has no name of its own still gets one in the ledger'
+capture --attach . --log /
+expect_status 3
+expect_same 'the status' failed "$(ledger "$zip" _ status)"
+expect_same 'the status' failed "$(ledger "$zip" logs/_ status)"
+
+if can_be_nobody; then
+    fact 'a file that may not be read costs only itself'
+    echo secret >private
+    chmod 000 private
+    mkdir -m 777 theirs
+    chmod 755 .
+    as_nobody "$(command -v sleep)" 300 &
+    started="$started $!"
+    as_nobody "$BUGPACK" capture --pid $! --window 0 -o theirs --attach private >out 2>err
+    status=$?
+    zip=$(cat out)
+    lacks private 'Permission denied'
+else
+    echo 'not tried: a file that may not be read (no setpriv)'
+fi
+
+finish

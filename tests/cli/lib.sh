@@ -1,0 +1,152 @@
+# What every test of the command line begins with. Source it: . "$(dirname "$0")/lib.sh"
+# shellcheck shell=sh disable=SC2034,SC2154 # some names are for the tests, some are from them
+#
+# BUGPACK is the program to test. `scratch` is a directory of this test's own that goes at the end,
+# together with every process that `start` began. A test tells each fact with `fact`, and ends with
+# `finish`, whose status is 1 when one fact was wrong.
+
+set -u
+: "${BUGPACK:?name the bugpack program to test}"
+umask 022
+unset NO_COLOR POSIXLY_CORRECT
+here=$(cd "$(dirname "$0")" && pwd)
+source_dir=$(cd "$here/../.." && pwd)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/bugpack-cli.XXXXXX") || exit 1
+started=
+facts=0
+failures=0
+status=
+export here source_dir
+
+clean_up() {
+    for pid in $started; do
+        kill -KILL "$pid" 2>/dev/null
+    done
+    chmod -R u+rwX "$scratch" 2>/dev/null
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# start COMMAND...: runs it in the background until the end of the test; its id is in `pid`.
+start() {
+    "$@" </dev/null >/dev/null 2>&1 &
+    pid=$!
+    started="$started $pid"
+}
+
+# skip REASON: ends the whole test as one that cannot run here.
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+need() {
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null 2>&1 || skip "$tool is not installed"
+    done
+}
+
+fact() {
+    facts=$((facts + 1))
+    current=$1
+}
+
+wrong() {
+    failures=$((failures + 1))
+    printf 'FAIL: %s: %s\n' "$current" "$1"
+    if [ -s "$scratch/err" ]; then
+        sed 's/^/    stderr: /' "$scratch/err"
+    fi
+}
+
+finish() {
+    printf '%s facts, %s wrong\n' "$facts" "$failures"
+    [ "$failures" -eq 0 ] && [ "$facts" -gt 0 ]
+    exit
+}
+
+# run ARGUMENT...: bugpack with its output in scratch/out, its messages in scratch/err. A test must
+# not hang with the program that it tests.
+run() {
+    timeout 60 "$BUGPACK" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+}
+
+# capture ARGUMENT...: a short one of `target`, into scratch/reports; the path is in `zip`.
+capture() {
+    mkdir -p "$scratch/reports"
+    run capture --pid "$target" --window 50 --output-dir "$scratch/reports" "$@"
+    zip=$(cat "$scratch/out")
+}
+
+expect_status() {
+    [ "$status" -eq "$1" ] || wrong "the exit status is $status and not $1"
+}
+
+# expect_err TEXT: standard error holds it.
+expect_err() {
+    grep -qF -e "$1" "$scratch/err" || wrong "standard error does not say: $1"
+}
+
+expect_out() {
+    grep -qF -e "$1" "$scratch/out" || wrong "standard output does not say: $1"
+}
+
+expect_no_out() {
+    [ ! -s "$scratch/out" ] || wrong "standard output is not empty"
+}
+
+expect_no_err() {
+    [ ! -s "$scratch/err" ] || wrong "standard error is not empty"
+}
+
+# expect_same WHAT WANTED GOT
+expect_same() {
+    [ "$2" = "$3" ] || wrong "$1 is <$3> and not <$2>"
+}
+
+# expect_usage TEXT: the command line was refused with it, in a sentence and a pointer to the help.
+expect_usage() {
+    expect_status 2
+    expect_err "$1"
+    expect_err '--help'
+    expect_same 'the number of lines of the message' 2 "$(wc -l <"$scratch/err" | tr -d ' ')"
+    expect_no_out
+}
+
+# expect_empty DIR: nothing is in it, not even a hidden file.
+expect_empty() {
+    left=$(ls -A "$1")
+    [ -z "$left" ] || wrong "$1 holds: $left"
+}
+
+# entries ZIP: their names in the order of the archive, a line each.
+entries() {
+    unzip -Z1 "$1"
+}
+
+# value ZIP ENTRY FILTER: what jq makes of a JSON entry.
+value() {
+    unzip -p "$1" "$2" | jq -r "$3"
+}
+
+# ledger ZIP ENTRY KEY: what the manifest says of an entry.
+ledger() {
+    unzip -p "$1" manifest.json |
+        jq -r --arg name "$2" --arg key "$3" '.artefacts[] | select(.name == $name) | .[$key]'
+}
+
+# as_nobody COMMAND...: without any privilege. Only when `can_be_nobody`.
+as_nobody() {
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+    else
+        "$@"
+    fi
+}
+
+can_be_nobody() {
+    [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null 2>&1
+}

@@ -1,0 +1,135 @@
+#!/bin/sh
+# Where reports go, and what is left when that does not work.
+. "$(dirname "$0")/lib.sh"
+need unzip jq mkfifo python3
+start sleep 300
+target=$pid
+cd "$scratch" || exit 1
+
+# refused TEXT: nothing was written, and one sentence says why.
+refused() {
+    expect_status 1
+    expect_err "$1"
+    expect_no_out
+    expect_same 'the number of lines of the message' 1 "$(wc -l <err | tr -d ' ')"
+}
+
+fact 'a report is readable by its owner only, whatever the umask'
+mkdir open
+(umask 000 && timeout 60 "$BUGPACK" capture --pid "$target" --window 0 -o open >out 2>err)
+status=$?
+expect_status 0
+expect_same 'the mode' 600 "$(stat -c %a "$(cat out)")"
+
+fact 'reports of the same second have names of their own'
+mkdir same
+for _ in 1 2 3 4; do
+    run capture --pid "$target" --window 0 -o same
+    expect_status 0
+done
+expect_same 'the number of reports' 4 "$(find same -name '*.zip' | wc -l | tr -d ' ')"
+
+fact '--output takes the name that it is given, and a number when it is taken'
+mkdir named
+for wanted in r.zip r-2.zip r-3.zip; do
+    run capture --pid "$target" --window 0 --output named/r.zip
+    expect_status 0
+    expect_same 'the name' "$wanted" "$(basename "$(cat out)")"
+    unzip -tqq "named/$wanted" >/dev/null || wrong "$wanted is no zip"
+done
+
+fact 'whatever stands at the name stays as it is'
+mkdir taken
+echo keep >taken/victim
+ln -s victim taken/link.zip
+ln -s nowhere taken/dangling.zip
+mkfifo taken/fifo.zip
+mkdir taken/dir.zip
+for name in link dangling fifo dir; do
+    run capture --pid "$target" --window 0 --output "taken/$name.zip"
+    expect_status 0
+    expect_same 'the name' "$name-2.zip" "$(basename "$(cat out)")"
+done
+expect_same 'the victim' keep "$(cat taken/victim)"
+[ ! -e taken/nowhere ] || wrong 'the dangling link was followed'
+[ -p taken/fifo.zip ] || wrong 'the FIFO is gone'
+
+fact 'directories that are not there, or are none, are refused by name'
+run capture --pid "$target" --window 0 -o missing
+refused 'missing'
+echo >file
+run capture --pid "$target" --window 0 -o file
+refused 'file'
+ln -s open linked
+run capture --pid "$target" --window 0 -o linked
+refused 'symbolic link'
+run capture --pid "$target" --window 0 --output missing/r.zip
+refused 'missing'
+[ ! -e missing ] || wrong 'the directory was made'
+
+fact 'a name that is too long is refused'
+mkdir long
+run capture --pid "$target" --window 0 --output "long/$(printf '%0254d' 0).zip"
+expect_status 1
+expect_empty long
+
+if can_be_nobody; then
+    fact 'a directory that may not be written is refused by name'
+    chmod 755 .
+    mkdir -m 555 readonly
+    as_nobody "$(command -v sleep)" 300 &
+    theirs=$!
+    started="$started $theirs"
+    as_nobody "$BUGPACK" capture --pid "$theirs" --window 0 -o "$scratch/readonly" >out 2>err
+    status=$?
+    refused 'readonly'
+    expect_empty readonly
+else
+    echo 'not tried: a directory that may not be written (no setpriv)'
+fi
+
+fact 'an interrupted capture leaves nothing'
+mkdir broken
+for signal in INT:130 TERM:143 KILL:137; do
+    ended=${signal#*:}
+    signal=${signal%:*}
+    # A shell without job control starts background commands with SIGINT ignored.
+    python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window 60000 -o broken \
+        >out 2>err &
+    child=$!
+    started="$started $child"
+    sleep 0.7
+    kill -s "$signal" $child
+    wait $child 2>/dev/null
+    status=$?
+    expect_status "$ended"
+    expect_no_out
+    expect_empty broken
+done
+
+fact 'a full disk is told, and leaves nothing'
+cat >full.sh <<'END'
+mount -t tmpfs -o size=128k tmpfs "$3" || exit 99
+head -c 1000000 /dev/urandom >"$3/filler" 2>/dev/null
+timeout 60 "$1" capture --pid "$2" --window 0 -o "$3" --attach "$4" >"$5/out" 2>"$5/err"
+echo $? >"$5/status"
+ls -A "$3" >"$5/left"
+END
+mkdir full
+head -c 300000 /dev/urandom >noise
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
+    if unshare -m sh full.sh "$BUGPACK" "$target" "$scratch/full" "$scratch/noise" "$scratch"; then
+        status=$(cat status)
+        refused 'No space left on device'
+        expect_err "$scratch/full"
+        expect_same 'what is left' filler "$(cat left)"
+    else
+        echo 'not tried: a full disk (cannot mount a tmpfs)'
+    fi
+else
+    echo 'not tried: a full disk (needs root and unshare)'
+fi
+
+finish

@@ -1,0 +1,138 @@
+#!/bin/sh
+# Processes that do not exist, end, belong to somebody else or have hostile names.
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3
+cd "$scratch" || exit 1
+mkdir reports none
+
+fact 'a process that does not exist is told as such, and nothing is written'
+sleep 0 &
+wait $!
+for pid in $! 2147483647; do
+    run capture --pid "$pid" -o none
+    expect_status 4
+    expect_err "$pid"
+    expect_no_out
+    run sample --pid "$pid"
+    expect_status 4
+    expect_no_out
+done
+expect_empty none
+
+fact 'a process that ends inside the window still leaves a report that says so'
+sleep 1 &
+run capture --pid $! --window 2500 -o reports
+wait $!
+expect_status 3
+expect_err 'runtime-metrics.json: '
+zip=$(cat out)
+expect_same 'complete' false "$(value "$zip" manifest.json .complete)"
+expect_same 'available' false "$(value "$zip" runtime-metrics.json .available)"
+sleep 1 &
+run sample --pid $! --window 2500
+expect_status 4
+expect_no_out
+
+fact 'the program can capture itself'
+# shellcheck disable=SC2016 # the inner shell is to expand it
+timeout 60 sh -c 'exec "$0" capture --pid $$ --window 100 -o reports' "$BUGPACK" >out 2>err
+status=$?
+expect_status 0
+expect_same 'the name' bugpack "$(basename "$(cat out)" | cut -d- -f1)"
+
+fact 'a stopped process is captured without being woken'
+start sleep 300
+kill -STOP "$pid"
+target=$pid
+capture --window 50
+expect_status 0
+expect_same 'its state' T "$(ps -o stat= -p "$target" | cut -c1)"
+expect_same 'its CPU' 0 "$(value "$zip" runtime-metrics.json .process.cpu_percent)"
+
+fact 'a target is neither stopped nor traced, and its threads go on'
+start python3 -c 'import time
+while True: time.sleep(0.01)'
+target=$pid
+capture --window 50
+expect_status 0
+expect_same 'its tracer' 0 "$(awk '/^TracerPid/ { print $2 }' "/proc/$target/status")"
+case $(ps -o stat= -p "$target") in
+    T* | t* | Z*) wrong 'it is not running any more' ;;
+esac
+
+fact 'a process name of any bytes cannot break the report, its name or a terminal'
+esc=$(printf '\033')
+name=$(printf 'a) R 1\n\033[3\377')
+cp "$(command -v sleep)" "./$name"
+start "./$name" 300
+target=$pid
+capture --window 50
+expect_status 0
+basename "$zip" | grep -Eq '^[A-Za-z0-9_.-]+-bugreport-[0-9TZ-]+\.zip$' || wrong "it is called $zip"
+for entry in metadata.json runtime-metrics.json process.json manifest.json; do
+    unzip -p "$zip" "$entry" | python3 -c 'import json, sys; json.loads(sys.stdin.buffer.read())' ||
+        wrong "$entry is not JSON"
+    unzip -p "$zip" "$entry" | grep -q "$esc" && wrong "$entry holds a control character"
+done
+expect_same 'the process id' "$target" "$(value "$zip" process.json .pid)"
+expect_same 'the parent' $$ "$(value "$zip" process.json .parent_pid)"
+
+fact 'threads are there, ascending, with their names'
+start python3 -c 'import threading, time
+for i in range(20): threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
+time.sleep(300)'
+target=$pid
+tries=0
+while [ "$(find "/proc/$target/task" -mindepth 1 -maxdepth 1 | wc -l)" -lt 21 ] &&
+    [ $tries -lt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+capture --window 50
+expect_status 0
+expect_same 'the count' 21 "$(value "$zip" runtime-metrics.json '.threads | length')"
+expect_same 'ascending' true "$(value "$zip" runtime-metrics.json '[.threads[].tid] | . == sort')"
+expect_same 'the names' python3 \
+    "$(value "$zip" runtime-metrics.json '[.threads[].name | .[:7]] | unique | join(",")')"
+
+if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
+    fact "of somebody else's process what may be read is there, and one warning names the rest"
+    start sleep 300
+    target=$pid
+    mkdir -m 777 theirs
+    chmod 755 .
+    as_nobody "$BUGPACK" capture --pid "$target" --window 50 -o theirs >out 2>err
+    status=$?
+    zip=$(cat out)
+    expect_status 3
+    expect_same 'the number of warnings' 1 "$(wc -l <err | tr -d ' ')"
+    expect_err 'process.json'
+    expect_err 'Permission denied'
+    expect_same 'the command line' 'sleep 300' \
+        "$(value "$zip" process.json '.command_line | join(" ")')"
+    expect_same 'the executable' null "$(value "$zip" process.json .executable)"
+    expect_same 'the thread count' 1 "$(value "$zip" runtime-metrics.json '.threads | length')"
+    expect_same 'the status' truncated "$(ledger "$zip" process.json status)"
+    expect_same 'the owner of the report' 65534 "$(stat -c %u "$zip")"
+else
+    fact "of somebody else's process what may be read is there"
+    if [ -r /proc/1/stat ] && [ ! -r /proc/1/environ ]; then
+        run capture --pid 1 --window 50 -o reports
+        expect_status 3
+        expect_err 'process.json'
+    else
+        echo 'not tried: process 1 is ours, or hidden'
+    fi
+fi
+
+fact 'a kernel thread has no memory of its own, and that is no failure'
+kernel_thread=$(ps -e -o pid=,ppid= | awk '$2 == 2 { print $1; exit }')
+if [ -n "$kernel_thread" ] && [ "$(id -u)" -eq 0 ]; then
+    run capture --pid "$kernel_thread" --window 50 -o reports
+    expect_status 0
+    expect_same 'the memory' null "$(value "$(cat out)" runtime-metrics.json .process.rss_kb)"
+else
+    echo 'not tried: no kernel thread can be seen here'
+fi
+
+finish

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The metrics alone.
+. "$(dirname "$0")/lib.sh"
+need jq
+start sleep 300
+target=$pid
+cd "$scratch" || exit 1
+
+fact 'standard output is the document that a report holds as runtime-metrics.json'
+run sample --pid "$target" --window 100
+expect_status 0
+expect_no_err
+expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
+    "$(jq -r 'keys_unsorted | join(",")' out)"
+expect_same 'the keys of the process' 'cpu_percent,rss_kb,vm_size_kb,uptime_secs' \
+    "$(jq -r '.process | keys_unsorted | join(",")' out)"
+expect_same 'the keys of a thread' 'tid,name,cpu_percent' \
+    "$(jq -r '.threads[0] | keys_unsorted | join(",")' out)"
+expect_same 'the thread' "$target sleep" "$(jq -r '.threads[] | "\(.tid) \(.name)"' out)"
+expect_same 'the platform' linux "$(jq -r .platform out)"
+expect_same 'the end of the document' '}' "$(tail -n 1 out)"
+
+fact 'the window is as long as was asked for, also none at all'
+expect_same 'at least 100 ms' true "$(jq '.sample_window_ms >= 100' out)"
+run sample --pid "$target" --window 0
+expect_status 0
+expect_same 'finite' true "$(jq '.process.cpu_percent | isnormal or . == 0' out)"
+
+fact 'a busy process is told from an idle one'
+run sample --pid "$target" --window 500
+idle=$(jq .process.cpu_percent out)
+start sh -c 'while :; do :; done'
+run sample --pid "$pid" --window 500
+expect_same 'busy over idle' true "$(jq --argjson idle "$idle" '.process.cpu_percent > $idle + 5' out)"
+
+finish

@@ -1,0 +1,120 @@
+#!/bin/sh
+# Standard streams that are closed, full or a terminal.
+. "$(dirname "$0")/lib.sh"
+need unzip python3
+start sleep 300
+target=$pid
+cd "$scratch" || exit 1
+mkdir reports
+
+# captured ZIP-COUNT: so many whole reports are there, and no more.
+captured() {
+    expect_same 'the number of reports' "$1" "$(find reports -type f | wc -l | tr -d ' ')"
+    for zip in reports/*.zip; do
+        unzip -tqq "$zip" >/dev/null 2>&1 || wrong "$zip is not whole"
+    done
+}
+
+fact 'a full standard output fails with a sentence, and tells where the report is'
+if [ -w /dev/full ]; then
+    "$BUGPACK" capture --pid "$target" --window 0 -o reports >/dev/full 2>err
+    status=$?
+    expect_status 1
+    expect_err 'cannot write to standard output: No space left on device'
+    expect_err '.zip'
+    "$BUGPACK" --help >/dev/full 2>err
+    status=$?
+    expect_status 1
+    "$BUGPACK" sample --pid "$target" --window 0 >/dev/full 2>err
+    status=$?
+    expect_status 1
+    expect_err 'No space left on device'
+    captured 1
+else
+    echo 'not tried: there is no /dev/full'
+fi
+rm -rf reports && mkdir reports
+
+fact 'a closed standard output fails, and its text lands in no file'
+"$BUGPACK" capture --pid "$target" --window 0 -o reports >&- 2>err
+status=$?
+expect_status 1
+expect_err 'cannot write to standard output'
+captured 1
+
+fact 'all streams closed at once still leave a whole report'
+"$BUGPACK" capture --pid "$target" --window 0 -o reports <&- >&- 2>&-
+status=$?
+: >err
+expect_status 1
+captured 2
+
+fact 'a closed standard input does not matter'
+"$BUGPACK" capture --pid "$target" --window 0 -o reports <&- >out 2>err
+status=$?
+expect_status 0
+captured 3
+
+fact 'a reader that goes away is a failure with a sentence'
+python3 -c 'import subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=open("err", "w"))
+p.stdout.close()
+sys.exit(p.wait() & 255)' "$BUGPACK" capture --pid "$target" --window 100 -o reports
+status=$?
+expect_status 1
+expect_err 'Broken pipe'
+captured 4
+
+# on_terminal NAME=VALUE... -- ARGUMENT...: runs it with all streams on a terminal; what a person
+# would have been sent is in scratch/screen.
+on_terminal() {
+    python3 - "$BUGPACK" "$@" >screen 2>err <<'END'
+import os, pty, sys
+split = sys.argv.index("--")
+environment = dict(item.split("=", 1) for item in sys.argv[2:split])
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execve(sys.argv[1], ["bugpack"] + sys.argv[split + 1:], environment)
+while True:
+    try:
+        data = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    sys.stdout.buffer.write(data)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+    status=$?
+    expect_status 0
+}
+esc=$(printf '\033')
+bar='\[.*\.\] 0\.[0-9] of 0\.3 s'
+
+fact 'on a terminal a bar shows the window, and is gone at the end'
+on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports
+grep -q "$bar" screen || wrong 'there is no bar'
+grep -q "${esc}\[32m" screen || wrong 'it has no colour'
+tail -n 1 screen | grep -q "${esc}\[K/.*/reports/.*\.zip" || wrong 'the bar was not erased before the path'
+
+fact 'NO_COLOR takes the colour and leaves the bar'
+on_terminal TERM=xterm NO_COLOR=1 -- capture --pid "$target" --window 300 -o reports
+grep -q "$bar" screen || wrong 'there is no bar'
+grep -q "${esc}\[[0-9]*m" screen && wrong 'it has a colour'
+on_terminal TERM=xterm NO_COLOR= -- capture --pid "$target" --window 300 -o reports
+grep -q "${esc}\[32m" screen || wrong 'an empty NO_COLOR took the colour'
+
+fact 'there is no bar with --quiet, with --json, on a dumb terminal or on none'
+on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports --quiet
+grep -q "$esc" screen && wrong 'there is one with --quiet'
+on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports --json
+grep -q "$esc" screen && wrong 'there is one with --json'
+on_terminal TERM=dumb -- capture --pid "$target" --window 300 -o reports
+grep -q "$esc" screen && wrong 'there is one on a dumb terminal'
+on_terminal NOTHING= -- capture --pid "$target" --window 300 -o reports
+grep -q "$esc" screen && wrong 'there is one without TERM'
+TERM=xterm run capture --pid "$target" --window 300 -o reports
+expect_status 0
+expect_no_err
+
+finish

@@ -1,0 +1,126 @@
+#!/bin/sh
+# What the program says of itself, and how it refuses a command line that is not acceptable.
+. "$(dirname "$0")/lib.sh"
+cd "$scratch" || exit 1
+mkdir empty && cd empty || exit 1
+me=$$
+
+fact 'help goes to standard output, and names the commands that there are'
+run --help
+expect_status 0
+expect_no_err
+expect_out 'Usage: bugpack COMMAND'
+expect_out '  capture  '
+expect_out '  sample  '
+cp "$scratch/out" "$scratch/help"
+
+fact 'bugpack help and -h say the same as --help'
+for way in help -h; do
+    run "$way"
+    expect_status 0
+    cmp -s "$scratch/out" "$scratch/help" || wrong "$way differs"
+done
+
+fact 'every command that the help lists has a help of its own, in two ways'
+sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p' "$scratch/help" | grep -v '^help$' \
+    >"$scratch/commands"
+[ -s "$scratch/commands" ] || wrong 'no commands are listed'
+while read -r command; do
+    run help "$command"
+    expect_status 0
+    expect_out "Usage: bugpack $command"
+    cp "$scratch/out" "$scratch/help"
+    run "$command" --help
+    expect_status 0
+    cmp -s "$scratch/out" "$scratch/help" || wrong "$command --help differs from help $command"
+    awk 'length > 80 { exit 1 }' "$scratch/out" || wrong "the help of $command is over 80 columns"
+done <"$scratch/commands"
+
+fact 'the version is the first line, with the libraries behind it'
+run --version
+expect_status 0
+expect_no_err
+wanted=$(sed -n 's/.*define BUGPACK_VERSION "\(.*\)"/\1/p' "$source_dir/include/bugpack/version.h")
+expect_same 'the first line' "bugpack $wanted" "$(head -n 1 "$scratch/out")"
+for library in libzip zlib cJSON; do
+    grep -Eq "$library [0-9]+\.[0-9]+" "$scratch/out" || wrong "it does not tell of $library"
+done
+
+fact 'a command that does not exist is refused'
+run frobnicate
+expect_usage "unknown command 'frobnicate'"
+run help frobnicate
+expect_usage "unknown command 'frobnicate'"
+run help capture more
+expect_usage "unexpected argument 'more'"
+run
+expect_usage 'a command is missing'
+run --frob
+expect_usage "unknown option '--frob'"
+
+for command in capture sample; do
+    fact "$command refuses options that it does not know, or that are used wrongly"
+    run $command --pid $me --frob
+    expect_usage "unknown option '--frob'"
+    expect_err "Try 'bugpack $command --help'."
+    run $command --pid $me --frob=3
+    expect_usage "unknown option '--frob'"
+    run $command --pid $me -Z
+    expect_usage "unknown option '-Z'"
+    run $command --help=yes
+    expect_usage "option '--help' takes no value"
+    run $command --pid
+    expect_usage "option '--pid' needs a value"
+    run $command --pid $me more
+    expect_usage "unexpected argument 'more'"
+    run $command
+    expect_usage "option '--pid' is missing"
+
+    fact "$command refuses what is not a process id"
+    for bad in 0 -1 -- 1x ' 1' +1 0x1 1.0 2147483648 18446744073709551617 ''; do
+        run $command --pid "$bad" --window 0
+        expect_usage '--pid takes a process id from 1 to 2147483647'
+    done
+
+    fact "$command refuses a window that is not a number of milliseconds up to ten minutes"
+    for bad in 600001 -1 1.5 2s '' 99999999999999999999; do
+        run $command --pid $me --window "$bad"
+        expect_usage '--window takes milliseconds from 0 to 600000'
+    done
+done
+
+fact 'capture refuses sizes, times and texts out of bounds'
+for bad in 0 -1 4T 4MB 4.5M M '' 17179869184G 18446744073709551616; do
+    run capture --pid $me --log-limit "$bad"
+    expect_usage '--log-limit takes bytes'
+    run capture --pid $me --attach-limit "$bad"
+    expect_usage '--attach-limit takes bytes'
+done
+for bad in 4294968 -1 1.5 1m ''; do
+    run capture --pid $me --timeout "$bad"
+    expect_usage '--timeout takes seconds from 0 to 4294967'
+done
+run capture --pid $me --app "$(printf '%065d' 0)"
+expect_usage '--app takes at most 64 bytes'
+run capture --pid $me --description "$(printf '%065537d' 0)"
+expect_usage '--description takes at most 65536 bytes'
+for option in --log --attach --session --output --output-dir --app --description; do
+    run capture --pid $me $option ''
+    expect_usage "$option takes a value that is not empty"
+done
+run capture --pid $me --attach name=
+expect_usage '--attach takes a value that is not empty'
+run capture --pid $me -o . --output x.zip
+expect_usage '--output-dir and --output exclude each other'
+
+fact 'a message cannot steer the terminal'
+esc=$(printf '\033')
+run capture --pid "${esc}[31m$(printf '\302\233')2J$(printf '\377')"
+expect_status 2
+expect_err '\x1b[31m\xc2\x9b2J\xff'
+LC_ALL=C grep -q "[$(printf '\001')-$(printf '\010')$esc]" "$scratch/err" && wrong 'a control got through'
+
+fact 'nothing was written by all that'
+expect_empty "$scratch/empty"
+
+finish
