@@ -25,6 +25,7 @@ static bp_task *task_new(const bp_proc_root *root, pid_t pid) {
                       .pidfd = -1,
                       .threads_fd = -1,
                       .statm_fd = -1};
+    atomic_init(&task->reference_count, 1);
     /* Not touched before it is filled: untouched pages cost the host nothing. */
     task->entries = malloc(BP_TASK_ENTRIES_BYTES);
     if (task->entries == NULL) {
@@ -35,7 +36,8 @@ static bp_task *task_new(const bp_proc_root *root, pid_t pid) {
 }
 
 void bp_task_close(bp_task *task) {
-    if (task == NULL) {
+    if (task == NULL ||
+        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
     const int fds[] = {task->directory_fd, task->pidfd, task->threads_fd, task->statm_fd};
@@ -46,6 +48,15 @@ void bp_task_close(bp_task *task) {
     }
     free(task->entries);
     free(task);
+}
+
+bp_task *bp_task_retain(bp_task *task) {
+    atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
+    return task;
+}
+
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%s", task->name);
 }
 
 pid_t bp_task_pid(const bp_task *task) {
@@ -98,6 +109,7 @@ static bugpack_status open_files(bp_task *task, bp_proc_stat *ret_stat, bugpack_
         return status;
     }
     task->start_ticks = stat.start_ticks;
+    (void)snprintf(task->name, sizeof task->name, "%s", stat.name);
     task->was_zombie = bp_proc_is_zombie(&stat);
     status = refuse_thread(task, error);
     if (status != BUGPACK_OK) {

@@ -4,11 +4,15 @@
 #ifndef BP_PLATFORM_LINUX_TASK_PRIVATE_H
 #define BP_PLATFORM_LINUX_TASK_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "platform/linux/proc_root.h"
 #include "platform/linux/proc_text.h"
 
 struct bp_task {
+    atomic_uint reference_count;
     pid_t pid;
+    char name[64]; /* when it was opened */
     /* Our own, and /proc counts threads as we do: their clocks can be asked without a file. */
     bool is_own;
     /* It was a zombie already when it was opened; then being one is not an end. */

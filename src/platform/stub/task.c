@@ -21,6 +21,17 @@ void bp_task_close(bp_task *task) {
     (void)task;
 }
 
+bp_task *bp_task_retain(bp_task *task) {
+    return task;
+}
+
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
+    (void)task;
+    if (out_bytes > 0) {
+        out[0] = '\0';
+    }
+}
+
 pid_t bp_task_pid(const bp_task *task) {
     (void)task;
     return 0;
