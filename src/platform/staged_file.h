@@ -16,7 +16,8 @@ typedef struct bp_staged_file bp_staged_file;
 
 /*
  * Starts a file in the directory `dir_fd`, which is borrowed and must outlive it. `dir_name` is for
- * error sentences and is copied.
+ * error sentences and is copied. IO with the errno where no file can be made, or where the file
+ * system lets others read it whatever its mode.
  */
 bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_file **ret_file,
                                   bugpack_error *error);
@@ -31,9 +32,11 @@ bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error);
  * Gives the file `stem` + `extension` as its name, or `stem`-2, -3, … up to -9999 where that is
  * taken, and syncs the directory. The name that it got, without the directory, is put in
  * `ret_name`. A stem that is too long for the file system (NAME_MAX with suffix and extension)
- * fails. When only the sync of the directory fails, the file stands and the call succeeds: the
- * caller has a whole file, and a file system that cannot sync a directory is not a reason to lose
- * it.
+ * fails (IO, ENAMETOOLONG), as does a `ret_name` that is too small; a stem that is empty or has a
+ * slash is INVALID, and so is a second publishing. UNSUPPORTED where the file system has neither
+ * hard links nor a rename that never replaces. When only the sync of the directory fails, the file
+ * stands and the call succeeds: the caller has a whole file, and a file system that cannot sync a
+ * directory is not a reason to lose it.
  */
 bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, const char *extension,
                                       char *ret_name, size_t name_bytes, bugpack_error *error);

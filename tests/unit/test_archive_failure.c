@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 static const uint64_t when = 1774751400000000000u;
 static char text[300000];
+static const char *path_of_zip;
 
 static void fill(void) {
     for (size_t i = 0; i < sizeof text; i++) {
@@ -155,6 +157,27 @@ Test(archive_failure, stops_wherever_it_is_asked_to) {
         cr_expect(eq(int, (int)stop.calls, (int)n)); /* and is not asked again */
         archive_file_end(&file);
     }
+}
+
+/* How often it was asked before anything was written: that is, while the entries were packed. */
+static int count_before_writing(void *context) {
+    unsigned *calls = context;
+    struct stat info;
+    cr_assert(eq(int, stat(path_of_zip, &info), 0));
+    *calls += info.st_size == 0;
+    return 0;
+}
+
+Test(archive_failure, asks_after_every_64_kib_that_it_packs) {
+    unsigned calls = 0;
+    archive_file file;
+    archive_file_start(&file, count_before_writing, &calls);
+    path_of_zip = file.path;
+    archive_file_add(&file, "entry", text, sizeof text, when);
+    archive_file_finish(&file);
+    /* 5 pieces for the checksum, 5 to deflate, and the one before the first write */
+    cr_expect(eq(int, (int)calls, 2 * (int)((sizeof text + 65535) / 65536) + 1));
+    archive_file_end(&file);
 }
 
 Test(archive_failure, frees_what_was_never_finished) {

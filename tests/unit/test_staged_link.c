@@ -6,6 +6,7 @@
 #include <criterion/new/assert.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -91,5 +92,22 @@ Test(staged_link, does_not_try_to_rename_after_another_failure) {
     cr_expect(eq(int, publish(&dir, name, sizeof name, &error), BUGPACK_ERR_IO));
     cr_expect(eq(int, error.system_errno, ENOSPC));
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    temp_dir_remove(&dir);
+}
+
+Test(staged_link, has_no_name_at_all_where_the_file_system_can) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    int fd = openat(dir.fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        temp_dir_remove(&dir);
+        cr_skip_test("the temporary directory's file system has no O_TMPFILE");
+    }
+    (void)close(fd);
+    bp_staged_file *file = NULL;
+    cr_assert(eq(int, bp_staged_file_new(dir.fd, dir.path, &file, NULL), 0));
+    cr_expect(not(bp_staged_file_is_named(file)));
+    cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    bp_staged_file_free(file);
     temp_dir_remove(&dir);
 }
