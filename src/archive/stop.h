@@ -18,7 +18,7 @@ typedef struct bp_stop {
     int system_errno;  /* of the first system call that failed; 0 for none */
 } bp_stop;
 
-/* Asks whether to go on, once it said no, without asking again. */
+/* True when the writing is to stop. After a yes nobody is asked again. */
 static inline bool bp_stop_poll(bp_stop *stop) {
     if (!stop->is_cancelled && stop->poll != NULL && stop->poll(stop->poll_context) != 0) {
         stop->is_cancelled = true;

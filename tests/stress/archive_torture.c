@@ -1,7 +1,7 @@
 /*
  * Every allocation that writing a zip takes fails in turn, alone and with all that follow: there is
- * never a crash, a failure has a status and a sentence, and a success is the very same zip. Leaks are
- * not counted: libzip 1.7.3 loses 64 bytes where zip_source_crc cannot make its layer.
+ * never a crash, a failure has a status and a sentence, and a success is the very same zip. Leaks
+ * are not counted: libzip 1.7.3 loses 64 bytes where zip_source_crc cannot make its layer.
  */
 #include "support/check.h"
 #include "support/failing_malloc.h"
