@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/uio.h>
 
 static const uint64_t when = 1774751400000000000u;
 static char text[50000];
@@ -37,7 +37,8 @@ ssize_t pwrite(int fd, const void *bytes, size_t byte_count, off_t offset) {
     if (is_odd && byte_count > 1) {
         byte_count = 1 + (byte_count * 7 + calls) % (byte_count - 1);
     }
-    return syscall(SYS_pwrite64, fd, bytes, byte_count, offset);
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = byte_count};
+    return pwritev(fd, &piece, 1, offset);
 }
 
 static void add_some(archive_file *file) {
