@@ -17,7 +17,10 @@ void bp_json_keys_release(bp_json_keys *keys) {
 bugpack_status bp_json_keys_add(bp_json_keys *keys, uint32_t offset) {
     if (keys->count == keys->capacity) {
         size_t capacity = keys->capacity == 0 ? 32 : keys->capacity * 2;
-        bp_json_key *grown = realloc(keys->keys, capacity * sizeof *grown);
+        bp_json_key *grown = NULL;
+        if (capacity <= SIZE_MAX / sizeof *grown) { /* where size_t has 32 bits */
+            grown = realloc(keys->keys, capacity * sizeof *grown);
+        }
         if (grown == NULL) {
             return BUGPACK_ERR_NO_MEMORY;
         }
