@@ -82,6 +82,10 @@ Test(metrics, threads_that_ended_while_they_were_read_are_counted_once) {
     bp_metrics metrics = compute(&before, &after);
     cr_expect(eq(sz, metrics.vanished_count, 6));
     bp_metrics_release(&metrics);
+    after.vanished_count = 3;
+    metrics = compute(&before, &after);
+    cr_expect(eq(sz, metrics.vanished_count, 8), "some were born inside the window");
+    bp_metrics_release(&metrics);
 }
 
 Test(metrics, a_reused_thread_id_is_another_thread) {

@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -166,6 +167,31 @@ Test(task_made, facts_without_files_are_absent_and_not_zero) {
     cr_expect(facts.executable == NULL && facts.cgroup == NULL);
     cr_expect(eq(sz, facts.limit_count, 0));
     cr_expect(eq(str, facts.denied, ""), "a file that is not there is not denied");
+    bp_process_facts_release(&facts);
+}
+
+Test(task_made, owners_are_those_that_count_for_access) {
+    bp_process_facts facts = {0};
+    made_proc_write(&made, "7/status", "Tgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\n");
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_expect(eq(u64, facts.uid.value, 2));
+    cr_expect(eq(u64, facts.gid.value, 6));
+    bp_process_facts_release(&facts);
+}
+
+Test(task_made, a_command_line_over_its_bound_is_cut_and_named) {
+    bp_process_facts facts = {0};
+    const size_t bound = (size_t)1024 * 1024;
+    char *text = malloc(bound + 2);
+    cr_assert(text != NULL);
+    memset(text, 'a', bound + 1);
+    text[bound + 1] = '\0';
+    made_proc_write(&made, "7/cmdline", text);
+    free(text);
+    cr_assert(eq(int, bp_process_facts_read(task, &facts, NULL), BUGPACK_OK));
+    cr_assert(eq(sz, facts.command_line.size, bound));
+    cr_expect(eq(chr, facts.command_line.data[bound - 1], '\0'));
+    cr_expect(eq(str, facts.denied, "the rest of the command line: over the limit of 1 MiB"));
     bp_process_facts_release(&facts);
 }
 
