@@ -14,8 +14,10 @@
 
 typedef struct bp_proc_root {
     int fd; /* borrowed, and only needed to open a task */
-    /* A recording: no pidfd, no question to the kernel about a process of that number, and the
-     * clocks stand at the values below. */
+    /* The ids in it are those that system calls take: not so in a recording, nor where /proc
+     * belongs to another pid namespace than ours. Then the kernel is not asked about a number. */
+    bool has_our_ids;
+    /* A recording: the clocks stand at the values below, and no file outside it is looked for. */
     bool is_recording;
     uint64_t monotonic_ns, boottime_ns, wall_ns;
     uint64_t ticks_per_sec;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -63,21 +64,28 @@ pid_t bp_task_pid(const bp_task *task) {
     return task->pid;
 }
 
-/* Opens the directory of a process, and says which of the ways of not being there it is. */
+/*
+ * Says which of the ways of not being there it is. With hidepid=2 another user's process is
+ * invisible under /proc, not gone: its directory opens, and everything in it is ENOENT
+ * (proc_pid_permission in fs/proc/base.c).
+ */
+static bugpack_status fail_not_there(const bp_task *task, bugpack_error *error) {
+    if (task->root.has_our_ids && (kill(task->pid, 0) == 0 || errno == EPERM)) {
+        return bp_fail(error, BUGPACK_ERR_DENIED,
+                       "process %d exists, but /proc hides it from this user", (int)task->pid);
+    }
+    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)task->pid);
+}
+
 static bugpack_status open_directory(bp_task *task, const char *name, bugpack_error *error) {
     task->directory_fd = openat(task->root.fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (task->directory_fd >= 0) {
         return BUGPACK_OK;
     }
-    if (errno != ENOENT && errno != ESRCH) {
-        return bp_fail_process_errno(error, errno, "cannot look at process %d", (int)task->pid);
+    if (errno == ENOENT || errno == ESRCH) {
+        return fail_not_there(task, error);
     }
-    /* With hidepid=2 other users' processes are invisible under /proc (proc(5)), not gone. */
-    if (!task->root.is_recording && (kill(task->pid, 0) == 0 || errno == EPERM)) {
-        return bp_fail(error, BUGPACK_ERR_DENIED,
-                       "process %d exists, but /proc hides it from this user", (int)task->pid);
-    }
-    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)task->pid);
+    return bp_fail_process_errno(error, errno, "cannot look at process %d", (int)task->pid);
 }
 
 /* /proc/<tid> opens for every thread, although it is not listed there (proc(5)). */
@@ -102,9 +110,12 @@ static bugpack_status refuse_thread(const bp_task *task, bugpack_error *error) {
 }
 
 /* Opens what is held open, and learns which process this is. */
-static bugpack_status open_files(bp_task *task, bp_proc_stat *ret_stat, bugpack_error *error) {
+static bugpack_status open_files(bp_task *task, bugpack_error *error) {
     bp_proc_stat stat;
     bugpack_status status = bp_task_read_first_stat(task, &stat, error);
+    if (status == BUGPACK_ERR_NO_PROCESS) {
+        return fail_not_there(task, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -123,7 +134,6 @@ static bugpack_status open_files(bp_task *task, bp_proc_stat *ret_stat, bugpack_
         return bp_fail_process_errno(error, errno, "cannot read the counters of process %d",
                                      (int)task->pid);
     }
-    *ret_stat = stat;
     return BUGPACK_OK;
 }
 
@@ -145,7 +155,6 @@ bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **re
     }
     char name[24];
     (void)snprintf(name, sizeof name, "%d", (int)pid);
-    bp_proc_stat stat;
     bugpack_status status = open_directory(task, name, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -153,11 +162,11 @@ bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **re
 #ifdef SYS_pidfd_open
     /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time have
      * to do, and they do; the descriptor is close-on-exec by itself. */
-    if (!root->is_recording) {
+    if (root->has_our_ids) {
         task->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     }
 #endif
-    status = open_files(task, &stat, error);
+    status = open_files(task, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
@@ -174,19 +183,26 @@ static bugpack_status open_own(const bp_proc_root *root, bp_task **ret_task, bug
     if (task == NULL) {
         return bp_fail_memory(error, "open a process");
     }
-    bp_proc_stat stat;
     bugpack_status status = open_directory(task, "self", error);
     if (status == BUGPACK_OK) {
-        status = open_files(task, &stat, error);
+        status = open_files(task, error);
     }
     if (status != BUGPACK_OK) {
         bp_task_close(task);
         return status;
     }
-    /* In a /proc of another pid namespace the listed ids are not those that clocks go by. */
-    task->is_own = stat.pid == (uint64_t)task->pid;
+    task->is_own = root->has_our_ids;
     *ret_task = task;
     return BUGPACK_OK;
+}
+
+/* Whether /proc numbers processes as our own pid namespace does. */
+static bool has_our_ids(int proc_fd) {
+    char target[24];
+    char own[24];
+    ssize_t length = readlinkat(proc_fd, "self", target, sizeof target);
+    int own_length = snprintf(own, sizeof own, "%d", (int)getpid());
+    return length == own_length && memcmp(target, own, (size_t)length) == 0;
 }
 
 /* Opens /proc, and makes sure that it is one: in a chroot it may be an empty directory. */
@@ -219,6 +235,7 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
     if (status != BUGPACK_OK) {
         return status;
     }
+    root.has_our_ids = has_our_ids(root.fd);
     bool is_own = pid == 0 || pid == getpid();
     status =
         is_own ? open_own(&root, ret_task, error) : bp_task_open_at(&root, pid, ret_task, error);
