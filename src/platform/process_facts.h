@@ -40,15 +40,16 @@ typedef struct bp_loaded_object {
 
 typedef struct bp_process_facts {
     pid_t pid;
-    bp_known_uint parent_pid, uid, gid;
-    char name[64]; /* any bytes */
-    char state;    /* 'R', 'S', …, 0 when unknown */
+    bp_known_uint parent_pid, uid, gid; /* the ids are the effective ones */
+    char name[64];                      /* any bytes */
+    char state;                         /* 'R', 'S', …, 0 when unknown */
     bool is_kernel_thread;
     bp_buffer command_line;        /* the arguments, each ended by NUL; empty for a kernel thread */
     char *executable;              /* NULL when unknown */
     char *working_directory;       /* NULL when unknown */
     bp_known_uint started_wall_ns; /* since 1970, exact to a clock tick */
     bp_known_uint thread_count, fd_count;
+    /* Of all threads; for another process than ours, of those that live now. */
     bp_known_uint voluntary_switches, involuntary_switches;
     bp_known_uint minor_faults, major_faults;
     bp_known_uint peak_rss_kb, swap_kb;
