@@ -149,9 +149,8 @@ if can_be_nobody; then
     chmod 000 private
     mkdir -m 777 theirs
     chmod 755 .
-    as_nobody "$(command -v sleep)" 300 &
-    started="$started $!"
-    as_nobody "$BUGPACK" capture --pid $! --window 0 -o theirs --attach private >out 2>err
+    start_as_nobody sleep 300
+    as_nobody "$BUGPACK" capture --pid "$pid" --window 0 -o theirs --attach private >out 2>err
     status=$?
     zip=$(cat out)
     lacks private 'Permission denied'

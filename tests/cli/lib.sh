@@ -147,6 +147,16 @@ as_nobody() {
     fi
 }
 
+# start_as_nobody COMMAND...: like start. Not `as_nobody … &`, which would run the function in a shell
+# of its own: its id, and not the command's, would be the one that is ended.
+start_as_nobody() {
+    if [ "$(id -u)" -eq 0 ]; then
+        start setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+    else
+        start "$@"
+    fi
+}
+
 can_be_nobody() {
     [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null 2>&1
 }

@@ -77,10 +77,8 @@ if can_be_nobody; then
     fact 'a directory that may not be written is refused by name'
     chmod 755 .
     mkdir -m 555 readonly
-    as_nobody "$(command -v sleep)" 300 &
-    theirs=$!
-    started="$started $theirs"
-    as_nobody "$BUGPACK" capture --pid "$theirs" --window 0 -o "$scratch/readonly" >out 2>err
+    start_as_nobody sleep 300
+    as_nobody "$BUGPACK" capture --pid "$pid" --window 0 -o "$scratch/readonly" >out 2>err
     status=$?
     refused 'readonly'
     expect_empty readonly
