@@ -55,15 +55,12 @@ Test(report_name, refuses_artefact_names_that_leave_or_break_the_zip) {
 }
 
 Test(report_name, accepts_what_a_host_may_provide) {
-    const char *good[] = {"session.json",
-                          "channel-state.json",
-                          "logs/app.log",
-                          "a",
-                          "dumps/x.bin",
-                          "..a",
-                          "gr\xc3\xb6\xc3\x9f"
-                          "e.txt",
-                          "-x"};
+    const char eszett[] = "gr\xc3\xb6\xc3\x9f"
+                          "e.txt";
+    const char *good[] = {"session.json", "channel-state.json",
+                          "logs/app.log", "a",
+                          "dumps/x.bin",  "..a",
+                          eszett,         "-x"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         const char *refusal = bp_name_refuse_artefact(good[i]);
         cr_assert(eq(ptr, (void *)(uintptr_t)refusal, NULL), "%s: %s", good[i], refusal);
