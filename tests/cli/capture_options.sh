@@ -98,10 +98,11 @@ expect_err 'bugpack: '
 fact 'the window is as long as was asked for'
 run capture --pid "$target" -o reports --window 0
 expect_status 0
-run capture --pid "$target" -o reports --window 700
+# Over the default, so that it cannot be that.
+run capture --pid "$target" -o reports --window 2100
 expect_status 0
 window=$(value "$(cat out)" runtime-metrics.json .sample_window_ms)
-[ "$window" -ge 700 ] || wrong "it was $window ms"
+[ "$window" -ge 2100 ] || wrong "it was $window ms"
 
 fact 'long options may be shortened and joined to their value, and the last one counts'
 run capture --pi=1 --pid="$target" --win=1 --output-d=reports
