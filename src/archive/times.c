@@ -1,7 +1,6 @@
 #include "archive/times.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -20,18 +19,17 @@ enum {
 static const uint32_t dos_first = 1u << 21 | 1u << 16; /* 1980-01-01 00:00:00 */
 static const uint32_t dos_last = 127u << 25 | 12u << 21 | 31u << 16 | 23u << 11 | 59u << 5 | 29u;
 
-uint32_t bp_times_dos(uint64_t wall_ns) {
-    time_t seconds = (time_t)(wall_ns / BP_NS_PER_SEC);
-    struct tm civil;
-    if (gmtime_r(&seconds, &civil) == NULL || civil.tm_year < 80) {
+/* The DOS date (upper half) and time (lower half) in UTC, clamped to 1980 and 2107. */
+static uint32_t dos_time(uint64_t wall_ns) {
+    bp_civil_time at = bp_clock_civil(wall_ns);
+    if (at.year < 1980) {
         return dos_first;
     }
-    if (civil.tm_year > 80 + 127) {
+    if (at.year > 1980 + 127) {
         return dos_last;
     }
-    return (uint32_t)(civil.tm_year - 80) << 25 | (uint32_t)(civil.tm_mon + 1) << 21 |
-           (uint32_t)civil.tm_mday << 16 | (uint32_t)civil.tm_hour << 11 |
-           (uint32_t)civil.tm_min << 5 | (uint32_t)civil.tm_sec >> 1;
+    return (uint32_t)(at.year - 1980) << 25 | (uint32_t)at.month << 21 | (uint32_t)at.day << 16 |
+           (uint32_t)at.hour << 11 | (uint32_t)at.minute << 5 | (uint32_t)at.second >> 1;
 }
 
 static void put_le32(unsigned char *out, uint32_t value) {
@@ -75,7 +73,7 @@ bool bp_times_write_utc(bp_sink *sink, const bp_entry *first, bool *ret_is_stran
     for (const bp_entry *entry = first; entry != NULL; entry = entry->next) {
         unsigned char header[local_bytes];
         if (!mend(sink, entry->header_offset, header, sizeof header, "PK\3\4", local_time_at,
-                  bp_times_dos(entry->wall_ns), ret_is_strange)) {
+                  dos_time(entry->wall_ns), ret_is_strange)) {
             return false;
         }
         central_offset = entry->end_offset; /* the directory follows the last entry's data */
@@ -83,7 +81,7 @@ bool bp_times_write_utc(bp_sink *sink, const bp_entry *first, bool *ret_is_stran
     for (const bp_entry *entry = first; entry != NULL; entry = entry->next) {
         unsigned char header[central_bytes];
         if (!mend(sink, central_offset, header, sizeof header, "PK\1\2", central_time_at,
-                  bp_times_dos(entry->wall_ns), ret_is_strange)) {
+                  dos_time(entry->wall_ns), ret_is_strange)) {
             return false;
         }
         central_offset += central_bytes + get_le16(header + central_name_length_at) +

@@ -9,9 +9,6 @@
 
 #include "archive/entry.h"
 
-/* The DOS date (upper half) and time (lower half) in UTC, clamped to 1980 and 2107. */
-uint32_t bp_times_dos(uint64_t wall_ns);
-
 /* The body of an extended-timestamp field (0x5455) with the modification time alone. */
 #define BP_TIMES_EXTRA_ID 0x5455
 #define BP_TIMES_EXTRA_BYTES 5

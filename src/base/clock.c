@@ -36,11 +36,6 @@ void bp_clock_sleep_until(uint64_t deadline_ns) {
     }
 }
 
-/* A moment of UTC as people write it. */
-typedef struct civil_time {
-    unsigned year, month, day, hour, minute, second;
-} civil_time;
-
 static bool is_leap(unsigned year) {
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
@@ -49,16 +44,16 @@ static bool is_leap(unsigned year) {
  * Not gmtime_r: under a TZ of the "right/" kind glibc takes 27 leap seconds off there, and it takes
  * a lock that a forked child may find held for good.
  */
-static civil_time civil_from(uint64_t wall_ns) {
+bp_civil_time bp_clock_civil(uint64_t wall_ns) {
     static const unsigned month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     uint64_t seconds = wall_ns / BP_NS_PER_SEC;
     unsigned days = (unsigned)(seconds / 86400);
     unsigned rest = (unsigned)(seconds % 86400);
-    civil_time civil = {.year = 1970,
-                        .month = 1,
-                        .hour = rest / 3600,
-                        .minute = rest / 60 % 60,
-                        .second = rest % 60};
+    bp_civil_time civil = {.year = 1970,
+                           .month = 1,
+                           .hour = rest / 3600,
+                           .minute = rest / 60 % 60,
+                           .second = rest % 60};
     for (; days >= 365u + is_leap(civil.year); civil.year++) {
         days -= 365u + is_leap(civil.year);
     }
@@ -75,7 +70,7 @@ static civil_time civil_from(uint64_t wall_ns) {
 }
 
 void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]) {
-    civil_time at = civil_from(wall_ns);
+    bp_civil_time at = bp_clock_civil(wall_ns);
     unsigned microseconds = (unsigned)(wall_ns % BP_NS_PER_SEC / 1000);
     /* The remainders change nothing: they show the compiler that the text fits. */
     (void)snprintf(out, BP_CLOCK_ISO_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", at.year % 10000,
@@ -84,7 +79,7 @@ void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]) {
 }
 
 void bp_clock_format_name(uint64_t wall_ns, char out[BP_CLOCK_NAME_BYTES]) {
-    civil_time at = civil_from(wall_ns);
+    bp_civil_time at = bp_clock_civil(wall_ns);
     (void)snprintf(out, BP_CLOCK_NAME_BYTES, "%04u-%02u-%02uT%02u-%02u-%02uZ", at.year % 10000,
                    at.month % 100, at.day % 100, at.hour % 100, at.minute % 100, at.second % 100);
 }

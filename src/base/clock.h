@@ -24,6 +24,14 @@ uint64_t bp_clock_wall_ns(void);
 /* Sleeps until the monotonic clock shows `deadline_ns`, whatever signals arrive. */
 void bp_clock_sleep_until(uint64_t deadline_ns);
 
+/* A moment of UTC as people write it: month and day count from 1. */
+typedef struct bp_civil_time {
+    unsigned year, month, day, hour, minute, second;
+} bp_civil_time;
+
+/* The second that `wall_ns` lies in: UTC, whatever TZ says, and without a lock. */
+bp_civil_time bp_clock_civil(uint64_t wall_ns);
+
 /*
  * "2026-11-21T00:36:51.123456Z" with its NUL: UTC, whatever TZ says. Nanoseconds in 64 bits end in
  * 2554, so every time has a year of four digits.

@@ -63,8 +63,12 @@ Test(archive, what_goes_in_comes_out_for_libzip_unzip_and_python) {
     archive_file_end(&file);
 }
 
-/* Zones that are far away, and one that skips the hour from 02:00 on 2026-03-29. */
-static const char *const zones[] = {"UTC", "<+14>-14", "<-12>12", "CET-1CEST,M3.5.0,M10.5.0/3"};
+/*
+ * Zones that are far away, one that skips the hour from 02:00 on 2026-03-29, and one of the kind
+ * whose gmtime counts leap seconds.
+ */
+static const char *const zones[] = {"UTC", "<+14>-14", "<-12>12", "CET-1CEST,M3.5.0,M10.5.0/3",
+                                    "right/UTC"};
 
 Test(archive, times_are_utc_whatever_the_zone_of_the_process) {
     for (size_t i = 0; i < sizeof zones / sizeof zones[0]; i++) {
