@@ -57,16 +57,14 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
     char thread[BP_THREAD_NAME_BYTES];
     bp_thread_name(thread);
     size_t kept = bp_utf8_cut(message, message_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES);
-    size_t channel_bytes = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
-    if (channel_bytes > BUGPACK_CHANNEL_MAX_BYTES) {
-        channel_bytes = bp_utf8_cut(channel, channel_bytes, BUGPACK_CHANNEL_MAX_BYTES);
-    }
+    size_t given_bytes = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
+    size_t channel_bytes = bp_utf8_cut(channel, given_bytes, BUGPACK_CHANNEL_MAX_BYTES);
     log_header header = {.tid = bp_thread_id(),
                          .message_bytes = (uint32_t)kept,
                          .channel_bytes = (uint8_t)channel_bytes,
                          .thread_bytes = (uint8_t)strlen(thread),
                          .level = (uint8_t)level,
-                         .is_cut = was_cut || kept < message_bytes};
+                         .is_cut = was_cut || kept < message_bytes || channel_bytes < given_bytes};
     /* iovec has no const form; the ring only reads. */
     const struct iovec parts[] = {
         {.iov_base = &header, .iov_len = sizeof header},

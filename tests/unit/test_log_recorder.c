@@ -82,6 +82,28 @@ Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
     bp_log_recorder_free(recorder);
 }
 
+Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
+    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    char channel[BUGPACK_CHANNEL_MAX_BYTES + 2] = "";
+    memset(channel, 'c', BUGPACK_CHANNEL_MAX_BYTES - 1);
+    memcpy(channel + BUGPACK_CHANNEL_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
+    bp_log_recorder_append(recorder, BUGPACK_INFO, channel, "m", 1, false);
+    channel[BUGPACK_CHANNEL_MAX_BYTES - 1] = 'd';
+    channel[BUGPACK_CHANNEL_MAX_BYTES] = '\0'; /* just fits */
+    bp_log_recorder_append(recorder, BUGPACK_INFO, channel, "m", 1, false);
+    bp_log_extent extent;
+    bp_buffer out = print(recorder, &extent);
+    char *second = strchr(out.data, '\n');
+    cr_assert(ne(ptr, second, NULL));
+    *second++ = '\0';
+    cr_assert(ne(ptr, strstr(out.data, "ccc\",\"tid\":"), NULL));
+    cr_assert(ne(ptr, strstr(out.data, "\"m\",\"truncated\":true}"), NULL), "%s", out.data);
+    cr_assert(ne(ptr, strstr(second, "cccd\",\"tid\":"), NULL));
+    cr_assert(eq(ptr, strstr(second, "truncated"), NULL));
+    bp_buffer_release(&out);
+    bp_log_recorder_free(recorder);
+}
+
 Test(log_recorder, wants_only_what_is_severe_enough) {
     bp_log_recorder *recorder = new_recorder(BUGPACK_INFO);
     cr_assert(not(bp_log_recorder_wants(recorder, BUGPACK_DEBUG)));
