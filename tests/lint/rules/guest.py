@@ -4,8 +4,10 @@ from tree import lines_matching, without_comments
 
 # These two are programs of their own.
 PROGRAMS = ("src/cli/", "src/hosts/")
-RUDE = ("exit|quick_exit|abort|signal|sigaction|setlocale|chdir|fchdir|umask|setenv|putenv|unsetenv"
-        "|printf|vprintf|puts|putchar|perror|tzset|cJSON_InitHooks|mallopt")
+RUDE = ("exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|sigprocmask|atexit|pthread_atfork"
+        "|fork|vfork|alarm|setlocale|uselocale|chdir|fchdir|umask|setenv|putenv|unsetenv|clearenv"
+        "|setrlimit|dup2|dup3|printf|vprintf|dprintf|vdprintf|puts|putchar|perror|syslog|tzset|srand"
+        "|cJSON_InitHooks|mallopt")
 
 
 def check(tree):
@@ -15,14 +17,16 @@ def check(tree):
         text = without_comments(tree.text(path), keep_strings=False)
         for line, match in lines_matching(text, rf"(?<![\w.>])({RUDE})\s*\("):
             yield f"{path}:{line}: {match.group(1)}() changes or ends the host, or prints"
-        for line, match in lines_matching(text, r"\b(stdout|stderr|stdin)\b"):
+        for line, match in lines_matching(
+                text, r"\b(stdout|stderr|stdin|STD(?:IN|OUT|ERR)_FILENO)\b"):
             yield f"{path}:{line}: {match.group(1)} is the host's"
 
 
 BAD = [{"src/base/a.c": f"void f(void) {{ {name}(a); }}\n"} for name in RUDE.split("|")]
-BAD += [{"src/report/a.c": "void f(void) { fputs(a, stderr); }\n"}]
+BAD += [{"src/report/a.c": "void f(void) { fputs(a, stderr); }\n"},
+        {"src/report/a.c": "void f(void) { write(STDERR_FILENO, a, 1); }\n"}]
 GOOD = [{
-    "src/base/a.c": "void f(void) { bp_buffer_printf(b, c); snprintf(a, 1, b); _exit(1); }\n"
+    "src/base/a.c": "void f(void) { bp_buffer_printf(b, c); snprintf(a, 1, b); at_exit(c); }\n"
                     "/* exit(1) and stderr */\n",
     "src/cli/a.c": "int main(void) { puts(a); exit(1); }\n",
 }]

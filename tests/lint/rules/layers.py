@@ -12,6 +12,17 @@ LEVELS = {
 # These see a few rooms by name, not all that lie below.
 SEES = {"cli": {"inspect", "probe"}, "hosts": set()}
 
+INCLUDE = r'#[ \t]*include[ \t]*(?:"([^"\n]*)"|<([^>\n]*)>)'
+
+
+def _includes(tree, path):
+    """Yields (line number, target) of each include of ours; src/ is searched for <room/x.h> too."""
+    text = without_comments(tree.text(path), keep_strings=True)
+    for line, match in lines_matching(text, INCLUDE):
+        target = match.group(1) if match.group(1) is not None else match.group(2)
+        if match.group(1) is not None or target.split("/")[0] in {*LEVELS, *SEES}:
+            yield line, target
+
 
 def _may_include(room, other):
     if room == other:
@@ -27,17 +38,14 @@ def check(tree):
         if room not in LEVELS and room not in SEES:
             yield f"{path}: src/{room} is no room of the house"
             continue
-        text = without_comments(tree.text(path), keep_strings=True)
-        for line, match in lines_matching(text, r'#[ \t]*include[ \t]+"([^"\n]*)"'):
-            target = match.group(1)
+        for line, target in _includes(tree, path):
             if "/" not in target or ".." in target:
                 yield f'{path}:{line}: "{target}" does not begin with the room it is in'
             elif not _may_include(room, target.split("/")[0]):
                 yield f'{path}:{line}: {room}/ must not include "{target}"'
     for path in tree.select("include"):
-        text = without_comments(tree.text(path), keep_strings=True)
-        for line, match in lines_matching(text, r'#[ \t]*include[ \t]+"([^"\n]*)"'):
-            yield f'{path}:{line}: a public header includes "{match.group(1)}" of ours'
+        for line, target in _includes(tree, path):
+            yield f'{path}:{line}: a public header includes "{target}" of ours'
 
 
 BAD = [
@@ -47,10 +55,13 @@ BAD = [
     {"src/model/a.h": '#include "session/session.h"\n'},
     {"src/cli/a.c": '#include "base/buffer.h"\n'},
     {"src/hosts/a.c": '#include "probe/sampler.h"\n'},
+    {"src/base/a.c": "#include <ring/ring.h>\n"},
+    {"src/base/a.c": '#include"ring/ring.h"\n'},
     {"src/base/a.c": '#include "buffer.h"\n'},
     {"src/base/a.c": '#include "base/../ring/ring.h"\n'},
     {"src/attic/a.c": "int x;\n"},
     {"include/bugpack/a.h": '#include "base/buffer.h"\n'},
+    {"include/bugpack/a.h": "#include <base/buffer.h>\n"},
 ]
 GOOD = [{
     "src/base/a.c": '#include <stdio.h>\n#include <bugpack/error.h>\n#include "base/buffer.h"\n'
