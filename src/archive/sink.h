@@ -10,7 +10,6 @@
 
 #include <zip.h>
 
-#include "archive/archive.h"
 #include "archive/stop.h"
 
 /*

@@ -1,5 +1,6 @@
 /*
- * Reading files that may be anything: a FIFO, a device, growing, shrinking, endless.
+ * Directories to hold on to, and reading files that may be anything: a FIFO, a device, growing,
+ * shrinking, endless.
  */
 #ifndef BP_BASE_FILE_H
 #define BP_BASE_FILE_H
@@ -33,8 +34,9 @@ bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
 
 /*
  * Appends the whole of a descriptor, from its current offset. Reads until end of file, so it works
- * where st_size is 0 (as under /proc). Fails with NO_MEMORY when the buffer's maximum is passed.
- * Returns the raw errno in error->system_errno. `name` is for the sentence.
+ * where st_size is 0 (as under /proc). Fails with NO_MEMORY when the buffer's maximum is passed,
+ * and else as bp_fail_process_errno says, because files of a process end with it. `name` is for the
+ * sentence.
  */
 bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack_error *error);
 

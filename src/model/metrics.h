@@ -37,8 +37,7 @@ typedef struct bp_metrics {
     double uptime_secs;
     bp_thread_metrics *threads; /* those alive at the second snapshot, ascending by tid */
     size_t thread_count;
-    size_t
-        vanished_count; /* alive at the first snapshot and gone at the second, or while reading */
+    size_t vanished_count; /* gone between the snapshots, or while one was read */
 } bp_metrics;
 
 /*

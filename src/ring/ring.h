@@ -61,8 +61,7 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t mark, bp_buffer *out, bp_rin
 
 /*
  * Walks a copy: returns the record at `*offset` and moves the offset past it, or NULL at the end or
- * where the bytes are not a whole record with a right checksum. `*ret_payload` points into the
- * copy.
+ * where what is left is no whole record. `*ret_payload` points into the copy.
  */
 const bp_ring_record *bp_ring_next(const bp_buffer *copy, size_t *offset, const void **ret_payload);
 
