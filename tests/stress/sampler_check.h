@@ -5,18 +5,9 @@
 #define TESTS_STRESS_SAMPLER_CHECK_H
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "probe/sampler.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            (void)fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);          \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "support/check.h"
 
 /* Checks a status and shows the sentence when it is another. */
 #define CHECK_STATUS(call, expected, error)                                                        \

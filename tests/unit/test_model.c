@@ -1,32 +1,13 @@
 /*
  * The artefacts as they are printed: the order of their keys, what is left out, and hostile bytes.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <string.h>
 
 #include <bugpack/version.h>
 
-#include "support/model_samples.h"
-
-static bp_buffer out;
-static bugpack_error error;
-
-static void setup(void) {
-    bp_buffer_init(&out, 1 << 20);
-    error = (bugpack_error)BUGPACK_ERROR_INIT;
-}
-
-static void teardown(void) {
-    bp_buffer_release(&out);
-}
+#include "unit/model_fixture.h"
 
 TestSuite(model, .init = setup, .fini = teardown);
-
-#define EXPECT_PRINTED(status, text)                                                               \
-    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);                                   \
-    cr_expect(eq(str, out.data, text))
 
 Test(model, metadata_has_every_key_in_order) {
     EXPECT_PRINTED(bp_metadata_print(&sample_metadata_full, &out, &error),

@@ -1,30 +1,11 @@
 /*
  * process.json as it is printed: the order of its keys, what is left out, and hostile bytes.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
 #include <string.h>
 
-#include "support/model_samples.h"
-
-static bp_buffer out;
-static bugpack_error error;
-
-static void setup(void) {
-    bp_buffer_init(&out, 1 << 20);
-    error = (bugpack_error)BUGPACK_ERROR_INIT;
-}
-
-static void teardown(void) {
-    bp_buffer_release(&out);
-}
+#include "unit/model_fixture.h"
 
 TestSuite(model_process, .init = setup, .fini = teardown);
-
-#define EXPECT_PRINTED(status, text)                                                               \
-    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);                                   \
-    cr_expect(eq(str, out.data, text))
 
 Test(model_process, leaves_out_groups_of_which_nothing_is_known) {
     EXPECT_PRINTED(bp_process_print(&sample_process_bare, &out, &error),

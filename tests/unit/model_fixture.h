@@ -1,0 +1,28 @@
+/*
+ * For tests of what the model prints: a buffer to print into, and a look at the whole text.
+ */
+#ifndef TESTS_UNIT_MODEL_FIXTURE_H
+#define TESTS_UNIT_MODEL_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "support/model_samples.h"
+
+static bp_buffer out;
+static bugpack_error error;
+
+static inline void setup(void) {
+    bp_buffer_init(&out, 1 << 20);
+    error = (bugpack_error)BUGPACK_ERROR_INIT;
+}
+
+static inline void teardown(void) {
+    bp_buffer_release(&out);
+}
+
+#define EXPECT_PRINTED(status, text)                                                               \
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);                                   \
+    cr_expect(eq(str, out.data, text))
+
+#endif
