@@ -61,7 +61,26 @@ wrong() {
     fi
 }
 
+# Every report that the test has left must match the published schemas. Node and the validator are
+# tests/run's to install; without them this is said, and tests/schema/check skips itself.
+check_schemas() {
+    find "$scratch" -name '*.zip' -type f -size +0 >"$scratch/zips"
+    [ -s "$scratch/zips" ] || return 0
+    fact 'every report matches the published schemas'
+    if [ -z "${BUGPACK_SCHEMA_NODE_MODULES:-}" ] || ! command -v node >/dev/null 2>&1; then
+        echo 'not tried: the schemas (BUGPACK_SCHEMA_NODE_MODULES is not set, or there is no node)'
+        return
+    fi
+    : >"$scratch/err"
+    while IFS= read -r path; do
+        set -- "$@" "$path"
+    done <"$scratch/zips"
+    node "$source_dir/tests/schema/validate.mjs" "$@" >"$scratch/out" 2>"$scratch/err" ||
+        wrong "$(cat "$scratch/out")"
+}
+
 finish() {
+    check_schemas
     printf '%s facts, %s wrong\n' "$facts" "$failures"
     [ "$failures" -eq 0 ] && [ "$facts" -gt 0 ]
     exit

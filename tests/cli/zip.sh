@@ -106,16 +106,4 @@ with zipfile.ZipFile(path) as report:
 END
 done
 
-fact 'the documents match their published schemas'
-validator=$source_dir/tests/schema/validate.mjs
-if [ -z "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then
-    echo 'not tried: BUGPACK_SCHEMA_NODE_MODULES is not set'
-elif [ ! -f "$validator" ] || ! command -v node >/dev/null 2>&1; then
-    echo 'not tried: the validator or node is missing'
-else
-    for report in reports/*.zip; do
-        node "$validator" "$report" >out 2>err || wrong "$(cat out)"
-    done
-fi
-
 finish
