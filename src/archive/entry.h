@@ -4,7 +4,6 @@
 #ifndef BP_ARCHIVE_ENTRY_H
 #define BP_ARCHIVE_ENTRY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,7 +5,6 @@
 #ifndef BP_BASE_CLOCK_H
 #define BP_BASE_CLOCK_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define BP_NS_PER_SEC 1000000000ull

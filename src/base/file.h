@@ -6,7 +6,6 @@
 #define BP_BASE_FILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>

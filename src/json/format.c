@@ -1,7 +1,5 @@
 #include "json/format.h"
 
-#include <string.h>
-
 #include "base/status.h"
 #include "json/scanner.h"
 #include "json/string.h"

@@ -1,7 +1,6 @@
 #include "json/keys.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/id.h"
 #include "json/string.h"

@@ -6,9 +6,7 @@
  */
 #include <bugpack/bugpack.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  */
 #include <bugpack/bugpack.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "support/zip_reader.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>

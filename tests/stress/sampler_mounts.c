@@ -3,7 +3,6 @@
  * mount.
  */
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>

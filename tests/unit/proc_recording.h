@@ -4,9 +4,7 @@
 #ifndef TESTS_UNIT_PROC_RECORDING_H
 #define TESTS_UNIT_PROC_RECORDING_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "platform/linux/proc_root.h"
 

@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static const uint64_t some_time_ns = 1795250211ull * 1000000000u; /* 2026-11-21T08:36:51Z */

@@ -5,7 +5,6 @@
 #include <criterion/new/assert.h>
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -1,8 +1,6 @@
 #include "platform/thread.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "platform/thread_name.h"
