@@ -1,6 +1,7 @@
 #include "ring/ring.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,16 @@ static const size_t capacity_max_bytes = (size_t)1 << 30;
 /* A reader holds the lock for at most this much copying: about ten microseconds. */
 static const size_t piece_bytes = 64 * 1024;
 
+/* Between two pieces a reader waits at most so long for those that the lock is due to. */
+static const uint64_t give_way_ns = BP_NS_PER_MS / 4;
+static const uint64_t spin_ns = BP_NS_PER_MS / 50;
+
 struct bp_ring {
     pthread_mutex_t mutex;
+    /* How many of the host's calls found the lock taken, and how many of those have had it since.
+     * The difference is who waits. */
+    atomic_uint_fast64_t queued_count;
+    atomic_uint_fast64_t served_count;
     unsigned char *bytes;
     size_t capacity;
     /* Positions count bytes since the ring was made and are taken modulo the capacity, so that
@@ -74,6 +83,36 @@ static void get(const bp_ring *ring, uint64_t position, void *bytes, size_t byte
     memcpy((unsigned char *)bytes + first, ring->bytes, byte_count - first);
 }
 
+/* A host's thread that has to wait says so, and is let in before a reader takes the lock again. */
+static void lock_with_priority(bp_ring *ring) {
+    if (pthread_mutex_trylock(&ring->mutex) != 0) {
+        (void)atomic_fetch_add(&ring->queued_count, 1);
+        (void)pthread_mutex_lock(&ring->mutex);
+        (void)atomic_fetch_add(&ring->served_count, 1);
+    }
+}
+
+/*
+ * Lets those in who wait now. A mutex is not fair: whoever unlocks it and locks it again at once is
+ * there before a waiter has woken up, and so a reader could keep a writer out for as long as the
+ * whole copy takes. Most wake up within the first microseconds; then sleeping gives them our CPU,
+ * and the bound is for one that gets none.
+ */
+static void give_way(bp_ring *ring) {
+    uint64_t queued_count = atomic_load(&ring->queued_count);
+    if (atomic_load(&ring->served_count) >= queued_count) {
+        return;
+    }
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    uint64_t now_ns = began_ns;
+    while (atomic_load(&ring->served_count) < queued_count && now_ns - began_ns < give_way_ns) {
+        if (now_ns - began_ns > spin_ns) {
+            bp_clock_sleep_until(now_ns + spin_ns);
+        }
+        now_ns = bp_clock_monotonic_ns();
+    }
+}
+
 static uint64_t framed_bytes_at(const bp_ring *ring, uint64_t position) {
     bp_ring_record record;
     get(ring, position, &record, sizeof record);
@@ -87,7 +126,7 @@ uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts,
         record.payload_bytes += parts[i].iov_len;
     }
     uint64_t needed = framed_bytes(record.payload_bytes);
-    (void)pthread_mutex_lock(&ring->mutex);
+    lock_with_priority(ring);
     if (needed > ring->capacity / 4) {
         ring->refused_count++;
         (void)pthread_mutex_unlock(&ring->mutex);
@@ -112,7 +151,7 @@ uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts,
 }
 
 uint64_t bp_ring_mark(bp_ring *ring) {
-    (void)pthread_mutex_lock(&ring->mutex);
+    lock_with_priority(ring);
     uint64_t mark = ring->newest_sequence;
     (void)pthread_mutex_unlock(&ring->mutex);
     return mark;
@@ -165,6 +204,9 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t mark, bp_buffer *out, bp_rin
         has_more = copy_piece(ring, mark, &position, out, &view);
         view.refused_count = ring->refused_count;
         (void)pthread_mutex_unlock(&ring->mutex);
+        if (has_more) {
+            give_way(ring);
+        }
     } while (has_more);
     if (out->status != BUGPACK_OK) {
         return bp_fail_memory(error, "copy a ring");

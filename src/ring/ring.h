@@ -1,9 +1,10 @@
 /*
  * A byte-bounded ring of records: the newest that fit, oldest out first.
  *
- * Any number of threads append; a reader copies records out in pieces and never holds a writer up
- * for longer than one piece takes. A mark names an instant: records appended after it carry higher
- * sequence numbers, so a frozen view is all records up to a mark.
+ * Any number of threads append; a reader copies records out in pieces, and who waits to append or
+ * to mark goes before its next piece, so that nobody waits for longer than one piece takes. A mark
+ * names an instant: records appended after it carry higher sequence numbers, so a frozen view is
+ * all records up to a mark.
  */
 #ifndef BP_RING_RING_H
 #define BP_RING_RING_H
