@@ -81,6 +81,14 @@ expect_status 0
 expect_same 'the sizes' '0 0' "$(ledger "$zip" empty bytes) $(ledger "$zip" logs/empty bytes)"
 expect_same 'the list' 'logs/empty empty ' "$(entries "$zip" | grep empty | tr '\n' ' ')"
 
+if [ -r "/proc/$target/status" ]; then
+    fact 'a log that tells no size is read, and said to be whole'
+    capture --log "/proc/$target/status"
+    expect_status 0
+    expect_same 'the log' sleep "$(unzip -p "$zip" logs/status | sed -n 's/^Name:[[:space:]]*//p')"
+    expect_same 'the status' ok "$(ledger "$zip" logs/status status)"
+fi
+
 fact 'a mistake in the session file is told with line and column before the window begins'
 mkdir none
 printf '{\n  "a": 1,\n  "b": 01\n}\n' >bad.json

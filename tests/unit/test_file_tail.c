@@ -171,3 +171,43 @@ Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
     bp_buffer_release(&out);
     (void)close(fd);
 }
+
+/* What the kernel makes up when it is read has a size of 0 under /proc, and of a page under /sys.
+ */
+static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
+    bp_buffer whole, out;
+    bp_file_tail tail;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    int fd = -1;
+    bp_buffer_init(&whole, 65536);
+    bp_buffer_init(&out, 65536);
+    cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &error), BUGPACK_OK));
+    cr_assert(gt(sz, whole.size, 0));
+    cr_assert(eq(int, bp_file_open_regular(AT_FDCWD, path, &fd, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, path, limit_bytes, &out, &tail, &error), BUGPACK_OK));
+    cr_assert(eq(u64, tail.original_bytes, whole.size));
+    cr_assert(eq(u64, tail.skipped_bytes, whole.size - out.size));
+    cr_assert(gt(sz, out.size, 0));
+    cr_assert(le(u64, out.size, limit_bytes));
+    cr_assert(eq(str, bp_buffer_text(&out), whole.data + whole.size - out.size));
+    (void)close(fd);
+    bp_buffer_release(&whole);
+    bp_buffer_release(&out);
+}
+
+Test(file_tail, reads_files_that_do_not_tell_their_size) {
+    if (access("/proc/self/limits", R_OK) != 0) {
+        cr_skip_test("there is no /proc here");
+    }
+    reads_the_whole_of("/proc/self/limits", 60000);
+    reads_the_whole_of("/proc/self/limits", 200);
+}
+
+Test(file_tail, reads_files_that_are_shorter_than_they_say) {
+    static const char path[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if (access(path, R_OK) != 0) {
+        cr_skip_test("there is no such file under /sys here");
+    }
+    reads_the_whole_of(path, 60000);
+    reads_the_whole_of(path, 100);
+}
