@@ -45,6 +45,20 @@ static void describe_errno(int system_errno, char *out, size_t out_bytes) {
     }
 }
 
+/* Puts the reason behind a sentence. It always fits: what it is about is cut where it is long. */
+static void append_reason(char *sentence, size_t sentence_bytes, int system_errno) {
+    static const char cut_mark[] = "...";
+    char reason[128];
+    describe_errno(system_errno, reason, sizeof reason);
+    size_t used = strlen(sentence);
+    size_t used_max = sentence_bytes - strlen(": ") - strlen(reason) - 1;
+    if (used > used_max) {
+        used = used_max - strlen(cut_mark);
+        used += (size_t)snprintf(sentence + used, sizeof cut_mark, "%s", cut_mark);
+    }
+    (void)snprintf(sentence + used, sentence_bytes - used, ": %s", reason);
+}
+
 static void fill(bugpack_error *error, bugpack_status status, int system_errno, const char *format,
                  va_list arguments) BUGPACK_PRINTF(4, 0);
 
@@ -59,11 +73,8 @@ static void fill(bugpack_error *error, bugpack_status status, int system_errno, 
     if (length < 0) {
         error->message[0] = '\0';
     }
-    size_t used = strlen(error->message);
-    if (system_errno != 0 && used + 3 < sizeof error->message) {
-        error->message[used++] = ':';
-        error->message[used++] = ' ';
-        describe_errno(system_errno, error->message + used, sizeof error->message - used);
+    if (system_errno != 0) {
+        append_reason(error->message, sizeof error->message, system_errno);
     }
     clean_sentence(error->message);
 }

@@ -80,6 +80,11 @@ Test(status, keeps_good_text_of_any_script) {
     cr_assert(eq(str, error.message, "\xC3\xA4 \xE2\x82\xAC \xF0\x9F\x90\x9B"));
 }
 
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text);
+    return length >= strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
+}
+
 Test(status, cuts_a_long_sentence_into_valid_text) {
     /* Every offset of the cut within a character of three bytes. */
     for (size_t shift = 0; shift < 3; shift++) {
@@ -96,6 +101,7 @@ Test(status, cuts_a_long_sentence_into_valid_text) {
         cr_assert(lt(sz, length, BUGPACK_ERROR_MESSAGE_BYTES));
         cr_assert(gt(sz, length, BUGPACK_ERROR_MESSAGE_BYTES - 8));
         cr_assert(bp_utf8_is_valid(error.message, length));
+        cr_assert(ends_with(error.message, "...: No such file or directory"));
     }
 }
 
