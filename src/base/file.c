@@ -26,6 +26,15 @@ static bool make_directory(const char *path, int *ret_errno) {
     return errno == EEXIST;
 }
 
+void bp_file_trim_directory(char *path) {
+    size_t length = strlen(path);
+    while (length > 1 &&
+           (path[length - 1] == '/' || (path[length - 1] == '.' && path[length - 2] == '/'))) {
+        length--;
+    }
+    path[length] = '\0';
+}
+
 bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd,
                                       bugpack_error *error) {
     int make_errno = 0;

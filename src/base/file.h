@@ -13,6 +13,12 @@
 #include "base/buffer.h"
 
 /*
+ * Takes slashes and "." off the end of a directory's path: behind a symbolic link they would make
+ * the system follow it, whatever it was told.
+ */
+void bp_file_trim_directory(char *path);
+
+/*
  * Opens a directory to hold on to: O_DIRECTORY, O_NOFOLLOW, close-on-exec. With `create`, its last
  * component is made with mode 0700, whatever the umask, when it is missing. The descriptor is the
  * caller's to close.

@@ -24,6 +24,9 @@ static void split_output_path(const char *path, bp_destination *destination) {
     const char *extension = dot == NULL || dot == name ? name + strlen(name) : dot;
     size_t dir_bytes = (size_t)(name - 1 - path);
     destination->dir_path = strndup(path, dir_bytes == 0 ? 1 : dir_bytes);
+    if (destination->dir_path != NULL) {
+        bp_file_trim_directory(destination->dir_path);
+    }
     destination->stem = strndup(name, (size_t)(extension - name));
     destination->extension = strdup(extension);
 }

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,12 +27,13 @@ bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error
             return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"",
                                  path);
         }
-        bp_buffer joined;
-        bp_buffer_init(&joined, (size_t)2 * PATH_MAX);
-        bool is_here = strcmp(path, ".") == 0;
-        (void)bp_buffer_printf(&joined, "%s%s%s", strcmp(directory, "/") == 0 ? "" : directory,
-                               is_here && directory[1] != '\0' ? "" : "/", is_here ? "" : path);
-        absolute = joined.data;
+        /* As long as it is: that a path is too long is told, by name, where it is used. */
+        size_t absolute_bytes = strlen(directory) + strlen(path) + 2;
+        absolute = malloc(absolute_bytes);
+        if (absolute != NULL) {
+            (void)snprintf(absolute, absolute_bytes, "%s/%s",
+                           strcmp(directory, "/") == 0 ? "" : directory, path);
+        }
     }
     if (absolute == NULL) {
         return bp_fail_memory(error, "keep a path");
@@ -126,6 +128,9 @@ static bugpack_status copy_strings(bugpack_options *options, bugpack_error *erro
     }
     char *absolute = NULL;
     bugpack_status status = bp_absolute_path(report_dir, &absolute, error);
+    if (status == BUGPACK_OK) {
+        bp_file_trim_directory(absolute);
+    }
     options->report_dir = absolute;
     return status;
 }

@@ -54,6 +54,32 @@ expect_same 'the victim' keep "$(cat taken/victim)"
 [ ! -e taken/nowhere ] || wrong 'the dangling link was followed'
 [ -p taken/fifo.zip ] || wrong 'the FIFO is gone'
 
+fact 'a link to a directory is refused however it is written, and a path is shown without its end'
+mkdir real
+ln -s real link
+for written in link link/ link/. link//; do
+    run capture --pid "$target" --window 0 -o "$written"
+    refused 'symbolic link'
+done
+run capture --pid "$target" --window 0 --output link//r.zip
+refused 'symbolic link'
+expect_empty real
+run capture --pid "$target" --window 0 --output-dir real//./
+expect_status 0
+expect_same 'the directory' "$(pwd -P)/real" "$(dirname "$(cat out)")"
+
+fact 'an output that names a directory is no file, and nothing is written beside it'
+mkdir parent parent/child
+for written in . .. ./ ../child/. ../child/..; do
+    (cd parent/child && timeout 60 "$BUGPACK" capture --pid "$target" --window 0 \
+        --output "$written" >"$scratch/out" 2>"$scratch/err")
+    status=$?
+    expect_status 2
+    expect_err 'it names no file'
+done
+expect_same 'what is there' child "$(ls -A parent)"
+expect_empty parent/child
+
 fact 'directories that are not there, or are none, are refused by name'
 run capture --pid "$target" --window 0 -o missing
 refused 'missing'
