@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,13 +23,18 @@ static void free_watched_file(void *context) {
     free(file);
 }
 
+/* The whole sentence, for the ledger: a path may be longer than what bugpack_fail keeps. */
+static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
+    (void)snprintf(writer->ledger.reason, sizeof writer->ledger.reason, "%s", error->message);
+    return -1;
+}
+
 static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_file_tail tail;
     if (bp_file_read_tail(fd, file->path, file->limit_bytes, &writer->content, &tail, &error) !=
         BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return fail_with(writer, &error);
     }
     if (tail.skipped_bytes > 0) {
         writer->ledger.has_original_bytes = true;
@@ -49,13 +55,13 @@ static int read_whole(int fd, const watched_file *file, bugpack_writer *writer) 
         writer->ledger.has_original_bytes = true;
         writer->ledger.original_bytes = (uint64_t)info.st_size;
         writer->ledger.status = BP_ARTEFACT_OMITTED;
-        bugpack_fail(writer, "\"%s\" has %llu bytes and is over the limit of %llu", file->path,
-                     (unsigned long long)info.st_size, (unsigned long long)file->limit_bytes);
-        return -1;
+        (void)bp_fail(&error, BUGPACK_ERR_IO, "\"%s\" has %llu bytes and is over the limit of %llu",
+                      file->path, (unsigned long long)info.st_size,
+                      (unsigned long long)file->limit_bytes);
+        return fail_with(writer, &error);
     }
     if (bp_file_read_fd(fd, file->path, &writer->content, &error) != BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return fail_with(writer, &error);
     }
     return 0;
 }
@@ -65,8 +71,7 @@ static int provide_file(bugpack_writer *writer, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = -1;
     if (bp_file_open_regular(AT_FDCWD, file->path, &fd, &error) != BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return fail_with(writer, &error);
     }
     int result = file->kind == BUGPACK_FILE_LOG_TAIL ? read_tail(fd, file, writer)
                                                      : read_whole(fd, file, writer);

@@ -80,6 +80,14 @@ done
 expect_same 'what is there' child "$(ls -A parent)"
 expect_empty parent/child
 
+fact 'a path that is too long is told by what is wrong with it'
+long=$(printf '%09000d' 0)
+run capture --pid "$target" --window 0 -o "$long"
+refused 'File name too long'
+run capture --pid "$target" --window 0 -o real --log "$long"
+expect_status 3
+expect_err 'File name too long'
+
 fact 'directories that are not there, or are none, are refused by name'
 run capture --pid "$target" --window 0 -o missing
 refused 'missing'
