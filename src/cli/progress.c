@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { bar_cells = 30, redraw_ms = 100 };
+enum { bar_cells = 30, smallest_bar_cells = 5, usual_columns = 80, redraw_ms = 100 };
 
 /* Carriage return, then "erase in line" (ECMA-48, 8.3.41). */
 #define ERASE_LINE "\r\033[K"
@@ -61,19 +62,39 @@ static uint64_t monotonic_ms(void) {
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
+/*
+ * How many cells a line may fill. Asked each time, because a window can be resized; the last cell
+ * stays free, because a line that fills it has wrapped on some terminals. A line that wraps could
+ * not be erased.
+ */
+static int line_cells(void) {
+    struct winsize size;
+    bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (is_known ? size.ws_col : usual_columns) - 1;
+}
+
 static void draw(uint64_t elapsed_ms, uint32_t window_ms, bool colour) {
+    int room = line_cells();
     if (elapsed_ms >= window_ms) {
-        (void)fputs(ERASE_LINE "writing the report", stderr);
+        (void)fprintf(stderr, ERASE_LINE "%.*s", room, "writing the report");
         return;
     }
-    int filled = (int)(elapsed_ms * bar_cells / window_ms);
+    char times[48];
+    int times_cells = snprintf(times, sizeof times, "%.1f of %.1f s", (double)elapsed_ms / 1000.0,
+                               window_ms / 1000.0);
+    int cells = room - times_cells - (int)strlen("[] ");
+    cells = cells < bar_cells ? cells : bar_cells;
+    if (cells < smallest_bar_cells) {
+        (void)fprintf(stderr, ERASE_LINE "%.*s", room, times);
+        return;
+    }
+    int filled = (int)(elapsed_ms * (uint64_t)cells / window_ms);
     char done[bar_cells + 1];
     char left[bar_cells + 1];
     memset(done, '#', bar_cells);
     memset(left, '.', bar_cells);
-    (void)fprintf(stderr, ERASE_LINE "[%s%.*s%s%.*s] %.1f of %.1f s", colour ? "\033[32m" : "",
-                  filled, done, colour ? "\033[0m" : "", bar_cells - filled, left,
-                  (double)elapsed_ms / 1000.0, window_ms / 1000.0);
+    (void)fprintf(stderr, ERASE_LINE "[%s%.*s%s%.*s] %s", colour ? "\033[32m" : "", filled, done,
+                  colour ? "\033[0m" : "", cells - filled, left, times);
 }
 
 void bp_cli_progress_wait(int fd, uint32_t window_ms, bool show) {

@@ -65,15 +65,17 @@ expect_status 1
 expect_err 'Broken pipe'
 captured 4
 
-# on_terminal NAME=VALUE... -- ARGUMENT...: runs it with all streams on a terminal; what a person
-# would have been sent is in scratch/screen.
+# on_terminal NAME=VALUE... -- ARGUMENT...: runs it with all streams on a terminal of `columns`, 0
+# where it tells none; what a person would have been sent is in scratch/screen.
+columns=0
 on_terminal() {
-    python3 - "$BUGPACK" "$@" >screen 2>err <<'END'
-import os, pty, sys
+    python3 - "$BUGPACK" "$@" >screen 2>err <<END
+import fcntl, os, pty, struct, sys, termios
 split = sys.argv.index("--")
 environment = dict(item.split("=", 1) for item in sys.argv[2:split])
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("4H", 24, $columns, 0, 0))
     os.execve(sys.argv[1], ["bugpack"] + sys.argv[split + 1:], environment)
 while True:
     try:
@@ -96,6 +98,20 @@ on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports
 grep -q "$bar" screen || wrong 'there is no bar'
 grep -q "${esc}\[32m" screen || wrong 'it has no colour'
 tail -n 1 screen | grep -q "${esc}\[K/.*/reports/.*\.zip" || wrong 'the bar was not erased before the path'
+
+fact 'on a narrow terminal no line wraps, for then it could not be erased'
+for columns in 60 48 40 30 20 10 5 1; do
+    on_terminal TERM=xterm -- capture --pid "$target" --window 300 -o reports
+    grep -q "of 0" screen || [ "$columns" -le 20 ] || wrong "nothing is shown with $columns columns"
+    python3 - "$columns" <<'END' || wrong "a line wraps with $columns columns"
+import re, sys
+text = open("screen", "rb").read().decode()
+drawn = text[:text.rindex("\r\033[K")]
+lines = re.sub("\033\\[[0-9]*m", "", drawn).split("\r\033[K")
+sys.exit(max(map(len, lines)) >= int(sys.argv[1]))
+END
+done
+columns=0
 
 fact 'NO_COLOR takes the colour and leaves the bar'
 on_terminal TERM=xterm NO_COLOR=1 -- capture --pid "$target" --window 300 -o reports
