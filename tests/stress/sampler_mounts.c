@@ -66,15 +66,26 @@ static void without_proc_there_is_no_sampler(void) {
 }
 
 /* Here process 1 is this one for system calls, and the machine's first one for /proc. */
-static void another_namespaces_proc_still_shows_us(void) {
+static void another_namespaces_proc_still_shows_us_and_no_stranger(void) {
     int status = 0;
     CHECK(unshare(CLONE_NEWPID) == 0);
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
+        bp_sampler *sampler = NULL;
+        bugpack_error error = BUGPACK_ERROR_INIT;
         CHECK(getpid() == 1);
         check_own();
-        _exit(0);
+        /* A child of ours has an id that is somebody else's there: 2 is the kernel's kthreadd. */
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            (void)pause();
+            _exit(0);
+        }
+        CHECK_STATUS(bp_sampler_open(child, &sampler, &error), BUGPACK_ERR_DENIED, error);
+        CHECK(strstr(error.message, "of another pid namespace") != NULL);
+        _exit(0); /* the namespace ends with its first process, and so does the child */
     }
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
@@ -97,6 +108,6 @@ int main(void) {
     }
     run_apart(a_hidden_process_is_denied_and_not_absent);
     run_apart(without_proc_there_is_no_sampler);
-    run_apart(another_namespaces_proc_still_shows_us);
+    run_apart(another_namespaces_proc_still_shows_us_and_no_stranger);
     return 0;
 }

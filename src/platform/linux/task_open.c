@@ -236,9 +236,16 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
         return status;
     }
     root.has_our_ids = has_our_ids(root.fd);
-    bool is_own = pid == 0 || pid == getpid();
-    status =
-        is_own ? open_own(&root, ret_task, error) : bp_task_open_at(&root, pid, ret_task, error);
+    if (pid == 0 || pid == getpid()) {
+        status = open_own(&root, ret_task, error);
+    } else if (!root.has_our_ids) {
+        /* Whoever got the id from a system call would be shown a stranger. */
+        status = bp_fail(error, BUGPACK_ERR_DENIED,
+                         "cannot look at process %d: /proc is of another pid namespace than ours",
+                         (int)pid);
+    } else {
+        status = bp_task_open_at(&root, pid, ret_task, error);
+    }
     (void)close(root.fd);
     return status;
 }
