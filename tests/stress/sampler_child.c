@@ -21,7 +21,7 @@ static void *idle(void *name) {
     return NULL;
 }
 
-pid_t start_child(void) {
+static pid_t start(bool main_ends) {
     static char names[3][16] = {"b) S 1", "c\n", "\xff"};
     int ready[2];
     CHECK(pipe2(ready, O_CLOEXEC) == 0);
@@ -36,6 +36,9 @@ pid_t start_child(void) {
                 _exit(1);
             }
         }
+        if (main_ends) {
+            pthread_exit(NULL);
+        }
         for (;;) {
             (void)pause();
         }
@@ -47,6 +50,14 @@ pid_t start_child(void) {
     }
     (void)close(ready[0]);
     return pid;
+}
+
+pid_t start_child(void) {
+    return start(false);
+}
+
+pid_t start_child_without_main(void) {
+    return start(true);
 }
 
 pid_t start_program(const char *path) {

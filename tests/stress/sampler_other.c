@@ -87,6 +87,32 @@ static void a_zombie_is_there_without_memory(void) {
     bp_sampler_close(sampler);
 }
 
+/* main may end with pthread_exit, and the process goes on in its other threads. */
+static void a_process_without_its_first_thread_still_has_memory_and_files(void) {
+    pid_t pid = start_child_without_main();
+    bp_task *task = NULL;
+    bp_task_snapshot snapshot;
+    bp_process_facts facts = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_proc_stat stat = {0};
+    CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
+    while (stat.state != 'Z') {
+        CHECK_STATUS(bp_task_read_stat(task, &stat, &error), BUGPACK_OK, error);
+    }
+    CHECK_STATUS(bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_OK, error);
+    CHECK(snapshot.has_memory && snapshot.rss_bytes > 0);
+    CHECK(snapshot.vm_size_bytes >= snapshot.rss_bytes);
+    bp_task_snapshot_release(&snapshot);
+    CHECK_STATUS(bp_process_facts_read(task, &facts, &error), BUGPACK_OK, error);
+    CHECK(facts.state == 'Z' && facts.denied[0] == '\0');
+    CHECK(facts.executable != NULL && facts.working_directory != NULL);
+    CHECK(facts.command_line.size > 0 && facts.fd_count.known && facts.peak_rss_kb.known);
+    CHECK(facts.objects_known && facts.object_count > 0);
+    bp_process_facts_release(&facts);
+    bp_task_close(task);
+    kill_child(pid, true);
+}
+
 /* The same process goes on under another program: its id and its start stay. */
 static void exec_inside_the_window_is_no_end(void) {
     int go[2];
@@ -122,6 +148,7 @@ int main(void) {
     a_child_killed_inside_the_window_has_ended(true);
     a_child_killed_inside_the_window_has_ended(false);
     a_zombie_is_there_without_memory();
+    a_process_without_its_first_thread_still_has_memory_and_files();
     exec_inside_the_window_is_no_end();
     return 0;
 }

@@ -195,35 +195,57 @@ static void fill_from_stat(const bp_task *task, const bp_proc_stat *stat, bp_pro
     }
 }
 
+/*
+ * Whom to ask for what only a living thread shows: the process, or, where its first thread has
+ * ended before the others, the directory of one of those. A zombie has given its files back, and a
+ * kernel thread never had any: then there is nobody, and it is not open.
+ */
+static bp_task choose_witness(bp_task *task, const bp_proc_stat *stat) {
+    bp_task witness = {.pid = task->pid,
+                       .is_own = task->is_own,
+                       .root = task->root,
+                       .directory_fd = task->directory_fd,
+                       .pidfd = -1,
+                       .threads_fd = -1,
+                       .statm_fd = -1};
+    if (stat->is_kernel_thread || stat->state == 'Z') {
+        witness.directory_fd = stat->thread_count > 1 ? bp_task_open_living_thread(task) : -1;
+    }
+    return witness;
+}
+
+/* False when memory is short. */
+static bool read_files(const bp_task *witness, bp_process_facts *facts) {
+    count_fds(witness, facts);
+    return read_link(witness, facts, "exe", "executable", &facts->executable) &&
+           read_link(witness, facts, "cwd", "working directory", &facts->working_directory);
+}
+
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
     bp_process_facts facts = {0};
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
+    bp_task witness = {.directory_fd = -1};
     bp_proc_stat stat;
     bugpack_status status = bp_task_read_stat(task, &stat, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
     fill_from_stat(task, &stat, &facts);
-    read_status(task, &facts);
+    witness = choose_witness(task, &stat);
+    bool has_files = witness.directory_fd >= 0;
+    const bp_task *shown = has_files ? &witness : task;
+    read_status(shown, &facts);
     read_io(task, &facts);
     read_oom(task, &facts);
-    /* A zombie has given its files back, and a kernel thread never had any. */
-    bool has_files = !stat.is_kernel_thread && stat.state != 'Z';
-    if (has_files) {
-        count_fds(task, &facts);
-    }
-    if (!read_cgroup(task, &facts) || !read_limits(task, &facts) ||
-        !read_command_line(task, &facts) ||
-        (has_files &&
-         (!read_link(task, &facts, "exe", "executable", &facts.executable) ||
-          !read_link(task, &facts, "cwd", "working directory", &facts.working_directory)))) {
+    if (!read_cgroup(shown, &facts) || !read_limits(shown, &facts) ||
+        !read_command_line(shown, &facts) || (has_files && !read_files(shown, &facts))) {
         status = bp_fail_memory(error, "read the facts of a process");
         goto out;
     }
     status = bp_facts_read_switches(task, &facts, error);
     if (status == BUGPACK_OK && has_files) {
-        status = bp_facts_read_objects(task, &facts, error);
+        status = bp_facts_read_objects(shown, &facts, error);
     }
     if (status == BUGPACK_OK && !task->is_own) {
         status = bp_task_check_alive(task, error);
@@ -234,6 +256,9 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     *ret_facts = facts;
     facts = (bp_process_facts){0};
 out:
+    if (witness.directory_fd >= 0 && witness.directory_fd != task->directory_fd) {
+        (void)close(witness.directory_fd);
+    }
     bp_process_facts_release(&facts);
     return status;
 }

@@ -60,6 +60,12 @@ uint64_t bp_task_start_ns(const bp_task *task);
 bugpack_status bp_task_list_threads(bp_task *task, bp_thread_counters **ret_counters,
                                     size_t *ret_count, bugpack_error *error);
 
+/*
+ * Opens the directory of a thread that lives, O_PATH, for when the first thread has ended before
+ * the others: then /proc/<pid> itself shows neither memory nor files. -1 when there is none.
+ */
+int bp_task_open_living_thread(bp_task *task);
+
 #define BP_TASK_ENTRIES_BYTES ((size_t)256 * 1024)
 
 #endif

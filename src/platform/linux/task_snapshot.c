@@ -94,20 +94,11 @@ static bugpack_status read_threads(bp_task *task, bool with_names, bp_task_snaps
     return BUGPACK_OK;
 }
 
-/* A kernel thread and a zombie have no memory, and statm says so with zeros. */
-static bugpack_status read_memory(const bp_task *task, bp_task_snapshot *snapshot,
-                                  bugpack_error *error) {
-    char text[256];
+/* What statm says. A kernel thread and a zombie have no memory, and say so with zeros. */
+static bugpack_status take_memory(const bp_task *task, const char *text, size_t length,
+                                  bp_task_snapshot *snapshot, bugpack_error *error) {
     uint64_t size_pages, resident_pages;
-    ssize_t length = pread(task->statm_fd, text, sizeof text, 0);
-    if (length < 0 && errno == ESRCH) {
-        return bp_task_fail_ended(task, error);
-    }
-    if (length < 0) {
-        return bp_fail_process_errno(error, errno, "cannot read statm of process %d",
-                                     (int)task->pid);
-    }
-    if (!bp_proc_parse_statm(text, (size_t)length, &size_pages, &resident_pages)) {
+    if (!bp_proc_parse_statm(text, length, &size_pages, &resident_pages)) {
         return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of statm of process %d",
                        (int)task->pid);
     }
@@ -117,6 +108,33 @@ static bugpack_status read_memory(const bp_task *task, bp_task_snapshot *snapsho
         snapshot->rss_bytes = multiply(resident_pages, task->root.page_bytes);
     }
     return BUGPACK_OK;
+}
+
+static bugpack_status read_memory(const bp_task *task, bp_task_snapshot *snapshot,
+                                  bugpack_error *error) {
+    char text[256];
+    ssize_t length = pread(task->statm_fd, text, sizeof text, 0);
+    if (length < 0 && errno == ESRCH) {
+        return bp_task_fail_ended(task, error);
+    }
+    if (length < 0) {
+        return bp_fail_process_errno(error, errno, "cannot read statm of process %d",
+                                     (int)task->pid);
+    }
+    return take_memory(task, text, (size_t)length, snapshot, error);
+}
+
+/* The first thread gives its memory back when it ends; the others still have it, all of it. */
+static void read_memory_of_others(bp_task *task, bp_task_snapshot *snapshot) {
+    char text[256];
+    int fd = bp_task_open_living_thread(task);
+    ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "statm", text, sizeof text);
+    if (length > 0) {
+        (void)take_memory(task, text, (size_t)length, snapshot, NULL);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
 }
 
 /* The CPU time of the whole process, and when that was. */
@@ -157,6 +175,9 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
         goto out;
     }
     status = read_threads(task, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && !snapshot.has_memory && snapshot.thread_count > 1) {
+        read_memory_of_others(task, &snapshot);
+    }
     if (status == BUGPACK_OK && !task->is_own) {
         status = bp_task_check_alive(task, error);
     }

@@ -3,6 +3,8 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -84,4 +86,29 @@ bugpack_status bp_task_list_threads(bp_task *task, bp_thread_counters **ret_coun
 out:
     free(list.counters);
     return status;
+}
+
+int bp_task_open_living_thread(bp_task *task) {
+    bp_thread_counters *threads = NULL;
+    size_t count = 0;
+    if (bp_task_list_threads(task, &threads, &count, NULL) != BUGPACK_OK) {
+        return -1;
+    }
+    int fd = -1;
+    for (size_t i = 0; i < count && fd < 0; i++) {
+        char name[24];
+        char text[2048];
+        bp_proc_stat stat;
+        (void)snprintf(name, sizeof name, "%llu", (unsigned long long)threads[i].tid);
+        fd = openat(task->threads_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "stat", text, sizeof text);
+        bool is_living = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat) &&
+                         stat.state != 'Z' && stat.state != 'X';
+        if (fd >= 0 && !is_living) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    free(threads);
+    return fd;
 }
