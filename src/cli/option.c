@@ -7,8 +7,18 @@
 
 #include "cli/message.h"
 
+/* Whether a long option was shortened so far that several begin with it. */
+static bool is_ambiguous(const char *written, size_t length, const struct option *long_options) {
+    size_t count = 0;
+    for (const struct option *option = long_options; option->name != NULL; option++) {
+        count += length > 2 && strncmp(option->name, written + 2, length - 2) == 0;
+    }
+    return count > 1;
+}
+
 /* The option as the user wrote it, without its value: getopt leaves optind behind it. */
-static void say_bad_option(const char *command, char **arguments, bool lacks_value) {
+static void say_bad_option(const char *command, char **arguments, bool lacks_value,
+                           const struct option *long_options) {
     const char *written = arguments[optind - 1];
     if (strncmp(written, "--", 2) != 0) {
         bp_cli_say_usage(
@@ -20,6 +30,8 @@ static void say_bad_option(const char *command, char **arguments, bool lacks_val
         bp_cli_say_usage(command, "option '%.*s' needs a value", length, written);
     } else if (optopt != 0) {
         bp_cli_say_usage(command, "option '%.*s' takes no value", length, written);
+    } else if (is_ambiguous(written, (size_t)length, long_options)) {
+        bp_cli_say_usage(command, "option '%.*s' is ambiguous", length, written);
     } else {
         bp_cli_say_usage(command, "unknown option '%.*s'", length, written);
     }
@@ -29,7 +41,7 @@ int bp_cli_option_next(const char *command, int argument_count, char **arguments
                        const char *short_options, const struct option *long_options) {
     int code = getopt_long(argument_count, arguments, short_options, long_options, NULL);
     if (code == '?' || code == ':') {
-        say_bad_option(command, arguments, code == ':');
+        say_bad_option(command, arguments, code == ':', long_options);
         return BP_CLI_OPTION_BAD;
     }
     if (code == -1 && optind < argument_count) {

@@ -89,6 +89,17 @@ for command in capture sample; do
     done
 done
 
+fact 'an option that is shortened too far is told to be so'
+for short in --out --lo=x --attach-; do
+    run capture --pid $me $short x
+    case $short in
+    --attach-) expect_usage '--attach-limit takes bytes' ;;
+    *) expect_usage "option '${short%%=*}' is ambiguous" ;;
+    esac
+done
+run capture --pid $me --outt x
+expect_usage "unknown option '--outt'"
+
 fact 'capture refuses sizes, times and texts out of bounds'
 for bad in 0 -1 4T 4MB 4.5M M '' 17179869184G 18446744073709551616; do
     run capture --pid $me --log-limit "$bad"
