@@ -1,0 +1,113 @@
+/*
+ * A libFuzzer target for what reads text and bytes that somebody else wrote: the JSON scanner, the
+ * texts under /proc and ELF notes. The first byte of an input chooses the parser.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/linux/build_id.h"
+#include "platform/linux/proc_maps.h"
+#include "platform/linux/proc_text.h"
+#include "json/format.h"
+#include "json/json.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
+
+static const size_t output_max_bytes = (size_t)4 << 20;
+
+static void require(bool is_so) {
+    if (!is_so) {
+        abort();
+    }
+}
+
+/* What was laid out once stays as it is, and any bytes make a string that is good JSON. */
+static void check_json(const char *text, size_t byte_count) {
+    bp_buffer once, twice, line, string;
+    bp_buffer_init(&once, output_max_bytes);
+    bp_buffer_init(&twice, output_max_bytes);
+    bp_buffer_init(&line, output_max_bytes);
+    bp_buffer_init(&string, output_max_bytes);
+    if (bp_json_reformat(text, byte_count, &once, NULL) == BUGPACK_OK) {
+        require(bp_json_reformat(bp_buffer_text(&once), once.size, &twice, NULL) == BUGPACK_OK);
+        require(once.size == twice.size && memcmp(once.data, twice.data, once.size) == 0);
+        require(bp_json_format(text, byte_count, BP_JSON_ONE_LINE, &line, NULL) == BUGPACK_OK);
+    } else {
+        require(once.size == 0);
+    }
+    bp_buffer_clear(&twice);
+    require(bp_json_append_string(&string, text, byte_count) == BUGPACK_OK);
+    require(bp_json_reformat(bp_buffer_text(&string), string.size, &twice, NULL) == BUGPACK_OK);
+    bp_buffer_release(&once);
+    bp_buffer_release(&twice);
+    bp_buffer_release(&line);
+    bp_buffer_release(&string);
+}
+
+static void check_counters(const char *text, size_t byte_count) {
+    bp_proc_stat stat;
+    uint64_t size, resident;
+    int64_t number;
+    (void)bp_proc_parse_stat(text, byte_count, &stat);
+    (void)bp_proc_parse_statm(text, byte_count, &size, &resident);
+    (void)bp_proc_parse_number(text, byte_count, &number);
+    (void)bp_proc_find_number(text, byte_count, "Uid", 1, &size);
+}
+
+static void check_tables(const char *text, size_t byte_count) {
+    bp_resource_limit limits[32];
+    const char *path;
+    size_t path_bytes;
+    (void)bp_proc_parse_limits(text, byte_count, limits, 32);
+    if (bp_proc_find_cgroup(text, byte_count, &path, &path_bytes)) {
+        require(path >= text && path + path_bytes <= text + byte_count);
+    }
+}
+
+static void check_map(const char *text, size_t byte_count) {
+    bp_proc_map map;
+    if (!bp_proc_parse_map(text, byte_count, &map)) {
+        return;
+    }
+    char *path = malloc(map.path_bytes + 1);
+    require(path != NULL);
+    size_t length = bp_proc_unescape_path(map.path, map.path_bytes, path);
+    require(bp_proc_deleted_path_length(path, length) <= length);
+    free(path);
+}
+
+typedef struct file_bytes {
+    const char *bytes;
+    size_t byte_count;
+} file_bytes;
+
+static bool read_bytes(void *context, uint64_t offset, void *out, size_t byte_count) {
+    const file_bytes *file = context;
+    if (offset > file->byte_count || byte_count > file->byte_count - offset) {
+        return false;
+    }
+    memcpy(out, file->bytes + offset, byte_count);
+    return true;
+}
+
+static void check_elf(const char *bytes, size_t byte_count) {
+    file_bytes file = {bytes, byte_count};
+    char id[BP_BUILD_ID_TEXT_BYTES];
+    require(!bp_build_id_read(read_bytes, &file, id) || strlen(id) < sizeof id);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
+    static void (*const checks[])(const char *, size_t) = {check_json, check_counters, check_tables,
+                                                           check_map, check_elf};
+    if (byte_count == 0) {
+        return 0;
+    }
+    /* A copy of exactly this size, so that a read behind its end is seen. */
+    size_t text_bytes = byte_count - 1;
+    char *text = malloc(text_bytes > 0 ? text_bytes : 1);
+    require(text != NULL);
+    memcpy(text, data + 1, text_bytes);
+    checks[data[0] % (sizeof checks / sizeof checks[0])](text, text_bytes);
+    free(text);
+    return 0;
+}
