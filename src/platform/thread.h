@@ -18,12 +18,18 @@ uint64_t bp_thread_id(void);
 void bp_thread_name(char out[BP_THREAD_NAME_BYTES]);
 
 /*
- * Starts a thread of bugpack's own: named (at most 15 bytes), every signal blocked so that the
- * host's handlers never run on it and a file-size limit gives EFBIG instead of SIGXFSZ, detached
- * when `ret_thread` is NULL, with a stack of 256 KiB.
+ * Names the calling thread, with at most 15 bytes; best effort. A thread names itself: for another
+ * one glibc opens a file under /proc, which a host's exec would inherit.
  */
-bugpack_status bp_thread_start(const char *name, void *(*run)(void *), void *argument,
-                               pthread_t *ret_thread, bugpack_error *error);
+void bp_thread_set_name(const char *name);
+
+/*
+ * Starts a thread of bugpack's own, to be joined or detached. Every signal is blocked but those
+ * that a fault on the thread itself raises, so that the host's handlers run on it only where they
+ * have to, and a file-size limit gives EFBIG instead of SIGXFSZ. Its stack has 256 KiB.
+ */
+bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
+                               bugpack_error *error);
 
 /*
  * A condition variable whose deadlines are of the monotonic clock, so that a change of the wall

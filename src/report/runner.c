@@ -65,6 +65,7 @@ static void run_call(struct crew *crew) {
 
 static void *run_calls(void *argument) {
     struct crew *crew = argument;
+    bp_thread_set_name("bugpack-provide");
     (void)pthread_mutex_lock(&crew->mutex);
     for (;;) {
         bool has_call = crew->provider != NULL && !crew->is_done;
@@ -96,7 +97,7 @@ static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
     bugpack_status status = bp_condition_init(&hired->changed, error);
     if (status == BUGPACK_OK) {
         atomic_init(&hired->reference_count, 2);
-        status = bp_thread_start("bugpack-provide", run_calls, hired, &hired->thread, error);
+        status = bp_thread_start(run_calls, hired, &hired->thread, error);
         if (status != BUGPACK_OK) {
             (void)pthread_cond_destroy(&hired->changed);
         }

@@ -27,6 +27,7 @@ bool bp_worker_is_current_thread(void) {
 
 static void *work(void *argument) {
     bp_worker *worker = argument;
+    bp_thread_set_name("bugpack-worker");
     is_worker_thread = true;
     (void)pthread_mutex_lock(&worker->mutex);
     for (;;) {
@@ -59,7 +60,7 @@ bugpack_status bp_worker_new(bp_worker_run *run, void *context, size_t queue_max
     worker->queue_max = queue_max;
     bugpack_status status = bp_condition_init(&worker->changed, error);
     if (status == BUGPACK_OK) {
-        status = bp_thread_start("bugpack-worker", work, worker, &worker->thread, error);
+        status = bp_thread_start(work, worker, &worker->thread, error);
         if (status != BUGPACK_OK) {
             (void)pthread_cond_destroy(&worker->changed);
         }

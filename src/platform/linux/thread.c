@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/thread_name.h"
 
 uint64_t bp_thread_id(void) {
     /* Cached, because gettid is a system call. A forked child would read its parent's id, but its
@@ -19,8 +18,8 @@ uint64_t bp_thread_id(void) {
     return id;
 }
 
-void bp_thread_set_name(pthread_t thread, const char *name) {
-    (void)pthread_setname_np(thread, name);
+void bp_thread_set_name(const char *name) {
+    (void)pthread_setname_np(pthread_self(), name);
 }
 
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {

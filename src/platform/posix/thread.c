@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include "base/status.h"
-#include "platform/thread_name.h"
 
 static const size_t stack_bytes = 256 * 1024;
 
@@ -13,21 +12,31 @@ void bp_thread_name(char out[BP_THREAD_NAME_BYTES]) {
     }
 }
 
-bugpack_status bp_thread_start(const char *name, void *(*run)(void *), void *argument,
-                               pthread_t *ret_thread, bugpack_error *error) {
+/*
+ * A thread inherits the mask of its maker, so the maker blocks first: no signal can slip in
+ * between. What a fault raises on the thread itself stays as it is: blocked, the kernel would end
+ * the host without asking its handler (force_sig_info in kernel/signal.c).
+ */
+static void block_signals(sigset_t *ret_before) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t blocked;
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        (void)sigdelset(&blocked, faults[i]);
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
+}
+
+bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
+                               bugpack_error *error) {
     pthread_attr_t attributes;
     int result = pthread_attr_init(&attributes);
     if (result != 0) {
         return bp_fail_errno(error, result, "cannot start a thread");
     }
     (void)pthread_attr_setstacksize(&attributes, stack_bytes);
-    if (ret_thread == NULL) {
-        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    }
-    /* A thread inherits the mask of its maker, so block first: no signal can slip in between. */
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    block_signals(&before);
     pthread_t thread;
     result = pthread_create(&thread, &attributes, run, argument);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -35,9 +44,6 @@ bugpack_status bp_thread_start(const char *name, void *(*run)(void *), void *arg
     if (result != 0) {
         return bp_fail_errno(error, result, "cannot start a thread");
     }
-    bp_thread_set_name(thread, name);
-    if (ret_thread != NULL) {
-        *ret_thread = thread;
-    }
+    *ret_thread = thread;
     return BUGPACK_OK;
 }

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/thread_name.h"
 
 uint64_t bp_thread_id(void) {
     /* An address that no other living thread has: enough to tell log records apart. */
@@ -14,8 +13,7 @@ uint64_t bp_thread_id(void) {
     return (uint64_t)(uintptr_t)&here;
 }
 
-void bp_thread_set_name(pthread_t thread, const char *name) {
-    (void)thread;
+void bp_thread_set_name(const char *name) {
     (void)name;
 }
 
