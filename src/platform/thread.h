@@ -26,7 +26,8 @@ void bp_thread_set_name(const char *name);
 /*
  * Starts a thread of bugpack's own, to be joined or detached. Every signal is blocked but those
  * that a fault on the thread itself raises, so that the host's handlers run on it only where they
- * have to, and a file-size limit gives EFBIG instead of SIGXFSZ. Its stack has 256 KiB.
+ * have to, and a file-size limit gives EFBIG instead of SIGXFSZ. It is scheduled as usual
+ * (SCHED_OTHER), and its stack has 256 KiB.
  */
 bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
                                bugpack_error *error);

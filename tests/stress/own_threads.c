@@ -1,10 +1,12 @@
 /*
  * What a host may have done to itself before bugpack starts a thread in it: the thread is named
- * without a descriptor, runs the host's handler for its own faults, and only then.
+ * without a descriptor, is scheduled like any
+ * other, and runs the host's handlers for its own faults only.
  */
 #include "support/check.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,7 +91,32 @@ static void leaves_the_mask_of_the_thread_that_starts_it(void) {
     CHECK(sigismember(&after, SIGTERM) == 0 && sigismember(&after, SIGSEGV) == 0);
 }
 
+static void *read_policy(void *unused) {
+    (void)unused;
+    struct sched_param parameters;
+    int policy = -1;
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &parameters) == 0);
+    CHECK(policy == SCHED_OTHER && parameters.sched_priority == 0);
+    return NULL;
+}
+
+/* On a thread of its own, since a policy cannot always be given back. */
+static void *start_from_batch_thread(void *unused) {
+    (void)unused;
+    const struct sched_param no_priority = {.sched_priority = 0};
+    CHECK(pthread_setschedparam(pthread_self(), SCHED_BATCH, &no_priority) == 0);
+    run_on_own_thread(read_policy);
+    return NULL;
+}
+
+static void is_an_ordinary_thread_whoever_starts_it(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, start_from_batch_thread, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 int main(void) {
+    is_an_ordinary_thread_whoever_starts_it();
     gets_its_name_without_a_descriptor();
     lets_the_host_handle_a_fault_of_its_provider();
     leaves_the_mask_of_the_thread_that_starts_it();

@@ -1,5 +1,7 @@
 #include "platform/thread.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "base/status.h"
@@ -27,6 +29,25 @@ static void block_signals(sigset_t *ret_before) {
     (void)pthread_sigmask(SIG_BLOCK, &blocked, ret_before);
 }
 
+/*
+ * Scheduled like an ordinary thread: one that is born of a real-time thread would be real-time as
+ * well, and pack a zip while the host's own threads wait. Where a sandbox forbids to say so, a
+ * thread like its maker is better than none.
+ */
+static int create(pthread_attr_t *attributes, void *(*run)(void *), void *argument,
+                  pthread_t *thread) {
+    const struct sched_param no_priority = {.sched_priority = 0};
+    (void)pthread_attr_setschedpolicy(attributes, SCHED_OTHER);
+    (void)pthread_attr_setschedparam(attributes, &no_priority);
+    (void)pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+    int result = pthread_create(thread, attributes, run, argument);
+    if (result == EPERM) {
+        (void)pthread_attr_setinheritsched(attributes, PTHREAD_INHERIT_SCHED);
+        result = pthread_create(thread, attributes, run, argument);
+    }
+    return result;
+}
+
 bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
                                bugpack_error *error) {
     pthread_attr_t attributes;
@@ -38,7 +59,7 @@ bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *
     sigset_t before;
     block_signals(&before);
     pthread_t thread;
-    result = pthread_create(&thread, &attributes, run, argument);
+    result = create(&attributes, run, argument, &thread);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     if (result != 0) {
