@@ -27,10 +27,13 @@ void bp_thread_set_name(const char *name);
  * Starts a thread of bugpack's own, to be joined or detached. Every signal is blocked but those
  * that a fault on the thread itself raises, so that the host's handlers run on it only where they
  * have to, and a file-size limit gives EFBIG instead of SIGXFSZ. It is scheduled as usual
- * (SCHED_OTHER), and its stack has 256 KiB.
+ * (SCHED_OTHER), and its stack has 256 KiB for itself.
  */
 bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
                                bugpack_error *error);
+
+/* How much of each new stack the thread-local variables of the program and its libraries take. */
+size_t bp_thread_local_bytes(void);
 
 /*
  * A condition variable whose deadlines are of the monotonic clock, so that a change of the wall

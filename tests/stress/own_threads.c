@@ -21,6 +21,22 @@ static void run_on_own_thread(void *(*run)(void *)) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+/* More than a small stack has. volatile: else the compiler leaves it out. */
+static _Thread_local volatile char own_variables[240 * 1024];
+
+static void *use_stack(void *unused) {
+    (void)unused;
+    volatile char room[192 * 1024];
+    for (size_t i = 0; i < sizeof room; i += 1024) {
+        room[i] = own_variables[i];
+    }
+    return NULL;
+}
+
+static void has_room_besides_the_thread_local_variables_of_the_host(void) {
+    run_on_own_thread(use_stack);
+}
+
 static void *expect_name(void *unused) {
     (void)unused;
     char name[BP_THREAD_NAME_BYTES];
@@ -116,6 +132,7 @@ static void is_an_ordinary_thread_whoever_starts_it(void) {
 }
 
 int main(void) {
+    has_room_besides_the_thread_local_variables_of_the_host();
     is_an_ordinary_thread_whoever_starts_it();
     gets_its_name_without_a_descriptor();
     lets_the_host_handle_a_fault_of_its_provider();

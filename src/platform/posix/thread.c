@@ -55,7 +55,7 @@ bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *
     if (result != 0) {
         return bp_fail_errno(error, result, "cannot start a thread");
     }
-    (void)pthread_attr_setstacksize(&attributes, stack_bytes);
+    (void)pthread_attr_setstacksize(&attributes, stack_bytes + bp_thread_local_bytes());
     sigset_t before;
     block_signals(&before);
     pthread_t thread;
