@@ -1,0 +1,105 @@
+/*
+ * A host that loads the shared library by name, as a plugin would be, and unloads it again: a log
+ * call allocates nothing there either, and a provider that hangs may return after the unloading.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "support/check.h"
+#include "support/failing_malloc.h"
+#include "support/temp_dir.h"
+
+static struct {
+    void *library;
+    bugpack_status (*open)(const bugpack_options *, bugpack **, bugpack_error *);
+    void (*log_bytes)(bugpack *, bugpack_level, const char *, const void *, size_t);
+    bugpack_status (*provide)(bugpack *, const char *, bugpack_provider *, void *, bugpack_error *);
+    bugpack_status (*report)(bugpack *, const bugpack_report_request *, bugpack_report_result *);
+    void (*close)(bugpack *);
+} api;
+
+/* POSIX lets a pointer from dlsym be called; C has no cast that says so without a warning. */
+static void find(const char *name, void *ret_function) {
+    void *symbol = dlsym(api.library, name);
+    CHECK(symbol != NULL);
+    *(void **)ret_function = symbol;
+}
+
+static void load(void) {
+    api.library = dlopen(BUGPACK_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (api.library == NULL) {
+        (void)fprintf(stderr, "%s\n", dlerror());
+    }
+    CHECK(api.library != NULL);
+    find("bugpack_open", &api.open);
+    find("bugpack_log_bytes", &api.log_bytes);
+    find("bugpack_provide_text", &api.provide);
+    find("bugpack_report", &api.report);
+    find("bugpack_close", &api.close);
+}
+
+static pthread_barrier_t is_armed, has_logged;
+
+/* glibc ends the process when it has no memory for a library's thread-local variables. */
+static void *log_without_memory(void *session) {
+    (void)pthread_barrier_wait(&is_armed);
+    api.log_bytes(session, BUGPACK_INFO, NULL, "x", 1);
+    (void)pthread_barrier_wait(&has_logged);
+    return NULL;
+}
+
+static void logs_for_the_first_time_on_a_thread_without_memory(bugpack *session) {
+    if (!failing_malloc_is_available()) {
+        return;
+    }
+    pthread_t thread;
+    CHECK(pthread_barrier_init(&is_armed, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&has_logged, NULL, 2) == 0);
+    CHECK(pthread_create(&thread, NULL, log_without_memory, session) == 0);
+    failing_malloc_arm(1, true);
+    (void)pthread_barrier_wait(&is_armed);
+    (void)pthread_barrier_wait(&has_logged);
+    CHECK(failing_malloc_disarm() == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    (void)pthread_barrier_destroy(&is_armed);
+    (void)pthread_barrier_destroy(&has_logged);
+}
+
+static sem_t may_return, is_returning;
+
+static int hang(bugpack_writer *writer, void *context) {
+    (void)writer;
+    (void)context;
+    while (sem_wait(&may_return) != 0) {}
+    (void)sem_post(&is_returning);
+    return 0;
+}
+
+int main(void) {
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    CHECK(sem_init(&may_return, 0, 0) == 0 && sem_init(&is_returning, 0, 0) == 0);
+    load();
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "plugin";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 0;
+    options.provider_timeout_ms = 500;
+    bugpack *session = NULL;
+    CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
+    logs_for_the_first_time_on_a_thread_without_memory(session);
+    CHECK(api.provide(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
+    bugpack_report_result result;
+    CHECK(api.report(session, NULL, &result) == BUGPACK_OK && result.missing_count == 1);
+    api.close(session);
+    CHECK(dlclose(api.library) == 0);
+    CHECK(sem_post(&may_return) == 0); /* its thread now returns into the library */
+    while (sem_wait(&is_returning) != 0) {}
+    CHECK(dlopen(BUGPACK_LIBRARY, RTLD_NOW | RTLD_NOLOAD) != NULL); /* whoever is inside is safe */
+    temp_dir_remove(&dir);
+    return 0;
+}
