@@ -4,7 +4,8 @@
  * A session is a guest in somebody's process. It never exits, aborts, prints, installs a signal
  * handler, changes the locale or the working directory, or touches a descriptor that it did not
  * open; all its descriptors are close-on-exec and its threads block every signal but those that a
- * fault of their own raises (SIGSEGV, SIGSYS, …), which are the host's to handle. After fork the
+ * fault of their own raises (SIGSEGV, SIGSYS, …), which are the host's to handle. A pthread_cancel
+ * takes effect when the call that it meets has returned. After fork the
  * child's copy of a session is inert: every call on it returns at once, with BUGPACK_ERR_INERT
  * where it has a status.
  */

@@ -32,6 +32,14 @@ void bp_thread_set_name(const char *name);
 bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
                                bugpack_error *error);
 
+/*
+ * Holds back a pthread_cancel of the calling thread until the second call, which takes what the
+ * first one gave. For a public call that waits or opens something: a thread that ended in its midst
+ * would leave a lock held, or a stack that the worker still writes to.
+ */
+int bp_thread_hold_cancel(void);
+void bp_thread_allow_cancel(int before);
+
 /* How much of each new stack the thread-local variables of the program and its libraries take. */
 size_t bp_thread_local_bytes(void);
 

@@ -149,8 +149,8 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
     return status;
 }
 
-bugpack_status bugpack_check_json_file(const char *path, uint64_t limit_bytes,
-                                       bugpack_error *error) {
+static bugpack_status check_json_file(const char *path, uint64_t limit_bytes,
+                                      bugpack_error *error) {
     bp_buffer text, formatted;
     bugpack_error detail = BUGPACK_ERROR_INIT;
     int fd = -1;
@@ -172,5 +172,13 @@ bugpack_status bugpack_check_json_file(const char *path, uint64_t limit_bytes,
     }
     bp_buffer_release(&text);
     bp_buffer_release(&formatted);
+    return status;
+}
+
+bugpack_status bugpack_check_json_file(const char *path, uint64_t limit_bytes,
+                                       bugpack_error *error) {
+    int cancel = bp_thread_hold_cancel();
+    bugpack_status status = check_json_file(path, limit_bytes, error);
+    bp_thread_allow_cancel(cancel);
     return status;
 }

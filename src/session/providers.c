@@ -140,7 +140,9 @@ bool bugpack_unprovide(bugpack *session, const char *name) {
     if (found == NULL) {
         return false;
     }
+    int cancel = bp_thread_hold_cancel();
     bool is_idle = bp_provider_retire(found);
+    bp_thread_allow_cancel(cancel);
     bp_provider_drop(found);
     return is_idle;
 }

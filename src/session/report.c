@@ -123,10 +123,12 @@ static bugpack_status fail_result(bugpack_report_result *result, bugpack_status 
     return bp_fail(&result->error, status, "no report was taken: %s", bugpack_status_name(status));
 }
 
-bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
-                              bugpack_report_result *ret_result) {
-    bugpack_report_result own_result;
-    bugpack_report_result *result = ret_result != NULL ? ret_result : &own_result;
+static bugpack_status report_and_wait(bugpack *session, const bugpack_report_request *request,
+                                      bugpack_report_result *result) {
+    bugpack_status checked = bp_session_check(session);
+    if (checked != BUGPACK_OK) {
+        return fail_result(result, checked);
+    }
     if (bp_runner_is_inside_provider() || bp_worker_is_current_thread()) {
         return fail_result(result, BUGPACK_ERR_INVALID);
     }
@@ -153,5 +155,15 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
         (void)fail_result(result, status);
     }
     (void)pthread_mutex_destroy(&waiter.mutex);
+    return status;
+}
+
+bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
+                              bugpack_report_result *ret_result) {
+    bugpack_report_result own_result;
+    int cancel = bp_thread_hold_cancel();
+    bugpack_status status =
+        report_and_wait(session, request, ret_result != NULL ? ret_result : &own_result);
+    bp_thread_allow_cancel(cancel);
     return status;
 }

@@ -19,8 +19,8 @@ static bugpack_status sample_window(bp_sampler *sampler, uint32_t window_ms,
     return status;
 }
 
-bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
-                              bugpack_error *error) {
+static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
+                             bugpack_error *error) {
     if (window_ms > BUGPACK_SAMPLE_WINDOW_MAX_MS) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
                        (unsigned)window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
@@ -54,6 +54,14 @@ bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, si
         *ret_bytes = json.size;
     }
     return BUGPACK_OK;
+}
+
+bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
+                              bugpack_error *error) {
+    int cancel = bp_thread_hold_cancel();
+    bugpack_status status = sample(pid, window_ms, ret_json, ret_bytes, error);
+    bp_thread_allow_cancel(cancel);
+    return status;
 }
 
 void bugpack_free(void *pointer) {

@@ -87,8 +87,8 @@ static void free_session(bugpack *session) {
     free(session);
 }
 
-bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_session,
-                            bugpack_error *error) {
+static bugpack_status open_session(const bugpack_options *options, bugpack **ret_session,
+                                   bugpack_error *error) {
     bugpack *session = calloc(1, sizeof *session);
     if (session == NULL || pthread_mutex_init(&session->providers_mutex, NULL) != 0) {
         free(session);
@@ -113,14 +113,24 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
     return BUGPACK_OK;
 }
 
+bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_session,
+                            bugpack_error *error) {
+    int cancel = bp_thread_hold_cancel();
+    bugpack_status status = open_session(options, ret_session, error);
+    bp_thread_allow_cancel(cancel);
+    return status;
+}
+
 void bugpack_close(bugpack *session) {
     /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
     if (bp_session_check(session) != BUGPACK_OK) {
         return;
     }
+    int cancel = bp_thread_hold_cancel();
     (void)pthread_mutex_lock(&session->providers_mutex);
     session->is_closing = true;
     (void)pthread_mutex_unlock(&session->providers_mutex);
     bp_worker_stop(session->worker);
     free_session(session);
+    bp_thread_allow_cancel(cancel);
 }

@@ -14,6 +14,16 @@ void bp_thread_name(char out[BP_THREAD_NAME_BYTES]) {
     }
 }
 
+int bp_thread_hold_cancel(void) {
+    int before = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void bp_thread_allow_cancel(int before) {
+    (void)pthread_setcancelstate(before, NULL);
+}
+
 /*
  * A thread inherits the mask of its maker, so the maker blocks first: no signal can slip in
  * between. What a fault raises on the thread itself stays as it is: blocked, the kernel would end

@@ -1,0 +1,112 @@
+/*
+ * A host that cancels its threads while they are inside a call: the call goes on to its end, so no
+ * lock stays held, no descriptor is lost, and nobody writes to a stack that is gone.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dirent.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+static temp_dir dir;
+static sem_t is_inside, may_return;
+
+static int hold_up(bugpack_writer *writer, void *context) {
+    (void)context;
+    (void)sem_post(&is_inside);
+    while (sem_wait(&may_return) != 0) {}
+    return bugpack_printf(writer, "held up");
+}
+
+static bugpack *open_session(void) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "cancelled";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 0;
+    options.provider_timeout_ms = 60000;
+    bugpack *session = NULL;
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    return session;
+}
+
+static void *report(void *session) {
+    bugpack_report_result result;
+    CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+    pthread_testcancel();
+    CHECK(!"reached");
+    return NULL;
+}
+
+static void *unprovide(void *session) {
+    CHECK(bugpack_unprovide(session, "held.txt"));
+    pthread_testcancel();
+    CHECK(!"reached");
+    return NULL;
+}
+
+static void expect_cancelled(pthread_t thread) {
+    void *result;
+    CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+}
+
+static void a_thread_that_waits(bugpack *session) {
+    pthread_t reporter, remover;
+    CHECK(bugpack_provide_text(session, "held.txt", hold_up, NULL, NULL) == BUGPACK_OK);
+    CHECK(pthread_create(&reporter, NULL, report, session) == 0);
+    while (sem_wait(&is_inside) != 0) {}
+    CHECK(pthread_create(&remover, NULL, unprovide, session) == 0);
+    CHECK(pthread_cancel(reporter) == 0 && pthread_cancel(remover) == 0);
+    CHECK(sem_post(&may_return) == 0);
+    expect_cancelled(reporter);
+    expect_cancelled(remover);
+}
+
+static unsigned count_descriptors(void) {
+    unsigned count = 0;
+    DIR *listing = opendir("/proc/self/fd");
+    while (listing != NULL && readdir(listing) != NULL) {
+        count++;
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    return count;
+}
+
+/* Cancelled before the first of its calls, each of which opens, reads or waits. */
+static void *use_everything(void *unused) {
+    (void)unused;
+    CHECK(pthread_cancel(pthread_self()) == 0);
+    bugpack *session = open_session();
+    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    bugpack_close(session);
+    char *json = NULL;
+    CHECK(bugpack_sample(0, 1, &json, NULL, NULL) == BUGPACK_OK);
+    bugpack_free(json);
+    CHECK(bugpack_check_json_file("/proc/self/comm", 0, NULL) == BUGPACK_ERR_CORRUPT);
+    pthread_testcancel();
+    CHECK(!"reached");
+    return NULL;
+}
+
+int main(void) {
+    CHECK(temp_dir_make(&dir));
+    CHECK(sem_init(&is_inside, 0, 0) == 0 && sem_init(&may_return, 0, 0) == 0);
+    bugpack *session = open_session();
+    a_thread_that_waits(session);
+    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    bugpack_close(session);
+
+    pthread_t thread;
+    unsigned before = count_descriptors();
+    CHECK(pthread_create(&thread, NULL, use_everything, NULL) == 0);
+    expect_cancelled(thread);
+    CHECK(count_descriptors() == before);
+    CHECK(temp_dir_count(&dir) == 3);
+    temp_dir_remove(&dir);
+    return 0;
+}
