@@ -98,7 +98,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
  *
  * Whoever calls it makes sure that no other thread is inside a call on the session, or makes one
  * afterwards: the memory goes. (A bugpack_report that waits in another thread is such a call.)
- * Not from a provider or a report callback. In a forked child it frees nothing and returns.
+ * Not from a provider. From a report callback of the session itself it does nothing: the session
+ * stays open, to be closed by another thread. In a forked child it frees nothing and returns.
  * Since 0.1.0.
  */
 BUGPACK_API void bugpack_close(bugpack *session);

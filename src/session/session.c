@@ -126,6 +126,11 @@ void bugpack_close(bugpack *session) {
     if (bp_session_check(session) != BUGPACK_OK) {
         return;
     }
+    /* In a report callback of its own: the worker would wait for itself, and then work on freed
+     * memory. A session that stays open harms nobody. */
+    if (bp_worker_is_own_thread(session->worker)) {
+        return;
+    }
     int cancel = bp_thread_hold_cancel();
     (void)pthread_mutex_lock(&session->providers_mutex);
     session->is_closing = true;

@@ -25,6 +25,10 @@ bool bp_worker_is_current_thread(void) {
     return is_worker_thread;
 }
 
+bool bp_worker_is_own_thread(const bp_worker *worker) {
+    return is_worker_thread && pthread_equal(worker->thread, pthread_self()) != 0;
+}
+
 static void *work(void *argument) {
     bp_worker *worker = argument;
     bp_thread_set_name("bugpack-worker");

@@ -31,4 +31,7 @@ void bp_worker_stop(bp_worker *worker);
 /* Whether the calling thread is a worker: then it must not wait for one. */
 bool bp_worker_is_current_thread(void);
 
+/* Whether the calling thread is this very worker: then it cannot stop it. */
+bool bp_worker_is_own_thread(const bp_worker *worker);
+
 #endif

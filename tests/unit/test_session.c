@@ -277,6 +277,23 @@ Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
     temp_dir_remove(&dir);
 }
 
+static void close_from_callback(const bugpack_report_result *result, void *context) {
+    (void)result;
+    bugpack_close(context);
+}
+
+Test(session, stays_open_when_its_own_callback_closes_it) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, close_from_callback, session)));
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 2));
+    temp_dir_remove(&dir);
+}
+
 Test(session, ignores_null_everywhere) {
     bugpack_log(NULL, BUGPACK_INFO, NULL, "nobody listens");
     bugpack_log_bytes(NULL, BUGPACK_INFO, NULL, "", 0);
