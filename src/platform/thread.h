@@ -10,7 +10,10 @@
 
 #include <bugpack/error.h>
 
-/* The id that the sampler reports for the calling thread. Cheap: no system call after the first. */
+/*
+ * The id that the sampler reports for the calling thread, in the child of a fork as soon as it has
+ * made a guard of its own. Cheap: hardly ever a system call.
+ */
 uint64_t bp_thread_id(void);
 
 /* The calling thread's name with its NUL; "" when it has none. */

@@ -277,6 +277,40 @@ Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
     temp_dir_remove(&dir);
 }
 
+/* What a child of a host does that has a session of its own. */
+static int log_in_child(const temp_dir *dir) {
+    bugpack_options options = quick_options(dir);
+    bugpack *session = NULL;
+    bugpack_report_result result;
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "\"tid\":%ld,", (long)getpid());
+    if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {
+        return 1;
+    }
+    bugpack_log(session, BUGPACK_INFO, NULL, "from the child");
+    bool is_right = bugpack_report(session, NULL, &result) == BUGPACK_OK &&
+                    report_entry_contains(result.path, "logs.jsonl", expected);
+    bugpack_close(session);
+    return is_right ? 0 : 2;
+}
+
+Test(session, of_a_forked_child_logs_the_threads_of_the_child) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    bugpack_log(session, BUGPACK_INFO, NULL, "from the parent");
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(log_in_child(&dir));
+    }
+    int status = -1;
+    cr_assert(eq(int, waitpid(child, &status, 0), child));
+    cr_assert(zero(int, status));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
 static void close_from_callback(const bugpack_report_result *result, void *context) {
     (void)result;
     bugpack_close(context);

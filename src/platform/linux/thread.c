@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,12 +10,21 @@
 #include "base/clock.h"
 #include "base/status.h"
 
+/*
+ * Counts the guards, one for each session, that this process and those it was forked from have
+ * made. The child of a fork has its parent's cached id; what asks for an id there is a session of
+ * its own, whose guard has moved this number.
+ */
+static atomic_uint newest_guard_number;
+
 uint64_t bp_thread_id(void) {
-    /* Cached, because gettid is a system call. A forked child would read its parent's id, but its
-     * sessions are inert: nothing asks there. */
+    /* Cached, because gettid is a system call. */
     static _Thread_local uint64_t id;
-    if (id == 0) {
+    static _Thread_local unsigned id_guard_number;
+    unsigned number = atomic_load_explicit(&newest_guard_number, memory_order_relaxed);
+    if (id_guard_number != number || id == 0) {
         id = (uint64_t)gettid();
+        id_guard_number = number;
     }
     return id;
 }
@@ -83,6 +93,7 @@ bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error
     }
     bp_fork_guard *guard = page;
     guard->is_owner = 1;
+    (void)atomic_fetch_add_explicit(&newest_guard_number, 1, memory_order_relaxed);
     *ret_guard = guard;
     return BUGPACK_OK;
 }
