@@ -24,7 +24,10 @@ typedef enum bugpack_level {
     BUGPACK_FATAL = 5 /* only a word: bugpack never ends the process */
 } bugpack_level;
 
-/* A longer channel name or message is cut, and the record says so. */
+/*
+ * A longer channel name or message is cut, and the record says so. So is a message that a log ring
+ * of less than 20 KiB has no room for: a record takes at most a quarter of the ring.
+ */
 #define BUGPACK_CHANNEL_MAX_BYTES 64
 #define BUGPACK_LOG_MESSAGE_MAX_BYTES 4096
 

@@ -13,6 +13,7 @@
 struct bp_log_recorder {
     bp_ring *ring;
     bugpack_level level;
+    size_t message_max_bytes; /* so that each record fits its ring */
 };
 
 /* How a record lies in the ring: this, then channel, thread name and message without any NUL. */
@@ -24,6 +25,13 @@ typedef struct log_header {
     uint8_t level;
     uint8_t is_cut;
 } log_header;
+
+/* The ring refuses a record over a limit of its own, and what is refused cannot be told of. */
+static size_t message_max_bytes(const bp_ring *ring) {
+    const size_t beside = sizeof(log_header) + BUGPACK_CHANNEL_MAX_BYTES + BP_THREAD_NAME_BYTES;
+    size_t room = bp_ring_payload_max_bytes(ring) - beside;
+    return room < BUGPACK_LOG_MESSAGE_MAX_BYTES ? room : BUGPACK_LOG_MESSAGE_MAX_BYTES;
+}
 
 bugpack_status bp_log_recorder_new(size_t capacity_bytes, bugpack_level level,
                                    bp_log_recorder **ret_recorder, bugpack_error *error) {
@@ -37,6 +45,7 @@ bugpack_status bp_log_recorder_new(size_t capacity_bytes, bugpack_level level,
         free(recorder);
         return status;
     }
+    recorder->message_max_bytes = message_max_bytes(recorder->ring);
     *ret_recorder = recorder;
     return BUGPACK_OK;
 }
@@ -56,7 +65,7 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
                             const void *message, size_t message_bytes, bool was_cut) {
     char thread[BP_THREAD_NAME_BYTES];
     bp_thread_name(thread);
-    size_t kept = bp_utf8_cut(message, message_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES);
+    size_t kept = bp_utf8_cut(message, message_bytes, recorder->message_max_bytes);
     size_t given_bytes = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
     size_t channel_bytes = bp_utf8_cut(channel, given_bytes, BUGPACK_CHANNEL_MAX_BYTES);
     log_header header = {.tid = bp_thread_id(),

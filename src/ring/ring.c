@@ -69,6 +69,10 @@ static uint64_t framed_bytes(uint64_t payload_bytes) {
     return (sizeof(bp_ring_record) + payload_bytes + 7) & ~(uint64_t)7;
 }
 
+size_t bp_ring_payload_max_bytes(const bp_ring *ring) {
+    return ring->capacity / 4 - sizeof(bp_ring_record);
+}
+
 static void put(bp_ring *ring, uint64_t position, const void *bytes, size_t byte_count) {
     size_t offset = (size_t)(position % ring->capacity);
     size_t first = ring->capacity - offset < byte_count ? ring->capacity - offset : byte_count;
@@ -127,7 +131,7 @@ uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts,
     }
     uint64_t needed = framed_bytes(record.payload_bytes);
     lock_with_priority(ring);
-    if (needed > ring->capacity / 4) {
+    if (record.payload_bytes > bp_ring_payload_max_bytes(ring)) {
         ring->refused_count++;
         (void)pthread_mutex_unlock(&ring->mutex);
         return 0;

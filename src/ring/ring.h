@@ -34,8 +34,11 @@ typedef struct bp_ring_record {
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 void bp_ring_free(bp_ring *ring);
 
+/* The largest record that the ring accepts: a quarter of it, with its header. At least 992. */
+size_t bp_ring_payload_max_bytes(const bp_ring *ring);
+
 /*
- * Appends one record gathered from `parts`. One that is larger than a quarter of the ring is
+ * Appends one record gathered from `parts`. One that is larger than the maximum is
  * refused, counted as dropped, and 0 comes back; otherwise its sequence number. Any thread.
  */
 uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts, size_t part_count);

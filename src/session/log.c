@@ -14,7 +14,8 @@ void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, co
     if (!is_wanted(session, level)) {
         return;
     }
-    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 1];
+    /* A character more than is kept, so that the cut sees whether it would split one. */
+    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 + 1];
     int length = vsnprintf(message, sizeof message, format, arguments);
     if (length < 0) {
         return;

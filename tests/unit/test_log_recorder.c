@@ -104,6 +104,21 @@ Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
     bp_log_recorder_free(recorder);
 }
 
+Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
+    bp_log_recorder *recorder = NULL;
+    cr_assert(zero(int, (int)bp_log_recorder_new(4096, BUGPACK_TRACE, &recorder, NULL)));
+    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES];
+    memset(message, 'm', sizeof message);
+    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, message, sizeof message, false);
+    bp_log_extent extent;
+    bp_buffer out = print(recorder, &extent);
+    cr_assert(eq(u64, extent.view.record_count, 1));
+    cr_assert(zero(u64, extent.view.refused_count));
+    cr_assert(ne(ptr, (void *)strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
+    bp_buffer_release(&out);
+    bp_log_recorder_free(recorder);
+}
+
 Test(log_recorder, wants_only_what_is_severe_enough) {
     bp_log_recorder *recorder = new_recorder(BUGPACK_INFO);
     cr_assert(not(bp_log_recorder_wants(recorder, BUGPACK_DEBUG)));

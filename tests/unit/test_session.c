@@ -277,6 +277,22 @@ Test(session, leaks_no_descriptor_and_opens_none_that_an_exec_inherits) {
     temp_dir_remove(&dir);
 }
 
+Test(session, cuts_a_formatted_message_at_a_character) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    char text[BUGPACK_LOG_MESSAGE_MAX_BYTES];
+    memset(text, 'm', sizeof text);
+    text[sizeof text - 1] = '\0';
+    bugpack_log(session, BUGPACK_INFO, NULL, "%s\xE2\x82\xAC", text); /* over the cut */
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "logs.jsonl", "mmm\",\"truncated\":true}"));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
 /* What a child of a host does that has a session of its own. */
 static int log_in_child(const temp_dir *dir) {
     bugpack_options options = quick_options(dir);
