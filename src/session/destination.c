@@ -1,5 +1,6 @@
 #include "session/destination.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,12 @@ bugpack_status bp_destination_open(const bugpack_options *options, const bp_orde
     if (destination->stem[0] == '\0' || strcmp(destination->stem, ".") == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": it names no file",
                        order->output_path);
+    }
+    /* The result has to hold the whole path, also when the name gets a number. */
+    if (strlen(destination->dir_path) + strlen("/") + strlen(destination->stem) + strlen("-9999") +
+            strlen(destination->extension) >=
+        BUGPACK_REPORT_PATH_BYTES) {
+        return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
     }
     bool may_create = !is_named && options->create_report_dir;
     return bp_file_open_directory(destination->dir_path, may_create, &destination->dir_fd, error);

@@ -74,67 +74,6 @@ Test(session, leaves_out_of_a_report_what_was_logged_after_its_trigger) {
     temp_dir_remove(&dir);
 }
 
-Test(session, gives_a_taken_name_a_number_and_replaces_nothing) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
-    char target[512], expected[512];
-    (void)snprintf(target, sizeof target, "%s/report.zip", dir.path);
-    cr_assert(temp_dir_write(&dir, "report.zip", "mine", 4));
-    cr_assert(zero(int, mkfifoat(dir.fd, "report-2.zip", 0600)));
-    cr_assert(zero(int, symlinkat("/nonexistent", dir.fd, "report-3.zip")));
-    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    request.output_path = target;
-    bugpack_report_result result;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
-              result.error.message);
-    (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
-    cr_assert(eq(str, result.path, expected));
-    char kept[8] = "";
-    cr_assert(eq(sz, temp_dir_read(&dir, "report.zip", kept, sizeof kept), 4));
-    cr_assert(zero(int, memcmp(kept, "mine", 4)));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
-}
-
-Test(session, makes_private_files_in_a_private_directory_under_any_umask) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    char reports[512];
-    (void)snprintf(reports, sizeof reports, "%s/reports", dir.path);
-    bugpack_options options = quick_options(&dir);
-    options.report_dir = reports;
-    options.create_report_dir = true;
-    mode_t before = umask(0);
-    bugpack *session = open_session(&options);
-    bugpack_report_result result;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    umask(before);
-    struct stat info;
-    cr_assert(zero(int, stat(result.path, &info)));
-    cr_assert(eq(uint, info.st_mode & 07777u, 0600u));
-    cr_assert(zero(int, stat(reports, &info)));
-    cr_assert(eq(uint, info.st_mode & 07777u, 0700u));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
-}
-
-Test(session, finds_its_directory_again_after_the_host_changed_to_another) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, chdir(dir.path)));
-    bugpack_options options = quick_options(&dir);
-    options.report_dir = ".";
-    bugpack *session = open_session(&options);
-    cr_assert(zero(int, chdir("/")));
-    bugpack_report_result result;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
-}
-
 Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));

@@ -1,0 +1,138 @@
+/* Where a session puts its reports, and where it does not. */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static bugpack_options quick_options(const temp_dir *dir) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 20;
+    return options;
+}
+
+static bugpack *open_session(const bugpack_options *options) {
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
+    return session;
+}
+
+Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    char target[512], expected[512];
+    (void)snprintf(target, sizeof target, "%s/report.zip", dir.path);
+    cr_assert(temp_dir_write(&dir, "report.zip", "mine", 4));
+    cr_assert(zero(int, mkfifoat(dir.fd, "report-2.zip", 0600)));
+    cr_assert(zero(int, symlinkat("/nonexistent", dir.fd, "report-3.zip")));
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.output_path = target;
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+              result.error.message);
+    (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
+    cr_assert(eq(str, result.path, expected));
+    char kept[8] = "";
+    cr_assert(eq(sz, temp_dir_read(&dir, "report.zip", kept, sizeof kept), 4));
+    cr_assert(zero(int, memcmp(kept, "mine", 4)));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session_paths, makes_private_files_in_a_private_directory_under_any_umask) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    char reports[512];
+    (void)snprintf(reports, sizeof reports, "%s/reports", dir.path);
+    bugpack_options options = quick_options(&dir);
+    options.report_dir = reports;
+    options.create_report_dir = true;
+    mode_t before = umask(0);
+    bugpack *session = open_session(&options);
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    umask(before);
+    struct stat info;
+    cr_assert(zero(int, stat(result.path, &info)));
+    cr_assert(eq(uint, info.st_mode & 07777u, 0600u));
+    cr_assert(zero(int, stat(reports, &info)));
+    cr_assert(eq(uint, info.st_mode & 07777u, 0700u));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session_paths, finds_its_directory_again_after_the_host_changed_to_another) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, chdir(dir.path)));
+    bugpack_options options = quick_options(&dir);
+    options.report_dir = ".";
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, chdir("/")));
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session_paths, follows_no_link_to_a_directory_whatever_is_behind_its_name) {
+    static const char *const endings[] = {"", "/", "//", "/.", "/./", "/.//."};
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, mkdirat(dir.fd, "real", 0700)));
+    cr_assert(zero(int, symlinkat("real", dir.fd, "link")));
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char path[512], expected[512];
+        bugpack_options options = quick_options(&dir);
+        bugpack *session = NULL;
+        bugpack_report_result result;
+        options.report_dir = path;
+        (void)snprintf(path, sizeof path, "%s/link%s", dir.path, endings[i]);
+        cr_assert(eq(int, (int)bugpack_open(&options, &session, NULL), (int)BUGPACK_ERR_IO));
+        (void)snprintf(path, sizeof path, "%s/real%s", dir.path, endings[i]);
+        session = open_session(&options);
+        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        (void)snprintf(expected, sizeof expected, "%s/real/viewer-bugreport-", dir.path);
+        cr_assert(zero(int, strncmp(result.path, expected, strlen(expected))), "%s", result.path);
+        bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+        request.output_path = path;
+        (void)snprintf(path, sizeof path, "%s/link%s/x.zip", dir.path, endings[i]);
+        cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
+        bugpack_close(session);
+    }
+    temp_dir_remove(&dir);
+}
+
+Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    /* A long way to the same directory, which the system takes: it is under PATH_MAX. */
+    char path[BUGPACK_REPORT_PATH_BYTES + 128];
+    const char *name = strrchr(dir.path, '/');
+    size_t length = (size_t)snprintf(path, sizeof path, "%s", dir.path);
+    while (length + strlen(name) + 3 < BUGPACK_REPORT_PATH_BYTES) {
+        length += (size_t)snprintf(path + length, sizeof path - length, "/..%s", name);
+    }
+    (void)snprintf(path + length, sizeof path - length, "/%0100d.zip", 0);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.output_path = path;
+    bugpack_report_result result;
+    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(zero(sz, temp_dir_count(&dir)));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
