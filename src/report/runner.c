@@ -172,6 +172,11 @@ static void accept_content(const bp_provider_spec *spec, int result, bugpack_wri
                          "%s", reason[0] != '\0' ? reason : "the provider failed");
         return;
     }
+    if (given->content.status != BUGPACK_OK && !given->content.is_over_limit) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
+                         bugpack_status_name(given->content.status));
+        return;
+    }
     if (given->content.status != BUGPACK_OK) {
         bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
                          spec->limit_bytes);

@@ -78,6 +78,22 @@ static bugpack_status collect_log(struct taking *taking, bugpack_error *error) {
     return add(taking, "logs.jsonl", &writer, error);
 }
 
+/*
+ * process.json has a provider where there is a sampler. Where there could be one, and only this
+ * session has none, the ledger tells of it.
+ */
+static bugpack_status note_process(struct taking *taking, bugpack_error *error) {
+    const bugpack *session = taking->session;
+    if (session->sampler != NULL || session->sampler_error.status == BUGPACK_ERR_UNSUPPORTED) {
+        return BUGPACK_OK;
+    }
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", session->sampler_error.message);
+    stamp(&writer, bp_clock_now());
+    return add(taking, "process.json", &writer, error);
+}
+
 static bugpack_status collect_providers(struct taking *taking, bugpack_error *error) {
     bugpack *session = taking->session;
     bp_provider **providers = NULL;
@@ -202,6 +218,9 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
     bugpack_status status = collect_log(taking, error);
     if (status == BUGPACK_OK) {
         status = bp_destination_open(&taking->session->options, taking->order, &destination, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = note_process(taking, error);
     }
     if (status == BUGPACK_OK) {
         status = collect_providers(taking, error);

@@ -156,6 +156,10 @@ bugpack_status bp_facts_read_objects(const bp_task *task, bp_process_facts *fact
     map_list list = {0};
     bugpack_error read_error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_file_read_at(task->directory_fd, "maps", &text, &read_error);
+    if (text.status != BUGPACK_OK && !text.is_over_limit) {
+        status = bp_fail_memory(error, "list the loaded objects");
+        goto out;
+    }
     if (status != BUGPACK_OK && text.size == 0) {
         bp_facts_deny(facts, "loaded objects", read_error.system_errno);
         status = BUGPACK_OK;
