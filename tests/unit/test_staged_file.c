@@ -108,3 +108,30 @@ BOTH_METHODS(staged_file, never_follows_or_replaces_what_holds_the_name) {
     }
     temp_dir_remove(&dir);
 }
+
+/* A daemon that closed them and prints all the same would print into its report. */
+BOTH_METHODS(staged_file, never_takes_the_place_of_a_standard_stream) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    int saved[3];
+    for (int fd = 0; fd < 3; fd++) {
+        saved[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+        (void)close(fd);
+    }
+    bp_staged_file *file = NULL;
+    bugpack_status status = methods[*method](dir.fd, dir.path, &file, NULL);
+    int own_fd = status == BUGPACK_OK ? bp_staged_file_fd(file) : -1;
+    int flags = fcntl(own_fd, F_GETFD);
+    for (int fd = 0; fd < 3; fd++) {
+        if (saved[fd] >= 0) {
+            (void)dup2(saved[fd], fd);
+            (void)close(saved[fd]);
+        }
+    }
+    cr_assert(zero(int, (int)status));
+    cr_assert(gt(int, own_fd, STDERR_FILENO));
+    cr_assert(ne(int, flags &FD_CLOEXEC, 0));
+    bp_staged_file_free(file);
+    cr_assert(zero(sz, temp_dir_count(&dir)));
+    temp_dir_remove(&dir);
+}

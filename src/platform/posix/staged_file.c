@@ -57,6 +57,21 @@ static bugpack_status make_private(const bp_staged_file *file, bugpack_error *er
     return bp_fail_errno(error, mode_errno, "cannot keep a file in \"%s\" private", file->dir_name);
 }
 
+/*
+ * A host that has closed its standard streams would print into the file: it gets a descriptor
+ * above theirs. -1 with errno when there is none.
+ */
+static int above_standard_streams(int fd) {
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int dup_errno = errno;
+    (void)close(fd);
+    errno = dup_errno;
+    return above;
+}
+
 static bugpack_status new_file(int dir_fd, const char *dir_name, bool may_be_unnamed,
                                bp_staged_file **ret_file, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -69,11 +84,11 @@ static bugpack_status new_file(int dir_fd, const char *dir_name, bool may_be_unn
     }
     *file = (bp_staged_file){.fd = -1, .dir_fd = dir_fd, .dir_name = name};
     if (may_be_unnamed) {
-        file->fd = bp_staged_open_unnamed(dir_fd);
+        file->fd = above_standard_streams(bp_staged_open_unnamed(dir_fd));
     }
     /* Why there is no unnamed file does not matter: what stops the named one as well is told. */
     if (file->fd < 0) {
-        file->fd = open_named(dir_fd, file->temp_name);
+        file->fd = above_standard_streams(open_named(dir_fd, file->temp_name));
     }
     if (file->fd < 0) {
         status = bp_fail_errno(error, errno, "cannot make a file in \"%s\"", dir_name);
