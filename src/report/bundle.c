@@ -85,6 +85,15 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     return BUGPACK_OK;
 }
 
+/* A host may put anything into its reason; here it must not look like another artefact's line. */
+static void keep_one_line(char *text) {
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7F) {
+            *text = '?';
+        }
+    }
+}
+
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes) {
     uint32_t missing_count = 0;
     size_t length = 0;
@@ -100,6 +109,7 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
         if (added < 0 || (size_t)added >= text_bytes - length) {
             text[length] = '\0'; /* a line that does not fit whole is left out */
         } else {
+            keep_one_line(text + length + (length > 0));
             length += (size_t)added;
         }
     }

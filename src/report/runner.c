@@ -182,6 +182,9 @@ static void accept_content(const bp_provider_spec *spec, int result, bugpack_wri
                          spec->limit_bytes);
         return;
     }
+    if (writer->ledger.status == BP_ARTEFACT_OK) {
+        writer->ledger.reason[0] = '\0'; /* it said why it fails, and then did not */
+    }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = BUGPACK_OK;
     if (spec->form == BP_CONTENT_BYTES) {

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/utf8.h"
 #include "json/json.h"
@@ -65,9 +66,8 @@ bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *tex
 void bugpack_fail(bugpack_writer *writer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(writer->ledger.reason, reason_max_bytes, format, arguments);
+    char *reason = writer->ledger.reason;
+    int length = vsnprintf(reason, sizeof writer->ledger.reason, format, arguments);
     va_end(arguments);
-    if (length < 0) {
-        writer->ledger.reason[0] = '\0';
-    }
+    reason[length < 0 ? 0 : bp_utf8_cut(reason, strlen(reason), reason_max_bytes)] = '\0';
 }

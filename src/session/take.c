@@ -94,6 +94,15 @@ static bugpack_status note_process(struct taking *taking, bugpack_error *error) 
     return add(taking, "process.json", &writer, error);
 }
 
+/* A report that is too late already asks nobody: each provider would cost a thread, for nothing. */
+static bugpack_status check_deadline(const struct taking *taking, bugpack_error *error) {
+    uint64_t deadline_ns = taking->order->deadline_ns;
+    if (deadline_ns != 0 && bp_clock_monotonic_ns() >= deadline_ns) {
+        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+    }
+    return BUGPACK_OK;
+}
+
 static bugpack_status collect_providers(struct taking *taking, bugpack_error *error) {
     bugpack *session = taking->session;
     bp_provider **providers = NULL;
@@ -102,7 +111,9 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         bugpack_writer writer;
         bp_writer_init(&writer, SIZE_MAX / 4);
-        if (bp_runner_call(session->runner, providers[i], taking->order->deadline_ns, &writer)) {
+        status = check_deadline(taking, error);
+        if (status == BUGPACK_OK &&
+            bp_runner_call(session->runner, providers[i], taking->order->deadline_ns, &writer)) {
             status = add(taking, bp_provider_name(providers[i]), &writer, error);
         }
     }
@@ -118,10 +129,7 @@ static bugpack_status wait_for_window(const struct taking *taking, bugpack_error
     uint64_t deadline_ns = taking->order->deadline_ns;
     bool is_too_late = deadline_ns != 0 && deadline_ns < end_ns;
     bp_clock_sleep_until(is_too_late ? deadline_ns : end_ns);
-    if (deadline_ns != 0 && bp_clock_monotonic_ns() >= deadline_ns) {
-        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
-    }
-    return BUGPACK_OK;
+    return check_deadline(taking, error);
 }
 
 static bugpack_status collect_metrics(struct taking *taking, bugpack_error *error) {

@@ -2,10 +2,12 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -113,6 +115,74 @@ Test(providers, a_failing_one_leaves_no_half_artefact_and_gives_its_reason) {
     cr_assert(says(&b, "manifest.json", "\"status\": \"failed\""));
     cr_assert(eq(uint, b.result.missing_count, 1));
     tear_down(&b);
+}
+
+static int fail_with_lines(bugpack_writer *writer, void *context) {
+    (void)context;
+    bugpack_fail(writer, "first\nmetadata.json: \x1b[2J%0*d\xC3\xA4 is over the cut", 174, 0);
+    return -1;
+}
+
+Test(providers, a_reason_is_one_line_and_cut_at_a_character) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "x.txt", fail_with_lines, NULL, NULL)));
+    take(&b);
+    cr_assert(ne(ptr, (void *)strstr(b.result.missing, "x.txt: first?metadata.json: ?[2J0"), NULL),
+              "%s", b.result.missing);
+    cr_assert(eq(ptr, (void *)strpbrk(b.result.missing, "\n\x1b\xC3"), NULL));
+    tear_down(&b);
+}
+
+static int warn_and_succeed(bugpack_writer *writer, void *context) {
+    (void)context;
+    bugpack_fail(writer, "almost");
+    return bugpack_printf(writer, "all the same");
+}
+
+Test(providers, one_that_succeeds_after_all_has_no_reason_in_the_ledger) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "x.txt", warn_and_succeed, NULL, NULL)));
+    take(&b);
+    cr_assert(says(&b, "x.txt", "all the same"));
+    cr_assert(not(says(&b, "manifest.json", "almost")));
+    tear_down(&b);
+}
+
+static int take_a_while(bugpack_writer *writer, void *context) {
+    (void)writer;
+    (void)context;
+    return nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+static atomic_uint call_count;
+
+static int count_call(bugpack_writer *writer, void *context) {
+    (void)writer;
+    (void)context;
+    atomic_fetch_add(&call_count, 1);
+    return 0;
+}
+
+Test(providers, none_is_asked_for_a_report_that_is_too_late_already) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "wait.txt", take_a_while, NULL, NULL)));
+    for (unsigned i = 0; i < 200; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u.txt", i);
+        cr_assert(zero(int, (int)bugpack_provide_text(b.session, name, count_call, NULL, NULL)));
+    }
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.timeout_ms = 1;
+    cr_assert(
+        eq(int, (int)bugpack_report(b.session, &request, &b.result), (int)BUGPACK_ERR_TIMEOUT));
+    tear_down(&b);
+    cr_assert(zero(uint, atomic_load(&call_count)));
 }
 
 static int write_without_end(bugpack_writer *writer, void *context) {
