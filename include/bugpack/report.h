@@ -82,7 +82,8 @@ typedef void bugpack_report_done(const bugpack_report_result *result, void *cont
  * When the status is BUGPACK_OK, on_done will be called exactly once; otherwise never.
  *
  * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, INVALID, NO_MEMORY, INERT,
- * CLOSED. Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
+ * CLOSED, IO (a relative output_path, and the working directory is gone).
+ * Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_report_async(struct bugpack *session, const bugpack_report_request *request,

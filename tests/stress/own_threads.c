@@ -1,7 +1,7 @@
 /*
  * What a host may have done to itself before bugpack starts a thread in it: the thread is named
- * without a descriptor, is scheduled like any
- * other, and runs the host's handlers for its own faults only.
+ * without a descriptor, is scheduled like any other, and runs the host's handlers for its own
+ * faults only.
  */
 #include "support/check.h"
 
