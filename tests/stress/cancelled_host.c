@@ -45,14 +45,14 @@ __attribute__((noinline)) static void take_report(bugpack *session) {
 static void *report(void *session) {
     take_report(session);
     pthread_testcancel();
-    CHECK(!"reached");
+    CHECK(false); /* not reached */
     return NULL;
 }
 
 static void *unprovide(void *session) {
     CHECK(bugpack_unprovide(session, "held.txt"));
     pthread_testcancel();
-    CHECK(!"reached");
+    CHECK(false); /* not reached */
     return NULL;
 }
 
@@ -101,7 +101,7 @@ static void *use_everything_cancelled(void *unused) {
     CHECK(pthread_cancel(pthread_self()) == 0);
     use_everything();
     pthread_testcancel();
-    CHECK(!"reached");
+    CHECK(false); /* not reached */
     return NULL;
 }
 
