@@ -6,6 +6,7 @@
 #define BP_BASE_BUFFER_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <bugpack/error.h>
