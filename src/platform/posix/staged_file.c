@@ -62,10 +62,11 @@ static bugpack_status make_private(const bp_staged_file *file, bugpack_error *er
  * above theirs. -1 with errno when there is none.
  */
 static int above_standard_streams(int fd) {
-    if (fd < 0 || fd > STDERR_FILENO) {
+    enum { standard_stream_count = 3 };
+    if (fd < 0 || fd >= standard_stream_count) {
         return fd;
     }
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
     int dup_errno = errno;
     (void)close(fd);
     errno = dup_errno;
