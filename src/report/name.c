@@ -92,6 +92,26 @@ bool bp_name_is_same_entry(const char *one, const char *other) {
     return strcasecmp(one, other) == 0;
 }
 
+bool bp_name_is_in_the_way(const char *one, const char *other) {
+    size_t one_bytes = strlen(one);
+    size_t other_bytes = strlen(other);
+    size_t shorter_bytes = one_bytes < other_bytes ? one_bytes : other_bytes;
+    const char *longer = one_bytes < other_bytes ? other : one;
+    return strncasecmp(one, other, shorter_bytes) == 0 &&
+           (longer[shorter_bytes] == '\0' || longer[shorter_bytes] == '/');
+}
+
+/* Whether a name would make a directory of an entry that a report has, or may have. */
+static bool is_below_an_entry(const char *name) {
+    bool is_below = bp_name_is_in_the_way(name, manifest_name);
+    for (size_t row = 0; row < table_count; row++) {
+        bool is_file = table[row].name[strlen(table[row].name) - 1] != '/';
+        is_below = is_below || (is_file && !bp_name_is_same_entry(name, table[row].name) &&
+                                bp_name_is_in_the_way(name, table[row].name));
+    }
+    return is_below;
+}
+
 static bool is_bad_component(const char *component, size_t length) {
     return length == 0 || (length == 1 && component[0] == '.') ||
            (length == 2 && component[0] == '.' && component[1] == '.');
@@ -122,7 +142,8 @@ const char *bp_name_refuse_artefact(const char *name) {
         }
     }
     unsigned rank = bp_name_entry_rank(name);
-    if (rank > table_count || (rank < table_count && !table[rank].is_for_hosts)) {
+    if (rank > table_count || (rank < table_count && !table[rank].is_for_hosts) ||
+        is_below_an_entry(name)) {
         return "the name is reserved";
     }
     return NULL;

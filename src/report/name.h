@@ -28,6 +28,12 @@ const char *bp_name_refuse_artefact(const char *name);
 bool bp_name_is_same_entry(const char *one, const char *other);
 
 /*
+ * Whether two entries cannot both be extracted: they are the same one, or one would have to be a
+ * directory for the other ("a" and "a/b").
+ */
+bool bp_name_is_in_the_way(const char *one, const char *other);
+
+/*
  * Where an entry stands in a report: ascending in the order of docs/REPORT_FORMAT.md. Entries that
  * the table does not name share one rank, between the named ones and the manifest.
  */

@@ -17,6 +17,15 @@ static size_t find_provider(const bugpack *session, const char *name) {
     return i;
 }
 
+static bool is_name_free(const bugpack *session, const char *name) {
+    size_t i = 0;
+    while (i < session->provider_count &&
+           !bp_name_is_in_the_way(bp_provider_name(session->providers[i]), name)) {
+        i++;
+    }
+    return i == session->provider_count;
+}
+
 static bugpack_status make_room(bugpack *session, bugpack_error *error) {
     if (session->provider_count < session->provider_capacity) {
         return BUGPACK_OK;
@@ -42,7 +51,7 @@ bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
     const char *name = bp_provider_name(provider);
     if (session->is_closing) {
         status = bp_fail(error, BUGPACK_ERR_CLOSED, "the session is being closed");
-    } else if (find_provider(session, name) < session->provider_count) {
+    } else if (!is_name_free(session, name)) {
         status = bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
     } else {
         status = make_room(session, error);
