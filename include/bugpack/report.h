@@ -57,10 +57,14 @@ typedef struct bugpack_report_result {
     char missing[BUGPACK_REPORT_MISSING_BYTES];
 } bugpack_report_result;
 
+#define BUGPACK_REPORT_RESULT_INIT                                                                 \
+    { sizeof(bugpack_report_result), BUGPACK_OK, BUGPACK_ERROR_INIT, 0u, 0u, 0u, "", "" }
+
 /*
  * Takes a report and waits for it: the trigger instant is now, the records and state of now are in
- * it. Takes at least the sample window. `ret_result` is optional, is the caller's, and is filled on
- * success and on failure; its struct_size need not be set.
+ * it. Takes at least the sample window. `ret_result` is optional, is the caller's, starts as
+ * BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure, as far as its struct_size
+ * goes.
  *
  * Errors: those in the result. BUSY when too many reports wait already, INVALID from within a
  * provider or report callback (it would wait for itself), INERT, CLOSED.

@@ -40,6 +40,7 @@ static void add_entry(bp_json *json, const bp_ledger_entry *entry) {
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
+    bp_model_add_known_text(json, "note", entry->note);
     bp_model_add_known_text(json, "reason", entry->reason);
     bp_json_object_end(json);
 }

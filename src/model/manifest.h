@@ -25,6 +25,7 @@ typedef enum bp_artefact_status {
 const char *bp_artefact_status_name(bp_artefact_status status);
 
 #define BP_REASON_BYTES 512
+#define BP_NOTE_BYTES 64
 
 /* One line of the ledger. */
 typedef struct bp_ledger_entry {
@@ -37,7 +38,8 @@ typedef struct bp_ledger_entry {
     uint64_t captured_wall_ns; /* 0 leaves it out */
     uint64_t duration_ns;
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
-    char reason[BP_REASON_BYTES];                    /* "" when there is none */
+    char note[BP_NOTE_BYTES];     /* what else to know of a whole artefact; "" when nothing */
+    char reason[BP_REASON_BYTES]; /* "" when there is none */
 } bp_ledger_entry;
 
 /* Appends manifest.json. The report is complete when no entry is missing. */

@@ -158,12 +158,27 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     return status;
 }
 
+/* Gives a host what it has room for: one that was built with an older version knows fewer fields.
+ */
+static void copy_result(const bugpack_report_result *result, bugpack_report_result *ret_result) {
+    size_t known_bytes = ret_result->struct_size;
+    memcpy(ret_result, result, known_bytes < sizeof *result ? known_bytes : sizeof *result);
+    ret_result->struct_size = known_bytes;
+}
+
 bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
                               bugpack_report_result *ret_result) {
-    bugpack_report_result own_result;
+    bugpack_report_result result;
+    const size_t first_version_bytes =
+        offsetof(bugpack_report_result, missing) + sizeof result.missing;
+    if (ret_result != NULL && ret_result->struct_size < first_version_bytes) {
+        return BUGPACK_ERR_INVALID;
+    }
     int cancel = bp_thread_hold_cancel();
-    bugpack_status status =
-        report_and_wait(session, request, ret_result != NULL ? ret_result : &own_result);
+    bugpack_status status = report_and_wait(session, request, &result);
     bp_thread_allow_cancel(cancel);
+    if (ret_result != NULL) {
+        copy_result(&result, ret_result);
+    }
     return status;
 }

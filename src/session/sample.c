@@ -39,7 +39,8 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
         bp_metrics_release(&metrics);
     } else if (status == BUGPACK_ERR_UNSUPPORTED) {
         /* That there are no metrics here is an answer too. */
-        status = bp_metrics_print_unavailable(bp_host_platform(), detail.message, &json, error);
+        bugpack_error reason = detail;
+        status = bp_metrics_print_unavailable(bp_host_platform(), reason.message, &json, &detail);
     }
     bp_sampler_close(sampler);
     if (status != BUGPACK_OK) {

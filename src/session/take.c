@@ -132,6 +132,15 @@ static bugpack_status wait_for_window(const struct taking *taking, bugpack_error
     return check_deadline(taking, error);
 }
 
+/* A thread that ended inside the window has no line of its own in the metrics; that it was is told
+ * here. */
+static void note_vanished(bugpack_writer *writer, size_t vanished_count) {
+    if (vanished_count > 0) {
+        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+                       "threads that ended inside the window: %zu", vanished_count);
+    }
+}
+
 static bugpack_status collect_metrics(struct taking *taking, bugpack_error *error) {
     bugpack_writer writer;
     bp_metrics metrics;
@@ -147,6 +156,7 @@ static bugpack_status collect_metrics(struct taking *taking, bugpack_error *erro
         status = bp_metrics_print(&metrics, bp_host_platform(), &writer.content, error);
         writer.ledger.covers_to_wall_ns = began.wall_ns;
         writer.ledger.covers_from_wall_ns = began.wall_ns - metrics.sample_window_ms * BP_NS_PER_MS;
+        note_vanished(&writer, metrics.vanished_count);
         bp_metrics_release(&metrics);
     } else {
         /* The artefact is there and says that it has nothing: that is still a missing one. */

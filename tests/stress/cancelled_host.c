@@ -38,7 +38,7 @@ static bugpack *open_session(void) {
  * local variable, which a cancelled thread leaves behind, for an overflow of its own.
  */
 __attribute__((noinline)) static void take_report(bugpack *session) {
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
 }
 

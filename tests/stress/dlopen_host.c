@@ -93,7 +93,7 @@ int main(void) {
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
     logs_for_the_first_time_on_a_thread_without_memory(session);
     CHECK(api.provide(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(api.report(session, NULL, &result) == BUGPACK_OK && result.missing_count == 1);
     api.close(session);
     CHECK(dlclose(api.library) == 0);

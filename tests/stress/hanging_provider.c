@@ -47,7 +47,7 @@ int main(void) {
     CHECK(bugpack_provide_text(session, "hang.txt", hang, NULL, NULL) == BUGPACK_OK);
     CHECK(bugpack_provide_text(session, "after.txt", answer, NULL, NULL) == BUGPACK_OK);
 
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     for (unsigned i = 0; i < 3; i++) {
         CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
         CHECK(result.missing_count == 1);

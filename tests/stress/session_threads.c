@@ -40,7 +40,7 @@ static void *trigger(void *argument) {
             atomic_fetch_add(&accepted_count, 1);
             i++;
         } else {
-            bugpack_report_result result;
+            bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
             status = bugpack_report(session, NULL, &result);
             CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY);
         }

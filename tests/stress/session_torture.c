@@ -54,6 +54,7 @@ static void run_host(struct run *run) {
     bugpack_log(session, BUGPACK_INFO, "torture", "logged without memory");
     run->is_provided =
         bugpack_provide_json(session, "session.json", provide, NULL, NULL) == BUGPACK_OK;
+    run->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     run->status = bugpack_report(session, NULL, &run->result);
     CHECK(run->status == run->result.status);
     bugpack_close(session);

@@ -26,6 +26,7 @@ static void set_up(bench *b) {
     options.report_dir = b->dir.path;
     options.sample_window_ms = 0;
     options.artefact_limit_bytes = 64 * 1024;
+    b->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_open(&options, &b->session, NULL)));
 }
 
@@ -240,6 +241,10 @@ Test(providers, names_are_checked_and_taken_once_whatever_their_case) {
     cr_assert(eq(int,
                  (int)bugpack_provide_text(b.session, "STATE.txt", write_context, text, &error),
                  (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, (int)bugpack_provide_text(b.session, "state.txt/more", write_context, text, &error),
+           (int)BUGPACK_ERR_INVALID),
+        "a file cannot be a directory too");
     cr_assert(eq(int, (int)bugpack_provide_text(b.session, "null.txt", NULL, NULL, &error),
                  (int)BUGPACK_ERR_INVALID));
     tear_down(&b);

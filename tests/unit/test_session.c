@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,7 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = "it \"flickers\"";
     request.channel = "display";
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
               result.error.message);
     cr_assert(zero(uint, result.missing_count), "%s", result.missing);
@@ -105,7 +107,7 @@ Test(session, gives_up_in_time_and_leaves_nothing_behind) {
     bugpack *session = open_session(&options);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 50;
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_TIMEOUT));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);
@@ -152,7 +154,7 @@ Test(session, reports_another_process_and_names_itself_after_it) {
     options.app_name = NULL;
     options.target_pid = child;
     bugpack *session = open_session(&options);
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     char expected[32];
     (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
@@ -225,7 +227,7 @@ Test(session, cuts_a_formatted_message_at_a_character) {
     memset(text, 'm', sizeof text);
     text[sizeof text - 1] = '\0';
     bugpack_log(session, BUGPACK_INFO, NULL, "%s\xE2\x82\xAC", text); /* over the cut */
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "logs.jsonl", "mmm\",\"truncated\":true}"));
     bugpack_close(session);
@@ -236,7 +238,7 @@ Test(session, cuts_a_formatted_message_at_a_character) {
 static int log_in_child(const temp_dir *dir) {
     bugpack_options options = quick_options(dir);
     bugpack *session = NULL;
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     char expected[64];
     (void)snprintf(expected, sizeof expected, "\"tid\":%ld,", (long)getpid());
     if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {
@@ -280,6 +282,67 @@ Test(session, stays_open_when_its_own_callback_closes_it) {
     cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
+    temp_dir_remove(&dir);
+}
+
+Test(session, gives_an_older_host_no_more_than_it_has_room_for) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    struct {
+        bugpack_report_result result;
+        char behind[64];
+    } storage = {.result = BUGPACK_REPORT_RESULT_INIT};
+    memset(storage.behind, 0x5A, sizeof storage.behind);
+    storage.result.struct_size = sizeof storage; /* a newer host's */
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &storage.result)));
+    cr_assert(eq(sz, storage.result.struct_size, sizeof storage));
+    for (size_t i = 0; i < sizeof storage.behind; i++) {
+        cr_assert(eq(int, storage.behind[i], 0x5A));
+    }
+    storage.result.struct_size = 8; /* no version ever had this */
+    cr_assert(
+        eq(int, (int)bugpack_report(session, NULL, &storage.result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+/* A thread that a provider ends, and so between the two samples of the window. */
+typedef struct passing_thread {
+    pthread_t thread;
+    atomic_bool may_end;
+} passing_thread;
+
+static void *wait_to_end(void *context) {
+    passing_thread *passing = context;
+    while (!atomic_load(&passing->may_end)) {
+        (void)usleep(1000);
+    }
+    return NULL;
+}
+
+static int end_thread(bugpack_writer *writer, void *context) {
+    passing_thread *passing = context;
+    atomic_store(&passing->may_end, true);
+    (void)pthread_join(passing->thread, NULL);
+    return bugpack_printf(writer, "ended");
+}
+
+Test(session, tells_how_many_threads_ended_inside_the_window) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    passing_thread passing = {.may_end = false};
+    cr_assert(zero(int, pthread_create(&passing.thread, NULL, wait_to_end, &passing)));
+    cr_assert(zero(int, (int)bugpack_provide_text(session, "end.txt", end_thread, &passing, NULL)));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "manifest.json",
+                                    "\"note\": \"threads that ended inside the window: 1\""));
+    bugpack_close(session);
     temp_dir_remove(&dir);
 }
 

@@ -38,7 +38,7 @@ Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
     cr_assert(zero(int, symlinkat("/nonexistent", dir.fd, "report-3.zip")));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = target;
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
               result.error.message);
     (void)snprintf(expected, sizeof expected, "%s/report-4.zip", dir.path);
@@ -60,7 +60,7 @@ Test(session_paths, makes_private_files_in_a_private_directory_under_any_umask) 
     options.create_report_dir = true;
     mode_t before = umask(0);
     bugpack *session = open_session(&options);
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     umask(before);
     struct stat info;
@@ -80,7 +80,7 @@ Test(session_paths, finds_its_directory_again_after_the_host_changed_to_another)
     options.report_dir = ".";
     bugpack *session = open_session(&options);
     cr_assert(zero(int, chdir("/")));
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(eq(int, strncmp(result.path, dir.path, strlen(dir.path)), 0));
     bugpack_close(session);
@@ -97,7 +97,7 @@ Test(session_paths, follows_no_link_to_a_directory_whatever_is_behind_its_name) 
         char path[512], expected[512];
         bugpack_options options = quick_options(&dir);
         bugpack *session = NULL;
-        bugpack_report_result result;
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         options.report_dir = path;
         (void)snprintf(path, sizeof path, "%s/link%s", dir.path, endings[i]);
         cr_assert(eq(int, (int)bugpack_open(&options, &session, NULL), (int)BUGPACK_ERR_IO));
@@ -130,7 +130,7 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
     (void)snprintf(path + length, sizeof path - length, "/%0100d.zip", 0);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = path;
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);

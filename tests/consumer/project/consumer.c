@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
         return fail("open", &error);
     }
     bugpack_log(session, BUGPACK_INFO, "main", "hello from %s", argv[0]);
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bugpack_status status = bugpack_report(session, NULL, &result);
     bugpack_close(session);
     if (status != BUGPACK_OK) {

@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     }
     bugpack_log(session, BUGPACK_INFO, nullptr, "hello from %s", argv[0]);
     request.description = "from C++";
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     const bugpack_status status = bugpack_report(session, &request, &result);
     bugpack_close(session);
     if (status != BUGPACK_OK) {
