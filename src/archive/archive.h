@@ -41,6 +41,14 @@ bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void 
                               size_t byte_count, uint64_t wall_ns, bugpack_error *error);
 
 /*
+ * The same from a descriptor: `byte_count` bytes from its start, read when the archive is finished,
+ * in pieces. The descriptor is borrowed and nobody may write to it meanwhile (a spool of ours). A
+ * file that gives fewer bytes fails the archive.
+ */
+bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd,
+                                   uint64_t byte_count, uint64_t wall_ns, bugpack_error *error);
+
+/*
  * Compresses and writes everything, in the order of adding; entries are 0600 regular files. Until
  * it returns, what was deflated is in memory too. On success the descriptor holds a whole zip of
  * `*ret_bytes` bytes (not yet synced). On failure what it holds is to be thrown away, and the

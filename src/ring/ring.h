@@ -1,72 +1,89 @@
 /*
  * A byte-bounded ring of records: the newest that fit, oldest out first.
  *
- * Any number of threads append; a reader copies records out in pieces, and who waits to append or
- * to mark goes before its next piece, so that nobody waits for longer than one piece takes. A mark
- * names an instant: records appended after it carry higher sequence numbers, so a frozen view is
- * all records up to a mark.
+ * It lives in anonymous memory, or in a mapped file that outlives its writer: after `kill -9` at
+ * any instant every record whose append had returned is in the file, and none is torn. Each record
+ * carries its length, sequence, time, a checksum, and a commit mark that is written last.
+ *
+ * Any number of threads append. A reader copies records out in pieces and never holds a writer up
+ * for longer than one piece takes. A frozen view is all records up to an instant: nothing has to be
+ * stopped or marked to take it.
  */
 #ifndef BP_RING_RING_H
 #define BP_RING_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <bugpack/error.h>
 
-#include "base/buffer.h"
-#include "base/clock.h"
+#include "base/sink.h"
 
 typedef struct bp_ring bp_ring;
 
 /* A record as a reader sees it: this header, then `payload_bytes` bytes, then padding to 8. */
 typedef struct bp_ring_record {
-    uint64_t sequence; /* from 1, without gaps, in the order of commits */
-    bp_instant at;
-    uint64_t payload_bytes;
+    uint64_t sequence;     /* from 1, without gaps, in the order of commits */
+    uint64_t monotonic_ns; /* when it was appended */
+    uint32_t payload_bytes;
+    uint32_t tag; /* the writer's; this room does not look at it */
 } bp_ring_record;
 
 /*
- * A ring of `capacity_bytes` (rounded up to a page), headers included, all allocated and touched
- * now: an append never allocates. Bounds: 4 KiB to 1 GiB.
+ * A ring of at least `capacity_bytes` for records with their frames, in memory that is allocated
+ * and touched now: an append never allocates and never waits for a page. Bounds: 4 KiB to 1 GiB.
  */
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
-void bp_ring_free(bp_ring *ring);
-
-/* The largest record that the ring accepts: a quarter of it, with its header. At least 992. */
-size_t bp_ring_payload_max_bytes(const bp_ring *ring);
 
 /*
- * Appends one record gathered from `parts`. One that is larger than the maximum is
- * refused, counted as dropped, and 0 comes back; otherwise its sequence number. Any thread.
+ * The same in a file: `fd` is an empty regular file, open for reading and writing, which the ring
+ * allocates (posix_fallocate, so that a full disk is an error now and not SIGBUS later), maps, and
+ * owns from then on. A file that cannot be guarded against truncation by others (see ring_guard.h)
+ * is refused with UNSUPPORTED. On failure the descriptor stays the caller's.
  */
-uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts, size_t part_count);
+bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
+                                  bugpack_error *error);
 
-/* The sequence number of the newest record, 0 when there was none. Any thread. */
-uint64_t bp_ring_mark(bp_ring *ring);
+/* Frees it; a file stays where it is, as it is. No other thread may be inside it. NULL is fine. */
+void bp_ring_free(bp_ring *ring);
 
-/* What a reader got. `evicted_count` counts the records up to the mark that are not in the copy. */
+/*
+ * Appends one record gathered from `parts`, stamped now. One that is larger than a quarter of the
+ * ring is refused and counted; so is everything after bp_ring_close. The sequence number, or 0.
+ * Any thread.
+ */
+uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
+
+/* Refuses all appends from now on; when it returns, none is under way. Any thread. */
+void bp_ring_close(bp_ring *ring);
+
+/* What a reader got. */
 typedef struct bp_ring_view {
-    uint64_t first_sequence; /* 0 when the view is empty */
-    uint64_t last_sequence;
     uint64_t record_count;
-    uint64_t evicted_count;
-    uint64_t refused_count; /* records that were too large, since the ring was made */
+    uint64_t first_sequence, last_sequence; /* 0 when the view is empty */
+    uint64_t first_ns, last_ns;             /* monotonic times of the oldest and newest */
+    uint64_t evicted_count; /* records that made room, or were overwritten during the copy */
+    uint64_t refused_count; /* records that were too large */
+    uint64_t damaged_bytes; /* of a file: what was neither free nor a whole record */
 } bp_ring_view;
 
 /*
- * Appends to `out` every record that is still there with a sequence number up to `mark`, oldest
- * first, each a bp_ring_record with payload and padding. Writers go on meanwhile; a record that is
- * overwritten before the reader reaches it is counted as evicted. Any thread.
+ * Gives `sink` every record that is still there and was stamped up to `until_ns`, oldest first,
+ * each a bp_ring_record with payload and padding, in pieces of whole records. Writers go on
+ * meanwhile. No more than 1 MiB of memory is used. Any thread.
  */
-bugpack_status bp_ring_copy(bp_ring *ring, uint64_t mark, bp_buffer *out, bp_ring_view *ret_view,
-                            bugpack_error *error);
+bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
+                            bp_ring_view *ret_view, bugpack_error *error);
 
 /*
- * Walks a copy: returns the record at `*offset` and moves the offset past it, or NULL at the end or
- * where what is left is no whole record. `*ret_payload` points into the copy.
+ * The same from the file of a ring whose writer is gone, with pread only: a file that is truncated,
+ * damaged or hostile costs what is damaged, never a signal and never more than 1 MiB of memory.
+ * CORRUPT when it is no ring at all.
  */
-const bp_ring_record *bp_ring_next(const bp_buffer *copy, size_t *offset, const void **ret_payload);
+bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
+                               bugpack_error *error);
 
 #endif

@@ -1,0 +1,28 @@
+/*
+ * Notifications: what the host told its user, kept so that a report shows what the user saw.
+ */
+#ifndef BUGPACK_NOTIFY_H
+#define BUGPACK_NOTIFY_H
+
+#include <bugpack/export.h>
+#include <bugpack/log.h>
+
+BUGPACK_BEGIN_DECLS
+
+struct bugpack;
+
+/*
+ * Keeps one notification: how severe, where it came from (NULL for none, cut at
+ * BUGPACK_CHANNEL_MAX_BYTES) and its text (cut at BUGPACK_NOTIFICATION_MAX_BYTES). One that is
+ * equal to an earlier one of the last 30 seconds is counted there and not kept again. The newest
+ * BUGPACK_NOTIFICATION_KEPT are kept. Never fails. Any thread; not a signal handler. Since 0.1.0.
+ */
+BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, const char *source,
+                                const char *format, ...) BUGPACK_PRINTF(4, 5);
+
+#define BUGPACK_NOTIFICATION_KEPT 500
+#define BUGPACK_NOTIFICATION_MAX_BYTES 512
+
+BUGPACK_END_DECLS
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The one room that knows libpng: pixels to PNG.
+ */
+#ifndef BP_IMAGE_PNG_H
+#define BP_IMAGE_PNG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/sink.h"
+
+/* Eight bits a sample, four samples a pixel, rows `stride_bytes` apart, top row first. */
+typedef struct bp_pixels {
+    const unsigned char *bytes; /* borrowed */
+    uint32_t width, height;
+    size_t stride_bytes;
+    bool is_bgra;
+    bool is_opaque; /* the fourth sample is padding, not alpha */
+} bp_pixels;
+
+/* Whether sizes make sense: 1 to 16,384 a side, a stride of at least 4 * width, no overflow, and
+ * all of it within `available_bytes`. */
+bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
+                               bugpack_error *error);
+
+/*
+ * Encodes a part of the pixels (`x`, `y`, `width`, `height`; the whole: 0, 0, width, height), row
+ * by row into the sink, fast rather than small. NO_MEMORY, INVALID (a part outside), or what the
+ * sink said.
+ */
+bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
+                             uint32_t height, bp_sink *sink, void *context, bugpack_error *error);
+
+/* The version of libpng that runs, for --version. Static. */
+const char *bp_png_version(void);
+
+#endif
