@@ -1,0 +1,244 @@
+#include "recorder/home.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "recorder/home_private.h"
+
+struct bp_home {
+    char name[256];
+    bp_buffer path;
+    int base_fd;
+    int dir_fd;
+    int lock_fd;
+    int identity_fd;
+    bp_home_identity identity;
+};
+
+/* The homes that this process holds: few, and asked for at open, close and recovery only. */
+static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct held_name {
+    struct held_name *next;
+    char name[256];
+} * held_names;
+
+bool bp_home_claim_name(const char *name) {
+    struct held_name *claimed = calloc(1, sizeof *claimed);
+    if (claimed == NULL) {
+        return false;
+    }
+    (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
+    bool is_free = true;
+    (void)pthread_mutex_lock(&held_mutex);
+    for (const struct held_name *held = held_names; held != NULL; held = held->next) {
+        is_free = is_free && strcmp(held->name, name) != 0;
+    }
+    if (is_free) {
+        claimed->next = held_names;
+        held_names = claimed;
+    }
+    (void)pthread_mutex_unlock(&held_mutex);
+    if (!is_free) {
+        free(claimed);
+    }
+    return is_free;
+}
+
+void bp_home_release_name(const char *name) {
+    (void)pthread_mutex_lock(&held_mutex);
+    struct held_name **link = &held_names;
+    while (*link != NULL && strcmp((*link)->name, name) != 0) {
+        link = &(*link)->next;
+    }
+    struct held_name *released = *link;
+    if (released != NULL) {
+        *link = released->next;
+    }
+    (void)pthread_mutex_unlock(&held_mutex);
+    free(released);
+}
+
+bool bp_home_lock(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_SETLK, &whole) == 0;
+}
+
+bugpack_status bp_home_open_base(const char *base_dir, bool create, int *ret_fd,
+                                 bugpack_error *error) {
+    int fd = -1;
+    struct stat info;
+    bugpack_status status = bp_file_open_directory(base_dir, create, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (fstat(fd, &info) != 0) {
+        status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"", base_dir);
+    } else if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+        /* Somebody else could put a session there that we would believe. */
+        status = bp_fail(error, BUGPACK_ERR_DENIED,
+                         "cannot use the directory \"%s\": it is not this user's alone", base_dir);
+    }
+    if (status != BUGPACK_OK) {
+        (void)close(fd);
+        return status;
+    }
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+/* `<app>-<pid>-<session id>`, in characters that any file system takes. */
+static void compose_name(const bp_home_identity *identity, char *name, size_t name_bytes) {
+    char app[65];
+    (void)snprintf(app, sizeof app, "%s", identity->app_name);
+    for (char *byte = app; *byte != '\0'; byte++) {
+        bool is_plain = (*byte >= 'A' && *byte <= 'Z') || (*byte >= 'a' && *byte <= 'z') ||
+                        (*byte >= '0' && *byte <= '9') || *byte == '_';
+        *byte = is_plain ? *byte : '_';
+    }
+    (void)snprintf(name, name_bytes, "%s-%lld-%s", app, (long long)identity->pid,
+                   identity->session_id);
+}
+
+bugpack_status bp_home_make_file(bp_home *home, const char *name, int *ret_fd,
+                                 bugpack_error *error) {
+    int fd = openat(home->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_home_path(home), name);
+    }
+    (void)fchmod(fd, 0600);
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+static bugpack_status write_identity(bp_home *home, bugpack_error *error) {
+    bp_home_file file = {.magic = BP_HOME_MAGIC,
+                         .version = BP_HOME_VERSION,
+                         .size = sizeof file,
+                         .identity = home->identity};
+    if (pwrite(home->identity_fd, &file, sizeof file, 0) != (ssize_t)sizeof file) {
+        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_home_path(home),
+                             BP_HOME_IDENTITY_NAME);
+    }
+    return BUGPACK_OK;
+}
+
+/* The lock comes first: what has no lock yet looks half-made to a recoverer, and is left alone. */
+static bugpack_status fill_home(bp_home *home, bugpack_error *error) {
+    bugpack_status status = bp_home_make_file(home, BP_HOME_LOCK_NAME, &home->lock_fd, error);
+    if (status == BUGPACK_OK && !bp_home_lock(home->lock_fd)) {
+        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_home_path(home),
+                               BP_HOME_LOCK_NAME);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_home_make_file(home, BP_HOME_IDENTITY_NAME, &home->identity_fd, error);
+    }
+    return status == BUGPACK_OK ? write_identity(home, error) : status;
+}
+
+static void free_home(bp_home *home) {
+    const int fds[] = {home->identity_fd, home->lock_fd, home->dir_fd, home->base_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+    bp_home_release_name(home->name);
+    bp_buffer_release(&home->path);
+    free(home);
+}
+
+bugpack_status bp_home_new(const char *base_dir, const bp_home_identity *identity,
+                           bp_home **ret_home, bugpack_error *error) {
+    bp_home *home = calloc(1, sizeof *home);
+    if (home == NULL) {
+        return bp_fail_memory(error, "make a session's directory");
+    }
+    home->base_fd = home->dir_fd = home->lock_fd = home->identity_fd = -1;
+    home->identity = *identity;
+    compose_name(identity, home->name, sizeof home->name);
+    bp_buffer_init(&home->path, 8192);
+    (void)bp_buffer_printf(&home->path, "%s/%s", base_dir, home->name);
+    bugpack_status status = home->path.status == BUGPACK_OK && bp_home_claim_name(home->name)
+                                ? BUGPACK_OK
+                                : bp_fail_memory(error, "make a session's directory");
+    if (status == BUGPACK_OK) {
+        status = bp_home_open_base(base_dir, true, &home->base_fd, error);
+    }
+    if (status == BUGPACK_OK && mkdirat(home->base_fd, home->name, 0700) != 0) {
+        status =
+            bp_fail_errno(error, errno, "cannot make the directory \"%s\"", bp_home_path(home));
+    }
+    if (status != BUGPACK_OK) {
+        free_home(home);
+        return status;
+    }
+    (void)fchmodat(home->base_fd, home->name, 0700, AT_SYMLINK_NOFOLLOW);
+    home->dir_fd =
+        openat(home->base_fd, home->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    status = home->dir_fd >= 0 ? fill_home(home, error)
+                               : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                               bp_home_path(home));
+    if (status != BUGPACK_OK) {
+        bp_home_remove(home);
+        return status;
+    }
+    *ret_home = home;
+    return BUGPACK_OK;
+}
+
+int bp_home_fd(const bp_home *home) {
+    return home->dir_fd;
+}
+
+const char *bp_home_path(const bp_home *home) {
+    return bp_buffer_text(&home->path);
+}
+
+void bp_home_tick(bp_home *home, uint64_t report_count) {
+    bp_instant now = bp_clock_now();
+    home->identity.last_alive = now;
+    home->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
+    home->identity.report_count = report_count;
+    (void)write_identity(home, NULL);
+}
+
+void bp_home_delete(int base_fd, int dir_fd, const char *name) {
+    /* A descriptor of its own: fdopendir takes over the one that it gets. */
+    int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, BP_HOME_LOCK_NAME) != 0) {
+            (void)unlinkat(dir_fd, entry->d_name, 0);
+        }
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    } else if (list_fd >= 0) {
+        (void)close(list_fd);
+    }
+    /* The lock goes last, so that nobody finds an unlocked home that is half removed. */
+    (void)unlinkat(dir_fd, BP_HOME_LOCK_NAME, 0);
+    (void)unlinkat(base_fd, name, AT_REMOVEDIR);
+}
+
+void bp_home_remove(bp_home *home) {
+    if (home == NULL) {
+        return;
+    }
+    if (home->dir_fd >= 0) {
+        bp_home_delete(home->base_fd, home->dir_fd, home->name);
+    }
+    free_home(home);
+}

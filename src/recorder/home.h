@@ -1,0 +1,93 @@
+/*
+ * The directory of a session: where its rings lie, so that they are still there when it is not.
+ *
+ * `<base>/<app>-<pid>-<session id>/`, mode 0700, holds a file that tells whose it is, a lock that
+ * the living session holds, and the rings. The lock is a POSIX record lock: the kernel takes it
+ * back when the process ends, however it ends, and a forked child does not inherit it. So a session
+ * is dead when its lock can be had, whatever became of its process id.
+ */
+#ifndef BP_RECORDER_HOME_H
+#define BP_RECORDER_HOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+
+/* What a recoverer has to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
+typedef struct bp_home_identity {
+    char session_id[BP_ID_BYTES];
+    char app_name[65];
+    char app_version[129];
+    char app_build_id[129];
+    char report_dir[4096];
+    char bugpack_version[16];
+    int64_t pid;
+    int64_t target_pid; /* 0: the session was about its own process */
+    char target_name[64];
+    bp_instant opened;
+    /* Brought up to date by bp_home_tick: wall time = monotonic time + wall_offset_ns, and when the
+     * session was last seen alive. */
+    uint64_t wall_offset_ns;
+    bp_instant last_alive;
+    uint64_t report_count;
+} bp_home_identity;
+
+typedef struct bp_home bp_home;
+
+/*
+ * Makes the directory of a session below `base_dir`, whose last component is made (0700) when it is
+ * missing and must belong to this user and be closed to others. The caller then makes its rings'
+ * files in bp_home_fd. Errors: IO, DENIED (base_dir is somebody else's, or open to others),
+ * NO_MEMORY.
+ */
+bugpack_status bp_home_new(const char *base_dir, const bp_home_identity *identity,
+                           bp_home **ret_home, bugpack_error *error);
+
+/* The directory, owned by the home. */
+int bp_home_fd(const bp_home *home);
+const char *bp_home_path(const bp_home *home);
+
+/* Makes an empty file of mode 0600 in it, open for reading and writing. */
+bugpack_status bp_home_make_file(bp_home *home, const char *name, int *ret_fd,
+                                 bugpack_error *error);
+
+/* Notes that the session is alive now. Costs one small write; one thread. */
+void bp_home_tick(bp_home *home, uint64_t report_count);
+
+/* The clean end: removes the directory with all that is in it. NULL is fine. */
+void bp_home_remove(bp_home *home);
+
+/* How a directory that was found stands. */
+typedef enum bp_home_state {
+    BP_HOME_DEAD,    /* nobody holds its lock: now we do */
+    BP_HOME_RUNNING, /* a living session holds it */
+    BP_HOME_BROKEN   /* not to be read: half-made, or of another version */
+} bp_home_state;
+
+/* A session that was found. */
+typedef struct bp_found_home {
+    bp_home_state state;
+    char name[256];
+    int dir_fd;                /* -1 unless dead */
+    bp_home_identity identity; /* only when dead */
+    int lock_fd;               /* held while dead: two recoverers never share one */
+} bp_found_home;
+
+/*
+ * Lists the sessions below `base_dir`, oldest name first, calling `visit` for each; `app_name`
+ * (NULL for all) leaves others out. What `visit` gets is borrowed. It returns true when a dead
+ * session was turned into a report: then its directory is removed. Directories of other users,
+ * links, and what is not named as ours are passed over. A base directory that does not exist is an
+ * empty one.
+ */
+typedef bool bp_home_visit(const bp_found_home *found, void *context);
+bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_visit *visit,
+                            void *context, bugpack_error *error);
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * Finding what dead sessions left behind.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "recorder/home_private.h"
+
+/* Whether a name is one of ours: `<app>-<pid>-<32 hexadecimal digits>`. */
+static bool is_home_name(const char *name) {
+    const char *id = strrchr(name, '-');
+    if (id == NULL || strlen(id + 1) != BP_ID_BYTES - 1 ||
+        strspn(id + 1, "0123456789abcdef") != BP_ID_BYTES - 1) {
+        return false;
+    }
+    const char *digits = id;
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') {
+        digits--;
+    }
+    return digits < id && digits > name + 1 && digits[-1] == '-';
+}
+
+static bool is_terminated(const char *text, size_t text_bytes) {
+    return memchr(text, '\0', text_bytes) != NULL;
+}
+
+/* Reads whose it was. What is in the file is ours, and is looked at as if it were not. */
+static bool read_identity(int dir_fd, bp_home_identity *ret_identity) {
+    bp_home_file file;
+    int fd = -1;
+    if (bp_file_open_regular(dir_fd, BP_HOME_IDENTITY_NAME, &fd, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    ssize_t count = pread(fd, &file, sizeof file, 0);
+    (void)close(fd);
+    const bp_home_identity *identity = &file.identity;
+    bool is_good = count == (ssize_t)sizeof file &&
+                   memcmp(file.magic, BP_HOME_MAGIC, sizeof BP_HOME_MAGIC) == 0 &&
+                   file.version == BP_HOME_VERSION && file.size == sizeof file &&
+                   is_terminated(identity->session_id, sizeof identity->session_id) &&
+                   is_terminated(identity->app_name, sizeof identity->app_name) &&
+                   is_terminated(identity->app_version, sizeof identity->app_version) &&
+                   is_terminated(identity->app_build_id, sizeof identity->app_build_id) &&
+                   is_terminated(identity->report_dir, sizeof identity->report_dir) &&
+                   is_terminated(identity->bugpack_version, sizeof identity->bugpack_version) &&
+                   is_terminated(identity->target_name, sizeof identity->target_name) &&
+                   identity->app_name[0] != '\0';
+    if (is_good) {
+        *ret_identity = *identity;
+    }
+    return is_good;
+}
+
+/*
+ * Looks at one directory and takes its lock when it can. The name was claimed: opening the lock
+ * file of a session of this very process, and closing it again, would give that session's lock
+ * away.
+ */
+static void inspect(int base_fd, bp_found_home *found) {
+    struct stat info;
+    found->state = BP_HOME_BROKEN;
+    found->dir_fd = openat(base_fd, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (found->dir_fd < 0 || fstat(found->dir_fd, &info) != 0 || info.st_uid != geteuid()) {
+        return;
+    }
+    found->lock_fd =
+        openat(found->dir_fd, BP_HOME_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (found->lock_fd < 0) {
+        return;
+    }
+    if (!bp_home_lock(found->lock_fd)) {
+        found->state = BP_HOME_RUNNING;
+        return;
+    }
+    /* Another recoverer may have finished between our opening the file and locking it. */
+    if (fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0 &&
+        read_identity(found->dir_fd, &found->identity)) {
+        found->state = BP_HOME_DEAD;
+    }
+}
+
+static void visit_home(int base_fd, const char *name, const char *app_name, bp_home_visit *visit,
+                       void *context) {
+    bp_found_home found = {.dir_fd = -1, .lock_fd = -1};
+    (void)snprintf(found.name, sizeof found.name, "%s", name);
+    if (!bp_home_claim_name(name)) {
+        return; /* a session of this process, or another thread is recovering it */
+    }
+    inspect(base_fd, &found);
+    bool is_wanted = app_name == NULL || (found.state == BP_HOME_DEAD &&
+                                          strcmp(found.identity.app_name, app_name) == 0);
+    if (is_wanted && visit(&found, context) && found.state == BP_HOME_DEAD) {
+        bp_home_delete(base_fd, found.dir_fd, name);
+    }
+    if (found.lock_fd >= 0) {
+        (void)close(found.lock_fd);
+    }
+    if (found.dir_fd >= 0) {
+        (void)close(found.dir_fd);
+    }
+    bp_home_release_name(name);
+}
+
+static int select_home(const struct dirent *entry) {
+    return is_home_name(entry->d_name);
+}
+
+bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_visit *visit,
+                            void *context, bugpack_error *error) {
+    int base_fd = -1;
+    struct stat info;
+    if (lstat(base_dir, &info) != 0 && errno == ENOENT) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_home_open_base(base_dir, false, &base_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    struct dirent **entries = NULL;
+    int count = scandirat(base_fd, ".", &entries, select_home, alphasort);
+    if (count < 0) {
+        status = bp_fail_errno(error, errno, "cannot list the directory \"%s\"", base_dir);
+    }
+    for (int i = 0; i < count; i++) {
+        visit_home(base_fd, entries[i]->d_name, app_name, visit, context);
+        free(entries[i]);
+    }
+    free(entries);
+    (void)close(base_fd);
+    return status;
+}
