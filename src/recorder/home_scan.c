@@ -109,8 +109,32 @@ static void visit_home(int base_fd, const char *name, const char *app_name, bp_h
     bp_home_release_name(name);
 }
 
-static int select_home(const struct dirent *entry) {
-    return is_home_name(entry->d_name);
+/* More than this many sessions in one place are not ours to list: the next scan has the rest. */
+enum { home_max_count = 1024 };
+
+static int compare_names(const void *one, const void *other) {
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* The names that are ours, sorted. (scandirat, which would do this, is missing on macOS.) */
+static size_t list_homes(int base_fd, char **names) {
+    size_t count = 0;
+    int list_fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    struct dirent *entry;
+    while (listing != NULL && count < home_max_count && (entry = readdir(listing)) != NULL) {
+        if (is_home_name(entry->d_name)) {
+            names[count] = strdup(entry->d_name);
+            count += names[count] != NULL;
+        }
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    } else if (list_fd >= 0) {
+        (void)close(list_fd);
+    }
+    qsort(names, count, sizeof names[0], compare_names);
+    return count;
 }
 
 bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_visit *visit,
@@ -124,16 +148,16 @@ bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_
     if (status != BUGPACK_OK) {
         return status;
     }
-    struct dirent **entries = NULL;
-    int count = scandirat(base_fd, ".", &entries, select_home, alphasort);
-    if (count < 0) {
-        status = bp_fail_errno(error, errno, "cannot list the directory \"%s\"", base_dir);
+    char **names = calloc(home_max_count, sizeof names[0]);
+    size_t count = names == NULL ? 0 : list_homes(base_fd, names);
+    for (size_t i = 0; i < count; i++) {
+        visit_home(base_fd, names[i], app_name, visit, context);
+        free(names[i]);
     }
-    for (int i = 0; i < count; i++) {
-        visit_home(base_fd, entries[i]->d_name, app_name, visit, context);
-        free(entries[i]);
-    }
-    free(entries);
     (void)close(base_fd);
-    return status;
+    if (names == NULL) {
+        return bp_fail_memory(error, "list the sessions");
+    }
+    free(names);
+    return BUGPACK_OK;
 }
