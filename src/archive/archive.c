@@ -17,6 +17,8 @@ struct bp_archive {
     zip_t *zip; /* NULL once zip_close has succeeded and freed it */
     bp_sink sink;
     bp_stop stop;
+    int spool_dir_fd;  /* borrowed; -1: deflated bytes wait in memory */
+    bp_packer *packer; /* from finish on; the entries' bytes may lie in its spool */
     bp_entry *first;
     bp_entry *last;
     bool is_over; /* finished, or spoilt by an entry that was added in part */
@@ -54,6 +56,7 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
     if (archive == NULL) {
         return bp_fail_memory(error, "start a zip");
     }
+    archive->spool_dir_fd = -1;
     archive->stop = (bp_stop){.poll = poll, .poll_context = poll_context};
     archive->name = strdup(name);
     source = bp_sink_source(&archive->sink, fd, &archive->stop);
@@ -72,6 +75,10 @@ out:
     zip_source_free(source);
     bp_archive_free(archive);
     return status;
+}
+
+void bp_archive_spool_in(bp_archive *archive, int dir_fd) {
+    archive->spool_dir_fd = dir_fd;
 }
 
 /* Everything about an entry but its bytes. */
@@ -108,11 +115,10 @@ static bugpack_status add_entry(bp_archive *archive, bp_entry *entry, const char
     return BUGPACK_OK;
 }
 
-bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void *bytes,
-                              size_t byte_count, uint64_t wall_ns, bugpack_error *error) {
+static bugpack_status add_bytes(bp_archive *archive, const char *name, bp_bytes plain,
+                                uint64_t wall_ns, bugpack_error *error) {
     size_t name_length = strlen(name);
-    if (archive->is_over || name_length == 0 || name_length > max_name_bytes ||
-        (bytes == NULL && byte_count > 0)) {
+    if (archive->is_over || name_length == 0 || name_length > max_name_bytes) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\"", name,
                        archive->name);
     }
@@ -120,8 +126,7 @@ bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void 
     if (entry == NULL) {
         return bp_fail_memory(error, "add to a zip");
     }
-    *entry = (bp_entry){
-        .bytes = bytes, .byte_count = byte_count, .wall_ns = wall_ns, .sink = &archive->sink};
+    *entry = (bp_entry){.plain = plain, .wall_ns = wall_ns, .sink = &archive->sink};
     bugpack_status status = add_entry(archive, entry, name, error);
     if (status != BUGPACK_OK) {
         bp_entry_free(entry);
@@ -136,10 +141,35 @@ bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void 
     return BUGPACK_OK;
 }
 
+bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void *bytes,
+                              size_t byte_count, uint64_t wall_ns, bugpack_error *error) {
+    if (bytes == NULL && byte_count > 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": no bytes", name,
+                       archive->name);
+    }
+    bp_bytes plain = {.memory = bytes, .fd = -1, .byte_count = byte_count};
+    return add_bytes(archive, name, plain, wall_ns, error);
+}
+
+bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd,
+                                   uint64_t byte_count, uint64_t wall_ns, bugpack_error *error) {
+    if (fd < 0 || byte_count > INT64_MAX) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": no file", name,
+                       archive->name);
+    }
+    bp_bytes plain = {.fd = fd, .byte_count = byte_count};
+    return add_bytes(archive, name, plain, wall_ns, error);
+}
+
 /* Packs every entry and tells libzip of those that stay as they are; it would deflate them. */
 static bool pack_all(bp_archive *archive) {
+    archive->packer = bp_packer_new(archive->spool_dir_fd, &archive->stop);
+    if (archive->packer == NULL) {
+        archive->stop.is_no_memory = true;
+        return false;
+    }
     for (bp_entry *entry = archive->first; entry != NULL; entry = entry->next) {
-        if (!bp_pack(entry->bytes, entry->byte_count, &archive->stop, &entry->packed)) {
+        if (!bp_pack(archive->packer, &entry->plain, &entry->packed)) {
             return false;
         }
         if (!entry->packed.is_deflated &&
@@ -147,6 +177,7 @@ static bool pack_all(bp_archive *archive) {
             return false;
         }
     }
+    bp_packer_rest(archive->packer);
     return true;
 }
 
@@ -184,6 +215,7 @@ void bp_archive_free(bp_archive *archive) {
         bp_entry_free(archive->first);
         archive->first = next;
     }
+    bp_packer_free(archive->packer);
     free(archive->name);
     free(archive);
 }

@@ -3,8 +3,8 @@
  *
  * libzip never sees a path. It writes through our own sink to a descriptor that the caller staged
  * (platform/staged_file.h) and will publish, so that a report is whole or not there. Entries are
- * complete in memory when they are added: a file that shrinks while it is read cannot become an
- * entry that claims to be longer than it is.
+ * complete when they are added, in memory or in a file that nobody else can reach: a file that
+ * shrinks while it is read cannot become an entry that claims to be longer than it is.
  */
 #ifndef BP_ARCHIVE_ARCHIVE_H
 #define BP_ARCHIVE_ARCHIVE_H
@@ -28,6 +28,14 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
                               bp_archive **ret_archive, bugpack_error *error);
 
 /*
+ * Lets what is deflated of entries over 256 KiB wait in a nameless file in the directory `dir_fd`
+ * until it is copied into the zip, instead of in memory: then finishing takes under 3 MiB however
+ * large the entries are. The directory is borrowed until the archive is freed. The same file system
+ * as the zip's is a good one: both are full together. Before the first entry.
+ */
+void bp_archive_spool_in(bp_archive *archive, int dir_fd);
+
+/*
  * Adds one entry, deflated where that is smaller. The bytes are borrowed and must stay unchanged
  * until bp_archive_finish. `name` is UTF-8 that the caller has checked. `wall_ns` is the entry's
  * time: UTC in the DOS field (clamped to what that can say: 1980 to 2107) and exact to the second
@@ -41,22 +49,24 @@ bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void 
                               size_t byte_count, uint64_t wall_ns, bugpack_error *error);
 
 /*
- * The same from a descriptor: `byte_count` bytes from its start, read when the archive is finished,
- * in pieces. The descriptor is borrowed and nobody may write to it meanwhile (a spool of ours). A
- * file that gives fewer bytes fails the archive.
+ * The same from a descriptor: `byte_count` bytes from its start, read in pieces when the archive is
+ * finished, without moving its offset. It is borrowed until then and nobody may write to it (a
+ * spool of ours). A file that gives fewer bytes fails the archive.
  */
 bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd,
                                    uint64_t byte_count, uint64_t wall_ns, bugpack_error *error);
 
 /*
- * Compresses and writes everything, in the order of adding; entries are 0600 regular files. Until
- * it returns, what was deflated is in memory too. On success the descriptor holds a whole zip of
+ * Compresses and writes everything, in the order of adding; entries are 0600 regular files. Unless
+ * bp_archive_spool_in was called, what was deflated is in memory until it returns. On success the
+ * descriptor holds a whole zip of
  * `*ret_bytes` bytes (not yet synced). On failure what it holds is to be thrown away, and the
  * archive is over. An archive without entries is refused (INVALID).
  *
- * IO keeps the errno of the write that failed. TIMEOUT: poll said stop; it is asked after every
- * 64 KiB of input and before every write. A file-size limit (RLIMIT_FSIZE) raises SIGXFSZ, which
- * kills, unless the calling thread blocks it, as bugpack's own do (platform/thread.h): then EFBIG.
+ * IO keeps the errno of the read or write that failed; EIO for a file that ended too early.
+ * TIMEOUT: poll said stop; it is asked before every 256 KiB of input and before every write. A
+ * file-size limit (RLIMIT_FSIZE) raises SIGXFSZ, which kills, unless the calling thread blocks it,
+ * as bugpack's own do (platform/thread.h): then EFBIG.
  */
 bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
 

@@ -22,8 +22,8 @@ static zip_int64_t entry_stat(bp_entry *entry, void *data, zip_uint64_t byte_cou
     }
     zip_stat_t *info = data;
     zip_stat_init(info);
-    info->size = entry->byte_count;
-    info->comp_size = entry->packed.stored_bytes;
+    info->size = entry->plain.byte_count;
+    info->comp_size = entry->packed.stored.byte_count;
     info->comp_method = entry->packed.is_deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE;
     info->crc = entry->packed.crc;
     info->mtime = (time_t)(entry->wall_ns / BP_NS_PER_SEC);
@@ -33,11 +33,11 @@ static zip_int64_t entry_stat(bp_entry *entry, void *data, zip_uint64_t byte_cou
 }
 
 static zip_int64_t entry_read(bp_entry *entry, void *out, zip_uint64_t byte_count) {
-    const char *bytes = entry->packed.is_deflated ? entry->packed.deflated.data : entry->bytes;
-    size_t left = entry->packed.stored_bytes - entry->position;
-    size_t count = byte_count < left ? (size_t)byte_count : left;
-    if (count > 0) {
-        memcpy(out, bytes + entry->position, count);
+    const bp_bytes *stored = &entry->packed.stored;
+    uint64_t left = stored->byte_count - entry->position;
+    size_t count = byte_count < left ? (size_t)byte_count : (size_t)left;
+    if (!bp_bytes_read(stored, entry->position, out, count, entry->sink->stop)) {
+        return fail(entry, ZIP_ER_READ);
     }
     entry->position += count;
     return (zip_int64_t)count;

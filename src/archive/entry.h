@@ -9,18 +9,18 @@
 
 #include <zip.h>
 
+#include "archive/bytes.h"
 #include "archive/pack.h"
 #include "archive/sink.h"
 
 typedef struct bp_entry {
     struct bp_entry *next;
-    const void *bytes; /* borrowed */
-    size_t byte_count;
+    bp_bytes plain;
     uint64_t wall_ns;
     zip_uint64_t index; /* in libzip's list */
     const bp_sink *sink;
     bp_packed packed;       /* valid after bp_pack; freed as soon as libzip has copied it */
-    size_t position;        /* how far libzip has read */
+    uint64_t position;      /* how far libzip has read */
     uint64_t header_offset; /* of the local header, once it is written */
     uint64_t end_offset;    /* behind the data, once they are written */
     zip_error_t zip_error;

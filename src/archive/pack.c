@@ -1,96 +1,185 @@
 #include "archive/pack.h"
 
-/* next_in is a pointer to const then. */
-#define ZLIB_CONST
+#include <stdlib.h>
+
 #include <zlib.h>
 
-static const size_t step_bytes = 64 * 1024;
-static const int level = 6;
-static const int memory_level = 8; /* zlib's default: 256 KiB with the window */
+#include "archive/deflate.h"
+#include "base/spool.h"
 
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
+/* One chunk and what became of it. */
+struct chunk {
+    unsigned char *read; /* room for what is read from a file; NULL until then */
+    const unsigned char *bytes;
+    size_t byte_count;
+    bool is_last;
+    unsigned char *out;
+    size_t out_bytes;
+};
+
+struct bp_packer {
+    int dir_fd;
+    bp_stop *stop;
+    bp_deflater *deflater;
+    struct chunk chunk;
+    bp_spool spool; /* closed until something goes there */
+};
+
+bp_packer *bp_packer_new(int dir_fd, bp_stop *stop) {
+    bp_packer *packer = calloc(1, sizeof *packer);
+    if (packer != NULL) {
+        *packer = (bp_packer){.dir_fd = dir_fd, .stop = stop, .spool = BP_SPOOL_INIT};
+    }
+    return packer;
 }
 
-static bool compute_crc(const unsigned char *bytes, size_t byte_count, bp_stop *stop,
-                        uint32_t *ret_crc) {
-    uLong crc = crc32(0, Z_NULL, 0);
-    while (byte_count > 0) {
-        if (bp_stop_poll(stop)) {
-            return false;
-        }
-        size_t step = smaller(byte_count, step_bytes);
-        crc = crc32(crc, bytes, (uInt)step);
-        bytes += step;
-        byte_count -= step;
+void bp_packer_rest(bp_packer *packer) {
+    bp_deflater_free(packer->deflater);
+    packer->deflater = NULL;
+    free(packer->chunk.read);
+    free(packer->chunk.out);
+    packer->chunk = (struct chunk){0};
+}
+
+void bp_packer_free(bp_packer *packer) {
+    if (packer != NULL) {
+        bp_packer_rest(packer);
+        bp_spool_release(&packer->spool);
+        free(packer);
     }
-    *ret_crc = (uint32_t)crc;
+}
+
+static bool fail(bp_stop *stop, bugpack_status status, int system_errno) {
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        stop->is_no_memory = true;
+    } else if (stop->system_errno == 0) {
+        stop->system_errno = system_errno;
+    }
+    return false;
+}
+
+static bool make_ready(bp_packer *packer, bool must_read) {
+    struct chunk *chunk = &packer->chunk;
+    if (packer->deflater == NULL) {
+        packer->deflater = bp_deflater_new();
+    }
+    if (chunk->out == NULL) {
+        chunk->out = malloc(BP_DEFLATE_OUT_BYTES);
+    }
+    if (must_read && chunk->read == NULL) {
+        chunk->read = malloc(BP_DEFLATE_CHUNK_BYTES);
+    }
+    bool is_ready =
+        packer->deflater != NULL && chunk->out != NULL && (!must_read || chunk->read != NULL);
+    return is_ready || fail(packer->stop, BUGPACK_ERR_NO_MEMORY, 0);
+}
+
+/* Where deflated bytes go: the spool, or memory. They are dropped once they are too many. */
+struct target {
+    uint64_t began_at; /* in the spool */
+    uint64_t size;
+    uint64_t max_size;
+    bool is_spooled;
+    bool is_given_up;
+    bp_buffer memory;
+};
+
+static bool begin(bp_packer *packer, uint64_t plain_bytes, struct target *target) {
+    bp_buffer_init(&target->memory, (size_t)plain_bytes);
+    target->max_size = plain_bytes > 0 ? plain_bytes - 1 : 0;
+    target->is_spooled = packer->dir_fd >= 0 && plain_bytes > BP_DEFLATE_CHUNK_BYTES;
+    if (target->is_spooled && !bp_spool_is_open(&packer->spool)) {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        bugpack_status status = bp_spool_open(&packer->spool, packer->dir_fd, UINT64_MAX, &error);
+        if (status != BUGPACK_OK) {
+            return fail(packer->stop, status, error.system_errno);
+        }
+    }
+    target->began_at = packer->spool.size;
     return true;
 }
 
-/*
- * Feeds the stream until it ends (true in `ret_fits`) or `out` is at its maximum, one byte below
- * the plain size.
- */
-static bool deflate_all(z_stream *stream, const unsigned char *bytes, size_t byte_count,
-                        bp_stop *stop, bp_buffer *out, bool *ret_fits) {
-    for (;;) {
-        if (stream->avail_in == 0 && byte_count > 0) {
-            if (bp_stop_poll(stop)) {
-                return false;
-            }
-            size_t step = smaller(byte_count, step_bytes);
-            stream->next_in = bytes;
-            stream->avail_in = (uInt)step;
-            bytes += step;
-            byte_count -= step;
-        }
-        size_t room = smaller(out->max_size - out->size, step_bytes);
-        if (room == 0) {
-            *ret_fits = false;
-            return true;
-        }
-        char *end = bp_buffer_reserve(out, room);
-        if (end == NULL) {
-            stop->is_no_memory = true;
-            return false;
-        }
-        stream->next_out = (Bytef *)end;
-        stream->avail_out = (uInt)room;
-        int result = deflate(stream, byte_count == 0 ? Z_FINISH : Z_NO_FLUSH);
-        bp_buffer_commit(out, room - stream->avail_out);
-        if (result != Z_OK) {
-            *ret_fits = result == Z_STREAM_END; /* anything else would be a bug: stored is right */
-            return true;
-        }
+static bool give_up(bp_packer *packer, struct target *target) {
+    target->is_given_up = true;
+    bp_buffer_release(&target->memory);
+    if (target->is_spooled && bp_spool_truncate(&packer->spool, target->began_at) != BUGPACK_OK) {
+        return fail(packer->stop, packer->spool.status, packer->spool.system_errno);
     }
+    return true;
 }
 
-bool bp_pack(const void *bytes, size_t byte_count, bp_stop *stop, bp_packed *ret_packed) {
-    bp_packed packed = {.stored_bytes = byte_count};
-    bp_buffer_init(&packed.deflated, byte_count > 0 ? byte_count - 1 : 0);
-    if (!compute_crc(bytes, byte_count, stop, &packed.crc)) {
+static bool put(bp_packer *packer, struct target *target, const struct chunk *chunk) {
+    if (target->is_given_up) {
+        return true;
+    }
+    target->size += chunk->out_bytes;
+    if (target->size > target->max_size) {
+        return give_up(packer, target);
+    }
+    bugpack_status status = target->is_spooled
+                                ? bp_spool_write(&packer->spool, chunk->out, chunk->out_bytes)
+                                : bp_buffer_append(&target->memory, chunk->out, chunk->out_bytes);
+    return status == BUGPACK_OK || fail(packer->stop, status, packer->spool.system_errno);
+}
+
+static bool load(bp_packer *packer, const bp_bytes *plain, uint64_t at) {
+    struct chunk *chunk = &packer->chunk;
+    uint64_t left = plain->byte_count - at;
+    chunk->is_last = left <= BP_DEFLATE_CHUNK_BYTES;
+    chunk->byte_count = chunk->is_last ? (size_t)left : BP_DEFLATE_CHUNK_BYTES;
+    if (plain->memory != NULL) {
+        chunk->bytes = (const unsigned char *)plain->memory + at;
+        return true;
+    }
+    chunk->bytes = chunk->read;
+    return bp_bytes_read(plain, at, chunk->read, chunk->byte_count, packer->stop);
+}
+
+static bool pack_chunks(bp_packer *packer, const bp_bytes *plain, struct target *target,
+                        uLong *crc) {
+    struct chunk *chunk = &packer->chunk;
+    for (uint64_t at = 0; at < plain->byte_count; at += chunk->byte_count) {
+        if (bp_stop_poll(packer->stop) || !load(packer, plain, at)) {
+            return false;
+        }
+        *crc = crc32(*crc, chunk->bytes, (uInt)chunk->byte_count);
+        if (!target->is_given_up) {
+            chunk->out_bytes = bp_deflate_chunk(packer->deflater, chunk->bytes, chunk->byte_count,
+                                                chunk->is_last, chunk->out);
+        }
+        if (!put(packer, target, chunk)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The spool's bytes have to be in its file before anybody reads them there. */
+static bool finish(bp_packer *packer, const struct target *target) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        target->is_spooled ? bp_spool_flush(&packer->spool, &error) : BUGPACK_OK;
+    return status == BUGPACK_OK || fail(packer->stop, status, error.system_errno);
+}
+
+bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
+    struct target target = {0};
+    uLong crc = crc32(0, Z_NULL, 0);
+    if (plain->byte_count == 0) {
+        target.is_given_up = true;
+    } else if (!make_ready(packer, plain->memory == NULL) ||
+               !begin(packer, plain->byte_count, &target) ||
+               !pack_chunks(packer, plain, &target, &crc) || !finish(packer, &target)) {
+        bp_buffer_release(&target.memory);
         return false;
     }
-    if (byte_count > 1) {
-        z_stream stream = {0};
-        if (deflateInit2(&stream, level, Z_DEFLATED, -MAX_WBITS, memory_level,
-                         Z_DEFAULT_STRATEGY) != Z_OK) {
-            stop->is_no_memory = true;
-            return false;
-        }
-        bool is_done =
-            deflate_all(&stream, bytes, byte_count, stop, &packed.deflated, &packed.is_deflated);
-        (void)deflateEnd(&stream);
-        if (!is_done || !packed.is_deflated) {
-            bp_buffer_release(&packed.deflated);
-        }
-        if (!is_done) {
-            return false;
-        }
-        if (packed.is_deflated) {
-            packed.stored_bytes = packed.deflated.size;
-        }
+    bp_packed packed = {.crc = (uint32_t)crc, .stored = *plain, .deflated = target.memory};
+    if (!target.is_given_up) {
+        packed.is_deflated = true;
+        packed.stored = (bp_bytes){.memory = target.memory.data,
+                                   .fd = packer->spool.fd,
+                                   .offset = target.began_at,
+                                   .byte_count = target.size};
     }
     *ret_packed = packed;
     return true;

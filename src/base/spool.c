@@ -184,6 +184,32 @@ bugpack_status bp_spool_flush(bp_spool *spool, bugpack_error *error) {
     }
 }
 
+bugpack_status bp_spool_truncate(bp_spool *spool, uint64_t size) {
+    uint64_t written = spool->size - spool->pending.size;
+    if (spool->status != BUGPACK_OK) {
+        return spool->status;
+    }
+    if (spool->fd < 0 || size > spool->size) {
+        return spool->status = BUGPACK_ERR_INVALID;
+    }
+    if (size >= written) {
+        spool->pending.size = (size_t)(size - written);
+        spool->size = size;
+        return BUGPACK_OK;
+    }
+    int result;
+    do {
+        result = ftruncate(spool->fd, (off_t)size);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) {
+        spool->system_errno = errno;
+        return spool->status = BUGPACK_ERR_IO;
+    }
+    bp_buffer_clear(&spool->pending);
+    spool->size = size;
+    return BUGPACK_OK;
+}
+
 int64_t bp_spool_read(const bp_spool *spool, uint64_t offset, void *bytes, size_t byte_count) {
     ssize_t count;
     do {

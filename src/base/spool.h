@@ -70,6 +70,9 @@ bugpack_status bp_spool_sink(void *spool, const void *bytes, size_t byte_count);
  */
 bugpack_status bp_spool_flush(bp_spool *spool, bugpack_error *error);
 
+/* Forgets what was written from byte `size` on, which it must have, and gives its room back. */
+bugpack_status bp_spool_truncate(bp_spool *spool, uint64_t size);
+
 /*
  * Reads back, after a flush: up to `byte_count` bytes at `offset`; 0 at the end, -1 with errno. A
  * count may be short of what is there.

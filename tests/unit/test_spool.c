@@ -222,3 +222,21 @@ Test(spool, moves_with_what_is_pending) {
     bp_spool_release(&one);
     bp_spool_release(&other);
 }
+
+Test(spool, forgets_its_end_whether_pending_or_written_and_goes_on) {
+    bp_spool spool;
+    cr_assert(eq(int, bp_spool_open(&spool, dir.fd, sizeof text, NULL), 0));
+    cr_expect(eq(int, bp_spool_write(&spool, "abcdef", 6), 0));
+    cr_expect(eq(int, bp_spool_truncate(&spool, 4), 0));
+    cr_expect(eq(int, bp_spool_flush(&spool, NULL), 0));
+    cr_expect(eq(int, bp_spool_write(&spool, text, 100000), 0));
+    cr_expect(eq(int, bp_spool_write(&spool, "pending", 7), 0));
+    cr_expect(eq(int, bp_spool_truncate(&spool, 2), 0));
+    cr_expect(eq(u64, spool.size, 2));
+    cr_expect(eq(int, bp_spool_write(&spool, "xyz", 3), 0));
+    cr_expect(eq(int, bp_spool_flush(&spool, NULL), 0));
+    cr_expect(eq(sz, read_all(&spool), 5));
+    cr_expect(memcmp(back, "abxyz", 5) == 0);
+    cr_expect(eq(int, bp_spool_truncate(&spool, 6), BUGPACK_ERR_INVALID));
+    bp_spool_release(&spool);
+}
