@@ -14,14 +14,15 @@
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
 static const size_t artefact_max_count = 1024;
 
-typedef struct artefact {
+struct artefact {
     bp_buffer content;
+    bp_spool spool;         /* where it is open, it is the content */
     bp_ledger_entry ledger; /* its name is ours to free */
     size_t order;           /* of adding, to keep the sort stable */
-} artefact;
+};
 
 struct bp_bundle {
-    artefact *artefacts;
+    struct artefact *artefacts;
     size_t count;
     size_t capacity;
     bp_buffer manifest;
@@ -41,6 +42,7 @@ void bp_bundle_free(bp_bundle *bundle) {
     }
     for (size_t i = 0; i < bundle->count; i++) {
         bp_buffer_release(&bundle->artefacts[i].content);
+        bp_spool_release(&bundle->artefacts[i].spool);
         free((char *)(uintptr_t)bundle->artefacts[i].ledger.name);
     }
     bp_buffer_release(&bundle->manifest);
@@ -57,13 +59,25 @@ static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
                        artefact_max_count);
     }
     size_t capacity = bundle->capacity == 0 ? 16 : bundle->capacity * 2;
-    artefact *artefacts = realloc(bundle->artefacts, capacity * sizeof *artefacts);
+    struct artefact *artefacts = realloc(bundle->artefacts, capacity * sizeof *artefacts);
     if (artefacts == NULL) {
         return bp_fail_memory(error, "collect an artefact");
     }
     bundle->artefacts = artefacts;
     bundle->capacity = capacity;
     return BUGPACK_OK;
+}
+
+/* After it the spool's file is whole, or the artefact is refused: then it has no content. */
+static void settle_spool(bugpack_writer *writer) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_spool_is_open(&writer->spool) && bp_spool_flush(&writer->spool, &error) != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+    }
+}
+
+static uint64_t content_bytes(const struct artefact *artefact) {
+    return bp_spool_is_open(&artefact->spool) ? artefact->spool.size : artefact->content.size;
 }
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
@@ -76,11 +90,14 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (own_name == NULL) {
         return bp_fail_memory(error, "collect an artefact");
     }
-    artefact *added = &bundle->artefacts[bundle->count];
-    *added = (artefact){.ledger = writer->ledger, .order = bundle->count};
+    settle_spool(writer);
+    struct artefact *added = &bundle->artefacts[bundle->count];
+    *added =
+        (struct artefact){.ledger = writer->ledger, .order = bundle->count, .spool = BP_SPOOL_INIT};
     bp_buffer_move(&added->content, &writer->content);
+    bp_spool_move(&added->spool, &writer->spool);
     added->ledger.name = own_name;
-    added->ledger.bytes = added->content.size;
+    added->ledger.bytes = content_bytes(added);
     bundle->count++;
     return BUGPACK_OK;
 }
@@ -117,8 +134,8 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
 }
 
 static int compare_artefacts(const void *one, const void *other) {
-    const artefact *a = one;
-    const artefact *b = other;
+    const struct artefact *a = one;
+    const struct artefact *b = other;
     unsigned a_rank = bp_name_entry_rank(a->ledger.name);
     unsigned b_rank = bp_name_entry_rank(b->ledger.name);
     if (a_rank != b_rank) {
@@ -148,19 +165,34 @@ static int is_past_deadline(void *context) {
     return publication->deadline_ns != 0 && bp_clock_monotonic_ns() >= publication->deadline_ns;
 }
 
+static bool is_there(const struct artefact *artefact) {
+    return artefact->ledger.status == BP_ARTEFACT_OK ||
+           artefact->ledger.status == BP_ARTEFACT_TRUNCATED || content_bytes(artefact) > 0;
+}
+
+static bugpack_status add_entry(bp_archive *archive, const struct artefact *artefact,
+                                uint64_t wall_ns, bugpack_error *error) {
+    if (bp_spool_is_open(&artefact->spool)) {
+        return bp_archive_add_file(archive, artefact->ledger.name, artefact->spool.fd,
+                                   artefact->spool.size, wall_ns, error);
+    }
+    return bp_archive_add(archive, artefact->ledger.name, bp_buffer_text(&artefact->content),
+                          artefact->content.size, wall_ns, error);
+}
+
 static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publication, int fd,
                                 uint64_t *ret_zip_bytes, bugpack_error *error) {
     bp_archive *archive = NULL;
     /* The poll only reads; its context parameter has to serve callers that write. */
     bugpack_status status = bp_archive_new(fd, publication->dir_name, is_past_deadline,
                                            (void *)(uintptr_t)publication, &archive, error);
+    if (status == BUGPACK_OK) {
+        bp_archive_spool_in(archive, publication->dir_fd);
+    }
     for (size_t i = 0; status == BUGPACK_OK && i < bundle->count; i++) {
-        const artefact *entry = &bundle->artefacts[i];
-        bool is_there = entry->ledger.status == BP_ARTEFACT_OK ||
-                        entry->ledger.status == BP_ARTEFACT_TRUNCATED || entry->content.size > 0;
-        if (is_there) {
-            status = bp_archive_add(archive, entry->ledger.name, bp_buffer_text(&entry->content),
-                                    entry->content.size, publication->wall_ns, error);
+        const struct artefact *artefact = &bundle->artefacts[i];
+        if (is_there(artefact)) {
+            status = add_entry(archive, artefact, publication->wall_ns, error);
         }
     }
     if (status == BUGPACK_OK) {

@@ -18,9 +18,10 @@ bp_bundle *bp_bundle_new(void);
 void bp_bundle_free(bp_bundle *bundle);
 
 /*
- * Takes over what a writer holds as the artefact `name`, which is copied. Artefacts with content
- * become entries of the zip; all of them become lines of the ledger. The writer is empty
- * afterwards.
+ * Takes over what a writer holds, its spool too, as the artefact `name`, which is copied. Artefacts
+ * with content become entries of the zip; all of them become lines of the ledger. The writer is
+ * empty afterwards. A spool that cannot be written to its end costs its artefact, not the report:
+ * the ledger says that it failed, and why. On failure nothing was taken.
  */
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error);

@@ -97,6 +97,7 @@ static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
     bugpack_status status = bp_condition_init(&hired->changed, error);
     if (status == BUGPACK_OK) {
         atomic_init(&hired->reference_count, 2);
+        bp_writer_init(&hired->writer, 0); /* a writer of zeros would own descriptor 0 */
         status = bp_thread_start(run_calls, hired, &hired->thread, error);
         if (status != BUGPACK_OK) {
             (void)pthread_cond_destroy(&hired->changed);
@@ -187,8 +188,9 @@ static void accept_content(const bp_provider_spec *spec, int result, bugpack_wri
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = BUGPACK_OK;
-    if (spec->form == BP_CONTENT_BYTES) {
+    if (spec->form == BP_CONTENT_BYTES || bp_spool_is_open(&given->spool)) {
         bp_buffer_move(&writer->content, &given->content);
+        bp_spool_move(&writer->spool, &given->spool);
         return;
     }
     /* Indenting and escaping make it longer; the limit was for what the provider gave. */

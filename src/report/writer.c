@@ -10,16 +10,17 @@
 static const size_t reason_max_bytes = 200;
 
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes) {
-    *writer = (bugpack_writer){0};
+    *writer = (bugpack_writer){.spool = BP_SPOOL_INIT};
     bp_buffer_init(&writer->content, limit_bytes);
 }
 
 void bp_writer_release(bugpack_writer *writer) {
     bp_buffer_release(&writer->content);
+    bp_spool_release(&writer->spool);
 }
 
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...) {
-    bp_buffer_release(&writer->content);
+    bp_writer_release(writer);
     writer->ledger.status = status;
     writer->ledger.is_missing = true;
     va_list arguments;

@@ -11,14 +11,20 @@
 #include <bugpack/provide.h>
 
 #include "base/buffer.h"
+#include "base/spool.h"
 #include "model/manifest.h"
 
 /*
- * One artefact while it is made. The public functions of provide.h append to it; a collector of
- * ours also fills the ledger entry directly. `ledger.name` stays NULL here.
+ * One artefact while it is made. The public functions of provide.h append to `content`; a collector
+ * of ours also fills the ledger entry directly. `ledger.name` stays NULL here.
+ *
+ * What is too much for memory goes to `spool`, which a collector opens with bp_spool_open in the
+ * report's directory. Where it is open, it is the content, and `content` is left empty. A provider
+ * of ours may do so too; its spool is taken as it is, whatever its form.
  */
 struct bugpack_writer {
     bp_buffer content;
+    bp_spool spool; /* closed unless a collector opened it */
     bp_ledger_entry ledger;
     /* Set when nobody waits for it any more: a late provider is told so and stops growing it. */
     atomic_bool is_abandoned;
