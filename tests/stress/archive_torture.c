@@ -14,13 +14,17 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
+#include "base/spool.h"
 
 static const uint64_t when = 1774751400000000000u;
 
-enum { zip_max = 256 * 1024 };
+enum { zip_max = 1024 * 1024 };
 
 static char text[200000];
 static unsigned char noise[100000];
+static char large[300000];             /* more than what is deflated in memory */
+static bp_spool spool = BP_SPOOL_INIT; /* holds the same */
+static int spool_dir_fd;
 static unsigned char wanted[zip_max];
 static unsigned char got[zip_max];
 
@@ -35,6 +39,9 @@ static void fill(void) {
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = "0123456789abcdef"[noise[i % sizeof noise] & 15];
     }
+    for (size_t i = 0; i < sizeof large; i++) {
+        large[i] = text[i % sizeof text];
+    }
 }
 
 static bugpack_status write_zip(int fd, bugpack_error *error) {
@@ -42,12 +49,17 @@ static bugpack_status write_zip(int fd, bugpack_error *error) {
     uint64_t bytes = 0;
     bugpack_status status = bp_archive_new(fd, "torture.zip", NULL, NULL, &archive, error);
     if (status == BUGPACK_OK) {
+        bp_archive_spool_in(archive, spool_dir_fd);
+        status = bp_archive_add_file(archive, "file", spool.fd, sizeof large, when, error);
+    }
+    if (status == BUGPACK_OK) {
         static const struct {
             const char *name;
             const void *bytes;
             size_t byte_count;
         } entries[] = {{"text", text, sizeof text},
                        {"noise", noise, sizeof noise},
+                       {"large", large, sizeof large},
                        {"\xc3\xa4", "x", 1},
                        {"empty", NULL, 0}};
         for (size_t i = 0; i < sizeof entries / sizeof entries[0] && status == BUGPACK_OK; i++) {
@@ -151,10 +163,15 @@ int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     fill();
+    spool_dir_fd = dir.fd;
+    CHECK(bp_spool_open(&spool, dir.fd, sizeof large, NULL) == BUGPACK_OK);
+    CHECK(bp_spool_write(&spool, large, sizeof large) == BUGPACK_OK);
+    CHECK(bp_spool_flush(&spool, NULL) == BUGPACK_OK);
     size_t wanted_bytes = make_wanted(&dir);
     fail_each(&dir, wanted_bytes, false);
     fail_each(&dir, wanted_bytes, true);
     fail_each_and_go_on(&dir);
+    bp_spool_release(&spool);
     temp_dir_remove(&dir);
     return 0;
 }

@@ -15,15 +15,19 @@
 
 #include "archive/archive.h"
 #include "base/clock.h"
+#include "base/spool.h"
 #include "platform/staged_method.h"
 
-enum { max_rounds = 250, entry_count = 4, noise_bytes = 60000 };
+enum { max_rounds = 250, entry_count = 5, noise_bytes = 60000, large_bytes = 300000 };
 
 static const uint64_t max_ns = 9 * BP_NS_PER_SEC; /* for one method */
 static const uint64_t max_delay_ns = 8 * BP_NS_PER_MS;
 
 static unsigned char noise[noise_bytes];
+static unsigned char large[large_bytes]; /* shrinks, and more than is deflated in memory */
 
+/* Without a name, or under one for as long as the system needs it. */
+typedef bugpack_status open_spool(bp_spool *, int, uint64_t, bugpack_error *);
 typedef bugpack_status new_staged_file(int, const char *, bp_staged_file **, bugpack_error *);
 
 static uint64_t random_state = 88172645463325252u;
@@ -40,11 +44,21 @@ static bool write_report(const temp_dir *dir, new_staged_file *start) {
     bp_archive *archive = NULL;
     uint64_t bytes;
     char name[64];
-    bool is_written = start(dir->fd, dir->path, &file, NULL) == BUGPACK_OK &&
+    bp_spool spool = BP_SPOOL_INIT;
+    open_spool *open = start == bp_staged_file_new ? bp_spool_open : bp_spool_open_named;
+    bool is_written = open(&spool, dir->fd, sizeof large, NULL) == BUGPACK_OK &&
+                      bp_spool_write(&spool, large, sizeof large) == BUGPACK_OK &&
+                      bp_spool_flush(&spool, NULL) == BUGPACK_OK &&
+                      start(dir->fd, dir->path, &file, NULL) == BUGPACK_OK &&
                       bp_archive_new(bp_staged_file_fd(file), "report.zip", NULL, NULL, &archive,
                                      NULL) == BUGPACK_OK;
-    static const char *const names[entry_count] = {"one", "two", "three", "manifest.json"};
-    for (size_t i = 0; is_written && i < entry_count; i++) {
+    if (is_written) {
+        bp_archive_spool_in(archive, dir->fd);
+        is_written =
+            bp_archive_add_file(archive, "large", spool.fd, sizeof large, 0, NULL) == BUGPACK_OK;
+    }
+    static const char *const names[] = {"one", "two", "three", "manifest.json"};
+    for (size_t i = 0; is_written && i < entry_count - 1; i++) {
         is_written =
             bp_archive_add(archive, names[i], noise, sizeof noise - i, 0, NULL) == BUGPACK_OK;
     }
@@ -54,6 +68,7 @@ static bool write_report(const temp_dir *dir, new_staged_file *start) {
         bp_staged_file_publish(file, "report", ".zip", name, sizeof name, NULL) == BUGPACK_OK;
     bp_archive_free(archive);
     bp_staged_file_free(file);
+    bp_spool_release(&spool);
     return is_written;
 }
 
@@ -101,6 +116,7 @@ static size_t check_zips(const temp_dir *dir) {
         }
         char path[600];
         (void)snprintf(path, sizeof path, "%s/%s", dir->path, entry->d_name);
+        CHECK(zip_holds(path, entry_count, "large", large, sizeof large));
         CHECK(zip_holds(path, entry_count, "one", noise, sizeof noise));
         CHECK(zip_holds(path, entry_count, "two", noise, sizeof noise - 1));
         CHECK(zip_holds(path, entry_count, "three", noise, sizeof noise - 2));
@@ -138,6 +154,9 @@ static void kill_many(const char *label, new_staged_file *start) {
 int main(void) {
     for (size_t i = 0; i < sizeof noise; i++) {
         noise[i] = (unsigned char)(next_random() >> 32);
+    }
+    for (size_t i = 0; i < sizeof large; i++) {
+        large[i] = "0123456789abcdef"[noise[i % sizeof noise] & 15];
     }
     random_state ^= bp_clock_wall_ns();
     kill_many("unnamed", bp_staged_file_new);

@@ -1,0 +1,172 @@
+/*
+ * A zip of 50 MiB that lie in spools takes at most 4 MiB of memory, whether they shrink or not.
+ * Prints how much, how long it took, and how long it takes to copy and sync the same bytes.
+ */
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/archive.h"
+#include "base/clock.h"
+#include "base/spool.h"
+
+enum { spool_count = 5, step_bytes = 64 * 1024 };
+
+static const uint64_t spool_bytes = 10u << 20;
+static const long max_kb = 4 * 1024;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool counts_memory = false; /* a sanitizer's own would count too */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+static const bool counts_memory = false;
+#else
+static const bool counts_memory = true;
+#endif
+#else
+static const bool counts_memory = true;
+#endif
+
+static uint64_t random_state = 88172645463325252u;
+static unsigned char step[step_bytes + 200];
+
+static uint64_t next_random(void) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static void fill_log(void) {
+    static const char *const messages[] = {"cache miss for image", "frame decoded, bytes",
+                                           "message of type", "reconnecting, attempt"};
+    size_t at = 0;
+    while (at < step_bytes) {
+        uint64_t word = next_random();
+        int length = snprintf((char *)step + at, sizeof step - at,
+                              "{\"monotonic_ns\":%llu,\"level\":\"info\",\"message\":\"%s %u\"}\n",
+                              (unsigned long long)(word >> 24), messages[word & 3],
+                              (unsigned)(word >> 4 & 0xfff));
+        CHECK(length > 0);
+        at += (size_t)length;
+    }
+}
+
+static void fill_noise(void) {
+    for (size_t at = 0; at < step_bytes; at += sizeof(uint64_t)) {
+        uint64_t word = next_random();
+        memcpy(step + at, &word, sizeof word);
+    }
+}
+
+static void make_spools(const temp_dir *dir, void (*fill)(void), bp_spool *spools) {
+    for (unsigned i = 0; i < spool_count; i++) {
+        CHECK(bp_spool_open(&spools[i], dir->fd, spool_bytes, NULL) == BUGPACK_OK);
+        for (uint64_t done = 0; done < spool_bytes; done += step_bytes) {
+            fill();
+            CHECK(bp_spool_write(&spools[i], step, step_bytes) == BUGPACK_OK);
+        }
+        CHECK(bp_spool_flush(&spools[i], NULL) == BUGPACK_OK);
+    }
+}
+
+static int new_file(const temp_dir *dir) {
+    int fd = openat(dir->fd, "t.zip", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static uint64_t copy_ns(const temp_dir *dir, const bp_spool *spools) {
+    int fd = new_file(dir);
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    for (unsigned i = 0; i < spool_count; i++) {
+        for (uint64_t at = 0; at < spool_bytes; at += step_bytes) {
+            CHECK(bp_spool_read(&spools[i], at, step, step_bytes) == step_bytes);
+            CHECK(write(fd, step, step_bytes) == step_bytes);
+        }
+    }
+    CHECK(fsync(fd) == 0);
+    uint64_t took_ns = bp_clock_monotonic_ns() - began_ns;
+    (void)close(fd);
+    return took_ns;
+}
+
+static uint64_t zip_ns(const temp_dir *dir, const bp_spool *spools, uint64_t *ret_zip_bytes) {
+    int fd = new_file(dir);
+    bp_archive *archive = NULL;
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    CHECK(bp_archive_new(fd, "t.zip", NULL, NULL, &archive, NULL) == BUGPACK_OK);
+    bp_archive_spool_in(archive, dir->fd);
+    for (unsigned i = 0; i < spool_count; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "%u", i);
+        CHECK(bp_archive_add_file(archive, name, spools[i].fd, spools[i].size, 0, NULL) ==
+              BUGPACK_OK);
+    }
+    CHECK(bp_archive_finish(archive, ret_zip_bytes, NULL) == BUGPACK_OK);
+    bp_archive_free(archive);
+    CHECK(fsync(fd) == 0);
+    uint64_t took_ns = bp_clock_monotonic_ns() - began_ns;
+    (void)close(fd);
+    return took_ns;
+}
+
+/* A line of /proc/self/status in KiB. getrusage's peak would be that of before exec, too. */
+static long status_kb(const char *name) {
+    FILE *file = fopen("/proc/self/status", "re");
+    CHECK(file != NULL);
+    char line[256];
+    long kb = -1;
+    while (kb < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0) {
+            kb = strtol(line + strlen(name), NULL, 10);
+        }
+    }
+    (void)fclose(file);
+    CHECK(kb > 0);
+    return kb;
+}
+
+/* Lets the peak begin anew (proc(5), clear_refs). */
+static void reset_peak(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "we");
+    if (file == NULL || fputs("5", file) < 0 || fclose(file) != 0) {
+        SKIP("the peak of memory cannot be reset here");
+    }
+}
+
+static void measure(const temp_dir *dir, const char *label, void (*fill)(void)) {
+    bp_spool spools[spool_count];
+    make_spools(dir, fill, spools);
+    uint64_t plain_ns = copy_ns(dir, spools);
+    reset_peak();
+    long before_kb = status_kb("VmRSS:");
+    uint64_t zip_bytes = 0;
+    uint64_t took_ns = zip_ns(dir, spools, &zip_bytes);
+    long took_kb = status_kb("VmHWM:") - before_kb;
+    (void)printf("%s: peak of memory grew by %ld KiB, %.0f ms (plain copy %.0f ms), %.1f MiB\n",
+                 label, took_kb, (double)took_ns / 1e6, (double)plain_ns / 1e6,
+                 (double)zip_bytes / (1 << 20));
+    CHECK(!counts_memory || took_kb <= max_kb);
+    CHECK(zip_bytes < spool_count * spool_bytes + 4096);
+    for (unsigned i = 0; i < spool_count; i++) {
+        bp_spool_release(&spools[i]);
+    }
+}
+
+int main(void) {
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    measure(&dir, "log", fill_log);
+    measure(&dir, "noise", fill_noise);
+    CHECK(temp_dir_count(&dir) == 1); /* the zip alone */
+    temp_dir_remove(&dir);
+    return 0;
+}
