@@ -9,8 +9,8 @@ OWNED = [
     (r"#[ \t]*include[ \t]*<((?:linux|mach|asm)/[^>]*|libproc\.h|sys/(?:ptrace|prctl|inotify)\.h)>",
      ("src/platform/", "src/probe/"), "the system header"),
     (r'#[ \t]*include[ \t]*[<"]((?:cjson/)?cJSON(?:_Utils)?\.h)[>"]', ("src/json/",), "cJSON's"),
-    (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h)[>"]', ("src/archive/",),
-     "libzip's or zlib's"),
+    (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h|libdeflate\.h)[>"]', ("src/archive/",),
+     "libzip's, zlib's or libdeflate's"),
 ]
 
 
@@ -31,6 +31,7 @@ BAD = [
     {"src/model/a.c": "#include <cjson/cJSON.h>\n"},
     {"src/json/a.c": "#include <zlib.h>\n"},
     {"src/report/a.c": "#include <zip.h>\n"},
+    {"src/report/a.c": "#include <libdeflate.h>\n"},
     {"src/base/a.c": "#include <sys/prctl.h>\n"},
     {"src/base/a.c": "#include <linux/types.h>\n"},
 ]
