@@ -17,7 +17,8 @@ struct bp_archive {
     zip_t *zip; /* NULL once zip_close has succeeded and freed it */
     bp_sink sink;
     bp_stop stop;
-    int spool_dir_fd;  /* borrowed; -1: deflated bytes wait in memory */
+    int spool_dir_fd; /* borrowed; -1: deflated bytes wait in memory */
+    bp_archive_helpers helpers;
     bp_packer *packer; /* from finish on; the entries' bytes may lie in its spool */
     bp_entry *first;
     bp_entry *last;
@@ -79,6 +80,10 @@ out:
 
 void bp_archive_spool_in(bp_archive *archive, int dir_fd) {
     archive->spool_dir_fd = dir_fd;
+}
+
+void bp_archive_use_helpers(bp_archive *archive, bp_archive_helpers helpers) {
+    archive->helpers = helpers;
 }
 
 /* Everything about an entry but its bytes. */
@@ -163,7 +168,7 @@ bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd
 
 /* Packs every entry and tells libzip of those that stay as they are; it would deflate them. */
 static bool pack_all(bp_archive *archive) {
-    archive->packer = bp_packer_new(archive->spool_dir_fd, &archive->stop);
+    archive->packer = bp_packer_new(archive->spool_dir_fd, &archive->helpers, &archive->stop);
     if (archive->packer == NULL) {
         archive->stop.is_no_memory = true;
         return false;

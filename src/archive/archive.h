@@ -9,6 +9,7 @@
 #ifndef BP_ARCHIVE_ARCHIVE_H
 #define BP_ARCHIVE_ARCHIVE_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,11 +30,26 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
 
 /*
  * Lets what is deflated of entries over 256 KiB wait in a nameless file in the directory `dir_fd`
- * until it is copied into the zip, instead of in memory: then finishing takes under 3 MiB however
+ * until it is copied into the zip, instead of in memory: then finishing takes under 4 MiB however
  * large the entries are. The directory is borrowed until the archive is freed. The same file system
  * as the zip's is a good one: both are full together. Before the first entry.
  */
 void bp_archive_spool_in(bp_archive *archive, int dir_fd);
+
+/*
+ * Threads that help with the deflating, while an entry over 1 MiB is packed and not longer than
+ * bp_archive_finish. `start` is bp_thread_start of platform/thread.h, or does the same; where it
+ * fails there is one less. `begin` (optional) is the first that each calls: to stand back, say.
+ */
+typedef struct bp_archive_helpers {
+    unsigned count; /* at most 2 are used */
+    bugpack_status (*start)(const char *name, void *(*run)(void *), void *argument,
+                            pthread_t *ret_thread, bugpack_error *error);
+    void (*begin)(void);
+} bp_archive_helpers;
+
+/* Before bp_archive_finish. What is written does not depend on it. */
+void bp_archive_use_helpers(bp_archive *archive, bp_archive_helpers helpers);
 
 /*
  * Adds one entry, deflated where that is smaller. The bytes are borrowed and must stay unchanged

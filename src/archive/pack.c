@@ -4,41 +4,33 @@
 
 #include <zlib.h>
 
+#include "archive/crew.h"
 #include "archive/deflate.h"
 #include "base/spool.h"
 
-/* One chunk and what became of it. */
-struct chunk {
-    unsigned char *read; /* room for what is read from a file; NULL until then */
-    const unsigned char *bytes;
-    size_t byte_count;
-    bool is_last;
-    unsigned char *out;
-    size_t out_bytes;
-};
+/* Below this a helper would be started for less than it costs. */
+static const uint64_t helped_bytes = (uint64_t)1 << 20;
 
 struct bp_packer {
     int dir_fd;
+    const bp_archive_helpers *helpers;
     bp_stop *stop;
-    bp_deflater *deflater;
-    struct chunk chunk;
+    bp_crew *crew;  /* NULL until something is to be deflated */
     bp_spool spool; /* closed until something goes there */
 };
 
-bp_packer *bp_packer_new(int dir_fd, bp_stop *stop) {
+bp_packer *bp_packer_new(int dir_fd, const bp_archive_helpers *helpers, bp_stop *stop) {
     bp_packer *packer = calloc(1, sizeof *packer);
     if (packer != NULL) {
-        *packer = (bp_packer){.dir_fd = dir_fd, .stop = stop, .spool = BP_SPOOL_INIT};
+        *packer =
+            (bp_packer){.dir_fd = dir_fd, .helpers = helpers, .stop = stop, .spool = BP_SPOOL_INIT};
     }
     return packer;
 }
 
 void bp_packer_rest(bp_packer *packer) {
-    bp_deflater_free(packer->deflater);
-    packer->deflater = NULL;
-    free(packer->chunk.read);
-    free(packer->chunk.out);
-    packer->chunk = (struct chunk){0};
+    bp_crew_free(packer->crew);
+    packer->crew = NULL;
 }
 
 void bp_packer_free(bp_packer *packer) {
@@ -58,20 +50,17 @@ static bool fail(bp_stop *stop, bugpack_status status, int system_errno) {
     return false;
 }
 
-static bool make_ready(bp_packer *packer, bool must_read) {
-    struct chunk *chunk = &packer->chunk;
-    if (packer->deflater == NULL) {
-        packer->deflater = bp_deflater_new();
+static bool make_ready(bp_packer *packer, uint64_t byte_count) {
+    if (packer->crew == NULL) {
+        packer->crew = bp_crew_new();
     }
-    if (chunk->out == NULL) {
-        chunk->out = malloc(BP_DEFLATE_OUT_BYTES);
+    if (packer->crew == NULL) {
+        return fail(packer->stop, BUGPACK_ERR_NO_MEMORY, 0);
     }
-    if (must_read && chunk->read == NULL) {
-        chunk->read = malloc(BP_DEFLATE_CHUNK_BYTES);
+    if (byte_count > helped_bytes) {
+        bp_crew_hire(packer->crew, packer->helpers);
     }
-    bool is_ready =
-        packer->deflater != NULL && chunk->out != NULL && (!must_read || chunk->read != NULL);
-    return is_ready || fail(packer->stop, BUGPACK_ERR_NO_MEMORY, 0);
+    return true;
 }
 
 /* Where deflated bytes go: the spool, or memory. They are dropped once they are too many. */
@@ -108,46 +97,57 @@ static bool give_up(bp_packer *packer, struct target *target) {
     return true;
 }
 
-static bool put(bp_packer *packer, struct target *target, const struct chunk *chunk) {
-    if (target->is_given_up) {
+/* Takes the oldest chunk's bytes, in the order of the chunks; true when there was none. */
+static bool put_oldest(bp_packer *packer, struct target *target) {
+    const bp_slot *slot = bp_crew_settle(packer->crew);
+    if (slot == NULL || target->is_given_up) {
         return true;
     }
-    target->size += chunk->out_bytes;
+    target->size += slot->out_bytes;
     if (target->size > target->max_size) {
         return give_up(packer, target);
     }
     bugpack_status status = target->is_spooled
-                                ? bp_spool_write(&packer->spool, chunk->out, chunk->out_bytes)
-                                : bp_buffer_append(&target->memory, chunk->out, chunk->out_bytes);
+                                ? bp_spool_write(&packer->spool, slot->out, slot->out_bytes)
+                                : bp_buffer_append(&target->memory, slot->out, slot->out_bytes);
     return status == BUGPACK_OK || fail(packer->stop, status, packer->spool.system_errno);
 }
 
-static bool load(bp_packer *packer, const bp_bytes *plain, uint64_t at) {
-    struct chunk *chunk = &packer->chunk;
+static bool load(bp_packer *packer, const bp_bytes *plain, uint64_t at, bp_slot *slot) {
     uint64_t left = plain->byte_count - at;
-    chunk->is_last = left <= BP_DEFLATE_CHUNK_BYTES;
-    chunk->byte_count = chunk->is_last ? (size_t)left : BP_DEFLATE_CHUNK_BYTES;
+    slot->is_last = left <= BP_DEFLATE_CHUNK_BYTES;
+    slot->byte_count = slot->is_last ? (size_t)left : BP_DEFLATE_CHUNK_BYTES;
     if (plain->memory != NULL) {
-        chunk->bytes = (const unsigned char *)plain->memory + at;
+        slot->bytes = (const unsigned char *)plain->memory + at;
         return true;
     }
-    chunk->bytes = chunk->read;
-    return bp_bytes_read(plain, at, chunk->read, chunk->byte_count, packer->stop);
+    slot->bytes = slot->read;
+    return bp_bytes_read(plain, at, slot->read, slot->byte_count, packer->stop);
 }
 
 static bool pack_chunks(bp_packer *packer, const bp_bytes *plain, struct target *target,
                         uLong *crc) {
-    struct chunk *chunk = &packer->chunk;
-    for (uint64_t at = 0; at < plain->byte_count; at += chunk->byte_count) {
-        if (bp_stop_poll(packer->stop) || !load(packer, plain, at)) {
+    uint64_t at = 0;
+    while (at < plain->byte_count) {
+        if (bp_stop_poll(packer->stop) ||
+            (bp_crew_is_full(packer->crew) && !put_oldest(packer, target))) {
             return false;
         }
-        *crc = crc32(*crc, chunk->bytes, (uInt)chunk->byte_count);
-        if (!target->is_given_up) {
-            chunk->out_bytes = bp_deflate_chunk(packer->deflater, chunk->bytes, chunk->byte_count,
-                                                chunk->is_last, chunk->out);
+        bp_slot *slot = bp_crew_next(packer->crew, plain->memory == NULL);
+        if (slot == NULL) {
+            return fail(packer->stop, BUGPACK_ERR_NO_MEMORY, 0);
         }
-        if (!put(packer, target, chunk)) {
+        if (!load(packer, plain, at, slot)) {
+            return false;
+        }
+        *crc = crc32(*crc, slot->bytes, (uInt)slot->byte_count);
+        at += slot->byte_count;
+        if (!target->is_given_up) {
+            bp_crew_submit(packer->crew);
+        }
+    }
+    while (!target->is_given_up && !bp_crew_is_empty(packer->crew)) {
+        if (!put_oldest(packer, target)) {
             return false;
         }
     }
@@ -167,11 +167,16 @@ bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
     uLong crc = crc32(0, Z_NULL, 0);
     if (plain->byte_count == 0) {
         target.is_given_up = true;
-    } else if (!make_ready(packer, plain->memory == NULL) ||
-               !begin(packer, plain->byte_count, &target) ||
-               !pack_chunks(packer, plain, &target, &crc) || !finish(packer, &target)) {
-        bp_buffer_release(&target.memory);
+    } else if (!make_ready(packer, plain->byte_count) ||
+               !begin(packer, plain->byte_count, &target)) {
         return false;
+    } else {
+        bool is_packed = pack_chunks(packer, plain, &target, &crc) && finish(packer, &target);
+        bp_crew_drop_all(packer->crew); /* what was given up, and what failed half-way */
+        if (!is_packed) {
+            bp_buffer_release(&target.memory);
+            return false;
+        }
     }
     bp_packed packed = {.crc = (uint32_t)crc, .stored = *plain, .deflated = target.memory};
     if (!target.is_given_up) {

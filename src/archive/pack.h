@@ -22,18 +22,18 @@ typedef struct bp_packed {
     bp_buffer deflated; /* that stream, where it is in memory */
 } bp_packed;
 
-/* What packing needs: the memory of a few chunks, and a spool. One thread at a time. */
+/* What packing needs: a crew with the memory of a few chunks, and a spool. One thread at a time. */
 typedef struct bp_packer bp_packer;
 
 /*
  * What was deflated of entries over 256 KiB lies in a spool in `dir_fd`, which is borrowed, until
- * the packer is freed; with -1 it is in memory like that of the smaller ones. `stop` is borrowed.
- * NULL when memory is short.
+ * the packer is freed; with -1 it is in memory like that of the smaller ones. `helpers` and
+ * `stop` are borrowed. NULL when memory is short.
  */
-bp_packer *bp_packer_new(int dir_fd, bp_stop *stop);
+bp_packer *bp_packer_new(int dir_fd, const bp_archive_helpers *helpers, bp_stop *stop);
 void bp_packer_free(bp_packer *packer);
 
-/* Frees the memory of the chunks; what is in the spool stays. */
+/* Ends the helpers and frees the memory of the chunks; what is in the spool stays. */
 void bp_packer_rest(bp_packer *packer);
 
 /*

@@ -47,6 +47,13 @@ void bp_thread_allow_cancel(int before);
 size_t bp_thread_local_bytes(void);
 
 /*
+ * Lets the calling thread stand back behind the host's where both want the processor: ten steps of
+ * nice(2) on Linux, where each thread has its own, which leaves it a tenth of a busy one. Nothing
+ * elsewhere. It cannot be taken back.
+ */
+void bp_thread_stand_back(void);
+
+/*
  * A condition variable whose deadlines are of the monotonic clock, so that a change of the wall
  * clock neither ends a wait nor prolongs it. wait_until returns false when the deadline has passed;
  * like every such wait it may also wake for no reason. Destroyed with pthread_cond_destroy.

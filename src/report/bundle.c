@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "archive/archive.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "model/manifest.h"
 #include "platform/staged_file.h"
+#include "platform/thread.h"
 #include "report/name.h"
 
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
@@ -180,6 +182,14 @@ static bugpack_status add_entry(bp_archive *archive, const struct artefact *arte
                           artefact->content.size, wall_ns, error);
 }
 
+/* One for each processor that the worker leaves: a helper that has to wait for one would not. */
+static bp_archive_helpers choose_helpers(void) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (bp_archive_helpers){.count = processors > 1 ? (unsigned)processors - 1 : 0,
+                                .start = bp_thread_start,
+                                .begin = bp_thread_stand_back};
+}
+
 static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publication, int fd,
                                 uint64_t *ret_zip_bytes, bugpack_error *error) {
     bp_archive *archive = NULL;
@@ -188,6 +198,7 @@ static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publica
                                            (void *)(uintptr_t)publication, &archive, error);
     if (status == BUGPACK_OK) {
         bp_archive_spool_in(archive, publication->dir_fd);
+        bp_archive_use_helpers(archive, choose_helpers());
     }
     for (size_t i = 0; status == BUGPACK_OK && i < bundle->count; i++) {
         const struct artefact *artefact = &bundle->artefacts[i];

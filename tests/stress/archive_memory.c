@@ -16,6 +16,7 @@
 #include "archive/archive.h"
 #include "base/clock.h"
 #include "base/spool.h"
+#include "platform/thread.h"
 
 enum { spool_count = 5, step_bytes = 64 * 1024 };
 
@@ -98,12 +99,15 @@ static uint64_t copy_ns(const temp_dir *dir, const bp_spool *spools) {
     return took_ns;
 }
 
-static uint64_t zip_ns(const temp_dir *dir, const bp_spool *spools, uint64_t *ret_zip_bytes) {
+static uint64_t zip_ns(const temp_dir *dir, const bp_spool *spools, unsigned helper_count,
+                       uint64_t *ret_zip_bytes) {
     int fd = new_file(dir);
     bp_archive *archive = NULL;
     uint64_t began_ns = bp_clock_monotonic_ns();
     CHECK(bp_archive_new(fd, "t.zip", NULL, NULL, &archive, NULL) == BUGPACK_OK);
     bp_archive_spool_in(archive, dir->fd);
+    bp_archive_helpers helpers = {helper_count, bp_thread_start, bp_thread_stand_back};
+    bp_archive_use_helpers(archive, helpers);
     for (unsigned i = 0; i < spool_count; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "%u", i);
@@ -142,20 +146,28 @@ static void reset_peak(void) {
     }
 }
 
-static void measure(const temp_dir *dir, const char *label, void (*fill)(void)) {
-    bp_spool spools[spool_count];
-    make_spools(dir, fill, spools);
+static void measure_one(const temp_dir *dir, const char *label, const bp_spool *spools,
+                        unsigned helper_count) {
     uint64_t plain_ns = copy_ns(dir, spools);
     reset_peak();
     long before_kb = status_kb("VmRSS:");
     uint64_t zip_bytes = 0;
-    uint64_t took_ns = zip_ns(dir, spools, &zip_bytes);
+    uint64_t took_ns = zip_ns(dir, spools, helper_count, &zip_bytes);
     long took_kb = status_kb("VmHWM:") - before_kb;
-    (void)printf("%s: peak of memory grew by %ld KiB, %.0f ms (plain copy %.0f ms), %.1f MiB\n",
-                 label, took_kb, (double)took_ns / 1e6, (double)plain_ns / 1e6,
+    (void)printf("%s, %u helpers: peak of memory grew by %ld KiB, %.0f ms (plain copy %.0f ms), "
+                 "%.1f MiB\n",
+                 label, helper_count, took_kb, (double)took_ns / 1e6, (double)plain_ns / 1e6,
                  (double)zip_bytes / (1 << 20));
     CHECK(!counts_memory || took_kb <= max_kb);
     CHECK(zip_bytes < spool_count * spool_bytes + 4096);
+}
+
+static void measure(const temp_dir *dir, const char *label, void (*fill)(void)) {
+    bp_spool spools[spool_count];
+    make_spools(dir, fill, spools);
+    for (unsigned helper_count = 0; helper_count <= 2; helper_count++) {
+        measure_one(dir, label, spools, helper_count);
+    }
     for (unsigned i = 0; i < spool_count; i++) {
         bp_spool_release(&spools[i]);
     }

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/spool.h"
+#include "platform/thread.h"
 
 enum { chunk_bytes = 256 * 1024, max_bytes = 5 * chunk_bytes };
 
@@ -117,6 +118,49 @@ Test(archive_files, are_deflated_where_that_is_smaller_and_cost_nothing_else) {
     archive_file_end(&file);
 }
 
+static bugpack_status start_second(const char *name, void *(*run)(void *), void *argument,
+                                   pthread_t *ret_thread, bugpack_error *error) {
+    static unsigned calls;
+    return ++calls % 2 == 0 ? bp_thread_start(name, run, argument, ret_thread, error)
+                            : BUGPACK_ERR_NO_MEMORY;
+}
+
+/* Writes a zip with helpers and reads it back. */
+static size_t write_helped(bp_archive_helpers helpers, unsigned char *zip, size_t max_zip_bytes) {
+    archive_file file;
+    archive_file_start(&file, NULL, NULL);
+    bp_archive_spool_in(file.archive, file.dir.fd);
+    bp_archive_use_helpers(file.archive, helpers);
+    bp_spool spool;
+    make_spool(&file, both, max_bytes, &spool);
+    cr_assert(eq(int, bp_archive_add_file(file.archive, "a", spool.fd, max_bytes, when, NULL), 0));
+    archive_file_add(&file, "noise", noise, max_bytes, when);
+    archive_file_add(&file, "text", text, max_bytes, when);
+    archive_file_add(&file, "small", text, 10, when);
+    archive_file_finish(&file);
+    size_t bytes = temp_dir_read(&file.dir, "t.zip", zip, max_zip_bytes);
+    expect_same(&file, 4, "a", both, max_bytes);
+    expect_same(&file, 4, "text", text, max_bytes);
+    bp_spool_release(&spool);
+    archive_file_end(&file);
+    return bytes;
+}
+
+Test(archive_files, are_the_same_however_many_help) {
+    static unsigned char one[3 * max_bytes];
+    static unsigned char other[3 * max_bytes];
+    size_t bytes = write_helped((bp_archive_helpers){0}, one, sizeof one);
+    cr_assert(lt(sz, bytes, sizeof one));
+    for (unsigned count = 0; count < 5; count++) {
+        bp_archive_helpers helpers = {count, bp_thread_start, bp_thread_stand_back};
+        cr_expect(eq(sz, write_helped(helpers, other, sizeof other), bytes));
+        cr_expect(memcmp(one, other, bytes) == 0, "%u helpers", count);
+        helpers = (bp_archive_helpers){count, start_second, NULL};
+        cr_expect(eq(sz, write_helped(helpers, other, sizeof other), bytes));
+        cr_expect(memcmp(one, other, bytes) == 0, "%u helpers, of which not all start", count);
+    }
+}
+
 Test(archive_files, leave_the_descriptors_offset_alone) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
@@ -148,6 +192,8 @@ static void expect_read_fails(const unsigned char *bytes, int fd, uint64_t byte_
     bp_archive_spool_in(file.archive, file.dir.fd);
     bp_spool spool;
     make_spool(&file, bytes, max_bytes, &spool);
+    bp_archive_helpers helpers = {byte_count % 3, bp_thread_start, NULL};
+    bp_archive_use_helpers(file.archive, helpers);
     int read_fd = fd == 0 ? spool.fd : fd;
     cr_assert(eq(int, bp_archive_add_file(file.archive, "a", read_fd, byte_count, when, NULL), 0));
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -225,6 +271,8 @@ Test(archive_files, stop_wherever_they_are_asked_to) {
         archive_file file;
         archive_file_start(&file, stop_at, &left);
         bp_archive_spool_in(file.archive, file.dir.fd);
+        bp_archive_helpers helpers = {n % 3, bp_thread_start, NULL};
+        bp_archive_use_helpers(file.archive, helpers);
         bp_spool spool;
         make_spool(&file, both, max_bytes, &spool);
         cr_assert(

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,6 +52,12 @@ size_t bp_thread_local_bytes(void) {
     size_t sum = 0;
     (void)dl_iterate_phdr(add_thread_local, &sum);
     return sum;
+}
+
+void bp_thread_stand_back(void) {
+    static const int steps = 10;
+    /* 0 is the calling thread, not its process (setpriority(2), "C library/kernel differences"). */
+    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + steps);
 }
 
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
