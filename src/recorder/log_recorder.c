@@ -80,11 +80,12 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
         {.iov_base = (void *)(uintptr_t)channel, .iov_len = channel_bytes},
         {.iov_base = thread, .iov_len = header.thread_bytes},
         {.iov_base = (void *)(uintptr_t)message, .iov_len = kept}};
-    (void)bp_ring_append(recorder->ring, bp_clock_now(), parts, sizeof parts / sizeof parts[0]);
+    (void)bp_ring_append(recorder->ring, 0, parts, sizeof parts / sizeof parts[0]);
 }
 
 uint64_t bp_log_recorder_mark(bp_log_recorder *recorder) {
-    return bp_ring_mark(recorder->ring);
+    (void)recorder;
+    return bp_clock_monotonic_ns();
 }
 
 static const char *level_name(uint8_t level) {
@@ -93,14 +94,14 @@ static const char *level_name(uint8_t level) {
 }
 
 /* Streamed, not built as a tree: a report may hold a hundred thousand of these. */
-static void print_record(const bp_ring_record *record, const log_header *header, const char *text,
-                         bp_buffer *out) {
+static void print_record(const bp_ring_record *record, uint64_t wall_ns, const log_header *header,
+                         const char *text, bp_buffer *out) {
     char time[BP_CLOCK_ISO_BYTES];
-    bp_clock_format_iso(record->at.wall_ns, time);
+    bp_clock_format_iso(wall_ns, time);
     (void)bp_buffer_printf(out,
                            "{\"seq\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"level\":\"%s\"",
                            (unsigned long long)record->sequence, time,
-                           (unsigned long long)record->at.monotonic_ns, level_name(header->level));
+                           (unsigned long long)record->monotonic_ns, level_name(header->level));
     if (header->channel_bytes > 0) {
         (void)bp_buffer_append_text(out, ",\"channel\":");
         (void)bp_json_append_string(out, text, header->channel_bytes);
@@ -114,23 +115,29 @@ static void print_record(const bp_ring_record *record, const log_header *header,
     (void)bp_buffer_append_text(out, header->is_cut ? ",\"truncated\":true}\n" : "}\n");
 }
 
+static bugpack_status keep(void *buffer, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(buffer, bytes, byte_count);
+}
+
 bugpack_status bp_log_recorder_print(bp_log_recorder *recorder, uint64_t mark, bp_buffer *out,
                                      bp_log_extent *ret_extent, bugpack_error *error) {
     bp_buffer copy;
     bp_buffer_init(&copy, SIZE_MAX / 4);
     bp_log_extent extent = {0};
-    bugpack_status status = bp_ring_copy(recorder->ring, mark, &copy, &extent.view, error);
-    size_t offset = 0;
-    const void *payload = NULL;
-    const bp_ring_record *record;
-    while (status == BUGPACK_OK && (record = bp_ring_next(&copy, &offset, &payload)) != NULL) {
+    bugpack_status status = bp_ring_copy(recorder->ring, mark, keep, &copy, &extent.view, error);
+    bp_instant now = bp_clock_now();
+    for (size_t offset = 0; status == BUGPACK_OK && offset < copy.size;) {
+        const bp_ring_record *record = (const void *)(copy.data + offset);
+        const char *payload = copy.data + offset + sizeof *record;
         log_header header;
         memcpy(&header, payload, sizeof header);
-        print_record(record, &header, (const char *)payload + sizeof header, out);
+        uint64_t wall_ns = now.wall_ns - (now.monotonic_ns - record->monotonic_ns);
+        print_record(record, wall_ns, &header, payload + sizeof header, out);
         if (extent.from_wall_ns == 0) {
-            extent.from_wall_ns = record->at.wall_ns;
+            extent.from_wall_ns = wall_ns;
         }
-        extent.to_wall_ns = record->at.wall_ns;
+        extent.to_wall_ns = wall_ns;
+        offset += sizeof *record + ((record->payload_bytes + 7u) & ~(size_t)7);
     }
     bp_buffer_release(&copy);
     if (status == BUGPACK_OK && out->status != BUGPACK_OK) {

@@ -1,59 +1,87 @@
 #include "ring/ring.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
+#include "ring/ring_private.h"
 
-static const size_t page_bytes = 4096;
-static const size_t capacity_max_bytes = (size_t)1 << 30;
-
-/* A reader holds the lock for at most this much copying: about ten microseconds. */
-static const size_t piece_bytes = 64 * 1024;
-
-/* Between two pieces a reader waits at most so long for those that the lock is due to. */
-static const uint64_t give_way_ns = BP_NS_PER_MS / 4;
-static const uint64_t spin_ns = BP_NS_PER_MS / 50;
-
-struct bp_ring {
-    pthread_mutex_t mutex;
-    /* How many of the host's calls found the lock taken, and how many of those have had it since.
-     * The difference is who waits. */
-    atomic_uint_fast64_t queued_count;
-    atomic_uint_fast64_t served_count;
-    unsigned char *bytes;
-    size_t capacity;
-    /* Positions count bytes since the ring was made and are taken modulo the capacity, so that
-     * head - tail is always what is in use. */
-    uint64_t head;
-    uint64_t tail;
-    uint64_t newest_sequence;
-    uint64_t refused_count;
-};
-
-bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
-    if (capacity_bytes < page_bytes || capacity_bytes > capacity_max_bytes) {
+bugpack_status bp_ring_round_capacity(size_t capacity_bytes, uint64_t *ret_capacity,
+                                      bugpack_error *error) {
+    if (capacity_bytes < BP_FRAME_CAPACITY_MIN || capacity_bytes > BP_FRAME_CAPACITY_MAX) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a ring of %zu bytes is not between 4 KiB and 1 GiB", capacity_bytes);
     }
-    bp_ring *ring = calloc(1, sizeof *ring);
+    *ret_capacity = (capacity_bytes + 4095) & ~(uint64_t)4095;
+    return BUGPACK_OK;
+}
+
+void *bp_ring_map_memory(size_t byte_count) {
+    void *mapping =
+        mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return NULL;
+    }
+#ifdef MADV_WIPEONFORK
+    /* A fork then need not copy the page tables, and no append pays for copy-on-write after it. */
+    (void)madvise(mapping, byte_count, MADV_WIPEONFORK);
+#endif
+    /* Touch every page now, so that no append has to wait for a page fault later. */
+    memset(mapping, 0, byte_count);
+    return mapping;
+}
+
+bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
+                            bp_ring **ret_ring, bugpack_error *error) {
+    /* Whole cache lines, so that two rings never share one. */
+    bp_ring *ring = aligned_alloc(64, (sizeof(bp_ring) + 63) & ~(size_t)63);
     if (ring == NULL) {
         return bp_fail_memory(error, "make a ring");
     }
-    ring->capacity = (capacity_bytes + page_bytes - 1) / page_bytes * page_bytes;
-    ring->bytes = malloc(ring->capacity);
-    if (ring->bytes == NULL || pthread_mutex_init(&ring->mutex, NULL) != 0) {
-        free(ring->bytes);
+    memset(ring, 0, sizeof *ring);
+    int result = pthread_mutex_init(&ring->mutex, NULL);
+    if (result != 0) {
         free(ring);
-        return bp_fail_memory(error, "make a ring");
+        return bp_fail_errno(error, result, "cannot make a ring");
     }
-    /* Touch every page now, so that no append has to wait for a page fault later. */
-    memset(ring->bytes, 0, ring->capacity);
+    bp_frame_page *page = mapping;
+    page->seed = bp_frame_new_seed();
+    page->version = BP_FRAME_VERSION;
+    page->data_start = BP_FRAME_DATA_START;
+    page->capacity = capacity;
+    page->magic = BP_FRAME_MAGIC;
+    page->check = bp_frame_page_check(page);
+    ring->page = page;
+    ring->data = (unsigned char *)mapping + BP_FRAME_DATA_START;
+    ring->capacity = capacity;
+    ring->seed = page->seed;
+    ring->mapped_bytes = mapped_bytes;
+    ring->fd = fd;
+    ring->wrap_offset = UINT64_MAX;
     *ret_ring = ring;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
+    uint64_t capacity = 0;
+    bugpack_status status = bp_ring_round_capacity(capacity_bytes, &capacity, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    size_t mapped_bytes = (size_t)(BP_FRAME_DATA_START + capacity);
+    void *mapping = bp_ring_map_memory(mapped_bytes);
+    if (mapping == NULL) {
+        return bp_fail_errno(error, errno, "cannot make a ring of %zu bytes", capacity_bytes);
+    }
+    status = bp_ring_make(mapping, mapped_bytes, capacity, -1, ret_ring, error);
+    if (status != BUGPACK_OK) {
+        (void)munmap(mapping, mapped_bytes);
+    }
+    return status;
 }
 
 void bp_ring_free(bp_ring *ring) {
@@ -61,178 +89,136 @@ void bp_ring_free(bp_ring *ring) {
         return;
     }
     (void)pthread_mutex_destroy(&ring->mutex);
-    free(ring->bytes);
+    (void)munmap(ring->page, ring->mapped_bytes);
+    if (ring->fd >= 0) {
+        (void)close(ring->fd);
+    }
     free(ring);
 }
 
-static uint64_t framed_bytes(uint64_t payload_bytes) {
-    return (sizeof(bp_ring_record) + payload_bytes + 7) & ~(uint64_t)7;
+int bp_ring_fd(const bp_ring *ring) {
+    return ring->fd;
 }
 
-size_t bp_ring_payload_max_bytes(const bp_ring *ring) {
-    return ring->capacity / 4 - sizeof(bp_ring_record);
-}
-
-static void put(bp_ring *ring, uint64_t position, const void *bytes, size_t byte_count) {
-    size_t offset = (size_t)(position % ring->capacity);
-    size_t first = ring->capacity - offset < byte_count ? ring->capacity - offset : byte_count;
-    memcpy(ring->bytes + offset, bytes, first);
-    memcpy(ring->bytes, (const unsigned char *)bytes + first, byte_count - first);
-}
-
-static void get(const bp_ring *ring, uint64_t position, void *bytes, size_t byte_count) {
-    size_t offset = (size_t)(position % ring->capacity);
-    size_t first = ring->capacity - offset < byte_count ? ring->capacity - offset : byte_count;
-    memcpy(bytes, ring->bytes + offset, first);
-    memcpy((unsigned char *)bytes + first, ring->bytes, byte_count - first);
-}
-
-/* A host's thread that has to wait says so, and is let in before a reader takes the lock again. */
-static void lock_with_priority(bp_ring *ring) {
-    if (pthread_mutex_trylock(&ring->mutex) != 0) {
-        (void)atomic_fetch_add(&ring->queued_count, 1);
-        (void)pthread_mutex_lock(&ring->mutex);
-        (void)atomic_fetch_add(&ring->served_count, 1);
+/* How far it is from the tail to the next record; 0 when what stands there cannot be a frame. */
+static uint64_t oldest_step(bp_ring *ring, uint64_t tail_offset) {
+    if (tail_offset == ring->wrap_offset) { /* behind the last frame of its turn */
+        ring->wrap_offset = UINT64_MAX;
+        return ring->capacity - tail_offset;
     }
+    const bp_frame *oldest = (const void *)(ring->data + tail_offset);
+    uint64_t step = bp_frame_bytes(oldest->record.payload_bytes);
+    return step <= ring->capacity - tail_offset && step <= ring->head - ring->tail ? step : 0;
 }
 
 /*
- * Lets those in who wait now. A mutex is not fair: whoever unlocks it and locks it again at once is
- * there before a waiter has woken up, and so a reader could keep a writer out for as long as the
- * whole copy takes. Most wake up within the first microseconds; then sleeping gives them our CPU,
- * and the bound is for one that gets none.
+ * Moves the tail until `needed` bytes behind the head are free. The new tail is there for readers,
+ * of this process and of its file, before the first of those bytes is overwritten.
  */
-static void give_way(bp_ring *ring) {
-    uint64_t queued_count = atomic_load(&ring->queued_count);
-    if (atomic_load(&ring->served_count) >= queued_count) {
+static void make_room(bp_ring *ring, uint64_t needed) {
+    if (ring->head + needed - ring->tail <= ring->capacity) {
         return;
     }
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    uint64_t now_ns = began_ns;
-    while (atomic_load(&ring->served_count) < queued_count && now_ns - began_ns < give_way_ns) {
-        if (now_ns - began_ns > spin_ns) {
-            bp_clock_sleep_until(now_ns + spin_ns);
+    do {
+        uint64_t step = oldest_step(ring, ring->tail_offset);
+        if (step == 0) { /* somebody wrote into the file: give up what is there, not the host */
+            ring->tail = ring->head;
+            ring->tail_offset = ring->head_offset;
+            ring->wrap_offset = UINT64_MAX;
+            break;
         }
-        now_ns = bp_clock_monotonic_ns();
+        ring->tail += step;
+        ring->tail_offset += step;
+        ring->tail_offset = ring->tail_offset == ring->capacity ? 0 : ring->tail_offset;
+    } while (ring->head + needed - ring->tail > ring->capacity);
+    atomic_store_explicit(&ring->page->tail, ring->tail, memory_order_relaxed);
+    bp_ring_fence(memory_order_release);
+}
+
+/* Moves the head to where the next frame begins, with room for it made: over a pad if one is due.
+ */
+static void claim(bp_ring *ring, uint64_t needed) {
+    uint64_t offset = ring->head_offset;
+    uint64_t left = ring->capacity - offset;
+    if (needed <= left) {
+        make_room(ring, needed);
+        return;
     }
+    make_room(ring, left + needed);
+    bp_frame *pad = (void *)(ring->data + offset);
+    atomic_store_explicit(&pad->mark, bp_frame_pad_mark(ring->seed, offset), memory_order_release);
+    ring->wrap_offset = offset;
+    ring->head += left;
+    ring->head_offset = 0;
 }
 
-static uint64_t framed_bytes_at(const bp_ring *ring, uint64_t position) {
-    bp_ring_record record;
-    get(ring, position, &record, sizeof record);
-    return framed_bytes(record.payload_bytes);
-}
-
-uint64_t bp_ring_append(bp_ring *ring, bp_instant at, const struct iovec *parts,
-                        size_t part_count) {
-    bp_ring_record record = {.at = at};
+static void fill(bp_ring *ring, const bp_ring_record *record, const struct iovec *parts,
+                 size_t part_count) {
+    bp_frame *frame = (void *)(ring->data + ring->head_offset);
+    atomic_store_explicit(&frame->mark, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_release);
+    frame->record = *record;
+    unsigned char *payload = (unsigned char *)frame + sizeof *frame;
+    unsigned char *at = payload;
     for (size_t i = 0; i < part_count; i++) {
-        record.payload_bytes += parts[i].iov_len;
+        if (parts[i].iov_len > 0) {
+            memcpy(at, parts[i].iov_base, parts[i].iov_len);
+            at += parts[i].iov_len;
+        }
     }
-    uint64_t needed = framed_bytes(record.payload_bytes);
-    lock_with_priority(ring);
-    if (record.payload_bytes > bp_ring_payload_max_bytes(ring)) {
-        ring->refused_count++;
+    size_t padding = (size_t)(bp_frame_padded(record->payload_bytes) - record->payload_bytes);
+    for (size_t i = 0; i < padding; i++) {
+        at[i] = 0;
+    }
+    atomic_store_explicit(&frame->mark,
+                          bp_frame_mark(ring->seed, ring->head_offset, record, payload),
+                          memory_order_release);
+}
+
+/* Whether a record of these parts is small enough, and how large it is. */
+static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_count,
+                    uint64_t *ret_payload_bytes) {
+    uint64_t total = 0;
+    uint64_t limit = ring->capacity / 4;
+    for (size_t i = 0; i < part_count; i++) {
+        if (parts[i].iov_len > limit - total) {
+            return false;
+        }
+        total += parts[i].iov_len;
+    }
+    *ret_payload_bytes = total;
+    return bp_frame_bytes(total) <= limit;
+}
+
+uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count) {
+    uint64_t payload_bytes = 0;
+    bool fits = measure(ring, parts, part_count, &payload_bytes);
+    bp_ring_record record = {.monotonic_ns = bp_clock_monotonic_ns(),
+                             .payload_bytes = (uint32_t)payload_bytes,
+                             .tag = tag};
+    uint64_t needed = bp_frame_bytes(payload_bytes);
+    bp_frame_page *page = ring->page;
+    (void)pthread_mutex_lock(&ring->mutex);
+    if (!fits || ring->is_closed) {
+        atomic_store_explicit(&page->refused_count, ++ring->refused_count, memory_order_relaxed);
         (void)pthread_mutex_unlock(&ring->mutex);
         return 0;
     }
-    while (ring->head + needed - ring->tail > ring->capacity) {
-        ring->tail += framed_bytes_at(ring, ring->tail);
-    }
-    record.sequence = ++ring->newest_sequence;
-    uint64_t position = ring->head;
-    put(ring, position, &record, sizeof record);
-    position += sizeof record;
-    for (size_t i = 0; i < part_count; i++) {
-        if (parts[i].iov_len > 0) {
-            put(ring, position, parts[i].iov_base, parts[i].iov_len);
-            position += parts[i].iov_len;
-        }
-    }
+    record.sequence = ++ring->sequence;
+    claim(ring, needed);
+    fill(ring, &record, parts, part_count);
     ring->head += needed;
+    ring->head_offset += needed;
+    ring->head_offset = ring->head_offset == ring->capacity ? 0 : ring->head_offset;
+    /* Head first: whoever sees the sequence finds its record. */
+    atomic_store_explicit(&page->head, ring->head, memory_order_release);
+    atomic_store_explicit(&page->sequence, record.sequence, memory_order_release);
     (void)pthread_mutex_unlock(&ring->mutex);
     return record.sequence;
 }
 
-uint64_t bp_ring_mark(bp_ring *ring) {
-    lock_with_priority(ring);
-    uint64_t mark = ring->newest_sequence;
-    (void)pthread_mutex_unlock(&ring->mutex);
-    return mark;
-}
-
-/*
- * Copies whole records from `*position` until the piece is full, the mark is passed or the ring
- * ends. The lock is held; `out` has room for all that can come. True while there may be more.
- */
-static bool copy_piece(bp_ring *ring, uint64_t mark, uint64_t *position, bp_buffer *out,
-                       bp_ring_view *view) {
-    if (*position < ring->tail) {
-        *position = ring->tail;
-    }
-    size_t copied = 0;
-    while (*position < ring->head && copied < piece_bytes) {
-        bp_ring_record record;
-        get(ring, *position, &record, sizeof record);
-        size_t framed = (size_t)framed_bytes(record.payload_bytes);
-        char *end = record.sequence <= mark ? bp_buffer_reserve(out, framed) : NULL;
-        if (end == NULL) {
-            return false;
-        }
-        get(ring, *position, end, framed);
-        bp_buffer_commit(out, framed);
-        view->first_sequence = view->record_count == 0 ? record.sequence : view->first_sequence;
-        view->last_sequence = record.sequence;
-        view->record_count++;
-        *position += framed;
-        copied += framed;
-    }
-    return *position < ring->head;
-}
-
-bugpack_status bp_ring_copy(bp_ring *ring, uint64_t mark, bp_buffer *out, bp_ring_view *ret_view,
-                            bugpack_error *error) {
+void bp_ring_close(bp_ring *ring) {
     (void)pthread_mutex_lock(&ring->mutex);
-    uint64_t position = ring->tail;
-    size_t in_use = (size_t)(ring->head - ring->tail);
-    mark = mark < ring->newest_sequence ? mark : ring->newest_sequence;
+    ring->is_closed = true;
     (void)pthread_mutex_unlock(&ring->mutex);
-    /* All the room at once and before the lock: what is up to the mark can only become less. */
-    if (bp_buffer_reserve(out, in_use) == NULL) {
-        return bp_fail_memory(error, "copy a ring");
-    }
-    bp_ring_view view = {0};
-    bool has_more;
-    do {
-        (void)pthread_mutex_lock(&ring->mutex);
-        has_more = copy_piece(ring, mark, &position, out, &view);
-        view.refused_count = ring->refused_count;
-        (void)pthread_mutex_unlock(&ring->mutex);
-        if (has_more) {
-            give_way(ring);
-        }
-    } while (has_more);
-    if (out->status != BUGPACK_OK) {
-        return bp_fail_memory(error, "copy a ring");
-    }
-    view.evicted_count = mark - view.record_count;
-    *ret_view = view;
-    return BUGPACK_OK;
-}
-
-const bp_ring_record *bp_ring_next(const bp_buffer *copy, size_t *offset,
-                                   const void **ret_payload) {
-    size_t left = copy->size - *offset;
-    if (left < sizeof(bp_ring_record)) {
-        return NULL;
-    }
-    const void *at = copy->data + *offset;
-    const bp_ring_record *record = at;
-    if (record->payload_bytes > left - sizeof *record ||
-        framed_bytes(record->payload_bytes) > left) {
-        return NULL;
-    }
-    *ret_payload = copy->data + *offset + sizeof *record;
-    *offset += (size_t)framed_bytes(record->payload_bytes);
-    return record;
 }

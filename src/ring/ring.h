@@ -5,8 +5,8 @@
  * any instant every record whose append had returned is in the file, and none is torn. Each record
  * carries its length, sequence, time, a checksum, and a commit mark that is written last.
  *
- * Any number of threads append. A reader copies records out in pieces and never holds a writer up
- * for longer than one piece takes. A frozen view is all records up to an instant: nothing has to be
+ * Any number of threads append. A reader copies records out in pieces, without a lock, and never
+ * holds a writer up. A frozen view is all records up to an instant: nothing has to be
  * stopped or marked to take it.
  */
 #ifndef BP_RING_RING_H
@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <bugpack/error.h>
@@ -33,19 +32,39 @@ typedef struct bp_ring_record {
 } bp_ring_record;
 
 /*
- * A ring of at least `capacity_bytes` for records with their frames, in memory that is allocated
- * and touched now: an append never allocates and never waits for a page. Bounds: 4 KiB to 1 GiB.
+ * A ring of `capacity_bytes`, rounded up to pages, for records with frames of 32 bytes (and, where
+ * the newest turn ends, a gap that is smaller than the record that did not fit there), in memory
+ * that is allocated and touched now: an append never allocates and never waits for a page. A forked
+ * child finds zeros in it. Bounds: 4 KiB to 1 GiB.
  */
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 
 /*
  * The same in a file: `fd` is an empty regular file, open for reading and writing, which the ring
  * allocates (posix_fallocate, so that a full disk is an error now and not SIGBUS later), maps, and
- * owns from then on. A file that cannot be guarded against truncation by others (see ring_guard.h)
- * is refused with UNSUPPORTED. On failure the descriptor stays the caller's.
+ * owns from then on. On failure the descriptor stays the caller's.
+ *
+ * Truncation by another process would be SIGBUS here: give bp_ring_fd to bp_file_guard_add
+ * (platform/file_guard.h) with a callback that calls bp_ring_detach, and free the ring when it
+ * cannot be guarded. Choose a directory on tmpfs: elsewhere the kernel writes pages back, and the
+ * first store to a page after that waits for the file system.
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
+
+/* The descriptor that the ring owns, to be guarded; -1 when it has none. */
+int bp_ring_fd(const bp_ring *ring);
+
+/*
+ * Moves a ring out of its file into memory of its own, at the addresses that it has: appends and
+ * copies go on, the file keeps what it has now, and may then be truncated without harm. Appends
+ * wait for as long as copying what they wrote meanwhile takes. Does nothing without a file. To be
+ * called by one thread at a time; others may be inside the ring. NO_MEMORY, UNSUPPORTED.
+ */
+bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
+
+/* Whether that has happened: what is appended from then on dies with the process. Any thread. */
+bool bp_ring_is_detached(const bp_ring *ring);
 
 /* Frees it; a file stays where it is, as it is. No other thread may be inside it. NULL is fine. */
 void bp_ring_free(bp_ring *ring);
@@ -73,7 +92,8 @@ typedef struct bp_ring_view {
 /*
  * Gives `sink` every record that is still there and was stamped up to `until_ns`, oldest first,
  * each a bp_ring_record with payload and padding, in pieces of whole records. Writers go on
- * meanwhile. No more than 1 MiB of memory is used. Any thread.
+ * meanwhile and never wait: a reader takes no lock. Its memory is 64 KiB, or one record when that
+ * is larger. `sink` may do anything but free the ring; its failure is returned. Any thread.
  */
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);

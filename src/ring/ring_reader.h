@@ -4,10 +4,11 @@
 #ifndef BP_RING_RING_READER_H
 #define BP_RING_RING_READER_H
 
+#include "base/buffer.h"
 #include "base/spool.h"
 #include "ring/ring.h"
 
-/* Where a walk stands. Memory: one record, and 64 KiB. */
+/* Where a walk stands. Memory: 64 KiB, or one record when that is larger. */
 typedef struct bp_ring_reader {
     const bp_spool *spool; /* borrowed, flushed */
     uint64_t offset;

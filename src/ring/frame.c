@@ -1,0 +1,97 @@
+#include "ring/frame.h"
+
+#include <string.h>
+
+/* XXH3 as the compiler can inline it; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/id.h"
+
+uint64_t bp_frame_new_seed(void) {
+    char id[BP_ID_BYTES];
+    bp_id_new(id);
+    return XXH3_64bits(id, sizeof id);
+}
+
+uint64_t bp_frame_page_check(const bp_frame_page *page) {
+    return XXH3_64bits(page, offsetof(bp_frame_page, check));
+}
+
+uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset) {
+    uint64_t mark = XXH3_64bits_withSeed(&offset, sizeof offset, seed) & ~(uint64_t)1;
+    return mark != 0 ? mark : 2;
+}
+
+static inline uint64_t hash_record(uint64_t seed, uint64_t offset, const bp_ring_record *record) {
+    return XXH3_64bits_withSeed(record, sizeof *record, seed ^ offset);
+}
+
+static inline uint64_t join(uint64_t head, uint64_t payload) {
+    /* The record's hash goes into the lower half as well, so that a payload alone decides nothing.
+     */
+    uint64_t mixed = (payload ^ head) * 0x9e3779b97f4a7c15u;
+    return (head & 0xffffffff00000000u) | (mixed >> 32) | 1;
+}
+
+void bp_frame_hash_begin(bp_frame_hash *hash, uint64_t seed, uint64_t offset,
+                         const bp_ring_record *record) {
+    hash->head = hash_record(seed, offset, record);
+    hash->payload = 0;
+    hash->gathered = 0;
+    hash->is_whole = record->payload_bytes <= BP_FRAME_HASH_WHOLE;
+}
+
+static void hash_lines(bp_frame_hash *hash) {
+    uint64_t lines = XXH3_64bits(hash->lines, hash->gathered);
+    hash->payload = ((hash->payload << 29) | (hash->payload >> 35)) * 0x9fb21c651e98df25u + lines;
+    hash->gathered = 0;
+}
+
+void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char *bytes,
+                       size_t byte_count) {
+    if (hash->is_whole) {
+        hash->payload = XXH3_64bits(bytes, byte_count);
+        return;
+    }
+    for (size_t at = 0; at < byte_count;) {
+        /* A line ends with its sector, so that it is the same however the payload is cut. */
+        size_t step = BP_FRAME_SECTOR - (size_t)((offset + at) % BP_FRAME_SECTOR);
+        size_t left = step < byte_count - at ? step : byte_count - at;
+        unsigned char *line = hash->lines + hash->gathered;
+        if (left >= BP_FRAME_LINE) {
+            memcpy(line, bytes + at, BP_FRAME_LINE);
+        } else {
+            memcpy(line, bytes + at, left);
+            memset(line + left, 0, BP_FRAME_LINE - left);
+        }
+        hash->gathered += BP_FRAME_LINE;
+        if (hash->gathered == sizeof hash->lines) {
+            hash_lines(hash);
+        }
+        at += step;
+    }
+}
+
+uint64_t bp_frame_hash_end(bp_frame_hash *hash) {
+    if (hash->gathered > 0) {
+        hash_lines(hash);
+    }
+    return join(hash->head, hash->payload);
+}
+
+uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
+                       const unsigned char *payload) {
+    if (record->payload_bytes <= BP_FRAME_HASH_WHOLE) {
+        return join(hash_record(seed, offset, record), XXH3_64bits(payload, record->payload_bytes));
+    }
+    bp_frame_hash hash;
+    bp_frame_hash_begin(&hash, seed, offset, record);
+    bp_frame_hash_add(&hash, offset + sizeof(bp_frame), payload, record->payload_bytes);
+    return bp_frame_hash_end(&hash);
+}
+
+bool bp_frame_is_beginning(uint64_t mark, uint64_t seed, uint64_t offset,
+                           const bp_ring_record *record) {
+    return (mark & 1) == 1 && ((hash_record(seed, offset, record) ^ mark) >> 32) == 0;
+}

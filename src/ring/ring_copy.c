@@ -1,0 +1,166 @@
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "ring/ring_private.h"
+
+/*
+ * Readers take no lock. A lock that a reader holds when the scheduler takes its core away stands in
+ * every writer's way for a whole time slice, several milliseconds, however little is copied under
+ * it. So they copy first and then look whether the tail, which writers move before they overwrite
+ * anything, has passed the place: what they copied is then thrown away.
+ */
+
+static const size_t piece_bytes = 64 * 1024;
+
+/* The race is the point, and is resolved by the tail: ThreadSanitizer need not look. */
+#if defined(__has_attribute)
+#if __has_attribute(no_sanitize)
+__attribute__((no_sanitize("thread")))
+#endif
+#endif
+void bp_ring_copy_racing(void *to, const void *from, size_t byte_count) {
+    uint64_t *out = to;
+    const volatile uint64_t *in = from;
+    for (size_t i = 0; i < byte_count / sizeof *out; i++) {
+        out[i] = in[i];
+    }
+}
+
+/* A copy under way. */
+typedef struct copying {
+    bp_ring *ring;
+    uint64_t position, end; /* of what is still to be copied */
+    uint64_t until_ns;
+    uint64_t newest_sequence;
+    uint64_t seen_count; /* in the view, or later than it */
+    bp_buffer raw;       /* frames as they lie in the ring, from `position` on… */
+    size_t out_bytes;    /* …of which those that are done were moved together as records */
+    bp_ring_view view;
+} copying;
+
+/*
+ * Fetches up to `wanted` bytes from `position` on, which may move forward to what is still there.
+ * Fewer come at the end of the ring's memory, or of the view; none when memory is short.
+ */
+static void fetch(copying *copy, size_t wanted) {
+    bp_buffer_clear(&copy->raw);
+    copy->out_bytes = 0;
+    uint64_t offset = copy->position % copy->ring->capacity;
+    uint64_t most = copy->ring->capacity - offset;
+    most = most < copy->end - copy->position ? most : copy->end - copy->position;
+    size_t byte_count = most < wanted ? (size_t)most : wanted;
+    char *to = bp_buffer_reserve(&copy->raw, byte_count);
+    if (to == NULL) {
+        return;
+    }
+    bp_ring_copy_racing(to, copy->ring->data + offset, byte_count);
+    bp_ring_fence(memory_order_acquire);
+    uint64_t tail = atomic_load_explicit(&copy->ring->page->tail, memory_order_relaxed);
+    if (tail <= copy->position) {
+        bp_buffer_commit(&copy->raw, byte_count);
+        return;
+    }
+    /* The beginning is gone. What remains of the piece is whole, and begins with a frame. */
+    uint64_t lost = tail - copy->position;
+    copy->position = tail;
+    if (lost < byte_count) {
+        memmove(to, to + lost, byte_count - (size_t)lost);
+        bp_buffer_commit(&copy->raw, byte_count - (size_t)lost);
+    }
+}
+
+static void take_record(copying *copy, const bp_ring_record *record, size_t record_bytes) {
+    copy->seen_count++;
+    if (record->monotonic_ns > copy->until_ns) {
+        return; /* threads stamp before they queue, so later ones may still belong to the view */
+    }
+    bp_ring_view *view = &copy->view;
+    if (view->record_count++ == 0) {
+        view->first_sequence = record->sequence;
+        view->first_ns = view->last_ns = record->monotonic_ns;
+    }
+    view->last_sequence = record->sequence;
+    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
+    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
+    /* Each record moves towards the front by the marks before it, so this may overlap. */
+    memmove(copy->raw.data + copy->out_bytes, record, record_bytes);
+    copy->out_bytes += record_bytes;
+}
+
+/* Whether a frame of this size can begin at `position`. Else somebody wrote into the file. */
+static bool can_hold(const copying *copy, uint64_t frame_bytes) {
+    return frame_bytes <= copy->end - copy->position &&
+           frame_bytes <= copy->ring->capacity - copy->position % copy->ring->capacity;
+}
+
+/*
+ * Takes the whole frames of what was fetched and moves `position` behind them, or to the end when
+ * the view ends. Returns how large the next frame is when it was cut off, so that it can be fetched
+ * whole; 0 otherwise.
+ */
+static size_t take_fetched(copying *copy) {
+    const char *at = copy->raw.data;
+    const char *end = at + copy->raw.size;
+    while (at < end) {
+        bp_frame frame = {.mark = 0};
+        size_t left = (size_t)(end - at);
+        memcpy(&frame, at, left < sizeof frame ? left : sizeof frame);
+        if (bp_frame_is_pad(frame.mark)) {
+            copy->position += copy->ring->capacity - copy->position % copy->ring->capacity;
+            return 0;
+        }
+        uint64_t frame_bytes =
+            left < sizeof frame ? sizeof frame : bp_frame_bytes(frame.record.payload_bytes);
+        if (!can_hold(copy, frame_bytes)) {
+            copy->position = copy->end;
+            return 0;
+        }
+        if (frame_bytes > left) {
+            return (size_t)frame_bytes;
+        }
+        if (frame.record.sequence > copy->newest_sequence) {
+            copy->position = copy->end;
+            return 0;
+        }
+        const bp_ring_record *record = (const void *)(at + offsetof(bp_frame, record));
+        copy->position += frame_bytes;
+        at += frame_bytes;
+        take_record(copy, record, (size_t)frame_bytes - offsetof(bp_frame, record));
+    }
+    return 0;
+}
+
+bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
+                            bp_ring_view *ret_view, bugpack_error *error) {
+    bp_frame_page *page = ring->page;
+    copying copy = {.ring = ring, .until_ns = until_ns};
+    /* In the opposite order of their writer, so that head is not behind the sequence. */
+    copy.newest_sequence = atomic_load_explicit(&page->sequence, memory_order_acquire);
+    copy.end = atomic_load_explicit(&page->head, memory_order_acquire);
+    copy.position = atomic_load_explicit(&page->tail, memory_order_acquire);
+    bp_buffer_init(&copy.raw, BP_FRAME_CAPACITY_MAX);
+    bugpack_status status = BUGPACK_OK;
+    size_t wanted = piece_bytes;
+    while (status == BUGPACK_OK && copy.position < copy.end) {
+        fetch(&copy, wanted);
+        size_t frame_bytes = take_fetched(&copy);
+        wanted = frame_bytes > piece_bytes ? frame_bytes : piece_bytes;
+        if (copy.raw.status != BUGPACK_OK) {
+            status = bp_fail_memory(error, "copy a ring");
+        } else if (copy.out_bytes > 0) {
+            status = sink(context, copy.raw.data, copy.out_bytes);
+            if (status != BUGPACK_OK) {
+                (void)bp_fail(error, status, "what a ring held could not be passed on");
+            }
+        }
+    }
+    bp_buffer_release(&copy.raw);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    copy.view.evicted_count = copy.newest_sequence - copy.seen_count;
+    copy.view.refused_count = atomic_load_explicit(&page->refused_count, memory_order_relaxed);
+    *ret_view = copy.view;
+    return BUGPACK_OK;
+}

@@ -1,0 +1,58 @@
+#include "ring/ring_reader.h"
+
+#include <string.h>
+
+#include "ring/frame.h"
+
+static const size_t window_bytes = 64 * 1024;
+
+void bp_ring_reader_init(bp_ring_reader *reader, const bp_spool *spool) {
+    *reader = (bp_ring_reader){.spool = spool};
+    bp_buffer_init(&reader->window, BP_FRAME_CAPACITY_MAX);
+}
+
+void bp_ring_reader_release(bp_ring_reader *reader) {
+    bp_buffer_release(&reader->window);
+}
+
+/* Makes the next `byte_count` bytes of the spool stand in the window; NULL when it has fewer. */
+static const char *see(bp_ring_reader *reader, size_t byte_count) {
+    bp_buffer *window = &reader->window;
+    if (window->size - reader->window_offset < byte_count) {
+        bp_buffer_clear(window);
+        reader->window_offset = 0;
+        size_t wanted = byte_count > window_bytes ? byte_count : window_bytes;
+        while (window->size < byte_count) {
+            char *end = bp_buffer_reserve(window, wanted - window->size);
+            int64_t got = end == NULL ? -1
+                                      : bp_spool_read(reader->spool, reader->offset + window->size,
+                                                      end, wanted - window->size);
+            if (got <= 0) {
+                return NULL;
+            }
+            bp_buffer_commit(window, (size_t)got);
+        }
+    }
+    return window->data + reader->window_offset;
+}
+
+const bp_ring_record *bp_ring_reader_next(bp_ring_reader *reader, const void **ret_payload) {
+    const char *at = see(reader, sizeof(bp_ring_record));
+    if (at == NULL) {
+        return NULL;
+    }
+    bp_ring_record record;
+    memcpy(&record, at, sizeof record);
+    uint64_t record_bytes = sizeof record + bp_frame_padded(record.payload_bytes);
+    if (record_bytes > reader->spool->size - reader->offset) {
+        return NULL;
+    }
+    at = see(reader, (size_t)record_bytes);
+    if (at == NULL) {
+        return NULL;
+    }
+    reader->offset += record_bytes;
+    reader->window_offset += (size_t)record_bytes;
+    *ret_payload = at + sizeof record;
+    return (const void *)at;
+}
