@@ -71,16 +71,17 @@ uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
  * A mark in the making. The payload comes in one piece, or in several of which all but the first
  * begin at a multiple of BP_FRAME_SECTOR in the ring.
  *
- * Up to BP_FRAME_HASH_WHOLE bytes all of a payload is hashed. Of a larger one it is the first cache
- * line of each sector: the checksum is there for writes that were torn by a loss of power (a killed
- * process loses no store), disks tear between sectors, and so a sector is new or old as a whole.
- * An old one whose first line equals the new one passes unnoticed. Hashing all of 16 KiB would take
- * several times as long as copying it.
+ * Up to BP_FRAME_HASH_WHOLE bytes all of a payload is hashed. Of a larger one it is the first
+ * BP_FRAME_LINE bytes of each sector: the checksum is there for writes that were torn by a loss of
+ * power (a killed process loses no store), disks tear between sectors, and so a sector is new or
+ * old as a whole. An old one that begins like the new one passes unnoticed. Measured for 16 KiB,
+ * which take 400 ns to copy into a large ring: all of it 850 ns, 64 bytes of each sector 166 ns,
+ * 32 bytes 102 ns.
  */
 #define BP_FRAME_SECTOR 512u
-#define BP_FRAME_LINE 64u
-#define BP_FRAME_HASH_WHOLE 512u
-#define BP_FRAME_LINES 16u
+#define BP_FRAME_LINE 32u
+#define BP_FRAME_HASH_WHOLE 256u
+#define BP_FRAME_LINES 32u
 
 typedef struct bp_frame_hash {
     uint64_t head;
