@@ -1,0 +1,130 @@
+/*
+ * kill -9 at a random instant while two threads append: every record whose append had returned, and
+ * that had not made room for newer ones, is in the file, in order, and none is torn.
+ *
+ *     stress_ring_kill [ROUNDS]     default: as many as go into 15 seconds, at most 500
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ring/frame.h"
+#include "ring/ring.h"
+#include "support/check.h"
+#include "support/ring_records.h"
+#include "support/temp_dir.h"
+
+enum { capacity_bytes = 256 * 1024, large_bytes = 40000 };
+
+/* Shared with the writer, which is killed. */
+static struct {
+    _Atomic uint64_t returned[2]; /* the newest sequence that an append of this thread returned */
+    atomic_bool is_writing;
+} * told;
+
+static bp_ring *ring;
+static uint64_t seed;
+
+/* Which payload a record has follows from its tag, because threads do not know their sequence. */
+static size_t size_of(uint32_t tag) {
+    return tag % 61 == 0 ? large_bytes - tag % 512 : tag * 7 % 900;
+}
+
+static void *append_forever(void *argument) {
+    unsigned thread = (unsigned)(uintptr_t)argument;
+    for (uint32_t tag = (uint32_t)(seed + thread * 7919);; tag++) {
+        uint64_t sequence = append_number(ring, tag, tag, size_of(tag));
+        atomic_store(&told->returned[thread], sequence);
+    }
+    return NULL;
+}
+
+static void write_until_killed(int fd) {
+    CHECK(bp_ring_new_mapped(fd, capacity_bytes, &ring, NULL) == BUGPACK_OK);
+    atomic_store(&told->is_writing, true);
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, append_forever, (void *)(uintptr_t)1) == 0);
+    (void)append_forever((void *)(uintptr_t)0);
+}
+
+/* Salvages and checks; how many records there were. */
+static uint64_t check_file(int fd) {
+    bp_buffer out;
+    bp_ring_view view;
+    bp_buffer_init(&out, 1u << 30);
+    CHECK(bp_ring_salvage(fd, keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
+    size_t offset = 0;
+    const void *payload = NULL;
+    const bp_ring_record *record;
+    uint64_t next = view.first_sequence;
+    uint64_t held_bytes = 0;
+    while ((record = next_record(&out, &offset, &payload)) != NULL) {
+        CHECK(record->sequence == next++);
+        CHECK(record->payload_bytes == size_of(record->tag));
+        CHECK(is_number(payload, record->payload_bytes, record->tag));
+        held_bytes += bp_frame_bytes(record->payload_bytes);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(view.last_sequence >= atomic_load(&told->returned[i]));
+    }
+    CHECK(view.damaged_bytes == 0);
+    /* Nothing went but to make room: for the record under way, and for the gap at the end. */
+    CHECK(view.first_sequence <= 1 || held_bytes + 3 * (large_bytes + 64) > capacity_bytes);
+    CHECK(next == view.last_sequence + 1);
+    bp_buffer_release(&out);
+    return view.last_sequence;
+}
+
+static uint64_t run_round(temp_dir *dir) {
+    memset(told, 0, sizeof *told);
+    int fd = openat(dir->fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    pid_t writer = fork();
+    CHECK(writer >= 0);
+    if (writer == 0) {
+        write_until_killed(fd);
+    }
+    while (!atomic_load(&told->is_writing)) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    (void)nanosleep(&(struct timespec){.tv_nsec = (long)(seed >> 33) % 3000000}, NULL);
+    CHECK(kill(writer, SIGKILL) == 0);
+    int status = 0;
+    CHECK(waitpid(writer, &status, 0) == writer);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    uint64_t newest = check_file(fd);
+    (void)close(fd);
+    CHECK(unlinkat(dir->fd, "ring", 0) == 0);
+    return newest;
+}
+
+int main(int argument_count, char **arguments) {
+    unsigned long rounds = argument_count > 1 ? strtoul(arguments[1], NULL, 10) : 500;
+    uint64_t limit_ns =
+        argument_count > 1 ? UINT64_MAX : bp_clock_monotonic_ns() + 15 * BP_NS_PER_SEC;
+    seed = bp_clock_wall_ns();
+    told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(told != MAP_FAILED);
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    unsigned long done = 0, turned = 0;
+    uint64_t total = 0;
+    for (; done < rounds && bp_clock_monotonic_ns() < limit_ns; done++) {
+        uint64_t newest = run_round(&dir);
+        total += newest;
+        turned += newest > 700;
+    }
+    temp_dir_remove(&dir);
+    CHECK(done > 0 && total > 0);
+    (void)printf("%lu kills, %llu records, %lu rings had turned over, nothing lost or torn\n", done,
+                 (unsigned long long)total, turned);
+    return 0;
+}
