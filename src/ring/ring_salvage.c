@@ -11,6 +11,8 @@
 typedef struct run {
     uint64_t offset, end;
     uint64_t first_sequence, last_sequence;
+    bool is_free; /* where the header says that nothing is */
+    bool is_wanted;
 } run;
 
 typedef struct salvage {
@@ -25,7 +27,9 @@ typedef struct salvage {
 /* Adds a frame to the newest run, or begins one. False when there are too many. */
 static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequence) {
     run *last = it->run_count > 0 ? &it->runs[it->run_count - 1] : NULL;
-    if (last != NULL && last->end == offset && last->last_sequence + 1 == sequence) {
+    bool is_free = bp_salvage_skip_free(&it->scan, offset) != offset;
+    if (last != NULL && last->end == offset && last->last_sequence + 1 == sequence &&
+        last->is_free == is_free) {
         last->end = end;
         last->last_sequence = sequence;
         return true;
@@ -33,7 +37,7 @@ static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequ
     if (it->run_count == RUN_MAX) {
         return false;
     }
-    it->runs[it->run_count++] = (run){offset, end, sequence, sequence};
+    it->runs[it->run_count++] = (run){offset, end, sequence, sequence, is_free, false};
     return true;
 }
 
@@ -72,6 +76,29 @@ static void sort_runs(run *runs, size_t run_count) {
             to--;
         }
         runs[to] = moving;
+    }
+}
+
+/*
+ * What lies in free space has made room, and is wanted only where nothing is missing between it and
+ * the rest: before it (its bytes were not needed yet), or after it (the header is older than the
+ * data, as when the power went). Frames of an earlier turn that survive behind a pad are not. When
+ * nothing is in use, the header is believed least of all.
+ */
+static void choose_runs(run *runs, size_t run_count) {
+    bool has_used = false;
+    for (size_t i = 0; i < run_count; i++) {
+        has_used = has_used || !runs[i].is_free;
+    }
+    for (size_t i = run_count; i-- > 0;) {
+        bool leads_on = i + 1 < run_count && runs[i + 1].is_wanted &&
+                        runs[i].last_sequence + 1 == runs[i + 1].first_sequence;
+        runs[i].is_wanted = !runs[i].is_free || !has_used || leads_on;
+    }
+    for (size_t i = 1; i < run_count; i++) {
+        bool follows =
+            runs[i - 1].is_wanted && runs[i - 1].last_sequence + 1 == runs[i].first_sequence;
+        runs[i].is_wanted = runs[i].is_wanted || follows;
     }
 }
 
@@ -123,9 +150,10 @@ bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_vie
     }
     find_runs(&it);
     sort_runs(it.runs, it.run_count);
+    choose_runs(it.runs, it.run_count);
     bp_salvage_restart(&it.scan);
     for (size_t i = 0; status == BUGPACK_OK && i < it.run_count; i++) {
-        status = give_run(&it, &it.runs[i]);
+        status = it.runs[i].is_wanted ? give_run(&it, &it.runs[i]) : BUGPACK_OK;
     }
     if (status != BUGPACK_OK) {
         (void)bp_fail(error, status, "what a ring held could not be passed on");
