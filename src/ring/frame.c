@@ -48,28 +48,36 @@ static void hash_lines(bp_frame_hash *hash) {
     hash->gathered = 0;
 }
 
+/* A line that its sector or the payload ends early, filled up with zeros. */
+static void gather_short(bp_frame_hash *hash, const unsigned char *bytes, size_t byte_count) {
+    unsigned char *line = hash->lines + hash->gathered;
+    memset(line, 0, BP_FRAME_LINE);
+    memcpy(line, bytes, byte_count);
+    hash->gathered += BP_FRAME_LINE;
+    if (hash->gathered == sizeof hash->lines) {
+        hash_lines(hash);
+    }
+}
+
 void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char *bytes,
                        size_t byte_count) {
     if (hash->is_whole) {
         hash->payload = XXH3_64bits(bytes, byte_count);
         return;
     }
-    for (size_t at = 0; at < byte_count;) {
-        /* A line ends with its sector, so that it is the same however the payload is cut. */
-        size_t step = BP_FRAME_SECTOR - (size_t)((offset + at) % BP_FRAME_SECTOR);
-        size_t left = step < byte_count - at ? step : byte_count - at;
-        unsigned char *line = hash->lines + hash->gathered;
-        if (left >= BP_FRAME_LINE) {
-            memcpy(line, bytes + at, BP_FRAME_LINE);
-        } else {
-            memcpy(line, bytes + at, left);
-            memset(line + left, 0, BP_FRAME_LINE - left);
-        }
+    /* A line ends with its sector, so that it is the same however the payload is cut. */
+    size_t at = BP_FRAME_SECTOR - (size_t)(offset % BP_FRAME_SECTOR);
+    size_t first = at < byte_count ? at : byte_count;
+    gather_short(hash, bytes, first < BP_FRAME_LINE ? first : BP_FRAME_LINE);
+    for (; at + BP_FRAME_LINE <= byte_count; at += BP_FRAME_SECTOR) {
+        memcpy(hash->lines + hash->gathered, bytes + at, BP_FRAME_LINE);
         hash->gathered += BP_FRAME_LINE;
         if (hash->gathered == sizeof hash->lines) {
             hash_lines(hash);
         }
-        at += step;
+    }
+    if (at < byte_count) {
+        gather_short(hash, bytes + at, byte_count - at);
     }
 }
 

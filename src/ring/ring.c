@@ -210,6 +210,8 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
     ring->head += needed;
     ring->head_offset += needed;
     ring->head_offset = ring->head_offset == ring->capacity ? 0 : ring->head_offset;
+    /* The next append asks how large the oldest record is, and that is far from every cache. */
+    __builtin_prefetch(ring->data + ring->tail_offset);
     /* Head first: whoever sees the sequence finds its record. */
     atomic_store_explicit(&page->head, ring->head, memory_order_release);
     atomic_store_explicit(&page->sequence, record.sequence, memory_order_release);

@@ -1,0 +1,70 @@
+#include "unit/file_ring.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "support/ring_records.h"
+
+file_ring make_file_ring(size_t capacity_bytes) {
+    file_ring it;
+    cr_assert(temp_dir_make(&it.dir));
+    int fd = openat(it.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    it.fd = openat(it.dir.fd, "ring", O_RDWR | O_CLOEXEC);
+    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, capacity_bytes, &it.ring, NULL)));
+    cr_assert(eq(int, bp_ring_fd(it.ring), fd));
+    return it;
+}
+
+void remove_file_ring(file_ring *it) {
+    bp_ring_free(it->ring);
+    close(it->fd);
+    temp_dir_remove(&it->dir);
+}
+
+bugpack_status salvage(int fd, bp_ring_view *view) {
+    bp_buffer out;
+    bp_buffer_init(&out, 1u << 30);
+    *view = (bp_ring_view){0};
+    bugpack_status status = bp_ring_salvage(fd, keep_in_buffer, &out, view, NULL);
+    size_t offset = 0;
+    const void *payload = NULL;
+    const bp_ring_record *record;
+    uint64_t last = 0, count = 0;
+    while (status == BUGPACK_OK && (record = next_record(&out, &offset, &payload)) != NULL) {
+        cr_assert(gt(u64, record->sequence, last));
+        cr_assert(is_number(payload, record->payload_bytes, record->sequence),
+                  "record %llu is torn", (unsigned long long)record->sequence);
+        cr_assert(eq(u64, record->tag, record->sequence % 7));
+        last = record->sequence;
+        count++;
+    }
+    cr_assert(eq(u64, view->record_count, count));
+    cr_assert(eq(u64, view->last_sequence, last));
+    bp_buffer_release(&out);
+    return status;
+}
+
+bp_ring_view salvage_well(int fd) {
+    bp_ring_view view;
+    cr_assert(zero(int, (int)salvage(fd, &view)));
+    return view;
+}
+
+void append_numbers(bp_ring *ring, uint64_t from, uint64_t to, size_t base) {
+    for (uint64_t i = from; i <= to; i++) {
+        size_t size = base + (size_t)(i * i % (base + 1));
+        cr_assert(eq(u64, append_number(ring, (uint32_t)(i % 7), i, size), i));
+    }
+}
+
+uint64_t read_word(int fd, off_t at) {
+    uint64_t word = 0;
+    cr_assert(eq(i64, pread(fd, &word, sizeof word, at), sizeof word));
+    return word;
+}
+
+void write_word(int fd, off_t at, uint64_t word) {
+    cr_assert(eq(i64, pwrite(fd, &word, sizeof word, at), sizeof word));
+}
