@@ -55,6 +55,13 @@ void bp_task_close(bp_task *task);
  */
 bp_task *bp_task_retain(bp_task *task);
 
+/*
+ * The same process once more, never another one that has got its id since, for a thread that takes
+ * snapshots while others do; closed like any other. Costs descriptors and a buffer of its own.
+ * Errors: NO_PROCESS when it has ended, NO_MEMORY, IO.
+ */
+bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error);
+
 pid_t bp_task_pid(const bp_task *task);
 
 /* The name of the process when it was opened: any bytes, NUL-terminated, "" when unknown. */

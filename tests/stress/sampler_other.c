@@ -143,6 +143,34 @@ static void exec_inside_the_window_is_no_end(void) {
     kill_child(pid, true);
 }
 
+/* A clone shares the process and not the place in its list of threads. */
+static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
+    pid_t pid = start_child();
+    bp_task *task = NULL;
+    bp_task *clone = NULL;
+    bp_task *late = NULL;
+    bp_thread_counters *listed[2] = {NULL, NULL};
+    size_t counts[2];
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    CHECK_STATUS(bp_task_open(pid, &task, &error), BUGPACK_OK, error);
+    CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
+    CHECK(bp_task_pid(clone) == pid);
+    CHECK(clone->threads_fd != task->threads_fd);
+    CHECK_STATUS(bp_task_list_threads(task, &listed[0], &counts[0], &error), BUGPACK_OK, error);
+    CHECK(lseek(clone->threads_fd, 0, SEEK_CUR) == 0);
+    CHECK_STATUS(bp_task_list_threads(clone, &listed[1], &counts[1], &error), BUGPACK_OK, error);
+    CHECK(counts[0] == counts[1] && counts[0] >= 4);
+    free(listed[0]);
+    free(listed[1]);
+    bp_task_snapshot snapshot = {.taken_ns = 42};
+    kill_child(pid, true);
+    CHECK(bp_task_snapshot_take(clone, true, &snapshot, &error) == BUGPACK_ERR_NO_PROCESS);
+    CHECK(snapshot.taken_ns == 42);
+    CHECK(bp_task_clone(task, &late, &error) == BUGPACK_ERR_NO_PROCESS && late == NULL);
+    bp_task_close(clone);
+    bp_task_close(task);
+}
+
 int main(void) {
     a_child_is_sampled_with_all_its_threads();
     a_child_killed_inside_the_window_has_ended(true);
@@ -150,5 +178,6 @@ int main(void) {
     a_zombie_is_there_without_memory();
     a_process_without_its_first_thread_still_has_memory_and_files();
     exec_inside_the_window_is_no_end();
+    a_clone_is_sampled_beside_its_original_and_ends_with_it();
     return 0;
 }

@@ -20,8 +20,11 @@ Test(stub, opening_a_process_says_that_there_is_no_sampler) {
 Test(stub, reading_says_so_too_and_leaves_output_alone) {
     bp_task_snapshot snapshot = {.taken_ns = 42};
     bp_process_facts facts = {.pid = 42};
+    bp_task *clone = NULL;
     cr_expect(eq(int, bp_task_snapshot_take(NULL, true, &snapshot, NULL), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(int, bp_process_facts_read(NULL, &facts, NULL), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int, bp_task_clone(NULL, &clone, NULL), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(ptr, clone, NULL));
     cr_expect(eq(u64, snapshot.taken_ns, 42));
     cr_expect(eq(int, facts.pid, 42));
     bp_task_close(NULL);

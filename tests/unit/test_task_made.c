@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +128,35 @@ Test(task_made, entries_that_are_no_threads_are_passed_over) {
     cr_expect(eq(sz, snapshot.thread_count, 1));
     cr_expect(eq(sz, snapshot.vanished_count, 0));
     bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_made, a_clone_outlives_what_it_was_made_of_and_lists_for_itself) {
+    bp_task *clone = NULL;
+    bp_task_snapshot first = {0}, second = {0};
+    cr_assert(eq(int, bp_task_clone(task, &clone, NULL), BUGPACK_OK));
+    bp_task_close(task);
+    task = clone;
+    cr_expect(eq(int, bp_task_pid(clone), 7));
+    char name[64];
+    bp_task_name(clone, name, sizeof name);
+    cr_expect(eq(str, name, "made"));
+    first = expect_snapshot();
+    second = expect_snapshot();
+    cr_expect(eq(sz, first.thread_count, 1));
+    cr_expect(eq(sz, second.thread_count, 1));
+    bp_task_snapshot_release(&first);
+    bp_task_snapshot_release(&second);
+}
+
+Test(task_made, a_clone_of_what_has_ended_is_refused_and_leaves_output_alone) {
+    bp_task *untouched = task;
+    bp_task *clone = untouched;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(renameat(made.root.fd, "7/task", made.root.fd, "7/gone") == 0);
+    cr_expect(eq(int, bp_task_clone(task, &clone, &error), BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(str, error.message, "process 7 has ended"));
+    cr_expect(eq(ptr, clone, untouched));
+    cr_assert(renameat(made.root.fd, "7/gone", made.root.fd, "7/task") == 0);
 }
 
 static void expect_no_open(pid_t pid, bugpack_status expected, const char *message) {

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "platform/linux/task_private.h"
 
-static bp_task *task_new(const bp_proc_root *root, pid_t pid) {
+bp_task *bp_task_new(const bp_proc_root *root, pid_t pid) {
     bp_task *task = calloc(1, sizeof *task);
     if (task == NULL) {
         return NULL;
@@ -149,7 +149,7 @@ bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **re
     if (pid <= 0) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
     }
-    bp_task *task = task_new(root, pid);
+    bp_task *task = bp_task_new(root, pid);
     if (task == NULL) {
         return bp_fail_memory(error, "open a process");
     }
@@ -179,7 +179,7 @@ out:
 
 /* Our own process, through the link that is right also where /proc numbers processes otherwise. */
 static bugpack_status open_own(const bp_proc_root *root, bp_task **ret_task, bugpack_error *error) {
-    bp_task *task = task_new(root, getpid());
+    bp_task *task = bp_task_new(root, getpid());
     if (task == NULL) {
         return bp_fail_memory(error, "open a process");
     }

@@ -28,6 +28,9 @@ struct bp_task {
     char *entries; /* what getdents64 fills */
 };
 
+/* A task of process `pid` that holds nothing yet; for bp_task_close. NULL without memory. */
+bp_task *bp_task_new(const bp_proc_root *root, pid_t pid);
+
 /* Reads a whole small file. The length, or -1 with errno; one that fills `out` may be cut off. */
 ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes);
 

@@ -25,6 +25,12 @@ bp_task *bp_task_retain(bp_task *task) {
     return task;
 }
 
+bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
+    (void)task;
+    (void)ret_clone;
+    return unsupported(error);
+}
+
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
     (void)task;
     if (out_bytes > 0) {
