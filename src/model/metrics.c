@@ -35,8 +35,17 @@ static bool is_same_thread(const bp_thread_counters *a, const bp_thread_counters
     return a->tid == b->tid && (a->birth == b->birth || a->birth == 0 || b->birth == 0);
 }
 
-static void sort_threads(bp_task_snapshot *snapshot) {
-    if (snapshot->thread_count > 1) {
+static bool is_sorted(const bp_task_snapshot *snapshot) {
+    for (size_t i = 1; i < snapshot->thread_count; i++) {
+        if (compare_counters(&snapshot->threads[i - 1], &snapshot->threads[i]) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void bp_metrics_sort_threads(bp_task_snapshot *snapshot) {
+    if (!is_sorted(snapshot)) {
         qsort(snapshot->threads, snapshot->thread_count, sizeof *snapshot->threads,
               compare_counters);
     }
@@ -100,8 +109,8 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
             return bp_fail_memory(error, "compute the metrics");
         }
     }
-    sort_threads(before);
-    sort_threads(after);
+    bp_metrics_sort_threads(before);
+    bp_metrics_sort_threads(after);
     size_t gone_count = compute_threads(before, after, elapsed_ns, metrics.threads);
     /* A thread that ended while the second snapshot was read is in the first one too, unless it was
      * born in between: the larger of the two counts has each at least once, the sum some twice. */

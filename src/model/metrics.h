@@ -43,10 +43,13 @@ typedef struct bp_metrics {
 /*
  * Computes the metrics of a window. Both snapshots are of the same process and carry the same
  * unit; `after` carries the names. A thread that `before` does not have (by tid and birth) reports
- * 0. The snapshots stay the caller's, but their thread arrays are sorted in place.
+ * 0. The snapshots stay the caller's, but their thread arrays are sorted in place; those that are
+ * sorted already are only read, so any number of threads may share them.
  */
 bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
                                   bp_metrics *ret_metrics, bugpack_error *error);
+/* Sorts the threads of a snapshot as bp_metrics_compute does: before it is shared. */
+void bp_metrics_sort_threads(bp_task_snapshot *snapshot);
 void bp_metrics_release(bp_metrics *metrics);
 
 /* Appends runtime-metrics.json. `platform` is bp_host_platform(). */

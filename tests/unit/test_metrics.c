@@ -5,6 +5,8 @@
 #include <criterion/new/assert.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "model/metrics.h"
 
@@ -165,4 +167,26 @@ Test(metrics, rejects_snapshots_of_different_units_and_leaves_output_alone) {
     metrics = untouched;
     cr_expect(eq(int, bp_metrics_compute(&before, &after, &metrics, NULL), BUGPACK_ERR_INVALID));
     cr_expect(memcmp(&metrics, &untouched, sizeof metrics) == 0);
+}
+
+/* On a page that cannot be written to, so that the smallest write would end the test. */
+Test(metrics, snapshots_that_are_sorted_are_only_read) {
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    bp_thread_counters *threads =
+        mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(threads != MAP_FAILED);
+    threads[0] = (bp_thread_counters){.tid = 30, .cpu = 5};
+    threads[1] = (bp_thread_counters){.tid = 7, .birth = 2, .cpu = 6};
+    threads[2] = (bp_thread_counters){.tid = 7, .birth = 1, .cpu = 7};
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(1000000000, threads, 3);
+    bp_metrics_sort_threads(&after);
+    cr_expect(eq(u64, threads[0].birth, 1));
+    cr_expect(eq(u64, threads[1].birth, 2));
+    cr_expect(eq(u64, threads[2].tid, 30));
+    cr_assert(mprotect(threads, page_bytes, PROT_READ) == 0);
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(sz, metrics.thread_count, 3));
+    bp_metrics_release(&metrics);
+    cr_assert(munmap(threads, page_bytes) == 0);
 }
