@@ -97,6 +97,17 @@ static size_t keep(bp_history *history, bp_kept_snapshot *newest,
     return drop_count;
 }
 
+static bugpack_status fail_closed(bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_CLOSED, "the metrics history is closed");
+}
+
+static bool is_closed(bp_history *history) {
+    (void)pthread_mutex_lock(&history->mutex);
+    bool closed = history->is_closed;
+    (void)pthread_mutex_unlock(&history->mutex);
+    return closed;
+}
+
 /* Only the writer changes what is kept, so it may look without the lock. */
 static bugpack_status append_record(bp_history *history, bp_kept_snapshot *newest,
                                     bugpack_error *error) {
@@ -117,16 +128,11 @@ static bugpack_status append_record(bp_history *history, bp_kept_snapshot *newes
     bp_metrics_release(&metrics);
     const struct iovec part = {.iov_base = &record, .iov_len = bp_history_record_bytes(&record)};
     if (bp_ring_append(history->ring, BP_HISTORY_TAG, &part, 1) == 0) {
-        return bp_fail(error, BUGPACK_ERR_CLOSED, "the metrics history is closed");
+        return is_closed(history)
+                   ? fail_closed(error)
+                   : bp_fail(error, BUGPACK_ERR_INVALID, "the ring of the history is too small");
     }
     return BUGPACK_OK;
-}
-
-static bool is_closed(bp_history *history) {
-    (void)pthread_mutex_lock(&history->mutex);
-    bool closed = history->is_closed;
-    (void)pthread_mutex_unlock(&history->mutex);
-    return closed;
 }
 
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
@@ -136,14 +142,16 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
     bugpack_status status = BUGPACK_OK;
     bp_kept_snapshot *newest = NULL;
     if (is_closed(history)) {
-        status = bp_fail(error, BUGPACK_ERR_CLOSED, "the metrics history is closed");
+        status = fail_closed(error);
         goto out;
     }
     newest = bp_kept_snapshot_new(snapshot);
     status = newest == NULL ? bp_fail_memory(error, "keep a snapshot")
                             : append_record(history, newest, error);
     if (status != BUGPACK_OK) {
-        bp_history_add_gap(history);
+        if (status != BUGPACK_ERR_CLOSED) {
+            bp_history_add_gap(history);
+        }
         goto out;
     }
     (void)pthread_mutex_lock(&history->mutex);

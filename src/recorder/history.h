@@ -48,7 +48,8 @@ size_t bp_history_ring_bytes(size_t sample_count);
  * Takes a snapshot over (with names), whatever comes of it: `snapshot` is empty afterwards. From
  * the second one on it appends a record of the time since the one before, however long that was:
  * a sample that was missed is a longer interval. Errors: NO_MEMORY, CLOSED, INVALID for a snapshot
- * that is not newer than the last, or counts otherwise. A snapshot that is refused is a gap.
+ * that is not newer than the last, counts otherwise, or has no room in the ring. A snapshot that is
+ * refused is a gap, but for one that comes after the close.
  */
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error);
