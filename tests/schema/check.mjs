@@ -100,6 +100,23 @@ test('refuses a line of the log and says which', () => {
   assertFailure(changedText('logs.jsonl', (text) => `${text}\n`), 'logs.jsonl:3: is not JSON');
 });
 
+const brokenHistory = [
+  [/"interval_ms":\d+,/, '', "1: / must have required property 'interval_ms'"],
+  [/"interval_ms":\d+/, '"interval_ms":0.5', '1: /interval_ms must be integer'],
+  [/"cpu_percent":[\d.]+/, '"cpu_percent":null', '1: /cpu_percent must be number'],
+  [/"rss_kb":\d+,/, '', '1: / must have property rss_kb when'],
+  [/"time":"[^"]*"/, '"time":"now"', '1: /time must match format'],
+  [/"tid":\d+/, '"tid":"4711"', '1: /threads/0/tid must be integer'],
+  [/("tid":.*?"cpu_percent":)[\d.]+/, '$10', '1: /threads/0/cpu_percent must be > 0'],
+  [/"threads":\[(.*?\})/, '"threads":[$1,$1,$1,$1,$1,$1,$1,$1', '1: /threads must NOT have more'],
+];
+for (const [from, to, expected] of brokenHistory) {
+  test(`refuses metrics-history.jsonl where ${expected}`, () => {
+    assertFailure(changedText('metrics-history.jsonl', (text) => text.replace(from, to)),
+      `metrics-history.jsonl:${expected}`);
+  });
+}
+
 test('refuses what is not JSON, not UTF-8, or not there', () => {
   assertFailure(changedText('metadata.json', (text) => text.slice(0, -3)),
     'metadata.json: is not JSON');
@@ -164,7 +181,7 @@ function assertDescribed(schema, place) {
 
 test('describes every property', () => {
   const files = readdirSync(schemas);
-  assert.equal(files.length, 5);
+  assert.equal(files.length, 6);
   for (const file of files) {
     assertDescribed(JSON.parse(readFileSync(join(schemas, file), 'utf8')), file);
   }

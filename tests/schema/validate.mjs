@@ -23,6 +23,7 @@ const known = {
   'process.json': 'process',
   'manifest.json': 'manifest',
   'logs.jsonl': 'log-record',
+  'metrics-history.jsonl': 'metrics-history',
 };
 const required = ['metadata.json', 'manifest.json'];
 

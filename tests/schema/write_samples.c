@@ -5,8 +5,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "support/made_snapshot.h"
 #include "support/model_samples.h"
+#include "support/temp_dir.h"
 
+#include "base/clock.h"
+#include "recorder/history.h"
 #include "json/json.h"
 
 static bp_buffer text;
@@ -56,6 +60,58 @@ static bugpack_status print_log(void) {
     return status;
 }
 
+/* Records of two intervals, one with everything and one with the least, through a real ring. */
+static bugpack_status add_history(bp_history *history) {
+    bp_thread_counters threads[] = {{.tid = 4711, .name = "net)\n\xff"}, {.tid = 4712}};
+    bugpack_status status = BUGPACK_OK;
+    for (unsigned secs = 1; secs <= 3 && status == BUGPACK_OK; secs++) {
+        bp_task_snapshot snapshot = made_snapshot(secs * BP_NS_PER_SEC, secs, threads, 2);
+        snapshot.has_memory = secs == 2;
+        threads[0].cpu = 123456789;
+        threads[1].cpu = 3 * BP_NS_PER_SEC;
+        status = bp_history_add(history, &snapshot, &error);
+    }
+    return status;
+}
+
+static bugpack_status print_spooled(bp_history *history, bp_spool *records, bp_spool *out) {
+    bp_ring_view view;
+    uint64_t count;
+    bugpack_status status =
+        bp_ring_copy(bp_history_ring(history), UINT64_MAX, bp_spool_sink, records, &view, &error);
+    status = status == BUGPACK_OK ? bp_spool_flush(records, &error) : status;
+    status = status == BUGPACK_OK
+                 ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC, out, &count, &error)
+                 : status;
+    status = status == BUGPACK_OK ? bp_spool_flush(out, &error) : status;
+    char *to = status == BUGPACK_OK ? bp_buffer_reserve(&text, out->size) : NULL;
+    if (to != NULL && bp_spool_read(out, 0, to, out->size) == (int64_t)out->size) {
+        bp_buffer_commit(&text, out->size);
+    }
+    return status;
+}
+
+static bugpack_status print_history(void) {
+    bp_ring *ring = NULL;
+    bp_history *history = NULL;
+    bp_spool records = BP_SPOOL_INIT;
+    bp_spool out = BP_SPOOL_INIT;
+    temp_dir dir;
+    bugpack_status status = BUGPACK_ERR_IO;
+    if (temp_dir_make(&dir) && bp_spool_open(&records, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
+        bp_spool_open(&out, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
+        bp_ring_new(bp_history_ring_bytes(10), &ring, &error) == BUGPACK_OK &&
+        bp_history_new(ring, 1000, &history, &error) == BUGPACK_OK) {
+        status = add_history(history);
+        status = status == BUGPACK_OK ? print_spooled(history, &records, &out) : status;
+    }
+    bp_history_free(history);
+    bp_spool_release(&records);
+    bp_spool_release(&out);
+    temp_dir_remove(&dir);
+    return status;
+}
+
 static bool write_full(const char *directory) {
     return write_artefact(bp_metadata_print(&sample_metadata_full, &text, &error), directory,
                           "full", "metadata.json") &&
@@ -64,6 +120,7 @@ static bool write_full(const char *directory) {
            write_artefact(bp_process_print(&sample_process_full, &text, &error), directory, "full",
                           "process.json") &&
            write_artefact(print_log(), directory, "full", "logs.jsonl") &&
+           write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
            write_artefact(bp_manifest_print(sample_metadata_full.report_id, sample_ledger,
                                             SAMPLE_LEDGER_COUNT, &text, &error),
                           directory, "full", "manifest.json");
