@@ -145,7 +145,8 @@ Test(history, large_snapshots_give_windows_up_to_twice_as_long) {
     free(threads);
 }
 
-Test(history, without_a_least_time_the_window_is_the_last_interval, .init = NULL) {
+Test(history, without_a_least_time_the_window_is_the_last_interval) {
+    bp_history_free(history);
     make_history(0);
     cr_assert(eq(int, add(1 * SEC, 0), BUGPACK_OK));
     expect_no_window(1 * SEC, 0);
