@@ -175,6 +175,10 @@ static void fill(bp_ring *ring, const bp_ring_record *record, const struct iovec
                           memory_order_release);
 }
 
+size_t bp_ring_payload_max(const bp_ring *ring) {
+    return (size_t)(ring->capacity / 4 - sizeof(bp_frame));
+}
+
 /* Whether a record of these parts is small enough, and how large it is. */
 static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_count,
                     uint64_t *ret_payload_bytes) {

@@ -76,6 +76,9 @@ void bp_ring_free(bp_ring *ring);
  */
 uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
 
+/* How many bytes of payload the largest record has that is not refused. Any thread. */
+size_t bp_ring_payload_max(const bp_ring *ring);
+
 /* Refuses all appends from now on; when it returns, none is under way. Any thread. */
 void bp_ring_close(bp_ring *ring);
 
