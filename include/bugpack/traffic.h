@@ -26,9 +26,13 @@ typedef enum bugpack_direction {
 
 /*
  * Takes out of a message what must not be kept, in a copy: `bytes` may be overwritten in place.
- * Returns how many of the bytes to keep (at most `byte_count`). Runs on the recording thread; must
- * not call bugpack.
+ * Returns how many of the bytes to keep (at most `byte_count`). It sees only what would be kept
+ * without it, so snap_bytes bounds its work, and is not called when that is nothing. Runs on the
+ * recording thread, on several at once when several record; messages over
+ * BUGPACK_TRAFFIC_FILTER_ALONE_BYTES are filtered one after the other, each channel's by itself.
+ * Must not call bugpack.
  */
+#define BUGPACK_TRAFFIC_FILTER_ALONE_BYTES 4096
 typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
                                       size_t byte_count, void *context);
 
@@ -55,7 +59,10 @@ typedef struct bugpack_channel_options {
 #define BUGPACK_CHANNEL_OPTIONS_INIT                                                               \
     { sizeof(bugpack_channel_options), 4u, false, false, 0u, 0u, 4096u, 0u, NULL, NULL }
 
-/* At most this many channels a session. A message over 16 MiB is cut, and the ledger counts it. */
+/*
+ * At most this many channels a session. A message over 16 MiB, or over a quarter of the channel's
+ * share of the budget, is cut, and the ledger counts it.
+ */
 #define BUGPACK_CHANNEL_MAX 64
 
 /*

@@ -27,9 +27,20 @@ typedef struct bp_traffic_identity {
     uint32_t number; /* of the channel in its session, from 0: tells its addresses from others' */
 } bp_traffic_identity;
 
+/* Lays a channel down as its options say, with ports chosen where they are 0. */
+void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,
+                              const bugpack_channel_options *options);
+
+/*
+ * How large the ring of pins should be: it holds one message of `pin_bytes`, or 256 small ones with
+ * what is recorded of each. In a smaller ring the opening ends sooner.
+ */
+size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes);
+
 /*
  * A channel over two rings that it takes over: the messages, and the pinned opening messages (which
- * bp_traffic stops writing before anything would be evicted). `pins` may be NULL.
+ * bp_traffic stops writing before anything would be evicted). `pins` may be NULL; it must be empty.
+ * INVALID for pin_bytes over 1 MiB. On failure the rings stay the caller's.
  */
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
                               const bugpack_channel_options *options, bp_ring *ring, bp_ring *pins,
@@ -38,14 +49,20 @@ void bp_traffic_free(bp_traffic *traffic);
 
 const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic);
 
-/* Keeps one message. Any thread. */
+/*
+ * Keeps one message, or of one over 16 MiB, or that would take more than a quarter of the ring, the
+ * beginning. `bytes` NULL keeps none of them, and counts. Any thread.
+ */
 void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_t type,
                        const char *type_name, const void *bytes, size_t byte_count);
 
 /* Refuses messages from now on. */
 void bp_traffic_close(bp_traffic *traffic);
 
-/* Bytes and messages per direction since the channel was opened, and the last activity. */
+/*
+ * Bytes (as they were, before any cut) and messages per direction since the channel was opened, and
+ * the last activity, to the tick of the system's clock (4 ms or better).
+ */
 typedef struct bp_traffic_totals {
     uint64_t message_count[2], byte_count[2]; /* by bugpack_direction */
     uint64_t last_ns[2];                      /* monotonic; 0: never */
@@ -61,24 +78,26 @@ typedef struct bp_traffic_frozen {
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
 } bp_traffic_frozen;
 
-/* Copies both rings up to `until_ns` into new spools in `dir_fd`. */
+/* Copies both rings up to `until_ns` into new spools in `dir_fd`. Any thread. */
 bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_t wall_offset_ns,
                                  int dir_fd, bp_traffic_frozen *ret_frozen, bugpack_error *error);
 void bp_traffic_frozen_release(bp_traffic_frozen *frozen);
 
 /* What the ledger says of a pcap. */
 typedef struct bp_traffic_extent {
-    uint64_t message_count, pinned_count; /* pinned: only by the pin, gone from the ring */
-    uint64_t missing_count; /* between the pinned messages and the oldest in the ring */
-    uint64_t cut_count;
-    uint64_t from_wall_ns, to_wall_ns;
+    uint64_t message_count;            /* all that the pcap shows */
+    uint64_t pinned_count;             /* of these, shown only by the pin: gone from the ring */
+    uint64_t missing_count;            /* older than the newest one shown, and gone from both */
+    uint64_t cut_count;                /* of those shown, not whole */
+    uint64_t from_wall_ns, to_wall_ns; /* 0 when there is none */
 } bp_traffic_extent;
 
 /*
- * Writes traffic.pcap of these channels, merged by time. A message that stands in pins and ring
- * appears once. Sequence numbers run per direction; where messages are missing between the pinned
- * ones and the rest, the numbers go on without a gap (so that a dissector keeps its state) and the
- * ledger tells.
+ * Writes traffic.pcap of these channels, merged by time, and flushes it. A message that stands in
+ * pins and ring appears once, as the ring has it. Times never run backwards. Sequence numbers run
+ * per direction; where messages are missing between the pinned ones and the rest, the numbers go on
+ * without a gap (so that a dissector keeps its state) and the ledger tells. Memory: 16 KiB a
+ * channel, 64 KiB, and 16 bytes for each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_traffic_frozen *channels, size_t channel_count,
                                      bp_spool *out, bp_traffic_extent *ret_extent,

@@ -59,8 +59,11 @@ static bool next_frame(const bp_buffer *file, size_t *offset, parsed *ret_frame)
     if (*offset + 16 > file->size) {
         return false;
     }
-    parsed frame = {
-        le32(at), le32(at + 4), le32(at + 8), le32(at + 12), at + 30, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    parsed frame = {.seconds = le32(at),
+                    .nanoseconds = le32(at + 4),
+                    .captured = le32(at + 8),
+                    .real = le32(at + 12),
+                    .ip = at + 30};
     bool is_ipv6 = be16(at + 28) == 0x86dd;
     frame.ip_bytes = is_ipv6 ? 40 : 20;
     frame.tcp = frame.ip + frame.ip_bytes;

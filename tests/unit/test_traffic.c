@@ -1,0 +1,346 @@
+#include "recorder/traffic.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "support/temp_dir.h"
+#include "support/traffic_pcap.h"
+
+static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options *options,
+                                uint32_t number) {
+    bp_traffic_identity identity;
+    bp_ring *ring = NULL;
+    bp_ring *pins = NULL;
+    bp_traffic *traffic = NULL;
+    bp_traffic_identity_init(&identity, "main", number, options);
+    cr_assert(zero(int, (int)bp_ring_new(ring_bytes, &ring, NULL)));
+    if (options->pin_bytes > 0) {
+        size_t pins_bytes = bp_traffic_pins_ring_bytes(options->pin_bytes);
+        cr_assert(zero(int, (int)bp_ring_new(pins_bytes, &pins, NULL)));
+    }
+    cr_assert(zero(int, (int)bp_traffic_new(&identity, options, ring, pins, &traffic, NULL)));
+    return traffic;
+}
+
+/* What a report would have of these channels: the pcap, read back, and what the ledger says. */
+static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_count,
+                                uint64_t until_ns, bp_traffic_extent *ret_extent) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_traffic_frozen frozen[4];
+    bp_spool out;
+    for (size_t i = 0; i < channel_count; i++) {
+        cr_assert(zero(
+            int, (int)bp_traffic_freeze(channels[i], until_ns, 1000, dir.fd, &frozen[i], NULL)));
+    }
+    cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 256u << 20, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, &out, ret_extent, NULL)));
+    traffic_pcap pcap;
+    cr_assert(traffic_pcap_read(&out, &pcap));
+    bp_spool_release(&out);
+    for (size_t i = 0; i < channel_count; i++) {
+        bp_traffic_frozen_release(&frozen[i]);
+    }
+    cr_assert(eq(sz, temp_dir_count(&dir), 0));
+    temp_dir_remove(&dir);
+    return pcap;
+}
+
+static traffic_pcap print(bp_traffic *const *channels, size_t channel_count,
+                          bp_traffic_extent *ret_extent) {
+    return print_until(channels, channel_count, UINT64_MAX, ret_extent);
+}
+
+static void send_text(bp_traffic *traffic, const char *text) {
+    bp_traffic_append(traffic, BUGPACK_SENT, 1, "text", text, strlen(text));
+}
+
+static bool stream_is(const traffic_pcap *pcap, unsigned number, unsigned direction,
+                      const char *expected) {
+    bp_buffer bytes;
+    traffic_pcap_stream(pcap, number, direction, &bytes);
+    bool is_equal = bytes.size == strlen(expected) && memcmp(bytes.data, expected, bytes.size) == 0;
+    if (!is_equal) {
+        cr_log_error("stream: %.100s", bp_buffer_text(&bytes));
+    }
+    bp_buffer_release(&bytes);
+    return is_equal;
+}
+
+Test(traffic, shows_both_directions_of_a_channel_as_they_were_recorded) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    send_text(traffic, "hello");
+    bp_traffic_append(traffic, BUGPACK_RECEIVED, 2, NULL, "world", 5);
+    bp_traffic_append(traffic, BUGPACK_SENT, 2, "", NULL, 0);
+    send_text(traffic, " again");
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello again"));
+    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, "world"));
+    cr_expect(eq(sz, pcap.frame_count, 3 + 4));
+    cr_expect(eq(u64, extent.message_count, 4));
+    cr_expect(zero(u64, extent.pinned_count));
+    cr_expect(zero(u64, extent.missing_count));
+    cr_expect(zero(u64, extent.cut_count));
+    cr_expect(eq(u64, extent.from_wall_ns, pcap.first_wall_ns));
+    cr_expect(eq(u64, extent.to_wall_ns, pcap.last_wall_ns));
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, counts_messages_and_bytes_by_direction) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.snap_bytes = 3;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    bp_traffic_totals totals;
+    bp_traffic_count(traffic, &totals);
+    cr_expect(zero(u64, totals.last_ns[0]));
+    send_text(traffic, "four");
+    send_text(traffic, "two");
+    bp_traffic_count(traffic, &totals);
+    cr_expect(eq(u64, totals.message_count[BUGPACK_SENT], 2));
+    cr_expect(eq(u64, totals.byte_count[BUGPACK_SENT], 7));
+    cr_expect(zero(u64, totals.message_count[BUGPACK_RECEIVED]));
+    cr_expect(ne(u64, totals.last_ns[BUGPACK_SENT], 0));
+    cr_expect(zero(u64, totals.last_ns[BUGPACK_RECEIVED]));
+    cr_expect(eq(u64, totals.cut_count, 1));
+    bp_traffic_close(traffic);
+    send_text(traffic, "late");
+    bp_traffic_count(traffic, &totals);
+    cr_expect(eq(u64, totals.message_count[BUGPACK_SENT], 2));
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, keeps_the_beginning_of_a_message_that_the_ring_cannot_take) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 0;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    unsigned char *bytes = calloc(1, 200000);
+    bp_traffic_append(traffic, BUGPACK_RECEIVED, 1, NULL, bytes, 200000);
+    send_text(traffic, "next");
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    cr_expect(eq(u64, extent.message_count, 2));
+    cr_expect(eq(u64, extent.cut_count, 1));
+    /* The numbers go on behind all of it. */
+    cr_expect(eq(u32, pcap.frames[pcap.frame_count - 1].acknowledgement, 200001));
+    bp_buffer kept;
+    traffic_pcap_stream(&pcap, 0, BUGPACK_RECEIVED, &kept);
+    cr_expect(gt(sz, kept.size, 16 * 1024 - 128));
+    bp_buffer_release(&kept);
+    traffic_pcap_release(&pcap);
+    free(bytes);
+    bp_traffic_free(traffic);
+}
+
+/* Hides digits and drops what follows a '#'. */
+static size_t redact(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
+                     void *context) {
+    char *text = bytes;
+    *(int *)context += direction == BUGPACK_RECEIVED && type == 9;
+    for (size_t i = 0; i < byte_count; i++) {
+        if (text[i] == '#') {
+            return i;
+        }
+        text[i] = text[i] >= '0' && text[i] <= '9' ? '*' : text[i];
+    }
+    return byte_count + 1; /* more than there is: to be ignored */
+}
+
+Test(traffic, keeps_what_the_filter_leaves_and_not_a_byte_more) {
+    int call_count = 0;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.filter = redact;
+    options.filter_context = &call_count;
+    options.pin_bytes = 1024;
+    bp_traffic *traffic = open_channel(256 * 1024, &options, 0);
+    const char *message = "pin 1234 # secret";
+    bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, message, strlen(message));
+    cr_expect(zero(int, strcmp(message, "pin 1234 # secret")));
+    char *large = malloc(20001);
+    memset(large, '7', 20000);
+    large[20000] = '\0';
+    bp_traffic_append(traffic, BUGPACK_RECEIVED, 9, NULL, large, 20000);
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    char *expected = malloc(20010);
+    memcpy(expected, "pin **** ", 9);
+    memset(expected + 9, '*', 20000);
+    expected[20009] = '\0';
+    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, expected));
+    cr_expect(eq(int, call_count, 2));
+    cr_expect(eq(u64, extent.cut_count, 1));
+    free(expected);
+    free(large);
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+}
+
+/* Numbers of six digits, so that the ring turns over. */
+static void fill_with_numbers(bp_traffic *traffic, unsigned count) {
+    char text[16];
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%06u", i);
+        bp_traffic_append(traffic, BUGPACK_RECEIVED, i, NULL, text, 6);
+    }
+}
+
+Test(traffic, shows_pinned_messages_after_the_ring_has_turned_over) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 10;
+    bp_traffic *traffic = open_channel(4096, &options, 0);
+    send_text(traffic, "hello");
+    send_text(traffic, "_greetings");
+    fill_with_numbers(traffic, 1000);
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello_gree"));
+    cr_expect(eq(u64, extent.pinned_count, 2));
+    cr_expect(eq(u64, extent.cut_count, 1));
+    uint64_t in_ring = extent.message_count - 2;
+    cr_expect(gt(u64, in_ring, 20));
+    cr_expect(eq(u64, extent.missing_count, 1000 - in_ring));
+    /* No hole in the numbers of either direction. */
+    cr_expect(traffic_pcap_is_gapless(&pcap));
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, shows_a_message_once_that_is_pinned_and_in_the_ring) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 8;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    send_text(traffic, "hello");
+    send_text(traffic, " greetings");
+    send_text(traffic, "!");
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "hello greetings!"));
+    cr_expect(eq(u64, extent.message_count, 3));
+    cr_expect(zero(u64, extent.pinned_count));
+    cr_expect(zero(u64, extent.cut_count));
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, stops_pinning_before_a_pin_is_evicted) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 1u << 20; /* never reached by messages of no bytes */
+    bp_ring *ring = NULL;
+    bp_ring *pins = NULL;
+    bp_traffic_identity identity;
+    bp_traffic *traffic = NULL;
+    bp_traffic_identity_init(&identity, "main", 0, &options);
+    cr_assert(zero(int, (int)bp_ring_new(4096, &ring, NULL)));
+    cr_assert(zero(int, (int)bp_ring_new(4096, &pins, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_new(&identity, &options, ring, pins, &traffic, NULL)));
+    send_text(traffic, "first");
+    for (int i = 0; i < 10000; i++) {
+        bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
+    }
+    bp_traffic_frozen frozen;
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    cr_expect(eq(u64, frozen.pins_view.first_sequence, 1));
+    cr_expect(zero(u64, frozen.pins_view.evicted_count));
+    cr_expect(zero(u64, frozen.pins_view.refused_count));
+    cr_expect(gt(u64, frozen.pins_view.record_count, 4096 / 64 - 4));
+    bp_traffic_frozen_release(&frozen);
+    temp_dir_remove(&dir);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, pins_as_much_as_was_asked_for_in_one_message) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 50000;
+    bp_traffic *traffic = open_channel(1 << 20, &options, 0);
+    char *bytes = calloc(1, 60000);
+    bp_traffic_append(traffic, BUGPACK_SENT, 0, "a name of thirty-two bytes......", bytes, 60000);
+    for (int i = 0; i < 30; i++) {
+        bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, bytes, 60000);
+    }
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    bp_buffer sent;
+    traffic_pcap_stream(&pcap, 0, BUGPACK_SENT, &sent);
+    cr_expect(eq(sz, sent.size, 50000));
+    bp_buffer_release(&sent);
+    traffic_pcap_release(&pcap);
+    free(bytes);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, merges_channels_by_time) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic *channels[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        options.is_ipv6 = i == 1;
+        channels[i] = open_channel(256 * 1024, &options, i);
+    }
+    for (int i = 0; i < 300; i++) {
+        send_text(channels[i * 7 % 3], "x");
+    }
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(channels, 3, &extent);
+    cr_expect(eq(u64, extent.message_count, 300));
+    cr_expect(eq(sz, pcap.frame_count, 300 + 9));
+    cr_expect(traffic_pcap_is_in_order(&pcap));
+    cr_expect(traffic_pcap_is_gapless(&pcap));
+    for (size_t i = 0, message = 0; i < pcap.frame_count; i++) {
+        if (pcap.frames[i].payload_real > 0) {
+            cr_assert(eq(u32, pcap.frames[i].number, message * 7 % 3));
+            message++;
+        }
+    }
+    traffic_pcap_release(&pcap);
+    for (size_t i = 0; i < 3; i++) {
+        bp_traffic_free(channels[i]);
+    }
+}
+
+Test(traffic, leaves_out_what_came_after_the_instant) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    send_text(traffic, "before");
+    uint64_t instant_ns = bp_clock_monotonic_ns();
+    while (bp_clock_monotonic_ns() == instant_ns) {}
+    send_text(traffic, "after");
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print_until(&traffic, 1, instant_ns, &extent);
+    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, "before"));
+    cr_expect(eq(u64, extent.message_count, 1));
+    traffic_pcap_release(&pcap);
+    pcap = print_until(&traffic, 1, 1, &extent);
+    cr_expect(zero(u64, extent.message_count));
+    cr_expect(zero(u64, extent.from_wall_ns));
+    cr_expect(eq(sz, pcap.bytes.size, BP_PCAP_HEADER_BYTES));
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+}
+
+Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
+    fill_with_numbers(traffic, 100);
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bp_traffic_frozen frozen;
+    cr_assert(zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    bp_spool out;
+    bp_traffic_extent extent = {.message_count = 77};
+    bugpack_error error;
+    cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 1000, NULL)));
+    cr_expect(eq(int, (int)bp_traffic_print_pcap(&frozen, 1, &out, &extent, &error),
+                 (int)BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(u64, extent.message_count, 77));
+    bp_spool_release(&out);
+    bp_traffic_frozen_release(&frozen);
+    temp_dir_remove(&dir);
+    bp_traffic_free(traffic);
+}
