@@ -6,8 +6,7 @@
 
 /* A pinned message: where its record begins in the spool of pins. */
 typedef struct pin {
-    uint64_t sequence;
-    uint64_t offset;
+    uint64_t sequence, offset;
 } pin;
 
 /* One channel on its way into the pcap: its pinned and its other messages in the ring's order. */
@@ -18,10 +17,9 @@ typedef struct lane {
     pin *pins; /* ascending by sequence */
     size_t pin_count, next_pin;
     uint64_t message_offset;
-    bp_traffic_record message; /* the next of the ring, when there is one */
-    bool has_message;
+    bp_traffic_record message; /* the next of the ring */
     bp_traffic_record current; /* what comes next of this lane */
-    bool has_current, is_pinned;
+    bool has_message, has_current, is_pinned;
     uint64_t current_wall_ns;
     uint64_t expected_sequence; /* of the next message, if none is missing */
 } lane;
@@ -36,8 +34,7 @@ typedef struct printer {
 } printer;
 
 static int compare_pins(const void *left, const void *right) {
-    uint64_t a = ((const pin *)left)->sequence;
-    uint64_t b = ((const pin *)right)->sequence;
+    uint64_t a = ((const pin *)left)->sequence, b = ((const pin *)right)->sequence;
     return a < b ? -1 : a > b;
 }
 
@@ -47,8 +44,7 @@ static const size_t pin_count_max = 128 * 1024;
 /* Several threads may have pinned in another order than they recorded, so the pins are sorted. */
 static bugpack_status index_pins(lane *at, bugpack_error *error) {
     size_t capacity = 0;
-    uint64_t offset = 0;
-    uint64_t begin = 0;
+    uint64_t offset = 0, begin = 0;
     bp_traffic_record record;
     bp_traffic_window_move(&at->window, &at->frozen->pins);
     while (at->pin_count < pin_count_max && bp_traffic_record_next(&at->window, &offset, &record)) {
