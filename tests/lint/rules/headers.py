@@ -12,7 +12,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wno-unused", "-Werror", "-fsyntax-
 
 
 def _library_flags():
-    flags = subprocess.run(["pkg-config", "--cflags", "libzip", "libcjson", "zlib"],
+    flags = subprocess.run(["pkg-config", "--cflags", "libzip", "libcjson", "zlib", "libpng"],
                            capture_output=True, text=True, check=False)
     return shlex.split(flags.stdout)
 

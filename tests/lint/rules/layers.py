@@ -4,7 +4,7 @@ from tree import lines_matching, without_comments
 
 LEVELS = {
     "base": 0,
-    "ring": 1, "json": 1, "archive": 1, "platform": 1,
+    "ring": 1, "json": 1, "archive": 1, "image": 1, "platform": 1,
     "model": 2,
     "recorder": 3, "probe": 3, "report": 3, "trigger": 3, "inspect": 3,
     "session": 3.5,  # ties its level together, so it alone sees the siblings

@@ -11,6 +11,8 @@ OWNED = [
     (r'#[ \t]*include[ \t]*[<"]((?:cjson/)?cJSON(?:_Utils)?\.h)[>"]', ("src/json/",), "cJSON's"),
     (r'#[ \t]*include[ \t]*[<"](zip\.h|zipconf\.h|zlib\.h|zconf\.h|libdeflate\.h)[>"]', ("src/archive/",),
      "libzip's, zlib's or libdeflate's"),
+    (r'#[ \t]*include[ \t]*[<"](png\.h|pngconf\.h|pnglibconf\.h)[>"]', ("src/image/",),
+     "libpng's"),
 ]
 
 
@@ -32,6 +34,7 @@ BAD = [
     {"src/json/a.c": "#include <zlib.h>\n"},
     {"src/report/a.c": "#include <zip.h>\n"},
     {"src/report/a.c": "#include <libdeflate.h>\n"},
+    {"src/model/a.c": "#include <png.h>\n"},
     {"src/base/a.c": "#include <sys/prctl.h>\n"},
     {"src/base/a.c": "#include <linux/types.h>\n"},
 ]
@@ -39,6 +42,8 @@ GOOD = [{
     "src/platform/a.c": "#ifdef __linux__\n#include <sys/prctl.h>\n#endif\n",
     "src/json/a.c": "#include <cjson/cJSON.h>\n",
     "src/archive/a.c": "#include <zip.h>\n#include <zlib.h>\n",
+    "src/image/a.c": "#include <png.h>\n",
+    "src/session/a.c": '#include "image/png.h"\n',
     "src/base/a.c": "/* not __linux__ */\nint x;\n",
     "tests/unit/a.c": "#include <zip.h>\n",
 }]

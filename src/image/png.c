@@ -1,0 +1,142 @@
+#include "image/png.h"
+
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* See tests/bench/bench_png.c for what other choices cost. */
+static const int compression_level = 2;
+static const size_t chunk_bytes = 32 * 1024;
+
+/* One encoding. libpng's callbacks get it, so that a failure keeps its status and its sentence. */
+typedef struct png_job {
+    const bp_pixels *pixels;
+    uint32_t x, y, width, height;
+    bp_sink *sink;
+    void *context;
+    bool ran_out_of_memory;
+    bugpack_status sink_status;
+    char message[128]; /* libpng's own */
+} png_job;
+
+/* Ours, to tell a failed allocation from other failures: libpng has but a sentence for each. */
+static png_voidp allocate(png_structp png, png_alloc_size_t size) {
+    png_job *job = png_get_mem_ptr(png);
+    void *block = malloc(size);
+    job->ran_out_of_memory = job->ran_out_of_memory || block == NULL;
+    return block;
+}
+
+static void release(png_structp png, png_voidp block) {
+    (void)png;
+    free(block);
+}
+
+/* The default one prints. It must not return: libpng goes on with what is broken. */
+static PNG_FUNCTION(void, stop, (png_structp png, png_const_charp message), PNG_NORETURN) {
+    png_job *job = png_get_error_ptr(png);
+    (void)snprintf(job->message, sizeof job->message, "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void ignore_warning(png_structp png, png_const_charp message) {
+    (void)png;
+    (void)message;
+}
+
+static void write_bytes(png_structp png, png_bytep bytes, size_t byte_count) {
+    png_job *job = png_get_io_ptr(png);
+    job->sink_status = job->sink(job->context, bytes, byte_count);
+    if (job->sink_status != BUGPACK_OK) {
+        png_error(png, "the sink stopped it");
+    }
+}
+
+/* The sink has no buffer of its own that we would know of. */
+static void flush_nothing(png_structp png) {
+    (void)png;
+}
+
+static void write_header(png_structp png, png_infop info, const png_job *job) {
+    int color_type = job->pixels->is_opaque ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_RGB_ALPHA;
+    png_set_IHDR(png, info, job->width, job->height, 8, color_type, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_compression_level(png, compression_level);
+    png_set_compression_buffer_size(png, chunk_bytes);
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
+    png_write_info(png, info);
+    if (job->pixels->is_opaque) {
+        png_set_filler(png, 0, PNG_FILLER_AFTER);
+    }
+    if (job->pixels->is_bgra) {
+        png_set_bgr(png);
+    }
+}
+
+/*
+ * All that libpng may leave by longjmp happens below the setjmp here. Nothing that a jump could
+ * leak or lose lives in this frame: `job` is the caller's, and png and info are not changed after.
+ */
+static bool write_image(png_structp png, png_infop info, png_job *job) {
+    if (setjmp(png_jmpbuf(png)) != 0) {
+        return false;
+    }
+    png_set_write_fn(png, job, write_bytes, flush_nothing);
+    write_header(png, info, job);
+    for (uint32_t row = 0; row < job->height; row++) {
+        size_t offset = (size_t)(job->y + row) * job->pixels->stride_bytes + (size_t)job->x * 4;
+        png_write_row(png, job->pixels->bytes + offset);
+    }
+    png_write_end(png, NULL);
+    return true;
+}
+
+static bugpack_status tell_failure(const png_job *job, bugpack_error *error) {
+    if (job->sink_status != BUGPACK_OK) {
+        return bp_fail(error, job->sink_status, "cannot write a PNG: %s",
+                       bugpack_status_name(job->sink_status));
+    }
+    if (job->ran_out_of_memory || job->message[0] == '\0') {
+        return bp_fail_memory(error, "write a PNG");
+    }
+    return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write a PNG: %s", job->message);
+}
+
+bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
+                             uint32_t height, bp_sink *sink, void *context, bugpack_error *error) {
+    bugpack_status status = bp_pixels_check(pixels, SIZE_MAX, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (width == 0 || height == 0 || width > pixels->width || height > pixels->height ||
+        x > pixels->width - width || y > pixels->height - height) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "a part of %lu x %lu pixels at %lu, %lu is not inside %lu x %lu",
+                       (unsigned long)width, (unsigned long)height, (unsigned long)x,
+                       (unsigned long)y, (unsigned long)pixels->width,
+                       (unsigned long)pixels->height);
+    }
+    png_job job = {.pixels = pixels,
+                   .x = x,
+                   .y = y,
+                   .width = width,
+                   .height = height,
+                   .sink = sink,
+                   .context = context};
+    png_structp png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, stop, ignore_warning,
+                                                &job, allocate, release);
+    png_infop info = png == NULL ? NULL : png_create_info_struct(png);
+    if (info == NULL || !write_image(png, info, &job)) {
+        status = tell_failure(&job, error);
+    }
+    png_destroy_write_struct(&png, &info);
+    return status;
+}
+
+const char *bp_png_version(void) {
+    return png_get_libpng_ver(NULL);
+}
