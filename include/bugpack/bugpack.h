@@ -9,6 +9,8 @@
 #include <bugpack/error.h>
 #include <bugpack/export.h>
 #include <bugpack/log.h>
+#include <bugpack/log_adapters.h>
+#include <bugpack/log_macros.h>
 #include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/sample.h>

@@ -9,6 +9,7 @@
 #include "platform/host.h"
 #include "platform/process_facts.h"
 #include "platform/staged_file.h"
+#include "platform/stream.h"
 #include "platform/task.h"
 #include "platform/thread.h"
 

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <string>
 
+#define BUGPACK_LOG_COMPILE_LEVEL 2
 #include <bugpack/bugpack.h>
 
 int main(int argc, char **argv) {
@@ -25,6 +26,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     bugpack_log(session, BUGPACK_INFO, nullptr, "hello from %s", argv[0]);
+    BUGPACK_LOG_TRACE(session, "main", "not compiled: %d", argc);
+    BUGPACK_LOG_WARN(session, nullptr, "nothing but a format");
     request.description = "from C++";
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     const bugpack_status status = bugpack_report(session, &request, &result);

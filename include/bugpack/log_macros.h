@@ -1,0 +1,44 @@
+/*
+ * Log calls that are not compiled below a level, for what is too frequent to be logged in a
+ * release:
+ *
+ *     #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_INFO      or -DBUGPACK_LOG_COMPILE_LEVEL=2
+ *     #include <bugpack/bugpack.h>
+ *
+ *     BUGPACK_LOG_TRACE(session, "display", "tile %u took %f ms", tile, measure(tile));
+ *
+ * Each of them is an expression of type void. Below the level it costs nothing: the arguments are
+ * not evaluated, but the compiler still checks them against the format, and a variable that is only
+ * logged does not become an unused one. bugpack_options.log_level decides at run time as ever.
+ */
+#ifndef BUGPACK_LOG_MACROS_H
+#define BUGPACK_LOG_MACROS_H
+
+#include <bugpack/log.h>
+
+/* The least severe level that is compiled: a bugpack_level or its number; BUGPACK_LOG_NOTHING for
+ * none at all. It counts where a macro is used, so it may also be defined after this header. */
+#ifndef BUGPACK_LOG_COMPILE_LEVEL
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_TRACE
+#endif
+#define BUGPACK_LOG_NOTHING 6
+
+/* `...` is a format and its arguments, as of bugpack_log. Since 0.1.0. */
+#define BUGPACK_LOG_TRACE(session, channel, ...)                                                   \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 1, session, BUGPACK_TRACE, channel, __VA_ARGS__)
+#define BUGPACK_LOG_DEBUG(session, channel, ...)                                                   \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 2, session, BUGPACK_DEBUG, channel, __VA_ARGS__)
+#define BUGPACK_LOG_INFO(session, channel, ...)                                                    \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 3, session, BUGPACK_INFO, channel, __VA_ARGS__)
+#define BUGPACK_LOG_WARN(session, channel, ...)                                                    \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 4, session, BUGPACK_WARN, channel, __VA_ARGS__)
+#define BUGPACK_LOG_ERROR(session, channel, ...)                                                   \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 5, session, BUGPACK_ERROR, channel, __VA_ARGS__)
+#define BUGPACK_LOG_FATAL(session, channel, ...)                                                   \
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 6, session, BUGPACK_FATAL, channel, __VA_ARGS__)
+
+/* What the others are made of. */
+#define BUGPACK_LOG_IF(is_compiled, session, level, channel, ...)                                  \
+    ((is_compiled) ? bugpack_log(session, level, channel, __VA_ARGS__) : (void)0)
+
+#endif

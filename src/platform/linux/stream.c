@@ -1,0 +1,46 @@
+#include "platform/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+
+/* fopencookie(3): libio in glibc, and musl has it too. */
+typedef struct stream_cookie {
+    bp_stream_calls calls;
+    void *context;
+} stream_cookie;
+
+static ssize_t write_cookie(void *cookie, const char *bytes, size_t byte_count) {
+    stream_cookie *stream = cookie;
+    int caller_errno = errno;
+    stream->calls.write(stream->context, bytes, byte_count);
+    errno = caller_errno;
+    return (ssize_t)byte_count;
+}
+
+static int close_cookie(void *cookie) {
+    stream_cookie *stream = cookie;
+    stream->calls.close(stream->context);
+    free(stream);
+    return 0;
+}
+
+bugpack_status bp_stream_open(const bp_stream_calls *calls, void *context, FILE **ret_stream,
+                              bugpack_error *error) {
+    stream_cookie *stream = malloc(sizeof *stream);
+    if (stream == NULL) {
+        return bp_fail_memory(error, "open a stream");
+    }
+    stream->calls = *calls;
+    stream->context = context;
+    cookie_io_functions_t functions = {.write = write_cookie, .close = close_cookie};
+    FILE *file = fopencookie(stream, "w", functions);
+    if (file == NULL) {
+        int open_errno = errno;
+        free(stream);
+        return bp_fail_errno(error, open_errno, "cannot open a stream");
+    }
+    *ret_stream = file;
+    return BUGPACK_OK;
+}

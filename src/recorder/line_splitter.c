@@ -1,0 +1,79 @@
+#include "recorder/line_splitter.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void *context) {
+    splitter->take = take;
+    splitter->context = context;
+    splitter->has_begun = false;
+    splitter->pending_bytes = 0;
+}
+
+/* Gives the first `byte_count` pending bytes and keeps the others. */
+static void give(bp_line_splitter *splitter, size_t byte_count) {
+    splitter->take(splitter->context, splitter->pending, byte_count);
+    splitter->pending_bytes -= byte_count;
+    memmove(splitter->pending, splitter->pending + byte_count, splitter->pending_bytes);
+}
+
+static void drop_carriage_return(bp_line_splitter *splitter) {
+    size_t pending_bytes = splitter->pending_bytes;
+    if (pending_bytes > 0 && splitter->pending[pending_bytes - 1] == '\r') {
+        splitter->pending_bytes--;
+    }
+}
+
+static void cut_if_too_long(bp_line_splitter *splitter) {
+    if (splitter->pending_bytes > BUGPACK_LOG_MESSAGE_MAX_BYTES) {
+        give(splitter, bp_utf8_cut(splitter->pending, splitter->pending_bytes,
+                                   BUGPACK_LOG_MESSAGE_MAX_BYTES));
+        splitter->has_begun = true;
+    }
+}
+
+/* The rest of a line that was begun adds nothing when it is empty; a line that is empty counts. */
+static void give_rest(bp_line_splitter *splitter) {
+    drop_carriage_return(splitter);
+    cut_if_too_long(splitter);
+    if (splitter->pending_bytes > 0 || !splitter->has_begun) {
+        give(splitter, splitter->pending_bytes);
+    }
+}
+
+/* Keeps bytes that hold no newline, and cuts when there is no more room. */
+static void keep(bp_line_splitter *splitter, const char *bytes, size_t byte_count) {
+    while (byte_count > 0) {
+        if (splitter->pending_bytes == sizeof splitter->pending) {
+            cut_if_too_long(splitter);
+        }
+        size_t room_bytes = sizeof splitter->pending - splitter->pending_bytes;
+        size_t taken_bytes = byte_count < room_bytes ? byte_count : room_bytes;
+        memcpy(splitter->pending + splitter->pending_bytes, bytes, taken_bytes);
+        splitter->pending_bytes += taken_bytes;
+        bytes += taken_bytes;
+        byte_count -= taken_bytes;
+    }
+}
+
+void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t byte_count) {
+    const char *end = bytes + byte_count;
+    while (bytes < end) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        keep(splitter, bytes, (size_t)((newline == NULL ? end : newline) - bytes));
+        if (newline == NULL) {
+            return;
+        }
+        give_rest(splitter);
+        splitter->has_begun = false;
+        bytes = newline + 1;
+    }
+}
+
+void bp_line_splitter_flush(bp_line_splitter *splitter) {
+    if (splitter->pending_bytes > 0) {
+        splitter->has_begun = true;
+        give_rest(splitter);
+    }
+}

@@ -1,0 +1,262 @@
+/*
+ * What comes of a stream, of GLib's shape and of syslog's, read back from logs.jsonl.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+typedef struct logged {
+    temp_dir dir;
+    bugpack *session;
+} logged;
+
+static logged open_logged(void) {
+    logged made = {.session = NULL};
+    cr_assert(temp_dir_make(&made.dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "adapters";
+    options.report_dir = made.dir.path;
+    options.sample_window_ms = 0;
+    options.log_level = BUGPACK_TRACE;
+    cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
+    return made;
+}
+
+/* Copies what stands between `before` and `after` in a line; "-" when it is not there. */
+static void copy_between(const char *line, const char *before, const char *after, bp_buffer *out) {
+    const char *end = strchr(line, '\n');
+    const char *at = strstr(line, before);
+    if (at == NULL || at > end) {
+        (void)bp_buffer_append_char(out, '-');
+    } else {
+        at += strlen(before);
+        (void)bp_buffer_append(out, at, (size_t)(strstr(at, after) - at));
+    }
+    (void)bp_buffer_append_char(out, ' ');
+}
+
+/* Every record as `level channel "message"` and a newline, "-" for no channel; closes all. */
+static bp_buffer close_logged(logged *made) {
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(made->session, NULL, &result)), "%s",
+              result.error.message);
+    char *text = report_read(result.path, "logs.jsonl", NULL);
+    cr_assert(ne(ptr, text, NULL));
+    bp_buffer out;
+    bp_buffer_init(&out, 1 << 20);
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        copy_between(line, "\"level\":\"", "\"", &out);
+        copy_between(line, "\"channel\":\"", "\"", &out);
+        const char *message = strstr(line, "\"message\":") + strlen("\"message\":");
+        (void)bp_buffer_append(&out, message, (size_t)(strstr(message, "}\n") - message));
+        (void)bp_buffer_append_char(&out, '\n');
+    }
+    free(text);
+    bugpack_close(made->session);
+    temp_dir_remove(&made->dir);
+    return out;
+}
+
+static void expect(logged *made, const char *expected) {
+    bp_buffer text = close_logged(made);
+    cr_assert(eq(str, (char *)(uintptr_t)bp_buffer_text(&text), (char *)(uintptr_t)expected));
+    bp_buffer_release(&text);
+}
+
+static FILE *open_stream(const logged *made, bugpack_level level, const char *channel) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    FILE *stream = bugpack_log_stream(made->session, level, channel, &error);
+    cr_assert(ne(ptr, stream, NULL), "%s", error.message);
+    return stream;
+}
+
+Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_WARN, "gst");
+    cr_assert(eq(int, fprintf(stream, "one %d\ntw", 1), 8));
+    cr_assert(ge(int, fputs("o\r\n\nthree", stream), 0));
+    bugpack_log(made.session, BUGPACK_INFO, NULL, "between");
+    (void)fputc('\n', stream);
+    cr_assert(eq(sz, fwrite("a\0b\xff\n", 1, 5, stream), 5));
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, "warn gst \"one 1\"\nwarn gst \"two\"\nwarn gst \"\"\ninfo - \"between\"\n"
+                  "warn gst \"three\"\nwarn gst \"a\xEE\xBC\x80"
+                  "b\xEE\xBF\xBF\"\n");
+}
+
+Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    (void)fputs("connecting", stream);
+    cr_assert(zero(int, fflush(stream)));
+    (void)fputs(" ... done\nand", stream);
+    bugpack_log(made.session, BUGPACK_INFO, NULL, "between");
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, "info - \"connecting\"\ninfo - \" ... done\"\ninfo - \"between\"\n"
+                  "info - \"and\"\n");
+}
+
+static void append_record(bp_buffer *expected, size_t length, const char *more) {
+    (void)bp_buffer_append_text(expected, "info - \"");
+    for (size_t i = 0; i < length; i++) {
+        (void)bp_buffer_append_char(expected, 'x');
+    }
+    (void)bp_buffer_printf(expected, "%s\n", more);
+}
+
+/* A line of `length` x, written in one call and in one for each byte. */
+static void expect_long_line(size_t length) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    char *line = malloc(length + 1);
+    memset(line, 'x', length);
+    line[length] = '\n';
+    bp_buffer expected;
+    bp_buffer_init(&expected, 1 << 20);
+    for (unsigned way = 0; way < 2; way++) {
+        (void)fputs("before\n", stream);
+        append_record(&expected, 0, "before\"");
+        for (size_t at = 0; at <= length; at += way == 0 ? length + 1 : 1) {
+            (void)fwrite(line + at, 1, way == 0 ? length + 1 : 1, stream);
+        }
+        size_t left = length;
+        for (; left > BUGPACK_LOG_MESSAGE_MAX_BYTES; left -= BUGPACK_LOG_MESSAGE_MAX_BYTES) {
+            append_record(&expected, BUGPACK_LOG_MESSAGE_MAX_BYTES, "\"");
+        }
+        append_record(&expected, left, "\"");
+    }
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, bp_buffer_text(&expected));
+    bp_buffer_release(&expected);
+    free(line);
+}
+
+Test(log_adapters, cuts_a_long_line_into_records_at_the_same_places_however_it_is_written) {
+    static const size_t lengths[] = {4095, 4096, 4097, 8191, 8192, 8193, 12288, 50000};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        expect_long_line(lengths[i]);
+    }
+}
+
+Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    cr_assert(eq(int, fileno(stream), -1));
+    errno = ENOTTY;
+    (void)fputs("line\n", stream);
+    cr_assert(eq(int, errno, ENOTTY));
+    cr_assert(zero(int, ferror(stream)));
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, "info - \"line\"\n");
+}
+
+Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    cr_assert(zero(int, setvbuf(stream, NULL, _IONBF, 0)));
+    (void)fputs("a", stream);
+    (void)fputs("b\n", stream);
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, "info - \"a\"\ninfo - \"b\"\n");
+}
+
+Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
+    logged made = open_logged();
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(ptr, bugpack_log_stream(NULL, BUGPACK_INFO, NULL, &error), NULL));
+    cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
+    error.status = BUGPACK_OK;
+    cr_assert(eq(ptr, bugpack_log_stream(made.session, (bugpack_level)6, NULL, &error), NULL));
+    cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
+    expect(&made, "");
+}
+
+Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
+    logged made = open_logged();
+    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    (void)fputs("pending", stream);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)fputs(" in the child\n", stream);
+        bool is_inert = bugpack_log_stream(made.session, BUGPACK_INFO, NULL, NULL) == NULL;
+        bugpack_log_glib("child", 1 << 4, "child", made.session);
+        bugpack_syslog(made.session, 3, "child");
+        _exit(fclose(stream) == 0 && is_inert ? 0 : 1);
+    }
+    int status = -1;
+    cr_assert(eq(int, waitpid(child, &status, 0), child));
+    cr_assert(zero(int, status));
+    (void)fputs(" in the parent\n", stream);
+    cr_assert(zero(int, fclose(stream)));
+    expect(&made, "info - \"pending in the parent\"\n");
+}
+
+Test(log_adapters, takes_the_levels_of_glib) {
+    logged made = open_logged();
+    static const int flags[] = {1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 0};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        /* recursion and fatal, which say nothing of how severe it is */
+        bugpack_log_glib("Gtk", flags[i] | 1 << 0 | 1 << 1, "m", made.session);
+    }
+    bugpack_log_glib(NULL, 1 << 4 | 1 << 7, "no domain, 100 %s", made.session);
+    bugpack_log_glib("Gtk", 1 << 4, NULL, made.session);
+    bugpack_log_glib("Gtk", 1 << 4, "nobody listens", NULL);
+    expect(&made, "fatal Gtk \"m\"\nerror Gtk \"m\"\nwarn Gtk \"m\"\ninfo Gtk \"m\"\n"
+                  "info Gtk \"m\"\ndebug Gtk \"m\"\ninfo Gtk \"m\"\ninfo Gtk \"m\"\n"
+                  "warn - \"no domain, 100 %s\"\n");
+}
+
+Test(log_adapters, takes_the_priorities_of_syslog_whatever_the_facility) {
+    logged made = open_logged();
+    for (int priority = 0; priority < 8; priority++) {
+        bugpack_syslog(made.session, priority | (priority * 3) << 3, "p%d\n", priority);
+    }
+    bugpack_syslog(NULL, 3, "nobody listens");
+    expect(&made, "fatal - \"p0\"\nfatal - \"p1\"\nfatal - \"p2\"\nerror - \"p3\"\n"
+                  "warn - \"p4\"\ninfo - \"p5\"\ninfo - \"p6\"\ndebug - \"p7\"\n");
+}
+
+/* "%m" is an extension that a pedantic compiler warns of. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat"
+Test(log_adapters, expands_the_error_of_the_moment_and_keeps_it) {
+    char probe[64];
+    errno = ENOENT;
+    (void)snprintf(probe, sizeof probe, "open: %m (%d)", 7);
+    if (strcmp(probe, "open: No such file or directory (7)") != 0) {
+        cr_skip_test("this C library's printf does not know %%m");
+    }
+    logged made = open_logged();
+    errno = ENOENT;
+    bugpack_syslog(made.session, 3, "open: %m (%d)", 7);
+    cr_assert(eq(int, errno, ENOENT));
+    expect(&made, "error - \"open: No such file or directory (7)\"\n");
+}
+#pragma GCC diagnostic pop
+
+Test(log_adapters, says_where_syslog_was_too_long) {
+    logged made = open_logged();
+    char text[BUGPACK_LOG_MESSAGE_MAX_BYTES + 100];
+    memset(text, 'x', sizeof text);
+    const int most = BUGPACK_LOG_MESSAGE_MAX_BYTES;
+    bugpack_syslog(made.session, 6, "%.*s\n", most, text);
+    bugpack_syslog(made.session, 6, "%.*s", most + 1, text);
+    bugpack_syslog(made.session, 6, "%.*s", most + 90, text);
+    bp_buffer expected;
+    bp_buffer_init(&expected, 1 << 20);
+    append_record(&expected, most, "\"");
+    append_record(&expected, most, "\",\"truncated\":true");
+    append_record(&expected, most, "\",\"truncated\":true");
+    expect(&made, bp_buffer_text(&expected));
+    bp_buffer_release(&expected);
+}

@@ -1,0 +1,76 @@
+/* The level is a host's to define; this one compiles warnings and more. */
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_WARN
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static unsigned evaluated_count;
+
+static unsigned next(void) {
+    return ++evaluated_count;
+}
+
+static void log_at_every_level(bugpack *session) {
+    BUGPACK_LOG_TRACE(session, "c", "trace %u", next());
+    BUGPACK_LOG_DEBUG(session, "c", "debug %u", next());
+    BUGPACK_LOG_INFO(session, "c", "info %u", next());
+    BUGPACK_LOG_WARN(session, "c", "warn %u", next());
+    BUGPACK_LOG_ERROR(session, "c", "error %u", next());
+    BUGPACK_LOG_FATAL(session, NULL, "fatal");
+}
+
+Test(log_macros, evaluate_and_log_only_from_the_compiled_level_on) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "macros";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 0;
+    options.log_level = BUGPACK_TRACE;
+    bugpack *session = NULL;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    log_at_every_level(session);
+    cr_assert(eq(uint, evaluated_count, 2u));
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    bugpack_close(session);
+    static const char *const absent[] = {"\"trace", "\"debug", "\"info"};
+    static const char *const present[] = {"\"warn 1\"", "\"error 2\"", "\"level\":\"fatal\""};
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(not(report_entry_contains(result.path, "logs.jsonl", absent[i])));
+        cr_assert(report_entry_contains(result.path, "logs.jsonl", present[i]));
+    }
+    temp_dir_remove(&dir);
+}
+
+/* The level counts where a macro is used. */
+#undef BUGPACK_LOG_COMPILE_LEVEL
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LOG_NOTHING
+
+Test(log_macros, vanish_altogether_but_stay_expressions) {
+    evaluated_count = 0;
+    bugpack *nobody = NULL;
+    bool is_bad = true;
+    if (is_bad)
+        BUGPACK_LOG_FATAL(nobody, NULL, "%u", next());
+    else
+        BUGPACK_LOG_ERROR(nobody, NULL, "%u", next());
+    is_bad ? BUGPACK_LOG_WARN(nobody, NULL, "%u", next()) : (void)0;
+    cr_assert(zero(uint, evaluated_count));
+}
+
+#undef BUGPACK_LOG_COMPILE_LEVEL
+#define BUGPACK_LOG_COMPILE_LEVEL 0
+
+Test(log_macros, take_the_number_of_a_level_too) {
+    evaluated_count = 0;
+    log_at_every_level(NULL); /* compiled above, for warnings */
+    BUGPACK_LOG_TRACE((bugpack *)NULL, "c", "%u", next());
+    cr_assert(eq(uint, evaluated_count, 3u));
+}
