@@ -14,8 +14,12 @@ struct bugpack;
 /*
  * Keeps one notification: how severe, where it came from (NULL for none, cut at
  * BUGPACK_CHANNEL_MAX_BYTES) and its text (cut at BUGPACK_NOTIFICATION_MAX_BYTES). One that is
- * equal to an earlier one of the last 30 seconds is counted there and not kept again. The newest
- * BUGPACK_NOTIFICATION_KEPT are kept. Never fails. Any thread; not a signal handler. Since 0.1.0.
+ * equal in all three to one that was kept in the last 30 seconds is counted there, with the time of
+ * its last sight, and not kept again. The 30 seconds begin with the first sight and not anew with
+ * each repetition, so that what goes on for an hour is told 120 times, with a count each.
+ *
+ * The newest BUGPACK_NOTIFICATION_KEPT are kept, however often each is repeated. Never fails. Any
+ * thread; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, const char *source,
                                 const char *format, ...) BUGPACK_PRINTF(4, 5);

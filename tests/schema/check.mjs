@@ -48,7 +48,8 @@ for (const name of ['full', 'bare', 'unavailable']) {
 }
 
 test('accepts keys that a later version adds', () => {
-  for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json']) {
+  for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
+    'notifications.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -77,6 +78,13 @@ const broken = [
   ['process.json', (d) => { d.loaded_objects[0].address = 1; }, '/loaded_objects/0/address must'],
   ['process.json', (d) => { d.command_line = 'viewer'; }, '/command_line must be array'],
   ['process.json', (d) => { d.memory.swap_kb = -1; }, '/memory/swap_kb must be >= 0'],
+  ['notifications.json', (d) => { d.notifications[0].count = 0; }, '/notifications/0/count must'],
+  ['notifications.json', (d) => { d.notifications[0].level = 'loud'; }, '/notifications/0/level'],
+  ['notifications.json', (d) => { delete d.notifications[1].first; }, '/notifications/1 must have'],
+  ['notifications.json', (d) => { d.notifications[1].last = 'now'; }, '/notifications/1/last must'],
+  ['notifications.json', (d) => { d.notifications[0].source = ''; }, '/notifications/0/source'],
+  ['notifications.json', (d) => { d.notifications = {}; }, '/notifications must be array'],
+  ['notifications.json', (d) => { delete d.dropped; }, "/ must have required property 'dropped'"],
   ['manifest.json', (d) => { d.complete = true; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.missing = 0; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.artefacts[1].status = 'cut'; }, '/artefacts/1/status must be'],

@@ -24,6 +24,7 @@ const known = {
   'manifest.json': 'manifest',
   'logs.jsonl': 'log-record',
   'metrics-history.jsonl': 'metrics-history',
+  'notifications.json': 'notifications',
 };
 const required = ['metadata.json', 'manifest.json'];
 

@@ -2,8 +2,10 @@
  * Writes reports for the validator, each a directory of artefacts below the one that is named:
  * "full" with all that can be known, "bare" with what must be there, "unavailable" without metrics.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
@@ -11,6 +13,7 @@
 
 #include "base/clock.h"
 #include "recorder/history.h"
+#include "recorder/notifications.h"
 #include "json/json.h"
 
 static bp_buffer text;
@@ -112,6 +115,40 @@ static bugpack_status print_history(void) {
     return status;
 }
 
+/* Notifications as the recorder writes them: with everything and the least, or (bare) none. */
+static bugpack_status print_notifications(const char *directory, bool full) {
+    bp_ring *ring = NULL;
+    bp_notifications *notifications = NULL;
+    bugpack_status status = bp_ring_new(bp_notifications_ring_bytes(), &ring, &error);
+    if (status != BUGPACK_OK || bp_notifications_new(ring, &notifications, &error) != BUGPACK_OK) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    char hostile[BUGPACK_NOTIFICATION_MAX_BYTES + 1] = "\"\r\n\x1b[31m\xff";
+    if (full) {
+        bp_notifications_add(notifications, 1, BUGPACK_WARN, "server\xfe", hostile, sizeof hostile);
+        bp_notifications_add(notifications, 2, BUGPACK_WARN, "server\xfe", hostile, sizeof hostile);
+        bp_notifications_add(notifications, 3, BUGPACK_TRACE, NULL, "", 0);
+    }
+    bp_spool records = BP_SPOOL_INIT;
+    bp_ring_view view;
+    uint32_t count = 0;
+    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    status = bp_spool_open(&records, dir_fd, UINT64_MAX, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_ring_copy(ring, UINT64_MAX, bp_spool_sink, &records, &view, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_spool_flush(&records, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_notifications_print(&records, 1795000000000000000u, &text, &count, &error);
+    }
+    bp_spool_release(&records);
+    (void)close(dir_fd);
+    bp_notifications_free(notifications);
+    return status;
+}
+
 static bool write_full(const char *directory) {
     return write_artefact(bp_metadata_print(&sample_metadata_full, &text, &error), directory,
                           "full", "metadata.json") &&
@@ -121,6 +158,8 @@ static bool write_full(const char *directory) {
                           "process.json") &&
            write_artefact(print_log(), directory, "full", "logs.jsonl") &&
            write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
+           write_artefact(print_notifications(directory, true), directory, "full",
+                          "notifications.json") &&
            write_artefact(bp_manifest_print(sample_metadata_full.report_id, sample_ledger,
                                             SAMPLE_LEDGER_COUNT, &text, &error),
                           directory, "full", "manifest.json");
@@ -132,6 +171,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "metadata.json") &&
            write_artefact(bp_process_print(&sample_process_bare, &text, &error), directory, report,
                           "process.json") &&
+           write_artefact(print_notifications(directory, false), directory, report,
+                          "notifications.json") &&
            write_artefact(bp_manifest_print(sample_metadata_bare.report_id, NULL, 0, &text, &error),
                           directory, report, "manifest.json");
 }

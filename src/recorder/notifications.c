@@ -1,0 +1,223 @@
+#include "recorder/notifications.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+#include "recorder/notification_record.h"
+
+enum { kept_count = BUGPACK_NOTIFICATION_KEPT, bucket_count = 1024, no_slot = -1 };
+
+/* The longest record with the ring's frame around it (ring.h), and all that are kept, so long. */
+enum {
+    frame_bytes = 32,
+    record_bytes = frame_bytes + sizeof(bp_notification_header) + BP_NOTIFICATION_BODY_BYTES,
+    live_bytes = kept_count * record_bytes
+};
+
+/*
+ * A notification is written again when its record is `old_bytes` behind the newest one. Each call
+ * looks at `look_count` slots and writes at most `rewrite_count` of them again. When all are due at
+ * once, the last one waits for 500 / rewrite_count = 250 calls, which write three of the longest
+ * records each: one and a half times live_bytes. So nothing is ever further behind than 3.5 times
+ * live_bytes; the ring has five times that, so that a copy that begins a little late finds it all.
+ */
+enum { old_bytes = 2 * live_bytes, look_count = 8, rewrite_count = 2 };
+
+/* One of the newest; it stands in the slot `id % kept_count`. */
+typedef struct slot {
+    bp_notification_header header; /* id 0: the slot is free */
+    uint64_t hash;
+    uint64_t written_at; /* where the newest record that holds the text begins */
+    int next;            /* the slot of the next one in the same bucket */
+    char body[BP_NOTIFICATION_BODY_BYTES];
+} slot;
+
+struct bp_notifications {
+    bp_ring *ring;
+    /* Guards what follows. It is held while the ring is appended to, whose own lock nobody else
+     * wants, so that the ring never has a repetition without what it repeats. */
+    pthread_mutex_t mutex;
+    bool is_closed;
+    uint64_t newest_id;
+    uint64_t position; /* how many bytes were appended */
+    size_t hand;       /* which slot is looked at next, whether it gets old */
+    int buckets[bucket_count];
+    slot slots[kept_count];
+};
+
+bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
+                                    bugpack_error *error) {
+    bp_notifications *notifications = calloc(1, sizeof *notifications);
+    if (notifications == NULL || pthread_mutex_init(&notifications->mutex, NULL) != 0) {
+        free(notifications);
+        return bp_fail_memory(error, "keep notifications");
+    }
+    for (size_t i = 0; i < bucket_count; i++) {
+        notifications->buckets[i] = no_slot;
+    }
+    notifications->ring = ring;
+    *ret_notifications = notifications;
+    return BUGPACK_OK;
+}
+
+void bp_notifications_free(bp_notifications *notifications) {
+    if (notifications != NULL) {
+        bp_ring_free(notifications->ring);
+        (void)pthread_mutex_destroy(&notifications->mutex);
+        free(notifications);
+    }
+}
+
+size_t bp_notifications_ring_bytes(void) {
+    return 5 * (size_t)live_bytes;
+}
+
+bp_ring *bp_notifications_ring(bp_notifications *notifications) {
+    return notifications->ring;
+}
+
+void bp_notifications_close(bp_notifications *notifications) {
+    (void)pthread_mutex_lock(&notifications->mutex);
+    notifications->is_closed = true;
+    (void)pthread_mutex_unlock(&notifications->mutex);
+    bp_ring_close(notifications->ring);
+}
+
+/* FNV-1a (Fowler, Noll, Vo), 64 bits. Texts that are made to collide cost a walk over 500. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < byte_count; i++) {
+        hash = (hash ^ at[i]) * 0x100000001B3u;
+    }
+    return hash;
+}
+
+/* Fills all of a slot but its place in the table. Takes no lock: `made` is the caller's own. */
+static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *source,
+                 const char *text, size_t text_bytes) {
+    size_t source_bytes = source == NULL ? 0 : strnlen(source, BUGPACK_CHANNEL_MAX_BYTES + 1);
+    size_t source_kept =
+        source_bytes == 0 ? 0 : bp_utf8_cut(source, source_bytes, BUGPACK_CHANNEL_MAX_BYTES);
+    size_t text_kept =
+        text_bytes == 0 ? 0 : bp_utf8_cut(text, text_bytes, BUGPACK_NOTIFICATION_MAX_BYTES);
+    unsigned known_level = level > BUGPACK_FATAL ? BUGPACK_FATAL : level;
+    bool is_cut = source_kept < source_bytes || text_kept < text_bytes;
+    made->header = (bp_notification_header){
+        .first_ns = now_ns,
+        .last_ns = now_ns,
+        .count = 1,
+        .text_bytes = (uint16_t)text_kept,
+        .source_bytes = (uint8_t)source_kept,
+        .level = (uint8_t)(known_level | (is_cut ? BP_NOTIFICATION_CUT : 0))};
+    if (source_kept > 0) {
+        memcpy(made->body, source, source_kept);
+    }
+    if (text_kept > 0) {
+        memcpy(made->body + source_kept, text, text_kept);
+    }
+    uint64_t hash = hash_bytes(0xCBF29CE484222325u, &made->header.level, 1);
+    hash = hash_bytes(hash, &made->header.source_bytes, 1);
+    made->hash = hash_bytes(hash, made->body, source_kept + text_kept);
+}
+
+static size_t body_bytes(const slot *of) {
+    return (size_t)of->header.source_bytes + of->header.text_bytes;
+}
+
+static bool is_equal(const slot *one, const slot *other) {
+    return one->hash == other->hash && one->header.level == other->header.level &&
+           one->header.source_bytes == other->header.source_bytes &&
+           one->header.text_bytes == other->header.text_bytes &&
+           memcmp(one->body, other->body, body_bytes(one)) == 0;
+}
+
+/* The one that `made` repeats, or NULL. A clock reading of a moment ago may come late. */
+static slot *find(bp_notifications *notifications, const slot *made) {
+    int at = notifications->buckets[made->hash % bucket_count];
+    while (at != no_slot) {
+        slot *other = &notifications->slots[at];
+        bool is_recent = made->header.first_ns <= other->header.first_ns ||
+                         made->header.first_ns - other->header.first_ns <= BP_NOTIFICATIONS_FOLD_NS;
+        if (is_recent && is_equal(made, other)) {
+            return other;
+        }
+        at = other->next;
+    }
+    return NULL;
+}
+
+static void unlink_slot(bp_notifications *notifications, const slot *old) {
+    int number = (int)(old - notifications->slots);
+    int *link = &notifications->buckets[old->hash % bucket_count];
+    while (*link != number) {
+        link = &notifications->slots[*link].next;
+    }
+    *link = old->next;
+}
+
+/* Puts a new one into the place of the oldest. */
+static slot *insert(bp_notifications *notifications, const slot *made) {
+    uint64_t id = ++notifications->newest_id;
+    int number = (int)(id % kept_count);
+    slot *place = &notifications->slots[number];
+    if (place->header.id != 0) {
+        unlink_slot(notifications, place);
+    }
+    place->header = made->header;
+    place->header.id = id;
+    place->hash = made->hash;
+    memcpy(place->body, made->body, body_bytes(made));
+    int *bucket = &notifications->buckets[made->hash % bucket_count];
+    place->next = *bucket;
+    *bucket = number;
+    return place;
+}
+
+static void append(bp_notifications *notifications, slot *of, bool whole) {
+    const struct iovec parts[] = {{.iov_base = &of->header, .iov_len = sizeof of->header},
+                                  {.iov_base = of->body, .iov_len = whole ? body_bytes(of) : 0}};
+    (void)bp_ring_append(notifications->ring,
+                         whole ? BP_NOTIFICATION_WHOLE : BP_NOTIFICATION_REPEATED, parts, 2);
+    if (whole) {
+        of->written_at = notifications->position;
+    }
+    size_t payload_bytes = parts[0].iov_len + parts[1].iov_len;
+    notifications->position += frame_bytes + ((payload_bytes + 7) & ~(size_t)7);
+}
+
+static void rewrite_old(bp_notifications *notifications) {
+    unsigned rewritten = 0;
+    for (unsigned i = 0; i < look_count && rewritten < rewrite_count; i++) {
+        slot *at = &notifications->slots[notifications->hand];
+        notifications->hand = (notifications->hand + 1) % kept_count;
+        if (at->header.id != 0 && notifications->position - at->written_at > old_bytes) {
+            append(notifications, at, true);
+            rewritten++;
+        }
+    }
+}
+
+void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
+                          const char *source, const char *text, size_t text_bytes) {
+    slot made;
+    fill(&made, now_ns, level, source, text, text_bytes);
+    (void)pthread_mutex_lock(&notifications->mutex);
+    if (!notifications->is_closed) {
+        slot *repeated = find(notifications, &made);
+        if (repeated == NULL) {
+            append(notifications, insert(notifications, &made), true);
+        } else {
+            bp_notification_header *header = &repeated->header;
+            header->count += header->count < UINT32_MAX;
+            header->last_ns = now_ns > header->last_ns ? now_ns : header->last_ns;
+            append(notifications, repeated, false);
+        }
+        rewrite_old(notifications);
+    }
+    (void)pthread_mutex_unlock(&notifications->mutex);
+}
