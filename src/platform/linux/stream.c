@@ -5,6 +5,22 @@
 
 #include "base/status.h"
 
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+
+/* The lock of a stream is taken inside libc, where ThreadSanitizer does not see it. */
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#define STREAM_IS_LOCKED(stream) __tsan_acquire(stream)
+#define STREAM_IS_UNLOCKED(stream) __tsan_release(stream)
+#else
+#define STREAM_IS_LOCKED(stream) (void)(stream)
+#define STREAM_IS_UNLOCKED(stream) (void)(stream)
+#endif
+
 /* fopencookie(3): libio in glibc, and musl has it too. */
 typedef struct stream_cookie {
     bp_stream_calls calls;
@@ -14,13 +30,16 @@ typedef struct stream_cookie {
 static ssize_t write_cookie(void *cookie, const char *bytes, size_t byte_count) {
     stream_cookie *stream = cookie;
     int caller_errno = errno;
+    STREAM_IS_LOCKED(stream);
     stream->calls.write(stream->context, bytes, byte_count);
+    STREAM_IS_UNLOCKED(stream);
     errno = caller_errno;
     return (ssize_t)byte_count;
 }
 
 static int close_cookie(void *cookie) {
     stream_cookie *stream = cookie;
+    STREAM_IS_LOCKED(stream);
     stream->calls.close(stream->context);
     free(stream);
     return 0;
