@@ -12,66 +12,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "support/report_reader.h"
-#include "support/temp_dir.h"
-
-typedef struct logged {
-    temp_dir dir;
-    bugpack *session;
-} logged;
-
-static logged open_logged(void) {
-    logged made = {.session = NULL};
-    cr_assert(temp_dir_make(&made.dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "adapters";
-    options.report_dir = made.dir.path;
-    options.sample_window_ms = 0;
-    options.log_level = BUGPACK_TRACE;
-    cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
-    return made;
-}
-
-/* Copies what stands between `before` and `after` in a line; "-" when it is not there. */
-static void copy_between(const char *line, const char *before, const char *after, bp_buffer *out) {
-    const char *end = strchr(line, '\n');
-    const char *at = strstr(line, before);
-    if (at == NULL || at > end) {
-        (void)bp_buffer_append_char(out, '-');
-    } else {
-        at += strlen(before);
-        (void)bp_buffer_append(out, at, (size_t)(strstr(at, after) - at));
-    }
-    (void)bp_buffer_append_char(out, ' ');
-}
-
-/* Every record as `level channel "message"` and a newline, "-" for no channel; closes all. */
-static bp_buffer close_logged(logged *made) {
-    bugpack_report_result result;
-    cr_assert(zero(int, (int)bugpack_report(made->session, NULL, &result)), "%s",
-              result.error.message);
-    char *text = report_read(result.path, "logs.jsonl", NULL);
-    cr_assert(ne(ptr, text, NULL));
-    bp_buffer out;
-    bp_buffer_init(&out, 1 << 20);
-    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
-        copy_between(line, "\"level\":\"", "\"", &out);
-        copy_between(line, "\"channel\":\"", "\"", &out);
-        const char *message = strstr(line, "\"message\":") + strlen("\"message\":");
-        (void)bp_buffer_append(&out, message, (size_t)(strstr(message, "}\n") - message));
-        (void)bp_buffer_append_char(&out, '\n');
-    }
-    free(text);
-    bugpack_close(made->session);
-    temp_dir_remove(&made->dir);
-    return out;
-}
-
-static void expect(logged *made, const char *expected) {
-    bp_buffer text = close_logged(made);
-    cr_assert(eq(str, (char *)(uintptr_t)bp_buffer_text(&text), (char *)(uintptr_t)expected));
-    bp_buffer_release(&text);
-}
+#include "unit/logged_session.h"
 
 static FILE *open_stream(const logged *made, bugpack_level level, const char *channel) {
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -89,9 +30,9 @@ Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
     (void)fputc('\n', stream);
     cr_assert(eq(sz, fwrite("a\0b\xff\n", 1, 5, stream), 5));
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, "warn gst \"one 1\"\nwarn gst \"two\"\nwarn gst \"\"\ninfo - \"between\"\n"
-                  "warn gst \"three\"\nwarn gst \"a\xEE\xBC\x80"
-                  "b\xEE\xBF\xBF\"\n");
+    expect_logged(&made, "warn gst \"one 1\"\nwarn gst \"two\"\nwarn gst \"\"\ninfo - \"between\"\n"
+                         "warn gst \"three\"\nwarn gst \"a\xEE\xBC\x80"
+                         "b\xEE\xBF\xBF\"\n");
 }
 
 Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
@@ -102,8 +43,8 @@ Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
     (void)fputs(" ... done\nand", stream);
     bugpack_log(made.session, BUGPACK_INFO, NULL, "between");
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, "info - \"connecting\"\ninfo - \" ... done\"\ninfo - \"between\"\n"
-                  "info - \"and\"\n");
+    expect_logged(&made, "info - \"connecting\"\ninfo - \" ... done\"\ninfo - \"between\"\n"
+                         "info - \"and\"\n");
 }
 
 static void append_record(bp_buffer *expected, size_t length, const char *more) {
@@ -136,7 +77,7 @@ static void expect_long_line(size_t length) {
         append_record(&expected, left, "\"");
     }
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, bp_buffer_text(&expected));
+    expect_logged(&made, bp_buffer_text(&expected));
     bp_buffer_release(&expected);
     free(line);
 }
@@ -157,7 +98,7 @@ Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
     cr_assert(eq(int, errno, ENOTTY));
     cr_assert(zero(int, ferror(stream)));
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, "info - \"line\"\n");
+    expect_logged(&made, "info - \"line\"\n");
 }
 
 Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
@@ -167,7 +108,7 @@ Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
     (void)fputs("a", stream);
     (void)fputs("b\n", stream);
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, "info - \"a\"\ninfo - \"b\"\n");
+    expect_logged(&made, "info - \"a\"\ninfo - \"b\"\n");
 }
 
 Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
@@ -178,7 +119,7 @@ Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
     error.status = BUGPACK_OK;
     cr_assert(eq(ptr, bugpack_log_stream(made.session, (bugpack_level)6, NULL, &error), NULL));
     cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
-    expect(&made, "");
+    expect_logged(&made, "");
 }
 
 Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
@@ -198,7 +139,7 @@ Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
     cr_assert(zero(int, status));
     (void)fputs(" in the parent\n", stream);
     cr_assert(zero(int, fclose(stream)));
-    expect(&made, "info - \"pending in the parent\"\n");
+    expect_logged(&made, "info - \"pending in the parent\"\n");
 }
 
 Test(log_adapters, takes_the_levels_of_glib) {
@@ -211,9 +152,9 @@ Test(log_adapters, takes_the_levels_of_glib) {
     bugpack_log_glib(NULL, 1 << 4 | 1 << 7, "no domain, 100 %s", made.session);
     bugpack_log_glib("Gtk", 1 << 4, NULL, made.session);
     bugpack_log_glib("Gtk", 1 << 4, "nobody listens", NULL);
-    expect(&made, "fatal Gtk \"m\"\nerror Gtk \"m\"\nwarn Gtk \"m\"\ninfo Gtk \"m\"\n"
-                  "info Gtk \"m\"\ndebug Gtk \"m\"\ninfo Gtk \"m\"\ninfo Gtk \"m\"\n"
-                  "warn - \"no domain, 100 %s\"\n");
+    expect_logged(&made, "fatal Gtk \"m\"\nerror Gtk \"m\"\nwarn Gtk \"m\"\ninfo Gtk \"m\"\n"
+                         "info Gtk \"m\"\ndebug Gtk \"m\"\ninfo Gtk \"m\"\ninfo Gtk \"m\"\n"
+                         "warn - \"no domain, 100 %s\"\n");
 }
 
 Test(log_adapters, takes_the_priorities_of_syslog_whatever_the_facility) {
@@ -222,8 +163,8 @@ Test(log_adapters, takes_the_priorities_of_syslog_whatever_the_facility) {
         bugpack_syslog(made.session, priority | (priority * 3) << 3, "p%d\n", priority);
     }
     bugpack_syslog(NULL, 3, "nobody listens");
-    expect(&made, "fatal - \"p0\"\nfatal - \"p1\"\nfatal - \"p2\"\nerror - \"p3\"\n"
-                  "warn - \"p4\"\ninfo - \"p5\"\ninfo - \"p6\"\ndebug - \"p7\"\n");
+    expect_logged(&made, "fatal - \"p0\"\nfatal - \"p1\"\nfatal - \"p2\"\nerror - \"p3\"\n"
+                         "warn - \"p4\"\ninfo - \"p5\"\ninfo - \"p6\"\ndebug - \"p7\"\n");
 }
 
 /* "%m" is an extension that a pedantic compiler warns of. */
@@ -240,7 +181,7 @@ Test(log_adapters, expands_the_error_of_the_moment_and_keeps_it) {
     errno = ENOENT;
     bugpack_syslog(made.session, 3, "open: %m (%d)", 7);
     cr_assert(eq(int, errno, ENOENT));
-    expect(&made, "error - \"open: No such file or directory (7)\"\n");
+    expect_logged(&made, "error - \"open: No such file or directory (7)\"\n");
 }
 #pragma GCC diagnostic pop
 
@@ -257,6 +198,6 @@ Test(log_adapters, says_where_syslog_was_too_long) {
     append_record(&expected, most, "\"");
     append_record(&expected, most, "\",\"truncated\":true");
     append_record(&expected, most, "\",\"truncated\":true");
-    expect(&made, bp_buffer_text(&expected));
+    expect_logged(&made, bp_buffer_text(&expected));
     bp_buffer_release(&expected);
 }

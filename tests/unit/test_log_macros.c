@@ -4,11 +4,8 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/logged_session.h"
 
 static unsigned evaluated_count;
 
@@ -26,27 +23,10 @@ static void log_at_every_level(bugpack *session) {
 }
 
 Test(log_macros, evaluate_and_log_only_from_the_compiled_level_on) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "macros";
-    options.report_dir = dir.path;
-    options.sample_window_ms = 0;
-    options.log_level = BUGPACK_TRACE;
-    bugpack *session = NULL;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
-    log_at_every_level(session);
+    logged made = open_logged();
+    log_at_every_level(made.session);
     cr_assert(eq(uint, evaluated_count, 2u));
-    bugpack_report_result result;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    bugpack_close(session);
-    static const char *const absent[] = {"\"trace", "\"debug", "\"info"};
-    static const char *const present[] = {"\"warn 1\"", "\"error 2\"", "\"level\":\"fatal\""};
-    for (size_t i = 0; i < 3; i++) {
-        cr_assert(not(report_entry_contains(result.path, "logs.jsonl", absent[i])));
-        cr_assert(report_entry_contains(result.path, "logs.jsonl", present[i]));
-    }
-    temp_dir_remove(&dir);
+    expect_logged(&made, "warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n");
 }
 
 /* The level counts where a macro is used. */

@@ -1,0 +1,61 @@
+#include "unit/logged_session.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "support/report_reader.h"
+
+logged open_logged(void) {
+    logged made = {.session = NULL};
+    cr_assert(temp_dir_make(&made.dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "adapters";
+    options.report_dir = made.dir.path;
+    options.sample_window_ms = 0;
+    options.log_level = BUGPACK_TRACE;
+    cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
+    return made;
+}
+
+/* Copies what stands between `before` and `after` in a line; "-" when it is not there. */
+static void copy_between(const char *line, const char *before, const char *after, bp_buffer *out) {
+    const char *end = strchr(line, '\n');
+    const char *at = strstr(line, before);
+    if (at == NULL || at > end) {
+        (void)bp_buffer_append_char(out, '-');
+    } else {
+        at += strlen(before);
+        (void)bp_buffer_append(out, at, (size_t)(strstr(at, after) - at));
+    }
+    (void)bp_buffer_append_char(out, ' ');
+}
+
+static bp_buffer close_logged(logged *made) {
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)bugpack_report(made->session, NULL, &result)), "%s",
+              result.error.message);
+    char *text = report_read(result.path, "logs.jsonl", NULL);
+    cr_assert(ne(ptr, text, NULL));
+    bp_buffer out;
+    bp_buffer_init(&out, 1 << 20);
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+        copy_between(line, "\"level\":\"", "\"", &out);
+        copy_between(line, "\"channel\":\"", "\"", &out);
+        const char *message = strstr(line, "\"message\":") + strlen("\"message\":");
+        (void)bp_buffer_append(&out, message, (size_t)(strstr(message, "}\n") - message));
+        (void)bp_buffer_append_char(&out, '\n');
+    }
+    free(text);
+    bugpack_close(made->session);
+    temp_dir_remove(&made->dir);
+    return out;
+}
+
+void expect_logged(logged *made, const char *expected) {
+    bp_buffer text = close_logged(made);
+    cr_assert(eq(str, (char *)(uintptr_t)bp_buffer_text(&text), (char *)(uintptr_t)expected));
+    bp_buffer_release(&text);
+}

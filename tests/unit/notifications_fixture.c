@@ -1,0 +1,63 @@
+#include "unit/notifications_fixture.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+fixture open_fixture(void) {
+    fixture made;
+    cr_assert(temp_dir_make(&made.dir));
+    bp_ring *ring = NULL;
+    cr_assert(zero(int, (int)bp_ring_new(bp_notifications_ring_bytes(), &ring, NULL)));
+    cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
+    return made;
+}
+
+void close_fixture(fixture *made) {
+    bp_notifications_free(made->notifications);
+    temp_dir_remove(&made->dir);
+}
+
+void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *source,
+         const char *text) {
+    bp_notifications_add(made->notifications, at_secs * BP_NS_PER_SEC, level, source, text,
+                         strlen(text));
+}
+
+bp_spool copy(fixture *made) {
+    bp_spool records;
+    bp_ring_view view;
+    cr_assert(zero(int, (int)bp_spool_open(&records, made->dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, (int)bp_ring_copy(bp_notifications_ring(made->notifications), UINT64_MAX,
+                                          bp_spool_sink, &records, &view, NULL)));
+    cr_assert(zero(int, (int)bp_spool_flush(&records, NULL)));
+    return records;
+}
+
+bp_buffer print(const bp_spool *records, uint32_t expected_count) {
+    bp_buffer out;
+    bp_buffer_init(&out, (size_t)16 << 20);
+    uint32_t count = UINT32_MAX;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bp_notifications_print(records, 0, &out, &count, &error)), "%s",
+              error.message);
+    cr_assert(eq(uint, count, expected_count));
+    return out;
+}
+
+bp_buffer print_now(fixture *made, uint32_t expected_count) {
+    bp_spool records = copy(made);
+    bp_buffer out = print(&records, expected_count);
+    bp_spool_release(&records);
+    return out;
+}
+
+size_t count_in(const bp_buffer *text, const char *needle) {
+    size_t count = 0;
+    for (const char *at = bp_buffer_text(text); (at = strstr(at, needle)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}

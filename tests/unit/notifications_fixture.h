@@ -1,0 +1,32 @@
+/*
+ * Notifications on a ring of their own, and their artefact.
+ */
+#ifndef TESTS_UNIT_NOTIFICATIONS_FIXTURE_H
+#define TESTS_UNIT_NOTIFICATIONS_FIXTURE_H
+
+#include "recorder/notifications.h"
+#include "support/temp_dir.h"
+
+typedef struct fixture {
+    temp_dir dir; /* where spools are */
+    bp_notifications *notifications;
+} fixture;
+
+fixture open_fixture(void);
+void close_fixture(fixture *made);
+
+/* Adds a text that ends with a NUL. */
+void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *source,
+         const char *text);
+
+/* What the ring holds now; to be released. */
+bp_spool copy(fixture *made);
+
+/* The artefact, with the epoch as the wall time of the monotonic clock's zero; to be released. */
+bp_buffer print(const bp_spool *records, uint32_t expected_count);
+bp_buffer print_now(fixture *made, uint32_t expected_count);
+
+/* How often the text has `needle` in it. */
+size_t count_in(const bp_buffer *text, const char *needle);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * Which notifications are still there: after others, after a flood, in the file of a process that
+ * is gone, and in one that is damaged or was made by somebody else.
+ */
+#include "recorder/notifications.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ring/ring_reader.h"
+#include "unit/notifications_fixture.h"
+#include "json/json.h"
+
+/* `count` of the longest notifications, each another, from `first` on. */
+static void add_longest(fixture *made, unsigned first, unsigned count) {
+    char text[BUGPACK_NOTIFICATION_MAX_BYTES], source[BUGPACK_CHANNEL_MAX_BYTES + 1];
+    memset(source, 's', sizeof source - 1);
+    source[sizeof source - 1] = '\0';
+    for (unsigned i = first; i < first + count; i++) {
+        memset(text, 't', sizeof text);
+        int length = snprintf(text, sizeof text, "<%u>", i);
+        text[length] = 't';
+        bp_notifications_add(made->notifications, i * BP_NS_PER_MS, BUGPACK_INFO, source, text,
+                             sizeof text);
+    }
+}
+
+static void expect_longest(const bp_buffer *out, unsigned first, unsigned count) {
+    cr_assert(eq(sz, count_in(out, "\"text\": \"<"), count));
+    const char *at = bp_buffer_text(out);
+    for (unsigned i = first; i < first + count; i++) {
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "\"text\": \"<%u>tt", i);
+        at = strstr(at, expected);
+        cr_assert(ne(ptr, (void *)(uintptr_t)at, NULL), "%u is missing or out of order", i);
+    }
+}
+
+Test(notifications_kept, keeps_the_newest_500_and_counts_the_others) {
+    fixture made = open_fixture();
+    add_longest(&made, 0, BUGPACK_NOTIFICATION_KEPT);
+    bp_buffer out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT);
+    cr_assert(eq(sz, count_in(&out, "\"dropped\": 0\n"), 1));
+    bp_buffer_release(&out);
+    add_longest(&made, BUGPACK_NOTIFICATION_KEPT, 7777);
+    out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    expect_longest(&out, 7777, BUGPACK_NOTIFICATION_KEPT);
+    cr_assert(eq(sz, count_in(&out, "\"dropped\": 7777\n"), 1));
+    bp_buffer_release(&out);
+    close_fixture(&made);
+}
+
+Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
+    fixture made = open_fixture();
+    add_longest(&made, 0, BUGPACK_NOTIFICATION_KEPT - 1);
+    const unsigned flood_count = 200000; /* turns the ring over ten times */
+    for (unsigned i = 0; i < flood_count; i++) {
+        bp_notifications_add(made.notifications, BP_NS_PER_SEC + i, BUGPACK_WARN, "net", "again",
+                             5);
+        if (i % 10000 == 0 || i + 1 == flood_count) {
+            bp_buffer out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+            expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT - 1);
+            char expected[32];
+            (void)snprintf(expected, sizeof expected, "\"count\": %u,", i + 1);
+            cr_assert(ge(sz, count_in(&out, expected), 1), "%u", i);
+            bp_buffer_release(&out);
+        }
+    }
+    close_fixture(&made);
+}
+
+Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_gone) {
+    fixture made;
+    cr_assert(temp_dir_make(&made.dir));
+    int fd = openat(made.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int salvage_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
+    bp_ring *ring = NULL;
+    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
+    cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
+    add_longest(&made, 0, 700);
+    add_longest(&made, 600, 50);
+    bp_spool salvaged;
+    bp_ring_view view;
+    cr_assert(zero(int, (int)bp_spool_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, (int)bp_ring_salvage(salvage_fd, bp_spool_sink, &salvaged, &view, NULL)));
+    cr_assert(zero(int, (int)bp_spool_flush(&salvaged, NULL)));
+    bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
+    bp_buffer from_memory = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
+    expect_longest(&from_file, 200, BUGPACK_NOTIFICATION_KEPT);
+    cr_assert(eq(sz, count_in(&from_file, "\"count\": 2"), 50));
+    cr_assert(eq(str, from_file.data, from_memory.data));
+    bp_buffer_release(&from_memory);
+    bp_buffer_release(&from_file);
+    bp_spool_release(&salvaged);
+    (void)close(salvage_fd);
+    close_fixture(&made);
+}
+
+/* Copies records but the one of `skipped` sequence, as if it had been damaged. */
+static bp_spool copy_without(fixture *made, uint64_t skipped) {
+    bp_spool all = copy(made), rest;
+    cr_assert(zero(int, (int)bp_spool_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
+    bp_ring_reader reader;
+    bp_ring_reader_init(&reader, &all);
+    const void *payload;
+    const bp_ring_record *record;
+    while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
+        if (record->sequence != skipped) {
+            size_t padded_bytes = ((size_t)record->payload_bytes + 7) & ~(size_t)7;
+            (void)bp_spool_write(&rest, record, sizeof *record);
+            (void)bp_spool_write(&rest, payload, padded_bytes);
+        }
+    }
+    bp_ring_reader_release(&reader);
+    bp_spool_release(&all);
+    cr_assert(zero(int, (int)bp_spool_flush(&rest, NULL)));
+    return rest;
+}
+
+Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_times) {
+    fixture made = open_fixture();
+    add(&made, 1, BUGPACK_WARN, "net", "lost text");
+    add(&made, 2, BUGPACK_WARN, "net", "lost text");
+    add(&made, 3, BUGPACK_WARN, "net", "other");
+    bp_spool records = copy_without(&made, 1);
+    bp_buffer out = print(&records, 2);
+    cr_assert(eq(sz,
+                 count_in(&out, "\"first\": \"1970-01-01T00:00:01.000000Z\",\n      \"last\": "
+                                "\"1970-01-01T00:00:02.000000Z\",\n      \"count\": 2,\n"
+                                "      \"level\": \"warn\"\n    },"),
+                 1));
+    bp_buffer_release(&out);
+    bp_spool_release(&records);
+    records = copy_without(&made, 2); /* the repetition is lost: the first sight stays */
+    out = print(&records, 2);
+    cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 2));
+    bp_buffer_release(&out);
+    bp_spool_release(&records);
+    records = copy_without(&made, 3);
+    out = print(&records, 1);
+    cr_assert(eq(sz, count_in(&out, "\"count\": 2"), 1));
+    bp_buffer_release(&out);
+    bp_spool_release(&records);
+    close_fixture(&made);
+}
+
+Test(notifications_kept, gets_through_records_of_anybody) {
+    fixture made = open_fixture();
+    bp_ring *ring = bp_notifications_ring(made.notifications);
+    uint32_t state = 1;
+    unsigned char payload[700];
+    for (unsigned round = 0; round < 3000; round++) {
+        size_t payload_bytes = (state >> 8) % sizeof payload;
+        payload_bytes = round % 3 == 0 ? 32 : payload_bytes;
+        for (size_t i = 0; i < payload_bytes; i++) {
+            state = state * 1664525u + 1013904223u;
+            payload[i] = (unsigned char)(state >> 24);
+        }
+        if (round % 2 == 0 && payload_bytes >= 32) {
+            memset(payload + 1, 0, 7);                /* a small id */
+            payload[28] = (unsigned char)(round / 2); /* and a text of any length */
+            payload[29] = (unsigned char)(round % 4);
+            payload[30] %= 66;
+        }
+        const struct iovec part = {.iov_base = payload, .iov_len = payload_bytes};
+        cr_assert(gt(u64, bp_ring_append(ring, round % 4, &part, 1), 0));
+    }
+    bp_spool records = copy(&made);
+    bp_buffer out, reformatted;
+    bp_buffer_init(&out, (size_t)16 << 20);
+    bp_buffer_init(&reformatted, (size_t)16 << 20);
+    uint32_t count = UINT32_MAX;
+    cr_assert(zero(int, (int)bp_notifications_print(&records, UINT64_MAX, &out, &count, NULL)));
+    cr_assert(le(uint, count, BUGPACK_NOTIFICATION_KEPT));
+    cr_assert(zero(int, (int)bp_json_reformat(out.data, out.size, &reformatted, NULL)));
+    bp_buffer_release(&reformatted);
+    bp_buffer_release(&out);
+    bp_spool_release(&records);
+    close_fixture(&made);
+}
