@@ -11,10 +11,12 @@
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
 #include <bugpack/log_macros.h>
+#include <bugpack/notify.h>
 #include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
+#include <bugpack/traffic.h>
 #include <bugpack/version.h>
 
 #endif

@@ -67,6 +67,13 @@ typedef struct bugpack_options {
 
     /* The largest artefact that a provider or a file may contribute, in bytes. */
     size_t artefact_limit_bytes;
+
+    /* The memory that all traffic channels share by weight, in bytes, taken as they are opened; 0
+     * keeps no traffic. */
+    uint64_t traffic_budget_bytes;
+    /* How often the process is sampled for its metrics history, in milliseconds; 0: never. With a
+     * history a report waits for no sample: it has the window that ended at its trigger. */
+    uint32_t history_interval_ms;
 } bugpack_options;
 
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
@@ -74,7 +81,7 @@ typedef struct bugpack_options {
 #define BUGPACK_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
-            BUGPACK_DEBUG, (size_t)64 << 20                                                        \
+            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u                             \
     }
 
 /*

@@ -107,7 +107,7 @@ void bp_crew_hire(bp_crew *crew, const bp_archive_helpers *helpers) {
         *helper =
             (struct helper){.crew = crew, .deflater = bp_deflater_new(), .begin = helpers->begin};
         if (helper->deflater == NULL ||
-            helpers->start("bugpack-zip", help, helper, &helper->thread, NULL) != BUGPACK_OK) {
+            helpers->start(help, helper, &helper->thread, NULL) != BUGPACK_OK) {
             bp_deflater_free(helper->deflater);
             return;
         }

@@ -154,7 +154,10 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.sample_window_ms = options->window_ms;
     session_options.report_dir = report_dir;
     session_options.provider_timeout_ms = file_timeout_ms;
+    /* One report, and then the end: there is no past to keep. */
     session_options.log_ring_bytes = 0;
+    session_options.traffic_budget_bytes = 0;
+    session_options.history_interval_ms = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {

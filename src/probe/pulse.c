@@ -99,6 +99,7 @@ static bool wait_for_slot(bp_pulse *pulse, uint64_t slot_ns) {
 
 static void *run(void *argument) {
     bp_pulse *pulse = argument;
+    bp_thread_set_name("bugpack-pulse");
     uint64_t interval_ns = pulse->options.interval_ms * BP_NS_PER_MS;
     uint64_t slot_ns = bp_clock_monotonic_ns();
     (void)pthread_mutex_lock(&pulse->mutex);
@@ -161,7 +162,7 @@ bugpack_status bp_pulse_start(const bp_task *task, const bp_pulse_options *optio
     pulse->context = context;
     status = bp_task_clone(task, &pulse->task, error);
     if (status == BUGPACK_OK) {
-        status = bp_thread_start("bugpack-pulse", run, pulse, &pulse->thread, error);
+        status = bp_thread_start(run, pulse, &pulse->thread, error);
     }
     if (status != BUGPACK_OK) {
         pulse_free(pulse);

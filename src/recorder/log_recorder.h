@@ -11,18 +11,21 @@
 #include <bugpack/error.h>
 #include <bugpack/log.h>
 
-#include "base/buffer.h"
+#include "base/spool.h"
 #include "ring/ring.h"
 
 typedef struct bp_log_recorder bp_log_recorder;
 
-/* A recorder whose ring has `capacity_bytes`. Records below `level` are dropped. */
-bugpack_status bp_log_recorder_new(size_t capacity_bytes, bugpack_level level,
+/* A recorder that takes the ring over. Records below `level` are dropped. */
+bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
                                    bp_log_recorder **ret_recorder, bugpack_error *error);
 void bp_log_recorder_free(bp_log_recorder *recorder);
 
 /* Whether a record of this level would be kept: asked before a message is formatted. Any thread. */
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level);
+
+/* Changes the level while the session runs. Any thread. */
+void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level);
 
 /*
  * Keeps one record of the calling thread. `channel` may be NULL. A message over
@@ -32,19 +35,14 @@ bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level)
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
                             const void *message, size_t message_bytes, bool was_cut);
 
-/* The instant now, for a view that holds nothing later. Any thread. */
-uint64_t bp_log_recorder_mark(bp_log_recorder *recorder);
+/* The ring, borrowed: to be copied when a report freezes it, and closed at the end. */
+bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 
-/* What a written log covers. */
-typedef struct bp_log_extent {
-    bp_ring_view view;
-    uint64_t from_wall_ns; /* of the oldest record; 0 when there is none */
-    uint64_t to_wall_ns;   /* of the newest record */
-} bp_log_extent;
-
-/* Appends logs.jsonl: the records up to `mark`, oldest first, one JSON object a line. Any thread.
+/*
+ * Writes logs.jsonl from copied or salvaged records: one JSON object a line, in their order. Wall
+ * times are monotonic times plus `wall_offset_ns`. One that is not a log record is passed over.
  */
-bugpack_status bp_log_recorder_print(bp_log_recorder *recorder, uint64_t mark, bp_buffer *out,
-                                     bp_log_extent *ret_extent, bugpack_error *error);
+bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp_spool *out,
+                            bugpack_error *error);
 
 #endif

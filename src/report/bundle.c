@@ -182,12 +182,17 @@ static bugpack_status add_entry(bp_archive *archive, const struct artefact *arte
                           artefact->content.size, wall_ns, error);
 }
 
+static void begin_to_help(void) {
+    bp_thread_set_name("bugpack-zip");
+    bp_thread_stand_back();
+}
+
 /* One for each processor that the worker leaves: a helper that has to wait for one would not. */
 static bp_archive_helpers choose_helpers(void) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return (bp_archive_helpers){.count = processors > 1 ? (unsigned)processors - 1 : 0,
                                 .start = bp_thread_start,
-                                .begin = bp_thread_stand_back};
+                                .begin = begin_to_help};
 }
 
 static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publication, int fd,

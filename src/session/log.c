@@ -5,8 +5,8 @@
 #include "session/session.h"
 
 static bool is_wanted(const bugpack *session, bugpack_level level) {
-    return bp_session_check(session) == BUGPACK_OK && session->log != NULL &&
-           bp_log_recorder_wants(session->log, level);
+    return bp_session_check(session) == BUGPACK_OK && bp_recorder_log(session->recorder) != NULL &&
+           bp_log_recorder_wants(bp_recorder_log(session->recorder), level);
 }
 
 void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, const char *format,
@@ -22,7 +22,8 @@ void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, co
     }
     bool was_cut = (size_t)length >= sizeof message;
     size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
-    bp_log_recorder_append(session->log, level, channel, message, message_bytes, was_cut);
+    bp_log_recorder_append(bp_recorder_log(session->recorder), level, channel, message,
+                           message_bytes, was_cut);
 }
 
 void bugpack_log(bugpack *session, bugpack_level level, const char *channel, const char *format,
@@ -36,6 +37,7 @@ void bugpack_log(bugpack *session, bugpack_level level, const char *channel, con
 void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
                        const void *message, size_t message_bytes) {
     if (is_wanted(session, level)) {
-        bp_log_recorder_append(session->log, level, channel, message, message_bytes, false);
+        bp_log_recorder_append(bp_recorder_log(session->recorder), level, channel, message,
+                               message_bytes, false);
     }
 }

@@ -24,6 +24,7 @@ static bugpack_status check_request(const bugpack_report_request *request) {
 
 static void free_order(bp_order *order) {
     if (order != NULL) {
+        bp_history_held_release(&order->window);
         free(order->description);
         free(order->channel);
         free(order->output_path);
@@ -36,6 +37,12 @@ static bool copy_text(const char *text, char **ret_copy) {
     return text == NULL || *ret_copy != NULL;
 }
 
+/* A window that ended longer ago says too little of now: the pulse slows down where it is
+ * expensive. */
+static uint64_t history_max_age_ns(const bugpack *session) {
+    return 5 * session->options.history_interval_ms * BP_NS_PER_MS;
+}
+
 /* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
 static bugpack_status make_order(bugpack *session, const bugpack_report_request *request,
                                  bp_order **ret_order) {
@@ -44,7 +51,10 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
         return BUGPACK_ERR_NO_MEMORY;
     }
     order->triggered = bp_clock_now();
-    order->log_mark = session->log == NULL ? 0 : bp_log_recorder_mark(session->log);
+    bp_history *history = bp_recorder_history(session->recorder);
+    order->has_window =
+        history != NULL && bp_history_hold(history, order->triggered.monotonic_ns,
+                                           history_max_age_ns(session), &order->window);
     order->kind = BP_REPORT_BUGREPORT;
     bugpack_status status = BUGPACK_OK;
     if (request != NULL) {

@@ -54,20 +54,63 @@ static bugpack_status open_target(bugpack *session, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
+/* Ten minutes of the past, however often it is looked at. */
+static const uint64_t history_span_ms = 600000;
+static const uint64_t history_max_count = 6000;
+
+static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
+    const bugpack_options *options = &session->options;
+    uint64_t history_count = 0;
+    if (options->history_interval_ms > 0 && session->sampler != NULL) {
+        history_count = history_span_ms / options->history_interval_ms + 1;
+    }
+    bp_recorder_options recorder_options = {
+        .log_ring_bytes = options->log_ring_bytes,
+        .log_level = options->log_level,
+        .has_notifications = true,
+        .traffic_budget_bytes = options->traffic_budget_bytes,
+        .history_count =
+            (size_t)(history_count < history_max_count ? history_count : history_max_count),
+        .sample_window_ms = options->sample_window_ms};
+    return bp_recorder_new(&recorder_options, &session->recorder, error);
+}
+
+static void keep_snapshot(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
+    (void)error;
+    if (snapshot != NULL) {
+        (void)bp_history_add(context, snapshot, NULL);
+    } else {
+        bp_history_add_gap(context);
+    }
+}
+
+bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error) {
+    bp_history *history = bp_recorder_history(session->recorder);
+    if (history == NULL) {
+        return BUGPACK_OK;
+    }
+    bp_pulse_options options = BP_PULSE_OPTIONS_INIT;
+    options.interval_ms = session->options.history_interval_ms;
+    return bp_pulse_start(bp_sampler_task(session->sampler), &options, keep_snapshot, history,
+                          &session->pulse, error);
+}
+
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     bugpack_status status = check_report_dir(&session->options, error);
     if (status == BUGPACK_OK) {
         status = open_target(session, error);
     }
-    if (status == BUGPACK_OK && session->options.log_ring_bytes > 0) {
-        status = bp_log_recorder_new(session->options.log_ring_bytes, session->options.log_level,
-                                     &session->log, error);
+    if (status == BUGPACK_OK) {
+        status = open_recorder(session, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_runner_new(&session->runner, error);
     }
     if (status == BUGPACK_OK && session->sampler != NULL) {
         status = bp_session_provide_process(session, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_session_start_history(session, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_worker_new(bp_session_run_order, session, BUGPACK_REPORT_QUEUE_MAX,
@@ -77,10 +120,12 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
 }
 
 static void free_session(bugpack *session) {
+    bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
     bp_session_drop_providers(session->providers, session->provider_count);
     bp_sampler_close(session->sampler);
-    bp_log_recorder_free(session->log);
+    bp_session_free_channels(session);
+    bp_recorder_free(session->recorder);
     bp_options_release(&session->options);
     bp_fork_guard_free(session->fork_guard);
     (void)pthread_mutex_destroy(&session->providers_mutex);

@@ -17,8 +17,9 @@
 #include "model/metadata.h"
 #include "platform/host.h"
 #include "platform/thread.h"
+#include "probe/pulse.h"
 #include "probe/sampler.h"
-#include "recorder/log_recorder.h"
+#include "recorder/recorder.h"
 #include "report/provider.h"
 #include "trigger/worker.h"
 
@@ -30,7 +31,9 @@ struct bugpack {
     bp_host_identity host;
     bp_metadata_target target;
 
-    bp_log_recorder *log; /* NULL when no log is kept */
+    bp_recorder *recorder;
+    bp_pulse *pulse; /* NULL without a metrics history */
+    struct bugpack_channel *channels;
     bp_worker *worker;
     atomic_uint_fast64_t report_sequence;
 
@@ -69,6 +72,11 @@ bugpack_status bp_session_list_providers(bugpack *session, bp_provider ***ret_pr
                                          size_t *ret_count, bugpack_error *error);
 void bp_session_drop_providers(bp_provider **providers, size_t count);
 
+/* Starts the metrics history, where one is wanted and can be had. */
+bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error);
+
+void bp_session_free_channels(bugpack *session);
+
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);
 
@@ -77,7 +85,8 @@ typedef struct bp_order {
     uint64_t sequence;
     bp_report_kind kind;
     bp_instant triggered;
-    uint64_t log_mark;
+    bool has_window; /* the history had one at the trigger */
+    bp_history_held window;
     uint64_t deadline_ns; /* monotonic; 0 for none */
     char *description;
     char *channel;

@@ -1,10 +1,12 @@
 /*
  * One report, from the first sample to the published zip. Runs on the worker's thread.
  *
- * The order of the steps is what makes a report speak of one instant: the first sample and the log
- * are taken at once, the providers run while the window passes, and only then comes the wait.
+ * The order of the steps is what makes a report speak of one instant: the first sample is taken and
+ * the rings are copied at once, the providers run while the window passes, and only then comes the
+ * wait.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "platform/staged_file.h"
 #include "report/bundle.h"
 #include "session/destination.h"
+#include "session/recorded.h"
 #include "session/session.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -25,6 +28,7 @@ struct taking {
     bugpack_status window_status; /* of the first sample */
     uint64_t window_began_ns;
     bugpack_error window_error;
+    bp_frozen *frozen; /* what was recorded up to the trigger */
 };
 
 static void stamp(bugpack_writer *writer, bp_instant began) {
@@ -42,7 +46,9 @@ static bugpack_status add(struct taking *taking, const char *name, bugpack_write
 static void begin_window(struct taking *taking) {
     bugpack *session = taking->session;
     taking->window_began_ns = bp_clock_monotonic_ns();
-    if (session->sampler == NULL) {
+    if (taking->order->has_window) {
+        taking->window_status = BUGPACK_OK; /* it has passed already */
+    } else if (session->sampler == NULL) {
         taking->window_error = session->sampler_error;
         taking->window_status = session->sampler_error.status;
     } else {
@@ -50,32 +56,15 @@ static void begin_window(struct taking *taking) {
     }
 }
 
-static bugpack_status collect_log(struct taking *taking, bugpack_error *error) {
-    bugpack *session = taking->session;
-    if (session->log == NULL) {
-        return BUGPACK_OK;
+/* Copies the rings, at once: what waits in them is evicted by what comes after the trigger. */
+static bugpack_status freeze(struct taking *taking, int dir_fd, bugpack_error *error) {
+    taking->frozen = calloc(1, sizeof *taking->frozen);
+    if (taking->frozen == NULL) {
+        return bp_fail_memory(error, "take a report");
     }
-    bugpack_writer writer;
-    bp_writer_init(&writer, SIZE_MAX / 4);
-    bp_instant began = bp_clock_now();
-    bp_log_extent extent = {0};
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_log_recorder_print(session->log, taking->order->log_mark,
-                                                  &writer.content, &extent, &detail);
-    stamp(&writer, began);
-    if (status != BUGPACK_OK) {
-        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
-    } else {
-        writer.ledger.covers_from_wall_ns = extent.from_wall_ns;
-        writer.ledger.covers_to_wall_ns = extent.to_wall_ns;
-        if (extent.view.evicted_count > 0) {
-            bp_writer_truncate(
-                &writer, false, "the newest %llu of %llu records; older ones made room for them",
-                (unsigned long long)extent.view.record_count,
-                (unsigned long long)(extent.view.record_count + extent.view.evicted_count));
-        }
-    }
-    return add(taking, "logs.jsonl", &writer, error);
+    bp_recorder_freeze(taking->session->recorder, taking->order->triggered.monotonic_ns, dir_fd,
+                       taking->frozen);
+    return BUGPACK_OK;
 }
 
 /*
@@ -123,7 +112,7 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
 
 static bugpack_status wait_for_window(const struct taking *taking, bugpack_error *error) {
     uint64_t end_ns = taking->window_began_ns;
-    if (taking->window_status == BUGPACK_OK) {
+    if (taking->window_status == BUGPACK_OK && !taking->order->has_window) {
         end_ns += taking->session->options.sample_window_ms * BP_NS_PER_MS;
     }
     uint64_t deadline_ns = taking->order->deadline_ns;
@@ -141,6 +130,19 @@ static void note_vanished(bugpack_writer *writer, size_t vanished_count) {
     }
 }
 
+/* The second sample and the maths, or the window of the history that ended at the trigger. */
+static bugpack_status compute_window(const struct taking *taking, bp_metrics *ret_metrics,
+                                     uint64_t *ret_ended_ns, bugpack_error *error) {
+    uint64_t began_ns = 0;
+    if (taking->order->has_window) {
+        return bp_history_held_compute(&taking->order->window, ret_metrics, &began_ns, ret_ended_ns,
+                                       error);
+    }
+    bugpack_status status = bp_sampler_end(taking->session->sampler, ret_metrics, error);
+    *ret_ended_ns = bp_clock_monotonic_ns();
+    return status;
+}
+
 static bugpack_status collect_metrics(struct taking *taking, bugpack_error *error) {
     bugpack_writer writer;
     bp_metrics metrics;
@@ -148,14 +150,16 @@ static bugpack_status collect_metrics(struct taking *taking, bugpack_error *erro
     bugpack_status sampled = taking->window_status;
     bp_writer_init(&writer, json_limit_bytes);
     bp_instant began = bp_clock_now();
+    uint64_t ended_ns = 0;
     if (sampled == BUGPACK_OK) {
-        sampled = bp_sampler_end(taking->session->sampler, &metrics, &detail);
+        sampled = compute_window(taking, &metrics, &ended_ns, &detail);
     }
     bugpack_status status;
     if (sampled == BUGPACK_OK) {
         status = bp_metrics_print(&metrics, bp_host_platform(), &writer.content, error);
-        writer.ledger.covers_to_wall_ns = began.wall_ns;
-        writer.ledger.covers_from_wall_ns = began.wall_ns - metrics.sample_window_ms * BP_NS_PER_MS;
+        writer.ledger.covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
+        writer.ledger.covers_from_wall_ns =
+            writer.ledger.covers_to_wall_ns - metrics.sample_window_ms * BP_NS_PER_MS;
         note_vanished(&writer, metrics.vanished_count);
         bp_metrics_release(&metrics);
     } else {
@@ -233,15 +237,19 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
                            bugpack_error *error) {
     bp_destination destination = BP_DESTINATION_INIT;
     begin_window(taking);
-    bugpack_status status = collect_log(taking, error);
+    bugpack_status status =
+        bp_destination_open(&taking->session->options, taking->order, &destination, error);
     if (status == BUGPACK_OK) {
-        status = bp_destination_open(&taking->session->options, taking->order, &destination, error);
+        status = freeze(taking, destination.dir_fd, error);
     }
     if (status == BUGPACK_OK) {
         status = note_process(taking, error);
     }
     if (status == BUGPACK_OK) {
         status = collect_providers(taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_recorded_add(taking->frozen, destination.dir_fd, taking->bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = wait_for_window(taking, error);
@@ -267,6 +275,10 @@ void bp_session_take_report(bugpack *session, const bp_order *order,
     bugpack_status status = taking.bundle == NULL ? bp_fail_memory(&result->error, "take a report")
                                                   : take(&taking, result, &result->error);
     bp_bundle_free(taking.bundle);
+    if (taking.frozen != NULL) {
+        bp_frozen_release(taking.frozen);
+        free(taking.frozen);
+    }
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
 }

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     g_log("Gtk", G_LOG_LEVEL_INFO, "info");
     g_log("Gtk", G_LOG_LEVEL_DEBUG, "debug");
     g_log("Gtk", 1 << G_LOG_LEVEL_USER_SHIFT, "a level of the program's own");
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bugpack_status status = bugpack_report(session, NULL, &result);
     bugpack_close(session);
     (void)printf("%s\n", result.path);

@@ -68,7 +68,7 @@ int main(void) {
         CHECK(pthread_join(writers[i], NULL) == 0);
     }
     CHECK(fclose(stream) == 0);
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
     bugpack_close(session);
     char *text = report_read(result.path, "logs.jsonl", NULL);

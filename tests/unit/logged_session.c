@@ -34,7 +34,7 @@ static void copy_between(const char *line, const char *before, const char *after
 }
 
 static bp_buffer close_logged(logged *made) {
-    bugpack_report_result result;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(made->session, NULL, &result)), "%s",
               result.error.message);
     char *text = report_read(result.path, "logs.jsonl", NULL);

@@ -118,10 +118,10 @@ Test(archive_files, are_deflated_where_that_is_smaller_and_cost_nothing_else) {
     archive_file_end(&file);
 }
 
-static bugpack_status start_second(const char *name, void *(*run)(void *), void *argument,
-                                   pthread_t *ret_thread, bugpack_error *error) {
+static bugpack_status start_second(void *(*run)(void *), void *argument, pthread_t *ret_thread,
+                                   bugpack_error *error) {
     static unsigned calls;
-    return ++calls % 2 == 0 ? bp_thread_start(name, run, argument, ret_thread, error)
+    return ++calls % 2 == 0 ? bp_thread_start(run, argument, ret_thread, error)
                             : BUGPACK_ERR_NO_MEMORY;
 }
 

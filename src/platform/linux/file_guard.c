@@ -70,6 +70,7 @@ static void wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
 
 static void *run_guard(void *argument) {
     bp_file_guard *guard = argument;
+    bp_thread_set_name("bugpack-guard");
     (void)pthread_mutex_lock(&guard->mutex);
     guard->tid = gettid();
     (void)pthread_cond_signal(&guard->started);
@@ -112,8 +113,7 @@ bugpack_status bp_file_guard_start(uint32_t tick_ms, bp_file_guard_tick *tick, v
     atomic_init(&guard->is_stopping, false);
     (void)pthread_mutex_init(&guard->mutex, NULL); /* neither can fail with default attributes */
     (void)pthread_cond_init(&guard->started, NULL);
-    bugpack_status status =
-        bp_thread_start("bugpack-guard", run_guard, guard, &guard->thread, error);
+    bugpack_status status = bp_thread_start(run_guard, guard, &guard->thread, error);
     if (status != BUGPACK_OK) {
         (void)pthread_cond_destroy(&guard->started);
         (void)pthread_mutex_destroy(&guard->mutex);

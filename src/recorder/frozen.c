@@ -1,0 +1,17 @@
+#include "recorder/frozen.h"
+
+static void release_part(bp_frozen_part *part) {
+    if (part->is_on) {
+        bp_spool_release(&part->records);
+    }
+}
+
+void bp_frozen_release(bp_frozen *frozen) {
+    release_part(&frozen->log);
+    release_part(&frozen->notifications);
+    release_part(&frozen->history);
+    for (size_t i = 0; i < frozen->channel_count; i++) {
+        bp_traffic_frozen_release(&frozen->channels[i]);
+    }
+    frozen->channel_count = 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * What was recorded, up to one instant: from a living session's rings or from a dead one's files.
+ * The same artefacts are written from both.
+ */
+#ifndef BP_RECORDER_FROZEN_H
+#define BP_RECORDER_FROZEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/traffic.h>
+
+#include "base/spool.h"
+#include "recorder/traffic.h"
+#include "ring/ring.h"
+
+/* One ring's records. */
+typedef struct bp_frozen_part {
+    bool is_on;          /* false: this session keeps no such ring */
+    bugpack_error error; /* status OK: the records are here */
+    bp_spool records;
+    bp_ring_view view;
+} bp_frozen_part;
+
+typedef struct bp_frozen {
+    uint64_t wall_offset_ns; /* wall time = monotonic time + this */
+    bp_frozen_part log, notifications, history;
+    bool has_traffic;
+    bugpack_error traffic_error; /* the first that a channel met */
+    size_t channel_count;
+    bp_traffic_frozen channels[BUGPACK_CHANNEL_MAX];
+} bp_frozen;
+
+void bp_frozen_release(bp_frozen *frozen);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * The flight recorder of a session: all its rings, and freezing them together.
+ */
+#ifndef BP_RECORDER_RECORDER_H
+#define BP_RECORDER_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/log.h>
+#include <bugpack/traffic.h>
+
+#include "recorder/frozen.h"
+#include "recorder/history.h"
+#include "recorder/log_recorder.h"
+#include "recorder/notifications.h"
+#include "recorder/traffic.h"
+
+/* What to record. */
+typedef struct bp_recorder_options {
+    size_t log_ring_bytes; /* 0: no log */
+    bugpack_level log_level;
+    bool has_notifications;
+    uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
+    size_t history_count;          /* samples kept; 0: no history */
+    uint32_t sample_window_ms;     /* what a window of the history must span */
+} bp_recorder_options;
+
+typedef struct bp_recorder bp_recorder;
+
+/* Makes the rings. NO_MEMORY, or INVALID for a size that no ring has. */
+bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
+                               bugpack_error *error);
+
+/* Frees all rings and channels. No other thread may be inside. NULL is fine. */
+void bp_recorder_free(bp_recorder *recorder);
+
+/* The parts, borrowed; NULL where they are off. */
+bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
+bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
+bp_history *bp_recorder_history(bp_recorder *recorder);
+
+/*
+ * Opens a channel: INVALID when the name is taken or there are BUGPACK_CHANNEL_MAX, NO_MEMORY when
+ * the weights are used up. The channel is the recorder's. Any thread.
+ */
+bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
+                                        const bugpack_channel_options *options,
+                                        bp_traffic **ret_channel, bugpack_error *error);
+
+/*
+ * Copies what was recorded up to `until_ns` (monotonic) into spools in `dir_fd`. Writers go on. A
+ * ring that cannot be copied has its reason in its part. Any thread.
+ */
+void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
+                        bp_frozen *ret_frozen);
+
+#endif

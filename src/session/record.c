@@ -1,0 +1,100 @@
+/*
+ * The public calls that record: thin, so that they cost what the ring costs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "session/session.h"
+
+struct bugpack_channel {
+    const bugpack *session;
+    bp_traffic *traffic;
+    struct bugpack_channel *next; /* of the session's, to be freed at its end */
+};
+
+static bugpack_status check_channel_options(const bugpack_channel_options *given,
+                                            bugpack_channel_options *options,
+                                            bugpack_error *error) {
+    const bugpack_channel_options defaults = BUGPACK_CHANNEL_OPTIONS_INIT;
+    const size_t first_version_bytes =
+        offsetof(bugpack_channel_options, filter_context) + sizeof defaults.filter_context;
+    *options = defaults;
+    if (given == NULL) {
+        return BUGPACK_OK;
+    }
+    if (given->struct_size < first_version_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "the channel's options do not come from BUGPACK_CHANNEL_OPTIONS_INIT");
+    }
+    memcpy(options, given, sizeof *options);
+    options->struct_size = sizeof *options;
+    return BUGPACK_OK;
+}
+
+bugpack_status bugpack_channel_open(bugpack *session, const char *name,
+                                    const bugpack_channel_options *options,
+                                    bugpack_channel **ret_channel, bugpack_error *error) {
+    bugpack_channel_options checked;
+    bugpack_status status = bp_session_check(session);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
+    }
+    if (name == NULL || name[0] == '\0' ||
+        strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "a channel's name must have 1 to 64 bytes");
+    }
+    status = check_channel_options(options, &checked, error);
+    bugpack_channel *channel = NULL;
+    if (status == BUGPACK_OK) {
+        channel = calloc(1, sizeof *channel);
+        status = channel == NULL ? bp_fail_memory(error, "open a channel")
+                                 : bp_recorder_open_channel(session->recorder, name, &checked,
+                                                            &channel->traffic, error);
+    }
+    if (status != BUGPACK_OK) {
+        free(channel);
+        return status;
+    }
+    channel->session = session;
+    (void)pthread_mutex_lock(&session->providers_mutex);
+    channel->next = session->channels;
+    session->channels = channel;
+    (void)pthread_mutex_unlock(&session->providers_mutex);
+    *ret_channel = channel;
+    return BUGPACK_OK;
+}
+
+void bp_session_free_channels(bugpack *session) {
+    while (session->channels != NULL) {
+        bugpack_channel *channel = session->channels;
+        session->channels = channel->next;
+        free(channel);
+    }
+}
+
+void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
+                     const char *type_name, const void *bytes, size_t byte_count) {
+    if (channel != NULL && bp_session_check(channel->session) == BUGPACK_OK) {
+        bp_traffic_append(channel->traffic, direction, type, type_name, bytes, byte_count);
+    }
+}
+
+void bugpack_notify(bugpack *session, bugpack_level level, const char *source, const char *format,
+                    ...) {
+    if (bp_session_check(session) != BUGPACK_OK ||
+        bp_recorder_notifications(session->recorder) == NULL) {
+        return;
+    }
+    char text[BUGPACK_NOTIFICATION_MAX_BYTES + 2]; /* one more, so that a cut is seen */
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length >= 0) {
+        size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+        bp_notifications_add(bp_recorder_notifications(session->recorder), bp_clock_monotonic_ns(),
+                             level, source, text, text_bytes);
+    }
+}
