@@ -1,0 +1,112 @@
+/*
+ * What a session records, as a maintainer finds it in a report.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static bugpack *open_session(const temp_dir *dir, uint32_t history_interval_ms) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 40;
+    options.history_interval_ms = history_interval_ms;
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
+    return session;
+}
+
+Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, 0);
+    bugpack_channel *display = NULL;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+    bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "after the trigger", 17);
+    bugpack_close(session);
+    char path[512];
+    size_t pcap_bytes = 0;
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);
+    cr_assert(ne(ptr, pcap, NULL));
+    cr_assert(ne(ptr, memmem(pcap, pcap_bytes, "before the trigger", 18), NULL));
+    cr_assert(eq(ptr, memmem(pcap, pcap_bytes, "after the trigger", 17), NULL));
+    free(pcap);
+    temp_dir_remove(&dir);
+}
+
+Test(recording, notifications_are_folded_into_a_count) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, 0);
+    for (int i = 0; i < 3; i++) {
+        bugpack_notify(session, BUGPACK_WARN, "server", "stream %d rejected", 7);
+    }
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "notifications.json", "\"count\": 3"));
+    cr_assert(report_entry_contains(result.path, "notifications.json", "stream 7 rejected"));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(recording, a_window_of_the_history_needs_no_sample) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, 20);
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    bool has_history = false;
+    for (int i = 0; i < 200 && !has_history; i++) {
+        (void)usleep(20000);
+        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",
+                  result.error.message);
+        has_history =
+            report_entry_contains(result.path, "metrics-history.jsonl", "\"interval_ms\"");
+        cr_assert(report_entry_contains(result.path, "runtime-metrics.json", "\"threads\": ["));
+        cr_assert(zero(int, unlink(result.path)));
+    }
+    cr_assert(has_history);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(recording, channels_are_refused_by_name_weight_and_options) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, 0);
+    bugpack_channel *channel = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    cr_assert(eq(int, (int)bugpack_channel_open(session, "", NULL, &channel, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    options.weight = BUGPACK_TRAFFIC_WEIGHT_TOTAL + 1;
+    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error),
+                 (int)BUGPACK_ERR_NO_MEMORY));
+    options.weight = 1;
+    options.struct_size = 1;
+    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(ptr, channel, NULL));
+    options.struct_size = sizeof options;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error)));
+    bugpack_channel *other = NULL;
+    cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &other, &error),
+                 (int)BUGPACK_ERR_INVALID));
+    options.weight = BUGPACK_TRAFFIC_WEIGHT_TOTAL;
+    cr_assert(eq(int, (int)bugpack_channel_open(session, "b", &options, &other, &error),
+                 (int)BUGPACK_ERR_NO_MEMORY));
+    cr_assert(ne(ptr, strstr(error.message, "49 of 50"), NULL), "%s", error.message);
+    bugpack_traffic(NULL, BUGPACK_SENT, 0, NULL, "x", 1);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
