@@ -13,6 +13,7 @@
 #include <bugpack/log_macros.h>
 #include <bugpack/notify.h>
 #include <bugpack/provide.h>
+#include <bugpack/recover.h>
 #include <bugpack/report.h>
 #include <bugpack/sample.h>
 #include <bugpack/session.h>

@@ -74,6 +74,13 @@ typedef struct bugpack_options {
     /* How often the process is sampled for its metrics history, in milliseconds; 0: never. With a
      * history a report waits for no sample: it has the window that ended at its trigger. */
     uint32_t history_interval_ms;
+
+    /* Where the rings lie, so that they outlive a crash: a directory of this user's alone, best on
+     * tmpfs, whose last component is made when it is missing. NULL means $XDG_RUNTIME_DIR/bugpack.
+     * Where it cannot be had, or without XDG_RUNTIME_DIR, or with recorder_in_memory, they lie in
+     * memory. */
+    const char *recorder_dir;
+    bool recorder_in_memory;
 } bugpack_options;
 
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
@@ -81,7 +88,7 @@ typedef struct bugpack_options {
 #define BUGPACK_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
-            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u                             \
+            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false                \
     }
 
 /*

@@ -158,6 +158,7 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.log_ring_bytes = 0;
     session_options.traffic_budget_bytes = 0;
     session_options.history_interval_ms = 0;
+    session_options.recorder_in_memory = true;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {

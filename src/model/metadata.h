@@ -38,11 +38,12 @@ typedef struct bp_metadata_target {
 typedef struct bp_metadata {
     char report_id[BP_ID_BYTES];
     char session_id[BP_ID_BYTES];
-    uint64_t sequence; /* 1 for the first report of a session */
+    uint64_t sequence; /* 1 for the first report of a session; 0 leaves the key out */
     const char *app_name, *app_version, *app_build_id;
     const char *platform, *arch, *kernel;
     pid_t pid; /* of the process that writes the report */
     bp_report_kind kind;
+    const char *session_end; /* "died" where the session ended without a close */
     const char *gap_key, *channel, *description;
     /* Without a session, session_opened is all zero, and the uptimes are left out. */
     bp_instant session_opened, triggered, written;

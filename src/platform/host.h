@@ -4,6 +4,7 @@
 #ifndef BP_PLATFORM_HOST_H
 #define BP_PLATFORM_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <bugpack/error.h>
@@ -23,5 +24,11 @@ void bp_host_identify(bp_host_identity *ret_identity);
  * $XDG_STATE_HOME/bugpack when that is an absolute path, else ~/.local/state/bugpack.
  */
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error);
+
+/*
+ * The directory below which sessions keep what must outlive a crash, not yet made: on Linux
+ * $XDG_RUNTIME_DIR/bugpack. False when that is not an absolute path.
+ */
+bool bp_host_runtime_directory(char *path, size_t path_bytes);
 
 #endif

@@ -204,11 +204,10 @@ const char *bp_home_path(const bp_home *home) {
     return bp_buffer_text(&home->path);
 }
 
-void bp_home_tick(bp_home *home, uint64_t report_count) {
+void bp_home_tick(bp_home *home) {
     bp_instant now = bp_clock_now();
     home->identity.last_alive = now;
     home->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
-    home->identity.report_count = report_count;
     (void)write_identity(home, NULL);
 }
 

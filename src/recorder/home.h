@@ -35,7 +35,6 @@ typedef struct bp_home_identity {
      * session was last seen alive. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;
-    uint64_t report_count;
 } bp_home_identity;
 
 typedef struct bp_home bp_home;
@@ -58,7 +57,7 @@ bugpack_status bp_home_make_file(bp_home *home, const char *name, int *ret_fd,
                                  bugpack_error *error);
 
 /* Notes that the session is alive now. Costs one small write; one thread. */
-void bp_home_tick(bp_home *home, uint64_t report_count);
+void bp_home_tick(bp_home *home);
 
 /* The clean end: removes the directory with all that is in it. NULL is fine. */
 void bp_home_remove(bp_home *home);

@@ -7,8 +7,11 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "recorder/rings.h"
+#include "recorder/salvage.h"
 
 struct bp_recorder {
+    bp_rings *rings;
     bp_log_recorder *log;
     bp_notifications *notifications;
     bp_history *history;
@@ -27,11 +30,12 @@ static bugpack_status make_log(bp_recorder *recorder, const bp_recorder_options 
     if (options->log_ring_bytes == 0) {
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_ring_new(options->log_ring_bytes, &ring, error);
+    bugpack_status status =
+        bp_rings_make(recorder->rings, BP_RING_FILE_LOG, options->log_ring_bytes, &ring, error);
     if (status == BUGPACK_OK) {
         status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
         if (status != BUGPACK_OK) {
-            bp_ring_free(ring);
+            bp_rings_drop(recorder->rings, ring);
         }
     }
     return status;
@@ -39,11 +43,12 @@ static bugpack_status make_log(bp_recorder *recorder, const bp_recorder_options 
 
 static bugpack_status make_notifications(bp_recorder *recorder, bugpack_error *error) {
     bp_ring *ring = NULL;
-    bugpack_status status = bp_ring_new(bp_notifications_ring_bytes(), &ring, error);
+    bugpack_status status = bp_rings_make(recorder->rings, BP_RING_FILE_NOTIFICATIONS,
+                                          bp_notifications_ring_bytes(), &ring, error);
     if (status == BUGPACK_OK) {
         status = bp_notifications_new(ring, &recorder->notifications, error);
         if (status != BUGPACK_OK) {
-            bp_ring_free(ring);
+            bp_rings_drop(recorder->rings, ring);
         }
     }
     return status;
@@ -56,11 +61,12 @@ static bugpack_status make_history(bp_recorder *recorder, const bp_recorder_opti
         return BUGPACK_OK;
     }
     bugpack_status status =
-        bp_ring_new(bp_history_ring_bytes(options->history_count), &ring, error);
+        bp_rings_make(recorder->rings, BP_RING_FILE_HISTORY,
+                      bp_history_ring_bytes(options->history_count), &ring, error);
     if (status == BUGPACK_OK) {
         status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
         if (status != BUGPACK_OK) {
-            bp_ring_free(ring);
+            bp_rings_drop(recorder->rings, ring);
         }
     }
     return status;
@@ -74,7 +80,11 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
         return bp_fail_memory(error, "make a recorder");
     }
     recorder->traffic_budget_bytes = options->traffic_budget_bytes;
-    bugpack_status status = make_log(recorder, options, error);
+    bugpack_status status =
+        bp_rings_new(options->base_dir, options->identity, &recorder->rings, error);
+    if (status == BUGPACK_OK) {
+        status = make_log(recorder, options, error);
+    }
     if (status == BUGPACK_OK && options->has_notifications) {
         status = make_notifications(recorder, error);
     }
@@ -93,14 +103,22 @@ void bp_recorder_free(bp_recorder *recorder) {
     if (recorder == NULL) {
         return;
     }
+    if (recorder->rings != NULL) {
+        bp_rings_release_guard(recorder->rings);
+    }
     for (size_t i = 0; i < recorder->channel_count; i++) {
         bp_traffic_free(recorder->channels[i]);
     }
     bp_history_free(recorder->history);
     bp_notifications_free(recorder->notifications);
     bp_log_recorder_free(recorder->log);
+    bp_rings_free(recorder->rings);
     (void)pthread_mutex_destroy(&recorder->channels_mutex);
     free(recorder);
+}
+
+const char *bp_recorder_memory_reason(const bp_recorder *recorder) {
+    return bp_rings_memory_reason(recorder->rings);
 }
 
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder) {
@@ -134,18 +152,25 @@ static bugpack_status make_channel(bp_recorder *recorder, const char *name,
     bp_traffic_identity_init(&identity, name, (uint32_t)recorder->channel_count, options);
     uint64_t ring_bytes =
         recorder->traffic_budget_bytes / BUGPACK_TRAFFIC_WEIGHT_TOTAL * options->weight;
-    bugpack_status status = bp_ring_new((size_t)ring_bytes, &ring, error);
+    char file[32];
+    (void)snprintf(file, sizeof file, BP_RING_FILE_TRAFFIC, (unsigned)identity.number);
+    bugpack_status status = bp_rings_make(recorder->rings, file, (size_t)ring_bytes, &ring, error);
     if (status == BUGPACK_OK && options->pin_bytes > 0) {
-        status = bp_ring_new(bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
+        (void)snprintf(file, sizeof file, BP_RING_FILE_PINS, (unsigned)identity.number);
+        status = bp_rings_make(recorder->rings, file,
+                               bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_traffic_new(&identity, options, ring, pins, ret_channel, error);
     }
     if (status != BUGPACK_OK) {
-        bp_ring_free(ring);
-        bp_ring_free(pins);
+        bp_rings_drop(recorder->rings, ring);
+        bp_rings_drop(recorder->rings, pins);
+        return status;
     }
-    return status;
+    (void)snprintf(file, sizeof file, BP_RING_FILE_CHANNEL, (unsigned)identity.number);
+    bp_rings_note(recorder->rings, file, bp_traffic_identity_of(*ret_channel), sizeof identity);
+    return BUGPACK_OK;
 }
 
 static bugpack_status check_channel(const bp_recorder *recorder, const char *name,

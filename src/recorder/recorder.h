@@ -14,13 +14,16 @@
 
 #include "recorder/frozen.h"
 #include "recorder/history.h"
+#include "recorder/home.h"
 #include "recorder/log_recorder.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
 
 /* What to record. */
 typedef struct bp_recorder_options {
-    size_t log_ring_bytes; /* 0: no log */
+    const char *base_dir; /* below which the session's directory is made; NULL: memory only */
+    const bp_home_identity *identity; /* borrowed for the call, as base_dir is */
+    size_t log_ring_bytes;            /* 0: no log */
     bugpack_level log_level;
     bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
@@ -34,8 +37,12 @@ typedef struct bp_recorder bp_recorder;
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error);
 
-/* Frees all rings and channels. No other thread may be inside. NULL is fine. */
+/* Frees all rings and channels, and removes the session's directory. No other thread may be inside.
+ * NULL is fine. */
 void bp_recorder_free(bp_recorder *recorder);
+
+/* Why what is recorded does not outlive the host: "" when all of it does. */
+const char *bp_recorder_memory_reason(const bp_recorder *recorder);
 
 /* The parts, borrowed; NULL where they are off. */
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder);

@@ -1,12 +1,14 @@
 #include "session/destination.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/staged_file.h"
 #include "report/name.h"
 
 void bp_destination_release(bp_destination *destination) {
@@ -60,4 +62,27 @@ bugpack_status bp_destination_open(const bugpack_options *options, const bp_orde
     }
     bool may_create = !is_named && options->create_report_dir;
     return bp_file_open_directory(destination->dir_path, may_create, &destination->dir_fd, error);
+}
+
+bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const char *report_id, uint64_t wall_ns, uint64_t deadline_ns,
+                                      bugpack_report_result *result, bugpack_error *error) {
+    char name[256];
+    bp_publication publication = {.dir_fd = destination->dir_fd,
+                                  .dir_name = destination->dir_path,
+                                  .stem = destination->stem,
+                                  .extension = destination->extension,
+                                  .report_id = report_id,
+                                  .wall_ns = wall_ns,
+                                  .deadline_ns = deadline_ns};
+    (void)bp_staged_file_sweep(destination->dir_fd);
+    bugpack_status status =
+        bp_bundle_publish(bundle, &publication, name, sizeof name, &result->zip_bytes, error);
+    if (status == BUGPACK_OK) {
+        bool is_root = strcmp(destination->dir_path, "/") == 0;
+        (void)snprintf(result->path, sizeof result->path, "%s/%s",
+                       is_root ? "" : destination->dir_path, name);
+        result->missing_count = bp_bundle_missing(bundle, result->missing, sizeof result->missing);
+    }
+    return status;
 }

@@ -4,6 +4,7 @@
 #ifndef BP_SESSION_DESTINATION_H
 #define BP_SESSION_DESTINATION_H
 
+#include "report/bundle.h"
 #include "session/session.h"
 
 /* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */
@@ -24,5 +25,13 @@ typedef struct bp_destination {
 bugpack_status bp_destination_open(const bugpack_options *options, const bp_order *order,
                                    bp_destination *destination, bugpack_error *error);
 void bp_destination_release(bp_destination *destination);
+
+/*
+ * Publishes a bundle there, and fills path, size and what is missing into `result`. `wall_ns` is
+ * the time of its entries, `deadline_ns` (monotonic; 0 for none) when to give up.
+ */
+bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const char *report_id, uint64_t wall_ns, uint64_t deadline_ns,
+                                      bugpack_report_result *result, bugpack_error *error);
 
 #endif

@@ -98,12 +98,27 @@ static bool copy_text(const char **text) {
     return true;
 }
 
-/* The four strings are the host's until copied: on a failure, those not yet ours become NULL. */
+/* The host's place for the recorder, or the system's; NULL when there is neither. */
+static bugpack_status copy_recorder_dir(const char *given, bugpack_options *options,
+                                        bugpack_error *error) {
+    char default_dir[PATH_MAX];
+    char *absolute = NULL;
+    if (given == NULL && bp_host_runtime_directory(default_dir, sizeof default_dir)) {
+        given = default_dir;
+    }
+    bugpack_status status = given == NULL ? BUGPACK_OK : bp_absolute_path(given, &absolute, error);
+    options->recorder_dir = absolute;
+    return status;
+}
+
+/* The strings are the host's until copied: on a failure, those not yet ours become NULL. */
 static bugpack_status copy_strings(bugpack_options *options, bugpack_error *error) {
     const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id};
     const char *report_dir = options->report_dir;
+    const char *recorder_dir = options->recorder_dir;
     bool is_copied = true;
     options->report_dir = NULL;
+    options->recorder_dir = NULL;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!is_copied) {
             *texts[i] = NULL;
@@ -132,7 +147,7 @@ static bugpack_status copy_strings(bugpack_options *options, bugpack_error *erro
         bp_file_trim_directory(absolute);
     }
     options->report_dir = absolute;
-    return status;
+    return status == BUGPACK_OK ? copy_recorder_dir(recorder_dir, options, error) : status;
 }
 
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
@@ -156,7 +171,7 @@ bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *op
 
 void bp_options_release(bugpack_options *options) {
     const char *texts[] = {options->app_name, options->app_version, options->app_build_id,
-                           options->report_dir};
+                           options->report_dir, options->recorder_dir};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free((char *)(uintptr_t)texts[i]);
     }

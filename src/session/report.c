@@ -100,9 +100,43 @@ bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_reque
     return status;
 }
 
+void bp_session_order_recovery(bugpack *session) {
+    bp_order *order = calloc(1, sizeof *order);
+    if (order != NULL) {
+        order->is_recovery = true;
+        if (bp_worker_submit(session->worker, order) != BUGPACK_OK) {
+            free_order(order);
+        }
+    }
+}
+
+/* What becomes of an earlier session's remains is told in the log of this one. */
+static void tell_recovered(const bugpack_report_result *result, void *context) {
+    if (result->status == BUGPACK_OK) {
+        bugpack_log(context, BUGPACK_INFO, "bugpack", "a session that died is in %s", result->path);
+    } else {
+        bugpack_log(context, BUGPACK_WARN, "bugpack", "a session that died was not recovered: %s",
+                    result->error.message);
+    }
+}
+
+static void recover_earlier(bugpack *session) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bugpack_recover(session->options.recorder_dir, NULL, session->options.app_name,
+                        tell_recovered, session, &error) != BUGPACK_OK) {
+        bugpack_log(session, BUGPACK_WARN, "bugpack", "no session was recovered: %s",
+                    error.message);
+    }
+}
+
 void bp_session_run_order(void *job, void *context) {
     bugpack *session = context;
     bp_order *order = job;
+    if (order->is_recovery) {
+        recover_earlier(session);
+        free_order(order);
+        return;
+    }
     bugpack_report_result result;
     bp_session_take_report(session, order, &result);
     if (order->on_done != NULL) {

@@ -1,5 +1,6 @@
 #include "session/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,13 +59,45 @@ static bugpack_status open_target(bugpack *session, bugpack_error *error) {
 static const uint64_t history_span_ms = 600000;
 static const uint64_t history_max_count = 6000;
 
+/* What whoever recovers this session has to know. */
+static void describe(const bugpack *session, bp_home_identity *ret_identity) {
+    const bugpack_options *options = &session->options;
+    bp_instant opened = session->opened;
+    *ret_identity = (bp_home_identity){.pid = getpid(),
+                                       .target_pid = session->target.pid,
+                                       .opened = opened,
+                                       .last_alive = opened,
+                                       .wall_offset_ns = opened.wall_ns - opened.monotonic_ns};
+    const struct {
+        char *to;
+        size_t to_bytes;
+        const char *from;
+    } texts[] = {
+        {ret_identity->session_id, sizeof ret_identity->session_id, session->id},
+        {ret_identity->app_name, sizeof ret_identity->app_name, options->app_name},
+        {ret_identity->app_version, sizeof ret_identity->app_version, options->app_version},
+        {ret_identity->app_build_id, sizeof ret_identity->app_build_id, options->app_build_id},
+        {ret_identity->report_dir, sizeof ret_identity->report_dir, options->report_dir},
+        {ret_identity->bugpack_version, sizeof ret_identity->bugpack_version, BUGPACK_VERSION},
+        {ret_identity->target_name, sizeof ret_identity->target_name, session->target.name}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].from != NULL) {
+            (void)snprintf(texts[i].to, texts[i].to_bytes, "%s", texts[i].from);
+        }
+    }
+}
+
 static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     const bugpack_options *options = &session->options;
     uint64_t history_count = 0;
     if (options->history_interval_ms > 0 && session->sampler != NULL) {
         history_count = history_span_ms / options->history_interval_ms + 1;
     }
+    bp_home_identity identity;
+    describe(session, &identity);
     bp_recorder_options recorder_options = {
+        .base_dir = options->recorder_in_memory ? NULL : options->recorder_dir,
+        .identity = &identity,
         .log_ring_bytes = options->log_ring_bytes,
         .log_level = options->log_level,
         .has_notifications = true,
@@ -115,6 +148,10 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     if (status == BUGPACK_OK) {
         status = bp_worker_new(bp_session_run_order, session, BUGPACK_REPORT_QUEUE_MAX,
                                &session->worker, error);
+    }
+    if (status == BUGPACK_OK && !session->options.recorder_in_memory &&
+        session->options.recorder_dir != NULL) {
+        bp_session_order_recovery(session);
     }
     return status;
 }

@@ -75,6 +75,9 @@ void bp_session_drop_providers(bp_provider **providers, size_t count);
 /* Starts the metrics history, where one is wanted and can be had. */
 bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error);
 
+/* Lets the worker turn what dead sessions of this app left behind into reports. Best effort. */
+void bp_session_order_recovery(bugpack *session);
+
 void bp_session_free_channels(bugpack *session);
 
 /* Registers process.json, which reads the same process as the session's sampler. */
@@ -83,6 +86,7 @@ bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error
 /* A trigger on its way to the worker. It is one allocation with its strings behind it. */
 typedef struct bp_order {
     uint64_t sequence;
+    bool is_recovery; /* no report of ours, but those of dead sessions of this app */
     bp_report_kind kind;
     bp_instant triggered;
     bool has_window; /* the history had one at the trigger */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "platform/staged_file.h"
 #include "report/bundle.h"
 #include "session/destination.h"
 #include "session/recorded.h"
@@ -209,29 +208,6 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
     return add(taking, "metadata.json", &writer, error);
 }
 
-static bugpack_status publish(struct taking *taking, const bp_destination *destination,
-                              bugpack_report_result *result, bugpack_error *error) {
-    char name[256];
-    bp_publication publication = {.dir_fd = destination->dir_fd,
-                                  .dir_name = destination->dir_path,
-                                  .stem = destination->stem,
-                                  .extension = destination->extension,
-                                  .report_id = taking->report_id,
-                                  .wall_ns = taking->order->triggered.wall_ns,
-                                  .deadline_ns = taking->order->deadline_ns};
-    (void)bp_staged_file_sweep(destination->dir_fd);
-    bugpack_status status = bp_bundle_publish(taking->bundle, &publication, name, sizeof name,
-                                              &result->zip_bytes, error);
-    if (status == BUGPACK_OK) {
-        bool is_root = strcmp(destination->dir_path, "/") == 0;
-        (void)snprintf(result->path, sizeof result->path, "%s/%s",
-                       is_root ? "" : destination->dir_path, name);
-        result->missing_count =
-            bp_bundle_missing(taking->bundle, result->missing, sizeof result->missing);
-    }
-    return status;
-}
-
 /* The steps in their order; the destination is opened first, so that a bad one costs no window. */
 static bugpack_status take(struct taking *taking, bugpack_report_result *result,
                            bugpack_error *error) {
@@ -261,7 +237,9 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = add_metadata(taking, error);
     }
     if (status == BUGPACK_OK) {
-        status = publish(taking, &destination, result, error);
+        status = bp_destination_publish(&destination, taking->bundle, taking->report_id,
+                                        taking->order->triggered.wall_ns,
+                                        taking->order->deadline_ns, result, error);
     }
     bp_destination_release(&destination);
     return status;

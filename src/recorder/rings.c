@@ -1,0 +1,118 @@
+#include "recorder/rings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/file_guard.h"
+
+/* How often the session's directory is told that the session is alive. */
+static const uint32_t alive_interval_ms = 1000;
+
+struct bp_rings {
+    bp_home *home; /* NULL: memory only */
+    bp_file_guard *guard;
+    char memory_reason[256];
+};
+
+static void tell_alive(void *context) {
+    bp_home_tick(context);
+}
+
+static bool leave_file(void *context) {
+    return bp_ring_detach(context, NULL) == BUGPACK_OK;
+}
+
+/* The first reason stays: what follows is mostly its consequence. */
+static void stay_in_memory(bp_rings *rings, const char *reason) {
+    if (rings->memory_reason[0] == '\0') {
+        (void)snprintf(rings->memory_reason, sizeof rings->memory_reason, "%.250s", reason);
+    }
+}
+
+bugpack_status bp_rings_new(const char *base_dir, const bp_home_identity *identity,
+                            bp_rings **ret_rings, bugpack_error *error) {
+    bp_rings *rings = calloc(1, sizeof *rings);
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    if (rings == NULL) {
+        return bp_fail_memory(error, "make a recorder");
+    }
+    if (base_dir == NULL) {
+        stay_in_memory(rings, "no directory for the recorder");
+    } else if (bp_home_new(base_dir, identity, &rings->home, &detail) != BUGPACK_OK) {
+        stay_in_memory(rings, detail.message);
+    } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->home, &rings->guard,
+                                   &detail) != BUGPACK_OK) {
+        stay_in_memory(rings, detail.message);
+        bp_home_remove(rings->home);
+        rings->home = NULL;
+    }
+    *ret_rings = rings;
+    return BUGPACK_OK;
+}
+
+void bp_rings_release_guard(bp_rings *rings) {
+    bp_file_guard_stop(rings->guard);
+    rings->guard = NULL;
+}
+
+void bp_rings_free(bp_rings *rings) {
+    if (rings != NULL) {
+        bp_rings_release_guard(rings);
+        bp_home_remove(rings->home);
+        free(rings);
+    }
+}
+
+/* A ring in a file that is guarded, or NULL and the reason. */
+static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
+    int fd = -1;
+    bp_ring *ring = NULL;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    if (bp_home_make_file(rings->home, name, &fd, &detail) == BUGPACK_OK) {
+        if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
+            (void)close(fd);
+        } else if (bp_file_guard_add(rings->guard, fd, leave_file, ring, &detail) != BUGPACK_OK) {
+            bp_ring_free(ring);
+            ring = NULL;
+        }
+    }
+    if (ring == NULL) {
+        (void)unlinkat(bp_home_fd(rings->home), name, 0);
+        stay_in_memory(rings, detail.message);
+    }
+    return ring;
+}
+
+bugpack_status bp_rings_make(bp_rings *rings, const char *name, size_t capacity_bytes,
+                             bp_ring **ret_ring, bugpack_error *error) {
+    bp_ring *ring = rings->home != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
+    if (ring == NULL) {
+        return bp_ring_new(capacity_bytes, ret_ring, error);
+    }
+    *ret_ring = ring;
+    return BUGPACK_OK;
+}
+
+void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
+    if (ring != NULL && rings->guard != NULL && bp_ring_fd(ring) >= 0) {
+        bp_file_guard_remove(rings->guard, bp_ring_fd(ring));
+    }
+    bp_ring_free(ring);
+}
+
+void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
+    int fd = -1;
+    if (rings->home == NULL || bp_home_make_file(rings->home, name, &fd, NULL) != BUGPACK_OK) {
+        return;
+    }
+    if (write(fd, bytes, byte_count) != (ssize_t)byte_count) {
+        (void)unlinkat(bp_home_fd(rings->home), name, 0);
+    }
+    (void)close(fd);
+}
+
+const char *bp_rings_memory_reason(const bp_rings *rings) {
+    return rings->memory_reason;
+}

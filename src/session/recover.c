@@ -1,0 +1,155 @@
+/*
+ * A dead session's directory becomes a crash report.
+ */
+#include <bugpack/recover.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "recorder/home.h"
+#include "recorder/salvage.h"
+#include "report/bundle.h"
+#include "session/destination.h"
+#include "session/recorded.h"
+
+static const size_t json_limit_bytes = (size_t)1 << 20;
+
+/* What a scan carries from one dead session to the next. */
+struct recovery {
+    const char *report_dir; /* NULL: each session's own */
+    bugpack_report_done *on_report;
+    void *context;
+};
+
+static bugpack_status add_json(bp_bundle *bundle, const char *name, bugpack_status printed,
+                               bugpack_writer *writer, bugpack_error *error) {
+    bugpack_status status =
+        printed == BUGPACK_OK ? bp_bundle_add(bundle, name, writer, error) : printed;
+    bp_writer_release(writer);
+    return status;
+}
+
+static bugpack_status add_metadata(const bp_home_identity *dead, const char *report_id,
+                                   bp_bundle *bundle, bugpack_error *error) {
+    bp_host_identity host;
+    bugpack_writer writer;
+    bp_host_identify(&host);
+    bp_writer_init(&writer, json_limit_bytes);
+    /* The session's clock stopped with it: its uptimes end when it was last seen alive. */
+    bp_metadata metadata = {
+        .app_name = dead->app_name,
+        .app_version = dead->app_version,
+        .app_build_id = dead->app_build_id,
+        .platform = bp_host_platform(),
+        .arch = host.arch,
+        .kernel = host.kernel,
+        .pid = (pid_t)dead->pid,
+        .kind = BP_REPORT_CRASH,
+        .session_end = "died",
+        .session_opened = dead->opened,
+        .triggered = dead->last_alive,
+        .written = {.monotonic_ns = dead->last_alive.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
+        .target = {.pid = (pid_t)dead->target_pid}};
+    memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
+    memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
+    memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
+    writer.ledger.captured_wall_ns = metadata.written.wall_ns;
+    bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
+    return add_json(bundle, "metadata.json", status, &writer, error);
+}
+
+/* The entry that every report has. Nothing can be sampled any more, and nothing is missing by that.
+ */
+static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
+    static const char reason[] = "the process had ended";
+    bugpack_writer writer;
+    bp_writer_init(&writer, json_limit_bytes);
+    bugpack_status status =
+        bp_metrics_print_unavailable(bp_host_platform(), reason, &writer.content, error);
+    writer.ledger.status = BP_ARTEFACT_OMITTED;
+    writer.ledger.captured_wall_ns = bp_clock_wall_ns();
+    (void)snprintf(writer.ledger.reason, sizeof writer.ledger.reason, "%s", reason);
+    return add_json(bundle, "runtime-metrics.json", status, &writer, error);
+}
+
+static bugpack_status write_report(const bp_found_home *found, const char *report_dir,
+                                   bp_bundle *bundle, bp_frozen *frozen,
+                                   bugpack_report_result *result) {
+    const bp_home_identity *dead = &found->identity;
+    bp_destination destination = BP_DESTINATION_INIT;
+    char report_id[BP_ID_BYTES];
+    bp_id_new(report_id);
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = dead->app_name;
+    options.report_dir = report_dir != NULL ? report_dir : dead->report_dir;
+    bp_order order = {.kind = BP_REPORT_CRASH, .triggered = dead->last_alive};
+    bugpack_status status = bp_destination_open(&options, &order, &destination, &result->error);
+    if (status == BUGPACK_OK) {
+        bp_salvage(found->dir_fd, dead, destination.dir_fd, frozen);
+        status = bp_recorded_add(frozen, destination.dir_fd, bundle, &result->error);
+    }
+    if (status == BUGPACK_OK) {
+        status = add_metadata(dead, report_id, bundle, &result->error);
+    }
+    if (status == BUGPACK_OK) {
+        status = add_metrics(bundle, &result->error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_destination_publish(&destination, bundle, report_id, dead->last_alive.wall_ns,
+                                        0, result, &result->error);
+    }
+    bp_destination_release(&destination);
+    return status;
+}
+
+static bool recover_home(const bp_found_home *found, void *context) {
+    const struct recovery *recovery = context;
+    if (found->state != BP_HOME_DEAD) {
+        return false;
+    }
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    bp_bundle *bundle = bp_bundle_new();
+    bp_frozen *frozen = calloc(1, sizeof *frozen);
+    result.status = bundle == NULL || frozen == NULL
+                        ? bp_fail_memory(&result.error, "recover a session")
+                        : write_report(found, recovery->report_dir, bundle, frozen, &result);
+    if (frozen != NULL) {
+        bp_frozen_release(frozen);
+    }
+    free(frozen);
+    bp_bundle_free(bundle);
+    result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
+    if (recovery->on_report != NULL) {
+        recovery->on_report(&result, recovery->context);
+    }
+    return result.status == BUGPACK_OK;
+}
+
+bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
+                               const char *app_name, bugpack_report_done *on_report, void *context,
+                               bugpack_error *error) {
+    char default_dir[PATH_MAX];
+    if (recorder_dir == NULL) {
+        if (!bp_host_runtime_directory(default_dir, sizeof default_dir)) {
+            return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                           "no directory was given, and XDG_RUNTIME_DIR names none");
+        }
+        recorder_dir = default_dir;
+    }
+    char *absolute_dir = NULL;
+    bugpack_status status = BUGPACK_OK;
+    if (report_dir != NULL) {
+        status = bp_absolute_path(report_dir, &absolute_dir, error);
+    }
+    struct recovery recovery = {
+        .report_dir = absolute_dir, .on_report = on_report, .context = context};
+    if (status == BUGPACK_OK) {
+        status = bp_home_scan(recorder_dir, app_name, recover_home, &recovery, error);
+    }
+    free(absolute_dir);
+    return status;
+}

@@ -1,0 +1,174 @@
+/*
+ * A host that is killed leaves its rings behind, and they become one crash report: with every
+ * record whose log call had returned, in order, whoever recovers it and however many do so at once.
+ * A living session is left alone.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+enum { round_count = 20, recoverer_count = 3 };
+
+static char homes_dir[256], reports_dir[256];
+
+static bugpack_options host_options(void) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "dying";
+    options.app_version = "7";
+    options.report_dir = reports_dir;
+    options.create_report_dir = true;
+    options.recorder_dir = homes_dir;
+    options.log_ring_bytes = 16 << 20; /* nothing is evicted in the time that a host has */
+    options.history_interval_ms = 0;
+    return options;
+}
+
+/* Logs numbered records for ever, and says after each that the call has returned. */
+static void run_host(atomic_uint *returned_count) {
+    bugpack *session = NULL;
+    bugpack_channel *channel = NULL;
+    bugpack_options options = host_options();
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
+    bugpack_notify(session, BUGPACK_WARN, "host", "about to die");
+    for (unsigned i = 1;; i++) {
+        bugpack_log(session, BUGPACK_INFO, "count", "record %u.", i);
+        bugpack_traffic(channel, BUGPACK_SENT, 1, "count", &i, sizeof i);
+        atomic_store(returned_count, i);
+    }
+}
+
+static void count_report(const bugpack_report_result *result, void *context) {
+    unsigned *count = context;
+    CHECK(result->status == BUGPACK_OK);
+    (*count)++;
+}
+
+static void kill_host(atomic_uint *returned_count, unsigned round) {
+    atomic_store(returned_count, 0);
+    pid_t host = fork();
+    CHECK(host >= 0);
+    if (host == 0) {
+        run_host(returned_count);
+    }
+    while (atomic_load(returned_count) == 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    unsigned alive_count = 0;
+    CHECK(bugpack_recover(homes_dir, NULL, NULL, count_report, &alive_count, NULL) == BUGPACK_OK);
+    CHECK(alive_count == 0); /* it lives */
+    (void)nanosleep(&(struct timespec){.tv_nsec = (long)(round * 137 % 20) * 1000000}, NULL);
+    CHECK(kill(host, SIGKILL) == 0);
+    CHECK(waitpid(host, NULL, 0) == host);
+}
+
+/* Several processes recover at once; together they write one report. */
+static void recover_together(void) {
+    unsigned written_count = 0;
+    pid_t recoverers[recoverer_count];
+    for (unsigned i = 0; i < recoverer_count; i++) {
+        recoverers[i] = fork();
+        CHECK(recoverers[i] >= 0);
+        if (recoverers[i] == 0) {
+            unsigned count = 0;
+            bugpack_status status =
+                bugpack_recover(homes_dir, NULL, "dying", count_report, &count, NULL);
+            _exit(status == BUGPACK_OK ? (int)count : 100);
+        }
+    }
+    for (unsigned i = 0; i < recoverer_count; i++) {
+        int status = 0;
+        CHECK(waitpid(recoverers[i], &status, 0) == recoverers[i]);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) < 100);
+        written_count += (unsigned)WEXITSTATUS(status);
+    }
+    CHECK(written_count == 1);
+}
+
+/* Every record up to the last whose call had returned, and in order. */
+static unsigned check_report(unsigned returned_count) {
+    temp_dir reports = {.fd = -1};
+    char path[600];
+    (void)snprintf(reports.path, sizeof reports.path, "%s", reports_dir);
+    CHECK(report_find_only(&reports, path, sizeof path));
+    CHECK(strstr(path, "/dying-crash-") != NULL);
+    CHECK(report_entry_contains(path, "metadata.json", "\"session_end\": \"died\""));
+    CHECK(report_entry_contains(path, "metadata.json", "\"version\": \"7\""));
+    CHECK(report_entry_contains(path, "notifications.json", "about to die"));
+    CHECK(report_entry_contains(path, "manifest.json", "\"complete\": true"));
+    char *log = report_read(path, "logs.jsonl", NULL);
+    CHECK(log != NULL);
+    const char *at = log;
+    unsigned found_count = 0;
+    char wanted[32];
+    for (;;) {
+        (void)snprintf(wanted, sizeof wanted, "\"record %u.\"", found_count + 1);
+        const char *next = strstr(at, wanted);
+        if (next == NULL) {
+            break;
+        }
+        at = next;
+        found_count++;
+    }
+    CHECK(found_count >= returned_count);
+    CHECK(strchr(strchr(at, '\n') + 1, '\n') == NULL); /* nothing behind the last */
+    free(log);
+    size_t pcap_bytes = 0;
+    char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);
+    CHECK(pcap != NULL && pcap_bytes > 24);
+    free(pcap);
+    CHECK(unlink(path) == 0);
+    return found_count;
+}
+
+static void check_next_open_recovers(atomic_uint *returned_count) {
+    kill_host(returned_count, 0);
+    bugpack *session = NULL;
+    bugpack_options options = host_options();
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    bugpack_close(session);
+    (void)check_report(atomic_load(returned_count));
+}
+
+int main(void) {
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    (void)snprintf(homes_dir, sizeof homes_dir, "%.200s/homes", dir.path);
+    (void)snprintf(reports_dir, sizeof reports_dir, "%.200s/reports", dir.path);
+    atomic_uint *returned_count = mmap(NULL, sizeof *returned_count, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(returned_count != MAP_FAILED);
+    unsigned long record_count = 0;
+    for (unsigned round = 0; round < round_count; round++) {
+        kill_host(returned_count, round);
+        recover_together();
+        record_count += check_report(atomic_load(returned_count));
+    }
+    check_next_open_recovers(returned_count);
+    temp_dir homes = {.fd = -1};
+    (void)snprintf(homes.path, sizeof homes.path, "%s", homes_dir);
+    DIR *listing = opendir(homes.path);
+    CHECK(listing != NULL);
+    struct dirent *entry;
+    while ((entry = readdir(listing)) != NULL) {
+        CHECK(entry->d_name[0] == '.'); /* what was turned is gone, and so is what ended cleanly */
+    }
+    (void)closedir(listing);
+    printf("%d hosts killed, %lu records recovered, in order, none lost\n", round_count + 1,
+           record_count);
+    temp_dir_remove(&dir);
+    return 0;
+}
