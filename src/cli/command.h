@@ -29,6 +29,7 @@ typedef struct bp_cli_command {
 } bp_cli_command;
 
 extern const bp_cli_command bp_cli_capture_command;
+extern const bp_cli_command bp_cli_recover_command;
 extern const bp_cli_command bp_cli_sample_command;
 
 #endif

@@ -8,7 +8,8 @@
 #include "cli/command.h"
 #include "cli/message.h"
 
-static const bp_cli_command *const commands[] = {&bp_cli_capture_command, &bp_cli_sample_command};
+static const bp_cli_command *const commands[] = {&bp_cli_capture_command, &bp_cli_recover_command,
+                                                 &bp_cli_sample_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
 static const bp_cli_command *find_command(const char *name) {

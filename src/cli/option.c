@@ -37,18 +37,35 @@ static void say_bad_option(const char *command, char **arguments, bool lacks_val
     }
 }
 
-int bp_cli_option_next(const char *command, int argument_count, char **arguments,
-                       const char *short_options, const struct option *long_options) {
+/* The next option, with at most `operand_max` arguments that are none. */
+static int next_option(const char *command, int argument_count, char **arguments,
+                       const char *short_options, const struct option *long_options,
+                       int operand_max) {
     int code = getopt_long(argument_count, arguments, short_options, long_options, NULL);
     if (code == '?' || code == ':') {
         say_bad_option(command, arguments, code == ':', long_options);
         return BP_CLI_OPTION_BAD;
     }
-    if (code == -1 && optind < argument_count) {
-        bp_cli_say_usage(command, "unexpected argument '%s'", arguments[optind]);
+    if (code == -1 && argument_count - optind > operand_max) {
+        bp_cli_say_usage(command, "unexpected argument '%s'", arguments[optind + operand_max]);
         return BP_CLI_OPTION_BAD;
     }
     return code == -1 ? BP_CLI_OPTION_END : code;
+}
+
+int bp_cli_option_next(const char *command, int argument_count, char **arguments,
+                       const char *short_options, const struct option *long_options) {
+    return next_option(command, argument_count, arguments, short_options, long_options, 0);
+}
+
+int bp_cli_option_next_or_operand(const char *command, int argument_count, char **arguments,
+                                  const char *short_options, const struct option *long_options,
+                                  const char **ret_operand) {
+    int code = next_option(command, argument_count, arguments, short_options, long_options, 1);
+    if (code == BP_CLI_OPTION_END && optind < argument_count) {
+        *ret_operand = arguments[optind];
+    }
+    return code;
 }
 
 /* Reads digits up to the first other byte, which is where `*ret_end` then points. */

@@ -18,11 +18,16 @@
 
 /*
  * The next option's code; its value is in optarg. An option that is unknown or wrongly used is told
- * to the user, and so is an argument that is no option: no command takes any.
+ * to the user, and so is an argument that is no option.
  * `short_options` begins with ':'.
  */
 int bp_cli_option_next(const char *command, int argument_count, char **arguments,
                        const char *short_options, const struct option *long_options);
+
+/* The same for a command that takes one argument beside its options, given at the end of them. */
+int bp_cli_option_next_or_operand(const char *command, int argument_count, char **arguments,
+                                  const char *short_options, const struct option *long_options,
+                                  const char **ret_operand);
 
 /*
  * Reads a whole text as a decimal number: digits only, no sign, no space. False, and the output

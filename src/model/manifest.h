@@ -25,7 +25,7 @@ typedef enum bp_artefact_status {
 const char *bp_artefact_status_name(bp_artefact_status status);
 
 #define BP_REASON_BYTES 512
-#define BP_NOTE_BYTES 64
+#define BP_NOTE_BYTES 300
 
 /* One line of the ledger. */
 typedef struct bp_ledger_entry {

@@ -26,6 +26,7 @@ typedef struct bp_frozen_part {
 
 typedef struct bp_frozen {
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
+    char memory_reason[256]; /* why this would not have outlived the host; "" when it would */
     bp_frozen_part log, notifications, history;
     bool has_traffic;
     bugpack_error traffic_error; /* the first that a channel met */

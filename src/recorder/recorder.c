@@ -80,8 +80,8 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
         return bp_fail_memory(error, "make a recorder");
     }
     recorder->traffic_budget_bytes = options->traffic_budget_bytes;
-    bugpack_status status =
-        bp_rings_new(options->base_dir, options->identity, &recorder->rings, error);
+    bugpack_status status = bp_rings_new(options->base_dir, options->memory_reason,
+                                         options->identity, &recorder->rings, error);
     if (status == BUGPACK_OK) {
         status = make_log(recorder, options, error);
     }
@@ -245,6 +245,8 @@ void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
     bp_instant now = bp_clock_now();
     memset(ret_frozen, 0, sizeof *ret_frozen);
     ret_frozen->wall_offset_ns = now.wall_ns - now.monotonic_ns;
+    (void)snprintf(ret_frozen->memory_reason, sizeof ret_frozen->memory_reason, "%s",
+                   bp_rings_memory_reason(recorder->rings));
     /* Traffic first: its rings turn over fastest. */
     freeze_traffic(recorder, until_ns, dir_fd, ret_frozen);
     if (recorder->log != NULL) {

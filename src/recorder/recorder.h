@@ -21,7 +21,8 @@
 
 /* What to record. */
 typedef struct bp_recorder_options {
-    const char *base_dir; /* below which the session's directory is made; NULL: memory only */
+    const char *base_dir;      /* below which the session's directory is made; NULL: memory only */
+    const char *memory_reason; /* why base_dir is NULL; NULL where memory is what was asked for */
     const bp_home_identity *identity; /* borrowed for the call, as base_dir is */
     size_t log_ring_bytes;            /* 0: no log */
     bugpack_level log_level;

@@ -31,15 +31,16 @@ static void stay_in_memory(bp_rings *rings, const char *reason) {
     }
 }
 
-bugpack_status bp_rings_new(const char *base_dir, const bp_home_identity *identity,
-                            bp_rings **ret_rings, bugpack_error *error) {
+bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
+                            const bp_home_identity *identity, bp_rings **ret_rings,
+                            bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (rings == NULL) {
         return bp_fail_memory(error, "make a recorder");
     }
     if (base_dir == NULL) {
-        stay_in_memory(rings, "no directory for the recorder");
+        stay_in_memory(rings, memory_reason != NULL ? memory_reason : "");
     } else if (bp_home_new(base_dir, identity, &rings->home, &detail) != BUGPACK_OK) {
         stay_in_memory(rings, detail.message);
     } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->home, &rings->guard,

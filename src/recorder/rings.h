@@ -16,12 +16,13 @@
 typedef struct bp_rings bp_rings;
 
 /*
- * Makes the session's directory below `base_dir` (NULL: memory only) and the guard of its files.
- * Fails only for lack of memory: without a directory the rings lie in memory, and
- * bp_rings_memory_reason says why.
+ * Makes the session's directory below `base_dir` (NULL: memory only, for `memory_reason`, which may
+ * be NULL) and the guard of its files. Fails only for lack of memory: without a directory the rings
+ * lie in memory, and bp_rings_memory_reason says why.
  */
-bugpack_status bp_rings_new(const char *base_dir, const bp_home_identity *identity,
-                            bp_rings **ret_rings, bugpack_error *error);
+bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
+                            const bp_home_identity *identity, bp_rings **ret_rings,
+                            bugpack_error *error);
 
 /* Ends the guard: to be called before the first ring is freed, and before bp_rings_free. */
 void bp_rings_release_guard(bp_rings *rings);

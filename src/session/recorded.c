@@ -1,5 +1,7 @@
 #include "session/recorded.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "recorder/history.h"
@@ -47,7 +49,11 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
     }
 }
 
-static void stamp(bugpack_writer *writer, bp_instant began) {
+static void stamp(const bp_frozen *frozen, bugpack_writer *writer, bp_instant began) {
+    if (frozen->memory_reason[0] != '\0') {
+        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+                       "a crash would have lost it: %s", frozen->memory_reason);
+    }
     writer->ledger.captured_wall_ns = began.wall_ns;
     writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
 }
@@ -81,7 +87,7 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(&writer, began);
+    stamp(frozen, &writer, began);
     return add(bundle, name, &writer, error);
 }
 
@@ -118,7 +124,7 @@ static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bund
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(&writer, began);
+    stamp(frozen, &writer, began);
     return add(bundle, "traffic.pcap", &writer, error);
 }
 

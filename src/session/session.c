@@ -97,6 +97,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     describe(session, &identity);
     bp_recorder_options recorder_options = {
         .base_dir = options->recorder_in_memory ? NULL : options->recorder_dir,
+        .memory_reason = options->recorder_in_memory ? NULL : "no directory is known to keep it in",
         .identity = &identity,
         .log_ring_bytes = options->log_ring_bytes,
         .log_level = options->log_level,

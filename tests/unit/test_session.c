@@ -20,6 +20,9 @@ static bugpack_options quick_options(const temp_dir *dir) {
     options.app_name = "viewer";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;
+    /* No thread that allocates when a test forks: the sanitizer's allocator does not survive that.
+     */
+    options.history_interval_ms = 0;
     return options;
 }
 

@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture sample help --help --version' "$current"
+        _bugpack_words 'capture recover sample help --help --version' "$current"
         return
     fi
     case $previous in
@@ -47,7 +47,8 @@ _bugpack() {
                 --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
-        help) _bugpack_words 'capture sample' "$current" ;;
+        recover) _bugpack_words '--app --output-dir --help' "$current" ;;
+        help) _bugpack_words 'capture recover sample' "$current" ;;
     esac
 }
 

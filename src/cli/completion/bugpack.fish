@@ -1,14 +1,15 @@
 # Completion of bugpack(1) for fish.
 
-set -l commands capture sample help
+set -l commands capture recover sample help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a running process'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Turn what dead sessions left into crash reports'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture recover sample'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -18,9 +19,9 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture' -l log-limit -x -d 
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l session -r -F -d 'JSON that the program says of itself'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l attach -r -F -d 'Take a whole file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l attach-limit -x -d 'Leave out a larger attachment'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l app -x -d 'Name the report after this'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -l app -x -d 'Name the report after this'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l description -x -d 'What you saw'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l output -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -s q -l quiet -d 'No progress and no warnings'
