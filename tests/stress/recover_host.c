@@ -109,22 +109,21 @@ static unsigned check_report(unsigned returned_count) {
     CHECK(report_entry_contains(path, "metadata.json", "\"version\": \"7\""));
     CHECK(report_entry_contains(path, "notifications.json", "about to die"));
     CHECK(report_entry_contains(path, "manifest.json", "\"complete\": true"));
-    char *log = report_read(path, "logs.jsonl", NULL);
+    size_t log_bytes = 0;
+    char *log = report_read(path, "logs.jsonl", &log_bytes);
     CHECK(log != NULL);
-    const char *at = log;
     unsigned found_count = 0;
-    char wanted[32];
-    for (;;) {
-        (void)snprintf(wanted, sizeof wanted, "\"record %u.\"", found_count + 1);
-        const char *next = strstr(at, wanted);
-        if (next == NULL) {
-            break;
-        }
-        at = next;
+    const char *line = log;
+    while (line < log + log_bytes) {
+        const char *end = memchr(line, '\n', (size_t)(log + log_bytes - line));
+        CHECK(end != NULL);
+        char wanted[32];
+        int wanted_bytes = snprintf(wanted, sizeof wanted, "\"record %u.\"", found_count + 1);
+        CHECK(memmem(line, (size_t)(end - line), wanted, (size_t)wanted_bytes) != NULL);
         found_count++;
+        line = end + 1;
     }
     CHECK(found_count >= returned_count);
-    CHECK(strchr(strchr(at, '\n') + 1, '\n') == NULL); /* nothing behind the last */
     free(log);
     size_t pcap_bytes = 0;
     char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);

@@ -1,0 +1,69 @@
+#!/bin/sh
+# bugpack recover: a host that was killed becomes a crash report, and one that lives is left alone.
+. "$(dirname "$0")/lib.sh"
+
+need unzip jq
+[ -x "${BUGPACK_MINIMAL:-}" ] || skip 'the minimal host is not built'
+mkdir -m 700 "$scratch/runtime"
+XDG_RUNTIME_DIR=$scratch/runtime
+export XDG_RUNTIME_DIR
+cd "$scratch" || exit 1
+
+# A host whose standard input never ends.
+mkfifo keys
+start sleep 300
+"$BUGPACK_MINIMAL" --report-dir "$scratch/reports" <keys >/dev/null 2>&1 &
+host=$!
+started="$started $host"
+exec 9>keys
+tries=0
+while ! ls runtime/bugpack/minimal-*/log.ring >/dev/null 2>&1 && [ $tries -lt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+
+fact 'a living session is left alone'
+run recover
+expect_status 0
+expect_no_out
+expect_no_err
+
+kill -KILL "$host"
+wait "$host" 2>/dev/null
+
+fact 'another program'\''s sessions are left alone where a name is given'
+run recover --app viewer
+expect_status 0
+expect_no_out
+
+fact 'a dead session becomes a crash report where it put its own'
+run recover "$scratch/runtime/bugpack"
+expect_status 0
+zip=$(cat out)
+case $zip in
+"$scratch/reports/minimal-crash-"*.zip) ;;
+*) wrong "it is $zip" ;;
+esac
+expect_same 'how it ended' died "$(value "$zip" metadata.json .session_end)"
+expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
+unzip -p "$zip" logs.jsonl | jq -e 'select(.message == "serving")' >/dev/null ||
+    wrong 'the log is not in it'
+expect_empty runtime/bugpack
+
+fact 'there is nothing to recover twice'
+run recover
+expect_status 0
+expect_no_out
+
+fact 'a directory that others may write to is not believed'
+mkdir -m 777 shared
+chmod 777 shared
+run recover "$scratch/shared"
+expect_status 1
+expect_err shared
+
+fact 'usage'
+run recover one two
+expect_usage "'two'"
+
+finish
