@@ -3,17 +3,33 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/status.h"
 #include "ring/ring_private.h"
 
 /* All of the file's blocks, or an error: a hole would be filled at the first store, or SIGBUS. */
 static int allocate(int fd, off_t byte_count) {
+#if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
     int result;
     do {
         result = posix_fallocate(fd, 0, byte_count);
     } while (result == EINTR);
     return result;
+#else
+    /* An option of POSIX that macOS lacks: bytes that are written have blocks. */
+    static const char zeros[4096];
+    for (off_t done = 0; done < byte_count;) {
+        off_t left = byte_count - done;
+        size_t step = left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros;
+        ssize_t count = pwrite(fd, zeros, step, done);
+        if (count < 0 && errno != EINTR) {
+            return errno;
+        }
+        done += count > 0 ? count : 0;
+    }
+    return 0;
+#endif
 }
 
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
