@@ -57,6 +57,7 @@ int main(void) {
     options.app_name = "streams";
     options.report_dir = dir.path;
     options.sample_window_ms = 0;
+    options.history_interval_ms = 0;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     stream = bugpack_log_stream(session, BUGPACK_INFO, "stdio", NULL);
     CHECK(stream != NULL);

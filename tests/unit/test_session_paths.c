@@ -16,6 +16,7 @@ static bugpack_options quick_options(const temp_dir *dir) {
     options.app_name = "viewer";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;
+    options.history_interval_ms = 0;
     return options;
 }
 
