@@ -255,6 +255,11 @@ static int log_in_child(const temp_dir *dir) {
 }
 
 Test(session, of_a_forked_child_logs_the_threads_of_the_child) {
+#ifdef __SANITIZE_ADDRESS__
+    /* gcc 12's sanitizer does not take its allocator's locks over a fork, as glibc's malloc does: a
+     * child of a process with threads hangs in its first allocation now and then. */
+    cr_skip_test("the address sanitizer's allocator does not survive a fork");
+#endif
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
