@@ -117,10 +117,6 @@ void bp_recorder_free(bp_recorder *recorder) {
     free(recorder);
 }
 
-const char *bp_recorder_memory_reason(const bp_recorder *recorder) {
-    return bp_rings_memory_reason(recorder->rings);
-}
-
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder) {
     return recorder->log;
 }

@@ -42,9 +42,6 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
  * NULL is fine. */
 void bp_recorder_free(bp_recorder *recorder);
 
-/* Why what is recorded does not outlive the host: "" when all of it does. */
-const char *bp_recorder_memory_reason(const bp_recorder *recorder);
-
 /* The parts, borrowed; NULL where they are off. */
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
 bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
