@@ -45,21 +45,41 @@ static void add_entry(bp_json *json, const bp_ledger_entry *entry) {
     bp_json_object_end(json);
 }
 
-bugpack_status bp_manifest_print(const char *report_id, const bp_ledger_entry *entries,
-                                 size_t entry_count, bp_buffer *out, bugpack_error *error) {
+static void add_trigger(bp_json *json, const bp_trigger_entry *trigger) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_text(json, "report_type", bp_report_kind_name(trigger->kind));
+    bp_model_add_known_text(json, "key", trigger->key);
+    bp_json_add_uint(json, "count", trigger->count);
+    bp_model_add_time(json, "first", trigger->first_wall_ns);
+    bp_model_add_time(json, "last", trigger->last_wall_ns);
+    bp_json_add_bool(json, "written", trigger->written_count > 0);
+    bp_json_add_uint(json, "reports", trigger->written_count);
+    bp_model_add_known_text(json, "reason", trigger->reason);
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
+                                 bugpack_error *error) {
     uint64_t missing_count = 0;
-    for (size_t i = 0; i < entry_count; i++) {
-        missing_count += entries[i].is_missing;
+    for (size_t i = 0; i < manifest->entry_count; i++) {
+        missing_count += manifest->entries[i].is_missing;
     }
     bp_json *json = bp_json_new();
     bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
-    bp_json_add_text(json, "report_id", report_id);
+    bp_json_add_text(json, "report_id", manifest->report_id);
     bp_json_add_bool(json, "complete", missing_count == 0);
     bp_json_add_uint(json, "missing", missing_count);
     bp_json_array_begin(json, "artefacts");
-    for (size_t i = 0; i < entry_count; i++) {
-        add_entry(json, &entries[i]);
+    for (size_t i = 0; i < manifest->entry_count; i++) {
+        add_entry(json, &manifest->entries[i]);
     }
     bp_json_array_end(json);
+    if (manifest->trigger_count > 0) {
+        bp_json_array_begin(json, "triggers");
+        for (size_t i = 0; i < manifest->trigger_count; i++) {
+            add_trigger(json, &manifest->triggers[i]);
+        }
+        bp_json_array_end(json);
+    }
     return bp_json_finish(json, out, error);
 }

@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "model/metadata.h"
 
 typedef enum bp_artefact_status {
     BP_ARTEFACT_OK,
@@ -42,8 +43,26 @@ typedef struct bp_ledger_entry {
     char reason[BP_REASON_BYTES]; /* "" when there is none */
 } bp_ledger_entry;
 
+/* What triggers of one sort came to in this session so far, so that nothing that was suppressed
+ * disappears. Strings are borrowed and may hold any bytes. */
+typedef struct bp_trigger_entry {
+    bp_report_kind kind;
+    const char *key;        /* the gap key, or the channel; NULL leaves it out */
+    uint64_t count;         /* sights */
+    uint64_t written_count; /* reports on disk */
+    uint64_t first_wall_ns, last_wall_ns;
+    const char *reason; /* why a sight led to no report; NULL or "" when each did */
+} bp_trigger_entry;
+
+typedef struct bp_manifest {
+    const char *report_id;
+    const bp_ledger_entry *entries;
+    size_t entry_count;
+    const bp_trigger_entry *triggers;
+    size_t trigger_count; /* 0 leaves `triggers` out */
+} bp_manifest;
+
 /* Appends manifest.json. The report is complete when no entry is missing. */
-bugpack_status bp_manifest_print(const char *report_id, const bp_ledger_entry *entries,
-                                 size_t entry_count, bp_buffer *out, bugpack_error *error);
+bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -27,6 +27,8 @@ struct bp_bundle {
     struct artefact *artefacts;
     size_t count;
     size_t capacity;
+    const bp_trigger_entry *triggers;
+    size_t trigger_count;
     bp_buffer manifest;
 };
 
@@ -104,6 +106,11 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     return BUGPACK_OK;
 }
 
+void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count) {
+    bundle->triggers = triggers;
+    bundle->trigger_count = count;
+}
+
 /* A host may put anything into its reason; here it must not look like another artefact's line. */
 static void keep_one_line(char *text) {
     for (; *text != '\0'; text++) {
@@ -156,8 +163,12 @@ static bugpack_status print_manifest(bp_bundle *bundle, const char *report_id,
         entries[i] = bundle->artefacts[i].ledger;
     }
     bp_buffer_clear(&bundle->manifest);
-    bugpack_status status =
-        bp_manifest_print(report_id, entries, bundle->count, &bundle->manifest, error);
+    const bp_manifest manifest = {.report_id = report_id,
+                                  .entries = entries,
+                                  .entry_count = bundle->count,
+                                  .triggers = bundle->triggers,
+                                  .trigger_count = bundle->trigger_count};
+    bugpack_status status = bp_manifest_print(&manifest, &bundle->manifest, error);
     free(entries);
     return status;
 }

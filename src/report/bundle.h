@@ -26,6 +26,9 @@ void bp_bundle_free(bp_bundle *bundle);
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error);
 
+/* What triggers came to so far, for the ledger; borrowed until the bundle was published. */
+void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
+
 /* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
 

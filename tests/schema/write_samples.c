@@ -160,9 +160,8 @@ static bool write_full(const char *directory) {
            write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
            write_artefact(print_notifications(directory, true), directory, "full",
                           "notifications.json") &&
-           write_artefact(bp_manifest_print(sample_metadata_full.report_id, sample_ledger,
-                                            SAMPLE_LEDGER_COUNT, &text, &error),
-                          directory, "full", "manifest.json");
+           write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
+                          "full", "manifest.json");
 }
 
 static bool write_bare(const char *directory, const char *report, bugpack_status metrics_status) {
@@ -173,8 +172,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "process.json") &&
            write_artefact(print_notifications(directory, false), directory, report,
                           "notifications.json") &&
-           write_artefact(bp_manifest_print(sample_metadata_bare.report_id, NULL, 0, &text, &error),
-                          directory, report, "manifest.json");
+           write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,
+                          report, "manifest.json");
 }
 
 int main(int argument_count, char **arguments) {

@@ -132,3 +132,27 @@ const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT] = {
      .reason = "line 1, column 2: \xff"},
     {.name = "heap-state.json", .status = BP_ARTEFACT_DISABLED, .reason = "not asked for"},
 };
+
+/* 2026-11-21T00:36:50.000000Z */
+#define TRIGGERED_WALL_NS 1795221410000000000u
+
+const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT] = {
+    {.kind = BP_REPORT_PEDANTIC,
+     .key = "display:unimpl:\xff\x01",
+     .count = UINT64_MAX,
+     .written_count = 1,
+     .first_wall_ns = TRIGGERED_WALL_NS,
+     .last_wall_ns = TRIGGERED_WALL_NS + BP_NS_PER_SEC},
+    {.kind = BP_REPORT_DISCONNECT,
+     .count = 3,
+     .first_wall_ns = TRIGGERED_WALL_NS,
+     .last_wall_ns = TRIGGERED_WALL_NS,
+     .reason = "within 60 s of an earlier one"},
+};
+
+const bp_manifest sample_manifest_full = {.report_id = "00112233445566778899aabbccddeeff",
+                                          .entries = sample_ledger,
+                                          .entry_count = SAMPLE_LEDGER_COUNT,
+                                          .triggers = sample_triggers,
+                                          .trigger_count = SAMPLE_TRIGGER_COUNT};
+const bp_manifest sample_manifest_bare = {.report_id = "ffeeddccbbaa99887766554433221100"};

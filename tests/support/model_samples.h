@@ -18,4 +18,10 @@ extern const bp_process_facts sample_process_full, sample_process_bare;
 #define SAMPLE_LEDGER_COUNT 4
 extern const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT];
 
+#define SAMPLE_TRIGGER_COUNT 2
+extern const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT];
+
+/* A ledger of everything above, and one of nothing. */
+extern const bp_manifest sample_manifest_full, sample_manifest_bare;
+
 #endif

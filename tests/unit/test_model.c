@@ -123,8 +123,7 @@ Test(model, metrics_that_there_are_not_say_why) {
 }
 
 Test(model, manifest_counts_what_is_missing_and_says_why) {
-    EXPECT_PRINTED(bp_manifest_print("00112233445566778899aabbccddeeff", sample_ledger,
-                                     SAMPLE_LEDGER_COUNT, &out, &error),
+    EXPECT_PRINTED(bp_manifest_print(&sample_manifest_full, &out, &error),
                    "{\n"
                    "  \"schema\": 1,\n"
                    "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
@@ -165,13 +164,35 @@ Test(model, manifest_counts_what_is_missing_and_says_why) {
                    "      \"duration_ms\": 0,\n"
                    "      \"reason\": \"not asked for\"\n"
                    "    }\n"
+                   "  ],\n"
+                   "  \"triggers\": [\n"
+                   "    {\n"
+                   "      \"report_type\": \"pedantic\",\n"
+                   "      \"key\": \"display:unimpl:\xee\xbf\xbf\\u0001\",\n"
+                   "      \"count\": 18446744073709551615,\n"
+                   "      \"first\": \"2026-11-21T00:36:50.000000Z\",\n"
+                   "      \"last\": \"2026-11-21T00:36:51.000000Z\",\n"
+                   "      \"written\": true,\n"
+                   "      \"reports\": 1\n"
+                   "    },\n"
+                   "    {\n"
+                   "      \"report_type\": \"disconnect\",\n"
+                   "      \"count\": 3,\n"
+                   "      \"first\": \"2026-11-21T00:36:50.000000Z\",\n"
+                   "      \"last\": \"2026-11-21T00:36:50.000000Z\",\n"
+                   "      \"written\": false,\n"
+                   "      \"reports\": 0,\n"
+                   "      \"reason\": \"within 60 s of an earlier one\"\n"
+                   "    }\n"
                    "  ]\n"
                    "}\n");
 }
 
 Test(model, an_omission_by_a_limit_leaves_the_report_complete) {
-    cr_assert(eq(int, bp_manifest_print("id", sample_ledger, 2, &out, &error), BUGPACK_OK));
+    const bp_manifest manifest = {.report_id = "id", .entries = sample_ledger, .entry_count = 2};
+    cr_assert(eq(int, bp_manifest_print(&manifest, &out, &error), BUGPACK_OK));
     cr_expect(strstr(out.data, "\"complete\": true,\n  \"missing\": 0,\n") != NULL);
+    cr_expect(strstr(out.data, "triggers") == NULL);
 }
 
 Test(model, every_kind_and_status_has_a_name_of_its_own) {
