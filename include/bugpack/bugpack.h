@@ -6,8 +6,11 @@
 #ifndef BUGPACK_BUGPACK_H
 #define BUGPACK_BUGPACK_H
 
+#include <bugpack/disconnect.h>
 #include <bugpack/error.h>
+#include <bugpack/events.h>
 #include <bugpack/export.h>
+#include <bugpack/gap.h>
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
 #include <bugpack/log_macros.h>

@@ -29,7 +29,8 @@ typedef enum bugpack_status {
     BUGPACK_ERR_INERT = -8,        /* the session belongs to the parent of this forked process */
     BUGPACK_ERR_CLOSED = -9,       /* the session is being closed */
     BUGPACK_ERR_UNSUPPORTED = -10, /* this system has no way to do it */
-    BUGPACK_ERR_CORRUPT = -11      /* what was read is not what it claims to be */
+    BUGPACK_ERR_CORRUPT = -11,     /* what was read is not what it claims to be */
+    BUGPACK_ERR_CANCELLED = -12    /* the host took the trigger back */
 } bugpack_status;
 
 /* Room for a sentence that names a file; a longer one is cut at the end. */

@@ -50,6 +50,12 @@ typedef int bugpack_provider(bugpack_writer *writer, void *context);
 BUGPACK_API void bugpack_fail(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
 /*
+ * The channel that the report is about, so that a provider of channel-state.json knows whose state
+ * is asked for; NULL when it is about none. Valid during the provider. Since 0.1.0.
+ */
+BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
+
+/*
  * Registers an artefact under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
  * them empty, "." or "..", no control character, backslash or colon. The names in the table of
  * docs/REPORT_FORMAT.md are reserved, but for session.json and channel-state.json, which are the

@@ -4,6 +4,7 @@
 #ifndef BUGPACK_REPORT_H
 #define BUGPACK_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,31 @@
 BUGPACK_BEGIN_DECLS
 
 struct bugpack;
+
+/* How a pixel's four bytes lie in memory, first byte first. */
+typedef enum bugpack_pixel_format {
+    BUGPACK_PIXELS_RGBA = 0,
+    BUGPACK_PIXELS_BGRA = 1, /* X11's and Windows's 32-bit words on a little-endian machine */
+    BUGPACK_PIXELS_RGBX = 2, /* the fourth byte means nothing: the picture is opaque */
+    BUGPACK_PIXELS_BGRX = 3
+} bugpack_pixel_format;
+
+/* A picture that the host has in memory: `height` rows of `width` pixels of four bytes, each row
+ * `stride` bytes behind the one before; 0 means width * 4. The first row is the upper one. */
+typedef struct bugpack_picture {
+    const void *pixels;
+    uint32_t width, height; /* 1 to BUGPACK_PICTURE_MAX_SIDE each */
+    size_t stride;
+    bugpack_pixel_format format;
+} bugpack_picture;
+
+#define BUGPACK_PICTURE_MAX_SIDE 16384u
+#define BUGPACK_PICTURE_MAX_BYTES ((size_t)256 << 20) /* of pixels, without the stride's rest */
+
+/* Where in the picture the person pointed; all 0: nowhere. It must lie inside the picture. */
+typedef struct bugpack_region {
+    uint32_t x, y, width, height;
+} bugpack_region;
 
 /*
  * What a trigger may say. Start from BUGPACK_REPORT_REQUEST_INIT; NULL for a whole request means
@@ -30,10 +56,20 @@ typedef struct bugpack_report_request {
     /* The whole report must be done in this time, in milliseconds, or it fails with
      * BUGPACK_ERR_TIMEOUT and leaves nothing behind. 0: no bound but those of its parts. */
     uint32_t timeout_ms;
+    /* What was on the screen: becomes screenshot.png. The pixels are copied by the call (a 4K
+     * picture is 33 MB, some milliseconds) and encoded by the worker. NULL: none. */
+    const bugpack_picture *screenshot;
+    /* The part of it that matters: screenshot-region.png, and `region` in metadata.json. */
+    bugpack_region region;
+    /* Files a report from what bugpack_notify_keep kept: the rings as they were then, and the kind
+     * `notification`. 0: an ordinary report. INVALID when it is not kept any more. */
+    uint64_t kept;
+    /* Gets the report's ticket (bugpack/events.h) when it was accepted. NULL: not wanted. */
+    uint64_t *ret_ticket;
 } bugpack_report_request;
 
 #define BUGPACK_REPORT_REQUEST_INIT                                                                \
-    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u }
+    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL }
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048
@@ -66,7 +102,8 @@ typedef struct bugpack_report_result {
  * BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure, as far as its struct_size
  * goes.
  *
- * Errors: those in the result. BUSY when too many reports wait already, INVALID from within a
+ * Errors: those in the result. BUSY when too many reports wait already, or one runs and the option
+ * when_busy says so; CANCELLED; INVALID from within a
  * provider or report callback (it would wait for itself), INERT, CLOSED.
  * Any thread. Since 0.1.0.
  */

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include <bugpack/error.h>
+#include <bugpack/events.h>
 #include <bugpack/export.h>
 #include <bugpack/log.h>
 
@@ -25,6 +26,14 @@ BUGPACK_BEGIN_DECLS
 
 /* A session. Opaque; made by bugpack_open and freed by bugpack_close. */
 typedef struct bugpack bugpack;
+
+/* What becomes of a trigger by a person or the API while another such report is not yet done.
+ * Reports that bugpack takes by itself always queue. */
+typedef enum bugpack_when_busy {
+    BUGPACK_WHEN_BUSY_QUEUE = 0,   /* up to BUGPACK_REPORT_QUEUE_MAX wait, beyond that BUSY */
+    BUGPACK_WHEN_BUSY_REFUSE = 1,  /* BUSY at once */
+    BUGPACK_WHEN_BUSY_COALESCE = 2 /* it gets the result of the one that is under way */
+} bugpack_when_busy;
 
 /*
  * How a session behaves. Start from BUGPACK_OPTIONS_INIT, which holds every default, and change
@@ -81,6 +90,42 @@ typedef struct bugpack_options {
      * memory. */
     const char *recorder_dir;
     bool recorder_in_memory;
+
+    /* With a target_pid: the process and all that descend from it, together. */
+    bool target_with_descendants;
+
+    /* Pedantic mode (bugpack/gap.h): whether it starts on, where its reports go (NULL: report_dir),
+     * how many it takes, and how many of these for one channel. */
+    bool pedantic;
+    const char *pedantic_dir;
+    uint32_t pedantic_cap, pedantic_channel_cap;
+    /* Keys that are counted and never reported: patterns as fnmatch(3) has them, "display:*". */
+    const char *const *pedantic_ignore;
+    size_t pedantic_ignore_count;
+
+    /* A report every so many milliseconds, the first after one interval; 0: none. They go to
+     * auto_snapshot_dir (NULL: report_dir/auto-snapshots), where the newest are kept, by count and
+     * by bytes. */
+    uint32_t auto_snapshot_interval_ms;
+    const char *auto_snapshot_dir;
+    uint32_t auto_snapshot_max_count;
+    uint64_t auto_snapshot_max_bytes;
+
+    /* How long after a disconnect report none is taken. */
+    uint32_t disconnect_cooldown_ms;
+
+    /* Bounds over all reports of this app in a directory that bugpack chose the names in; 0: none.
+     * What is over them goes after a report was written: the oldest that bugpack took by itself
+     * first, the oldest of the others when that is not enough, never the new one. */
+    uint32_t report_dir_max_count;
+    uint64_t report_dir_max_bytes;
+    /* No report is begun when the file system would be left with less; 0: no such floor. */
+    uint64_t min_free_bytes;
+    bugpack_when_busy when_busy;
+
+    /* Told of every report (bugpack/events.h); NULL: nobody. */
+    bugpack_event_callback *on_event;
+    void *on_event_context;
 } bugpack_options;
 
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
@@ -88,7 +133,9 @@ typedef struct bugpack_options {
 #define BUGPACK_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
-            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false                \
+            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false, false, false, \
+            NULL, 50u, 20u, NULL, 0, 0u, NULL, 20u, (uint64_t)512 << 20, 60000u, 1000u,            \
+            (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL             \
     }
 
 /*

@@ -149,6 +149,8 @@ const char *bugpack_status_name(bugpack_status status) {
         return "session closed";
     case BUGPACK_ERR_UNSUPPORTED:
         return "not supported on this system";
+    case BUGPACK_ERR_CANCELLED:
+        return "cancelled";
     case BUGPACK_ERR_CORRUPT:
         return "corrupt data";
     }

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "session/session.h"
 
-enum { app_name_max_bytes = 64 };
+enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
 
 static const size_t log_ring_min_bytes = 4096;
 static const size_t log_ring_max_bytes = (size_t)1 << 30;
@@ -84,6 +84,13 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "log_ring_bytes must be 0 or between 4 KiB and 1 GiB");
     }
+    if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
+                       (unsigned)pedantic_ignore_max_count);
+    }
+    if ((unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has no value that is known");
+    }
     if (options->artefact_limit_bytes == 0 || options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
     }
@@ -111,14 +118,81 @@ static bugpack_status copy_recorder_dir(const char *given, bugpack_options *opti
     return status;
 }
 
-/* The strings are the host's until copied: on a failure, those not yet ours become NULL. */
+/* The patterns of gap keys; the list and its strings become ours, or NULL. */
+static bool copy_patterns(bugpack_options *options) {
+    const char *const *given = options->pedantic_ignore;
+    options->pedantic_ignore = NULL;
+    if (given == NULL || options->pedantic_ignore_count == 0) {
+        options->pedantic_ignore_count = 0;
+        return true;
+    }
+    char **patterns = calloc(options->pedantic_ignore_count, sizeof *patterns);
+    bool is_copied = patterns != NULL;
+    options->pedantic_ignore = (const char *const *)patterns;
+    for (size_t i = 0; is_copied && i < options->pedantic_ignore_count; i++) {
+        patterns[i] = strdup(given[i] == NULL ? "" : given[i]);
+        is_copied = patterns[i] != NULL;
+    }
+    return is_copied;
+}
+
+/* The host's place for reports, or the system's. */
+static bugpack_status copy_report_dir(const char *given, bugpack_options *options,
+                                      bugpack_error *error) {
+    char default_dir[PATH_MAX];
+    bugpack_status status = BUGPACK_OK;
+    if (given == NULL) {
+        status = bp_host_report_directory(default_dir, sizeof default_dir, error);
+        if (status == BUGPACK_OK) {
+            status = bp_file_make_path(default_dir, error);
+        }
+        given = default_dir;
+    }
+    char *absolute = NULL;
+    if (status == BUGPACK_OK) {
+        status = bp_absolute_path(given, &absolute, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_file_trim_directory(absolute);
+    }
+    options->report_dir = absolute;
+    return status;
+}
+
+/* A directory for one kind of report: the host's, or `fallback` below report_dir. */
+static bugpack_status copy_kind_dir(const char **dir, const char *report_dir, const char *fallback,
+                                    bugpack_error *error) {
+    const char *given = *dir;
+    char *absolute = NULL;
+    bugpack_status status = BUGPACK_OK;
+    *dir = NULL;
+    if (given != NULL) {
+        status = bp_absolute_path(given, &absolute, error);
+    } else {
+        size_t absolute_bytes = strlen(report_dir) + strlen(fallback) + 2;
+        absolute = malloc(absolute_bytes);
+        if (absolute == NULL) {
+            return bp_fail_memory(error, "open a session");
+        }
+        (void)snprintf(absolute, absolute_bytes, "%s/%s", report_dir, fallback);
+    }
+    if (status == BUGPACK_OK) {
+        bp_file_trim_directory(absolute);
+    }
+    *dir = absolute;
+    return status;
+}
+
+/*
+ * The strings are the host's until copied: each field is ours or NULL, whenever this returns, so
+ * that bp_options_release can be called.
+ */
 static bugpack_status copy_strings(bugpack_options *options, bugpack_error *error) {
+    const bugpack_options given = *options;
     const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id};
-    const char *report_dir = options->report_dir;
-    const char *recorder_dir = options->recorder_dir;
     bool is_copied = true;
-    options->report_dir = NULL;
-    options->recorder_dir = NULL;
+    options->report_dir = options->recorder_dir = NULL;
+    options->pedantic_dir = options->auto_snapshot_dir = NULL;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (!is_copied) {
             *texts[i] = NULL;
@@ -127,27 +201,25 @@ static bugpack_status copy_strings(bugpack_options *options, bugpack_error *erro
         }
     }
     if (!is_copied) {
+        options->pedantic_ignore = NULL;
+    }
+    if (!is_copied || !copy_patterns(options)) {
         return bp_fail_memory(error, "open a session");
     }
-    char default_dir[PATH_MAX];
-    if (report_dir == NULL) {
-        bugpack_status status = bp_host_report_directory(default_dir, sizeof default_dir, error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        status = bp_file_make_path(default_dir, error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        report_dir = default_dir;
-    }
-    char *absolute = NULL;
-    bugpack_status status = bp_absolute_path(report_dir, &absolute, error);
+    bugpack_status status = copy_report_dir(given.report_dir, options, error);
     if (status == BUGPACK_OK) {
-        bp_file_trim_directory(absolute);
+        status = copy_recorder_dir(given.recorder_dir, options, error);
     }
-    options->report_dir = absolute;
-    return status == BUGPACK_OK ? copy_recorder_dir(recorder_dir, options, error) : status;
+    if (status == BUGPACK_OK) {
+        options->pedantic_dir = given.pedantic_dir;
+        status = copy_kind_dir(&options->pedantic_dir, options->report_dir, "", error);
+    }
+    if (status == BUGPACK_OK) {
+        options->auto_snapshot_dir = given.auto_snapshot_dir;
+        status = copy_kind_dir(&options->auto_snapshot_dir, options->report_dir, "auto-snapshots",
+                               error);
+    }
+    return status;
 }
 
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
@@ -169,11 +241,21 @@ bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *op
     return status;
 }
 
+static void free_text(const char *text) {
+    free((char *)(uintptr_t)text);
+}
+
 void bp_options_release(bugpack_options *options) {
-    const char *texts[] = {options->app_name, options->app_version, options->app_build_id,
-                           options->report_dir, options->recorder_dir};
+    const char *texts[] = {options->app_name,         options->app_version,  options->app_build_id,
+                           options->report_dir,       options->recorder_dir, options->pedantic_dir,
+                           options->auto_snapshot_dir};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        free((char *)(uintptr_t)texts[i]);
+        free_text(texts[i]);
     }
+    for (size_t i = 0; options->pedantic_ignore != NULL && i < options->pedantic_ignore_count;
+         i++) {
+        free_text(options->pedantic_ignore[i]);
+    }
+    free((void *)(uintptr_t)options->pedantic_ignore);
     *options = (bugpack_options){0};
 }
