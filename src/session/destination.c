@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "platform/staged_file.h"
 #include "report/name.h"
+#include "session/order.h"
 
 void bp_destination_release(bp_destination *destination) {
     if (destination->dir_fd >= 0) {
@@ -41,8 +42,10 @@ bugpack_status bp_destination_open(const bugpack_options *options, const bp_orde
         split_output_path(order->output_path, destination);
     } else {
         char stem[BP_NAME_STEM_BYTES];
-        bp_name_report_stem(options->app_name, order->kind, NULL, order->triggered.wall_ns, stem);
-        destination->dir_path = strdup(options->report_dir);
+        bp_name_report_stem(options->app_name, order->kind, order->name_detail,
+                            order->triggered.wall_ns, stem);
+        destination->dir_path =
+            strdup(order->report_dir != NULL ? order->report_dir : options->report_dir);
         destination->stem = strdup(stem);
         destination->extension = strdup(".zip");
     }

@@ -4,8 +4,12 @@
 #ifndef BP_SESSION_DESTINATION_H
 #define BP_SESSION_DESTINATION_H
 
+#include <bugpack/report.h>
+#include <bugpack/session.h>
+
 #include "report/bundle.h"
-#include "session/session.h"
+
+struct bp_order;
 
 /* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */
 typedef struct bp_destination {
@@ -20,9 +24,9 @@ typedef struct bp_destination {
 
 /*
  * Composes the name and opens the directory: those of the order's output path where it has one,
- * else the session's directory and the standard name.
+ * else the order's or the session's directory and the standard name.
  */
-bugpack_status bp_destination_open(const bugpack_options *options, const bp_order *order,
+bugpack_status bp_destination_open(const bugpack_options *options, const struct bp_order *order,
                                    bp_destination *destination, bugpack_error *error);
 void bp_destination_release(bp_destination *destination);
 

@@ -12,8 +12,8 @@
 #include "recorder/home.h"
 #include "recorder/salvage.h"
 #include "report/bundle.h"
-#include "session/destination.h"
 #include "session/recorded.h"
+#include "session/session.h"
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
 

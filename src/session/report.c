@@ -7,14 +7,21 @@
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
-static bugpack_status check_request(const bugpack_report_request *request) {
-    if (request == NULL) {
-        return BUGPACK_OK;
-    }
+/* Takes the fields that the host's version of the struct has, and defaults for the others. */
+static bugpack_status read_request(const bugpack_report_request *given,
+                                   bugpack_report_request *request) {
     const size_t first_version_bytes =
         offsetof(bugpack_report_request, timeout_ms) + sizeof request->timeout_ms;
+    *request = (bugpack_report_request)BUGPACK_REPORT_REQUEST_INIT;
+    if (given == NULL) {
+        return BUGPACK_OK;
+    }
+    if (given->struct_size < first_version_bytes) {
+        return BUGPACK_ERR_INVALID;
+    }
+    memcpy(request, given,
+           given->struct_size < sizeof *request ? given->struct_size : sizeof *request);
     bool is_good =
-        request->struct_size >= first_version_bytes &&
         (request->description == NULL ||
          strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
         (request->channel == NULL ||
@@ -22,55 +29,26 @@ static bugpack_status check_request(const bugpack_report_request *request) {
     return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }
 
-static void free_order(bp_order *order) {
-    if (order != NULL) {
-        bp_history_held_release(&order->window);
-        free(order->description);
-        free(order->channel);
-        free(order->output_path);
-        free(order);
-    }
-}
-
-static bool copy_text(const char *text, char **ret_copy) {
-    *ret_copy = text == NULL ? NULL : strdup(text);
-    return text == NULL || *ret_copy != NULL;
-}
-
-/* A window that ended longer ago says too little of now: the pulse slows down where it is
- * expensive. */
-static uint64_t history_max_age_ns(const bugpack *session) {
-    return 5 * session->options.history_interval_ms * BP_NS_PER_MS;
-}
-
 /* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
 static bugpack_status make_order(bugpack *session, const bugpack_report_request *request,
                                  bp_order **ret_order) {
-    bp_order *order = calloc(1, sizeof *order);
+    bp_order *order = bp_order_new(session, BP_REPORT_BUGREPORT);
     if (order == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    order->triggered = bp_clock_now();
-    bp_history *history = bp_recorder_history(session->recorder);
-    order->has_window =
-        history != NULL && bp_history_hold(history, order->triggered.monotonic_ns,
-                                           history_max_age_ns(session), &order->window);
-    order->kind = BP_REPORT_BUGREPORT;
     bugpack_status status = BUGPACK_OK;
-    if (request != NULL) {
-        if (request->timeout_ms != 0) {
-            order->deadline_ns = order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
-        }
-        if (!copy_text(request->description, &order->description) ||
-            !copy_text(request->channel, &order->channel)) {
-            status = BUGPACK_ERR_NO_MEMORY;
-        }
-        if (status == BUGPACK_OK && request->output_path != NULL) {
-            status = bp_absolute_path(request->output_path, &order->output_path, NULL);
-        }
+    if (request->timeout_ms != 0) {
+        order->deadline_ns = order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
+    }
+    if (!bp_order_copy_text(request->description, &order->description) ||
+        !bp_order_copy_text(request->channel, &order->channel)) {
+        status = BUGPACK_ERR_NO_MEMORY;
+    }
+    if (status == BUGPACK_OK && request->output_path != NULL) {
+        status = bp_absolute_path(request->output_path, &order->output_path, NULL);
     }
     if (status != BUGPACK_OK) {
-        free_order(order);
+        bp_order_free(order);
         return status;
     }
     *ret_order = order;
@@ -79,33 +57,30 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
 
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
                                     bugpack_report_done *on_done, void *context) {
+    bugpack_report_request known;
     bugpack_status status = bp_session_check(session);
     if (status == BUGPACK_OK) {
-        status = check_request(request);
+        status = read_request(request, &known);
     }
     bp_order *order = NULL;
     if (status == BUGPACK_OK) {
-        status = make_order(session, request, &order);
+        status = make_order(session, &known, &order);
     }
     if (status != BUGPACK_OK) {
         return status;
     }
     order->on_done = on_done;
     order->on_done_context = context;
-    order->sequence = atomic_fetch_add(&session->report_sequence, 1) + 1;
-    status = bp_worker_submit(session->worker, order);
-    if (status != BUGPACK_OK) {
-        free_order(order);
-    }
-    return status;
+    return bp_order_submit(session, order, known.ret_ticket);
 }
 
 void bp_session_order_recovery(bugpack *session) {
     bp_order *order = calloc(1, sizeof *order);
     if (order != NULL) {
         order->is_recovery = true;
+        order->destination = (bp_destination)BP_DESTINATION_INIT;
         if (bp_worker_submit(session->worker, order) != BUGPACK_OK) {
-            free_order(order);
+            bp_order_free(order);
         }
     }
 }
@@ -134,15 +109,18 @@ void bp_session_run_order(void *job, void *context) {
     bp_order *order = job;
     if (order->is_recovery) {
         recover_earlier(session);
-        free_order(order);
+        bp_order_free(order);
         return;
     }
     bugpack_report_result result;
     bp_session_take_report(session, order, &result);
+    if (order->on_settled != NULL) {
+        order->on_settled(session, order, &result);
+    }
     if (order->on_done != NULL) {
         order->on_done(&result, order->on_done_context);
     }
-    free_order(order);
+    bp_order_free(order);
 }
 
 /* A caller that waits for its report. */

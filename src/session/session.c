@@ -147,8 +147,14 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
         status = bp_session_start_history(session, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_worker_new(bp_session_run_order, session, BUGPACK_REPORT_QUEUE_MAX,
-                               &session->worker, error);
+        status = bp_worker_new("bugpack-worker", bp_session_run_order, session,
+                               BUGPACK_REPORT_QUEUE_MAX, &session->worker, error);
+    }
+    if (status == BUGPACK_OK) {
+        /* Room for what waits for the worker, what it works on, and what is only kept. */
+        status = bp_worker_new("bugpack-freeze", bp_order_freeze, session,
+                               BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_KEPT_MAX, &session->freezer,
+                               error);
     }
     if (status == BUGPACK_OK && !session->options.recorder_in_memory &&
         session->options.recorder_dir != NULL) {
@@ -158,6 +164,8 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
 }
 
 static void free_session(bugpack *session) {
+    bp_worker_stop(session->worker); /* waits for the freezer, which therefore stops after it */
+    bp_worker_stop(session->freezer);
     bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
     bp_session_drop_providers(session->providers, session->provider_count);
@@ -166,14 +174,33 @@ static void free_session(bugpack *session) {
     bp_recorder_free(session->recorder);
     bp_options_release(&session->options);
     bp_fork_guard_free(session->fork_guard);
+    (void)pthread_cond_destroy(&session->orders_changed);
+    (void)pthread_mutex_destroy(&session->orders_mutex);
     (void)pthread_mutex_destroy(&session->providers_mutex);
     free(session);
+}
+
+/* All or none. */
+static bool init_locks(bugpack *session) {
+    if (pthread_mutex_init(&session->providers_mutex, NULL) != 0) {
+        return false;
+    }
+    if (pthread_mutex_init(&session->orders_mutex, NULL) != 0) {
+        (void)pthread_mutex_destroy(&session->providers_mutex);
+        return false;
+    }
+    if (bp_condition_init(&session->orders_changed, NULL) != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&session->orders_mutex);
+        (void)pthread_mutex_destroy(&session->providers_mutex);
+        return false;
+    }
+    return true;
 }
 
 static bugpack_status open_session(const bugpack_options *options, bugpack **ret_session,
                                    bugpack_error *error) {
     bugpack *session = calloc(1, sizeof *session);
-    if (session == NULL || pthread_mutex_init(&session->providers_mutex, NULL) != 0) {
+    if (session == NULL || !init_locks(session)) {
         free(session);
         return bp_fail_memory(error, "open a session");
     }
@@ -218,7 +245,6 @@ void bugpack_close(bugpack *session) {
     (void)pthread_mutex_lock(&session->providers_mutex);
     session->is_closing = true;
     (void)pthread_mutex_unlock(&session->providers_mutex);
-    bp_worker_stop(session->worker);
     free_session(session);
     bp_thread_allow_cancel(cancel);
 }

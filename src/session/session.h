@@ -21,6 +21,7 @@
 #include "probe/sampler.h"
 #include "recorder/recorder.h"
 #include "report/provider.h"
+#include "session/order.h"
 #include "trigger/worker.h"
 
 struct bugpack {
@@ -35,6 +36,9 @@ struct bugpack {
     bp_pulse *pulse; /* NULL without a metrics history */
     struct bugpack_channel *channels;
     bp_worker *worker;
+    bp_worker *freezer; /* copies the rings for an order while the worker may be busy */
+    pthread_mutex_t orders_mutex;
+    pthread_cond_t orders_changed;
     atomic_uint_fast64_t report_sequence;
 
     /* Used by the worker's thread alone. */
@@ -83,24 +87,8 @@ void bp_session_free_channels(bugpack *session);
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);
 
-/* A trigger on its way to the worker. It is one allocation with its strings behind it. */
-typedef struct bp_order {
-    uint64_t sequence;
-    bool is_recovery; /* no report of ours, but those of dead sessions of this app */
-    bp_report_kind kind;
-    bp_instant triggered;
-    bool has_window; /* the history had one at the trigger */
-    bp_history_held window;
-    uint64_t deadline_ns; /* monotonic; 0 for none */
-    char *description;
-    char *channel;
-    char *output_path; /* absolute */
-    bugpack_report_done *on_done;
-    void *on_done_context;
-} bp_order;
-
 /* Takes the report that was ordered, from the first sample to the published zip. Worker only. */
-void bp_session_take_report(bugpack *session, const bp_order *order, bugpack_report_result *result);
+void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_result *result);
 
 /* The worker's job: takes the report, tells the host, frees the order. */
 void bp_session_run_order(void *order, void *session);

@@ -1,9 +1,9 @@
 /*
  * One report, from the first sample to the published zip. Runs on the worker's thread.
  *
- * The order of the steps is what makes a report speak of one instant: the first sample is taken and
- * the rings are copied at once, the providers run while the window passes, and only then comes the
- * wait.
+ * The order of the steps is what makes a report speak of one instant: the first sample is taken at
+ * once, while the freezer copies the rings, the providers run while the window passes, and only
+ * then comes the wait.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 
 #include "base/status.h"
 #include "report/bundle.h"
-#include "session/destination.h"
 #include "session/recorded.h"
 #include "session/session.h"
 
@@ -21,13 +20,12 @@ static const size_t json_limit_bytes = (size_t)256 << 20;
 /* What one report needs while it is taken. */
 struct taking {
     bugpack *session;
-    const bp_order *order;
+    bp_order *order; /* frozen */
     bp_bundle *bundle;
     char report_id[BP_ID_BYTES];
     bugpack_status window_status; /* of the first sample */
     uint64_t window_began_ns;
     bugpack_error window_error;
-    bp_frozen *frozen; /* what was recorded up to the trigger */
 };
 
 static void stamp(bugpack_writer *writer, bp_instant began) {
@@ -53,17 +51,6 @@ static void begin_window(struct taking *taking) {
     } else {
         taking->window_status = bp_sampler_begin(session->sampler, &taking->window_error);
     }
-}
-
-/* Copies the rings, at once: what waits in them is evicted by what comes after the trigger. */
-static bugpack_status freeze(struct taking *taking, int dir_fd, bugpack_error *error) {
-    taking->frozen = calloc(1, sizeof *taking->frozen);
-    if (taking->frozen == NULL) {
-        return bp_fail_memory(error, "take a report");
-    }
-    bp_recorder_freeze(taking->session->recorder, taking->order->triggered.monotonic_ns, dir_fd,
-                       taking->frozen);
-    return BUGPACK_OK;
 }
 
 /*
@@ -180,7 +167,7 @@ static bugpack_status collect_metrics(struct taking *taking, bugpack_error *erro
 static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) {
     const bugpack *session = taking->session;
     const bp_order *order = taking->order;
-    bp_metadata metadata = {.sequence = order->sequence,
+    bp_metadata metadata = {.sequence = order->ticket,
                             .app_name = session->options.app_name,
                             .app_version = session->options.app_version,
                             .app_build_id = session->options.app_build_id,
@@ -189,6 +176,7 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
                             .kernel = session->host.kernel,
                             .pid = getpid(),
                             .kind = order->kind,
+                            .gap_key = order->gap_key,
                             .channel = order->channel,
                             .description = order->description,
                             .session_opened = session->opened,
@@ -208,24 +196,24 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
     return add(taking, "metadata.json", &writer, error);
 }
 
-/* The steps in their order; the destination is opened first, so that a bad one costs no window. */
+/* The steps in their order; what the freezer met comes first, so that a bad destination costs no
+ * window. */
 static bugpack_status take(struct taking *taking, bugpack_report_result *result,
                            bugpack_error *error) {
-    bp_destination destination = BP_DESTINATION_INIT;
+    bp_order *order = taking->order;
     begin_window(taking);
-    bugpack_status status =
-        bp_destination_open(&taking->session->options, taking->order, &destination, error);
-    if (status == BUGPACK_OK) {
-        status = freeze(taking, destination.dir_fd, error);
+    bp_order_wait_frozen(taking->session, order);
+    bugpack_status status = order->frozen_status;
+    if (status != BUGPACK_OK) {
+        *error = order->frozen_error;
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = note_process(taking, error);
-    }
+    status = note_process(taking, error);
     if (status == BUGPACK_OK) {
         status = collect_providers(taking, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_recorded_add(taking->frozen, destination.dir_fd, taking->bundle, error);
+        status = bp_recorded_add(order->frozen, order->destination.dir_fd, taking->bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = wait_for_window(taking, error);
@@ -237,26 +225,20 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = add_metadata(taking, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_destination_publish(&destination, taking->bundle, taking->report_id,
-                                        taking->order->triggered.wall_ns,
-                                        taking->order->deadline_ns, result, error);
+        status =
+            bp_destination_publish(&order->destination, taking->bundle, taking->report_id,
+                                   order->triggered.wall_ns, order->deadline_ns, result, error);
     }
-    bp_destination_release(&destination);
     return status;
 }
 
-void bp_session_take_report(bugpack *session, const bp_order *order,
-                            bugpack_report_result *result) {
+void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_result *result) {
     *result = (bugpack_report_result){.struct_size = sizeof *result};
     struct taking taking = {.session = session, .order = order, .bundle = bp_bundle_new()};
     bp_id_new(taking.report_id);
     bugpack_status status = taking.bundle == NULL ? bp_fail_memory(&result->error, "take a report")
                                                   : take(&taking, result, &result->error);
     bp_bundle_free(taking.bundle);
-    if (taking.frozen != NULL) {
-        bp_frozen_release(taking.frozen);
-        free(taking.frozen);
-    }
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
 }

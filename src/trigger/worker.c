@@ -7,6 +7,7 @@
 #include "platform/thread.h"
 
 struct bp_worker {
+    const char *name;
     bp_worker_run *run;
     void *context;
     pthread_t thread;
@@ -31,7 +32,7 @@ bool bp_worker_is_own_thread(const bp_worker *worker) {
 
 static void *work(void *argument) {
     bp_worker *worker = argument;
-    bp_thread_set_name("bugpack-worker");
+    bp_thread_set_name(worker->name);
     is_worker_thread = true;
     (void)pthread_mutex_lock(&worker->mutex);
     for (;;) {
@@ -52,13 +53,14 @@ static void *work(void *argument) {
     return NULL;
 }
 
-bugpack_status bp_worker_new(bp_worker_run *run, void *context, size_t queue_max,
+bugpack_status bp_worker_new(const char *name, bp_worker_run *run, void *context, size_t queue_max,
                              bp_worker **ret_worker, bugpack_error *error) {
     bp_worker *worker = calloc(1, sizeof *worker + queue_max * sizeof worker->jobs[0]);
     if (worker == NULL || pthread_mutex_init(&worker->mutex, NULL) != 0) {
         free(worker);
         return bp_fail_memory(error, "start the worker");
     }
+    worker->name = name;
     worker->run = run;
     worker->context = context;
     worker->queue_max = queue_max;

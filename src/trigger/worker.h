@@ -14,8 +14,9 @@ typedef struct bp_worker bp_worker;
 /* One piece of work, run on the worker's thread; it owns `job` and frees it. */
 typedef void bp_worker_run(void *job, void *context);
 
-/* Starts the thread. At most `queue_max` jobs wait, besides the one that runs. */
-bugpack_status bp_worker_new(bp_worker_run *run, void *context, size_t queue_max,
+/* Starts the thread, under a name of at most 15 bytes, borrowed for ever. At most `queue_max` jobs
+ * wait, besides the one that runs. */
+bugpack_status bp_worker_new(const char *name, bp_worker_run *run, void *context, size_t queue_max,
                              bp_worker **ret_worker, bugpack_error *error);
 
 /*

@@ -1,0 +1,111 @@
+#include "session/order.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "session/session.h"
+
+void bp_order_free(bp_order *order) {
+    if (order == NULL) {
+        return;
+    }
+    bp_history_held_release(&order->window);
+    if (order->frozen != NULL) {
+        bp_frozen_release(order->frozen);
+        free(order->frozen);
+    }
+    bp_destination_release(&order->destination);
+    char *texts[] = {order->description, order->channel, order->gap_key, order->name_detail,
+                     order->output_path};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free(texts[i]);
+    }
+    free(order);
+}
+
+bool bp_order_copy_text(const char *text, char **ret_copy) {
+    *ret_copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *ret_copy != NULL;
+}
+
+/* A window that ended longer ago says too little of now: the pulse slows down where it is
+ * expensive. */
+static uint64_t history_max_age_ns(const bugpack *session) {
+    return 5 * session->options.history_interval_ms * BP_NS_PER_MS;
+}
+
+bp_order *bp_order_new(bugpack *session, bp_report_kind kind) {
+    bp_order *order = calloc(1, sizeof *order);
+    if (order == NULL) {
+        return NULL;
+    }
+    order->kind = kind;
+    order->triggered = bp_clock_now();
+    order->destination = (bp_destination)BP_DESTINATION_INIT;
+    bp_history *history = bp_recorder_history(session->recorder);
+    order->has_window =
+        history != NULL && bp_history_hold(history, order->triggered.monotonic_ns,
+                                           history_max_age_ns(session), &order->window);
+    return order;
+}
+
+/* Wakes the worker if it waits for this order. */
+static void tell_frozen(bugpack *session, bp_order *order) {
+    (void)pthread_mutex_lock(&session->orders_mutex);
+    order->is_frozen = true;
+    (void)pthread_cond_broadcast(&session->orders_changed);
+    (void)pthread_mutex_unlock(&session->orders_mutex);
+}
+
+bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_ticket) {
+    uint64_t ticket = atomic_fetch_add(&session->report_sequence, 1) + 1;
+    order->ticket = ticket;
+    bugpack_status status = bp_worker_submit(session->worker, order);
+    if (status != BUGPACK_OK) {
+        bp_order_free(order);
+        return status;
+    }
+    /* From here on the order is the worker's, which waits for it to be frozen. The freezer has room
+     * for all that the worker has accepted. */
+    if (ret_ticket != NULL) {
+        *ret_ticket = ticket;
+    }
+    if (bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
+        order->frozen_status =
+            bp_fail(&order->frozen_error, BUGPACK_ERR_CLOSED, "the session is being closed");
+        tell_frozen(session, order);
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *error) {
+    bugpack_status status =
+        bp_destination_open(&session->options, order, &order->destination, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    order->frozen = calloc(1, sizeof *order->frozen);
+    if (order->frozen == NULL) {
+        return bp_fail_memory(error, "take a report");
+    }
+    bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
+                       order->frozen);
+    return BUGPACK_OK;
+}
+
+void bp_order_freeze(void *job, void *context) {
+    bugpack *session = context;
+    bp_order *order = job;
+    order->frozen_status = freeze(session, order, &order->frozen_error);
+    tell_frozen(session, order);
+}
+
+void bp_order_wait_frozen(bugpack *session, bp_order *order) {
+    (void)pthread_mutex_lock(&session->orders_mutex);
+    while (!order->is_frozen) {
+        (void)pthread_cond_wait(&session->orders_changed, &session->orders_mutex);
+    }
+    (void)pthread_mutex_unlock(&session->orders_mutex);
+}

@@ -1,0 +1,78 @@
+/*
+ * An order: a trigger on its way to its report. It is made on the thread that triggered, which
+ * waits for nothing; what must be of that instant is fixed there (the time, the window of the
+ * history). Then the freezer copies the rings, at once, also while the worker is busy with another
+ * report; and the worker takes the report.
+ */
+#ifndef BP_SESSION_ORDER_H
+#define BP_SESSION_ORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/report.h>
+
+#include "base/clock.h"
+#include "model/metadata.h"
+#include "recorder/frozen.h"
+#include "recorder/history.h"
+#include "session/destination.h"
+
+struct bugpack;
+typedef struct bp_order bp_order;
+
+/*
+ * Told on the worker's thread how an order ended, before the host is: for what waits on it inside
+ * the session. The result is bugpack's own copy.
+ */
+typedef void bp_order_settled(struct bugpack *session, const bp_order *order,
+                              const bugpack_report_result *result);
+
+struct bp_order {
+    uint64_t ticket;  /* 1, 2, … in the session; 0 until it is submitted */
+    bool is_recovery; /* no report of ours, but those of dead sessions of this app */
+    bp_report_kind kind;
+    bp_instant triggered;
+    bool has_window; /* the history had one at the trigger */
+    bp_history_held window;
+    uint64_t deadline_ns; /* monotonic; 0 for none */
+    char *description;
+    char *channel;
+    char *gap_key;
+    char *name_detail;      /* of the file's name; NULL for none */
+    char *output_path;      /* absolute; NULL for a name of ours in report_dir */
+    const char *report_dir; /* borrowed from the session's options; NULL means its report_dir */
+    bugpack_report_done *on_done;
+    void *on_done_context;
+    bp_order_settled *on_settled;
+    void *settled_context;
+
+    /* Filled by the freezer; the worker looks at it once is_frozen is true. */
+    bool is_frozen; /* under the session's orders_mutex */
+    bugpack_status frozen_status;
+    bugpack_error frozen_error;
+    bp_destination destination;
+    bp_frozen *frozen;
+};
+
+/* An order of this instant, with the window that the history has of it. NULL without memory. */
+bp_order *bp_order_new(struct bugpack *session, bp_report_kind kind);
+void bp_order_free(bp_order *order);
+
+/* Copies a text into a field of an order; NULL stays NULL. False without memory. */
+bool bp_order_copy_text(const char *text, char **ret_copy);
+
+/*
+ * Gives it its ticket and hands it to the freezer and the worker, which own it from then on. On a
+ * failure (BUSY, CLOSED) it is freed. Any thread.
+ */
+bugpack_status bp_order_submit(struct bugpack *session, bp_order *order, uint64_t *ret_ticket);
+
+/* The freezer's job: opens the destination and copies the rings into it. */
+void bp_order_freeze(void *order, void *session);
+
+/* Waits until that is done. Worker only. */
+void bp_order_wait_frozen(struct bugpack *session, bp_order *order);
+
+#endif
