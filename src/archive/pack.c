@@ -1,6 +1,7 @@
 #include "archive/pack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <zlib.h>
 
@@ -162,6 +163,23 @@ static bool finish(bp_packer *packer, const struct target *target) {
     return status == BUGPACK_OK || fail(packer->stop, status, error.system_errno);
 }
 
+/*
+ * Whether the bytes are deflated already: a PNG, which deflating anew makes smaller by nothing
+ * worth the time. Any other content is tried: a zip or a JPEG of a host may hold stored parts.
+ */
+static bool is_png(const bp_packer *packer, const bp_bytes *plain) {
+    static const unsigned char signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+    unsigned char start[sizeof signature];
+    if (plain->byte_count < sizeof start) {
+        return false;
+    }
+    if (plain->memory != NULL) {
+        return memcmp(plain->memory, signature, sizeof signature) == 0;
+    }
+    return bp_bytes_read(plain, 0, start, sizeof start, packer->stop) &&
+           memcmp(start, signature, sizeof signature) == 0;
+}
+
 bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
     struct target target = {0};
     uLong crc = crc32(0, Z_NULL, 0);
@@ -171,6 +189,7 @@ bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
                !begin(packer, plain->byte_count, &target)) {
         return false;
     } else {
+        target.is_given_up = is_png(packer, plain);
         bool is_packed = pack_chunks(packer, plain, &target, &crc) && finish(packer, &target);
         bp_crew_drop_all(packer->crew); /* what was given up, and what failed half-way */
         if (!is_packed) {

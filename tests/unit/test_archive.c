@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static const uint64_t second = 1000000000u;
@@ -161,4 +162,24 @@ Test(archive, holds_more_entries_than_a_plain_zip_can_count) {
     cr_expect(zip_holds(file.path, entry_count, "65599", text, 65599 % 7));
     cr_expect(zip_passes_unzip(file.path));
     archive_file_end(&file);
+}
+
+/* 100,000 equal bytes, as they are and behind the first bytes of a PNG. */
+Test(archive, what_is_deflated_already_is_stored_without_trying) {
+    static char content[100000];
+    for (int is_png = 0; is_png < 2; is_png++) {
+        memset(content, 'a', sizeof content);
+        if (is_png) {
+            memcpy(content, "\x89PNG\r\n\x1a\n", 8);
+        }
+        archive_file file;
+        archive_file_start(&file, NULL, NULL);
+        archive_file_add(&file, "entry", content, sizeof content, 1774751401 * second);
+        archive_file_finish(&file);
+        struct stat status;
+        cr_assert(zero(int, stat(file.path, &status)));
+        cr_expect(eq(int, status.st_size > (off_t)sizeof content, is_png));
+        cr_expect(zip_holds(file.path, 1, "entry", content, sizeof content));
+        archive_file_end(&file);
+    }
 }
