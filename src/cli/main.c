@@ -56,7 +56,8 @@ static bp_cli_exit run_help(int argument_count, char **arguments) {
 static bp_cli_exit print_version(void) {
     (void)printf("bugpack %s\n", bugpack_version());
     return bp_cli_print("built for " BP_CLI_PLATFORM " with libzip " BP_CLI_LIBZIP_VERSION
-                        ", zlib " BP_CLI_ZLIB_VERSION ", cJSON " BP_CLI_CJSON_VERSION "\n");
+                        ", zlib " BP_CLI_ZLIB_VERSION BP_CLI_LIBDEFLATE
+                        ", cJSON " BP_CLI_CJSON_VERSION ", libpng " BP_CLI_LIBPNG_VERSION "\n");
 }
 
 static bp_cli_exit dispatch(int argument_count, char **arguments) {
