@@ -48,6 +48,17 @@ static void add_origin(bp_json *json, const bp_metadata *metadata) {
     bp_json_add_int(json, "pid", metadata->pid);
 }
 
+static void add_region(bp_json *json, const bugpack_region *region) {
+    if (region != NULL) {
+        bp_json_object_begin(json, "region");
+        bp_json_add_uint(json, "x", region->x);
+        bp_json_add_uint(json, "y", region->y);
+        bp_json_add_uint(json, "width", region->width);
+        bp_json_add_uint(json, "height", region->height);
+        bp_json_object_end(json);
+    }
+}
+
 static void add_target(bp_json *json, const bp_metadata_target *target) {
     if (target->pid != 0) {
         bp_json_object_begin(json, "target");
@@ -72,6 +83,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_model_add_known_text(json, "gap_key", metadata->gap_key);
     bp_model_add_known_text(json, "channel", metadata->channel);
     bp_model_add_known_text(json, "description", metadata->description);
+    add_region(json, metadata->region);
     bp_model_add_time(json, "timestamp", metadata->written.wall_ns);
     bp_model_add_time(json, "triggered_at", metadata->triggered.wall_ns);
     add_uptime(json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);

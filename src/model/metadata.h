@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <bugpack/error.h>
+#include <bugpack/report.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -45,6 +46,7 @@ typedef struct bp_metadata {
     bp_report_kind kind;
     const char *session_end; /* "died" where the session ended without a close */
     const char *gap_key, *channel, *description;
+    const bugpack_region *region; /* of the screenshot; NULL for none */
     /* Without a session, session_opened is all zero, and the uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;

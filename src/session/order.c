@@ -17,6 +17,7 @@ void bp_order_free(bp_order *order) {
         free(order->frozen);
     }
     bp_destination_release(&order->destination);
+    bp_screenshot_free(order->screenshot);
     char *texts[] = {order->description, order->channel, order->gap_key, order->name_detail,
                      order->output_path};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -18,6 +18,7 @@
 #include "recorder/frozen.h"
 #include "recorder/history.h"
 #include "session/destination.h"
+#include "session/screenshot.h"
 
 struct bugpack;
 typedef struct bp_order bp_order;
@@ -40,9 +41,10 @@ struct bp_order {
     char *description;
     char *channel;
     char *gap_key;
-    char *name_detail;      /* of the file's name; NULL for none */
-    char *output_path;      /* absolute; NULL for a name of ours in report_dir */
-    const char *report_dir; /* borrowed from the session's options; NULL means its report_dir */
+    char *name_detail;         /* of the file's name; NULL for none */
+    char *output_path;         /* absolute; NULL for a name of ours in report_dir */
+    bp_screenshot *screenshot; /* NULL for none */
+    const char *report_dir;    /* borrowed from the session's options; NULL means its report_dir */
     bugpack_report_done *on_done;
     void *on_done_context;
     bp_order_settled *on_settled;

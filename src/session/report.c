@@ -26,7 +26,8 @@ static bugpack_status read_request(const bugpack_report_request *given,
          strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
         (request->channel == NULL ||
          strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes);
-    return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+    return is_good ? bp_screenshot_check(request->screenshot, &request->region)
+                   : BUGPACK_ERR_INVALID;
 }
 
 /* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
@@ -43,6 +44,10 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
     if (!bp_order_copy_text(request->description, &order->description) ||
         !bp_order_copy_text(request->channel, &order->channel)) {
         status = BUGPACK_ERR_NO_MEMORY;
+    }
+    if (status == BUGPACK_OK && request->screenshot != NULL) {
+        status = bp_screenshot_copy(request->screenshot, &request->region,
+                                    &session->held_picture_bytes, &order->screenshot);
     }
     if (status == BUGPACK_OK && request->output_path != NULL) {
         status = bp_absolute_path(request->output_path, &order->output_path, NULL);

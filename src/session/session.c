@@ -208,6 +208,7 @@ static bugpack_status open_session(const bugpack_options *options, bugpack **ret
     bp_id_new(session->id);
     bp_host_identify(&session->host);
     atomic_init(&session->report_sequence, 0);
+    atomic_init(&session->held_picture_bytes, 0);
     bugpack_status status = bp_options_copy(options, &session->options, error);
     if (status == BUGPACK_OK) {
         status = bp_fork_guard_new(&session->fork_guard, error);

@@ -40,6 +40,7 @@ struct bugpack {
     pthread_mutex_t orders_mutex;
     pthread_cond_t orders_changed;
     atomic_uint_fast64_t report_sequence;
+    _Atomic(uint64_t) held_picture_bytes; /* of all orders together */
 
     /* Used by the worker's thread alone. */
     bp_runner *runner;

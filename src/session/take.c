@@ -179,6 +179,7 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
                             .gap_key = order->gap_key,
                             .channel = order->channel,
                             .description = order->description,
+                            .region = bp_screenshot_region(order->screenshot),
                             .session_opened = session->opened,
                             .triggered = order->triggered,
                             .written = bp_clock_now(),
@@ -214,6 +215,10 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
     }
     if (status == BUGPACK_OK) {
         status = bp_recorded_add(order->frozen, order->destination.dir_fd, taking->bundle, error);
+    }
+    if (status == BUGPACK_OK && order->screenshot != NULL) {
+        status = bp_screenshot_add(order->screenshot, order->destination.dir_fd, order->deadline_ns,
+                                   taking->bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = wait_for_window(taking, error);

@@ -5,6 +5,8 @@
 #define KNOWN(number)                                                                              \
     { true, number }
 
+static const bugpack_region sample_region = {0, 12, 16384, 1};
+
 const bp_metadata sample_metadata_full = {
     .report_id = "00112233445566778899aabbccddeeff",
     .session_id = "ffeeddccbbaa99887766554433221100",
@@ -19,6 +21,7 @@ const bp_metadata sample_metadata_full = {
     .kind = BP_REPORT_PEDANTIC,
     .gap_key = "display:unimpl:draw_rop3",
     .channel = "display",
+    .region = &sample_region,
     .description = "black squares\nafter resize",
     .session_opened = {.monotonic_ns = 5000000000, .wall_ns = AT(0)},
     .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},

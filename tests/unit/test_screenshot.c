@@ -1,0 +1,222 @@
+/*
+ * The picture that a host hands over with a trigger, as it comes out of the report.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <png.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/made_image.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+enum { width = 67, height = 41 };
+
+static temp_dir dir;
+static bugpack *session;
+static bp_pixels pixels; /* as the host has them */
+
+static void open_session(void) {
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir.path;
+    options.recorder_in_memory = true;
+    options.sample_window_ms = 1;
+    options.history_interval_ms = 0;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
+    pixels = made_image(width, height, 12);
+}
+
+static void close_session(void) {
+    free((void *)pixels.bytes);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+TestSuite(screenshot, .init = open_session, .fini = close_session);
+
+static bugpack_picture picture_of(bugpack_pixel_format format) {
+    return (bugpack_picture){.pixels = pixels.bytes,
+                             .width = width,
+                             .height = height,
+                             .stride = pixels.stride_bytes,
+                             .format = format};
+}
+
+/* How many pixels of the entry are not those of the part. */
+static size_t count_wrong(const char *path, const char *entry, bugpack_region part) {
+    size_t file_bytes = 0;
+    char *file = report_read(path, entry, &file_bytes);
+    cr_assert(ne(ptr, file, NULL), "%s", entry);
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    cr_assert(png_image_begin_read_from_memory(&image, file, file_bytes), "%s", image.message);
+    cr_assert(eq(uint, image.width, part.width));
+    cr_assert(eq(uint, image.height, part.height));
+    image.format = PNG_FORMAT_RGBA;
+    unsigned char *rgba = malloc(PNG_IMAGE_SIZE(image));
+    cr_assert(png_image_finish_read(&image, NULL, rgba, 0, NULL), "%s", image.message);
+    size_t wrong_count = 0;
+    for (uint32_t i = 0; i < part.width * part.height; i++) {
+        unsigned char expected[4];
+        made_image_expect(&pixels, part.x + i % part.width, part.y + i / part.width, expected);
+        wrong_count += memcmp(rgba + (size_t)i * 4, expected, 4) != 0;
+    }
+    free(rgba);
+    free(file);
+    return wrong_count;
+}
+
+Test(screenshot, every_format_comes_back_pixel_for_pixel_with_its_region) {
+    static const bugpack_region whole = {0, 0, width, height}, region = {5, 7, 31, 13};
+    for (int format = BUGPACK_PIXELS_RGBA; format <= BUGPACK_PIXELS_BGRX; format++) {
+        pixels.is_bgra = format == BUGPACK_PIXELS_BGRA || format == BUGPACK_PIXELS_BGRX;
+        pixels.is_opaque = format >= BUGPACK_PIXELS_RGBX;
+        bugpack_picture picture = picture_of((bugpack_pixel_format)format);
+        bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+        request.screenshot = &picture;
+        request.region = region;
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+                  result.error.message);
+        cr_expect(zero(sz, count_wrong(result.path, "screenshot.png", whole)));
+        cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", region)));
+        cr_expect(report_entry_contains(result.path, "metadata.json",
+                                        "  \"region\": {\n"
+                                        "    \"x\": 5,\n"
+                                        "    \"y\": 7,\n"
+                                        "    \"width\": 31,\n"
+                                        "    \"height\": 13\n"
+                                        "  },\n"));
+        cr_expect(zero(uint, result.missing_count));
+    }
+}
+
+Test(screenshot, pixels_are_those_of_the_trigger) {
+    size_t byte_count = pixels.stride_bytes * (height - 1) + width * 4;
+    unsigned char *shown = malloc(byte_count);
+    memcpy(shown, pixels.bytes, byte_count);
+    bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    picture.pixels = shown;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = &picture;
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    memset(shown, 0, byte_count); /* the host draws on */
+    free(shown);
+    bugpack_close(session);
+    session = NULL;
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_expect(zero(sz, count_wrong(path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+    char *entries = report_list(path);
+    cr_expect(eq(ptr, strstr(entries, "screenshot-region.png"), NULL));
+    free(entries);
+}
+
+Test(screenshot, a_stride_of_zero_means_rows_without_padding) {
+    free((void *)pixels.bytes);
+    pixels = made_image(width, height, 0);
+    bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    picture.stride = 0;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = &picture;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_expect(zero(
+        sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+}
+
+static bugpack_status try_picture(bugpack_picture picture, bugpack_region region) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = &picture;
+    request.region = region;
+    return bugpack_report_async(session, &request, NULL, NULL);
+}
+
+Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
+    static const bugpack_region none = {0, 0, 0, 0};
+    const bugpack_picture good = picture_of(BUGPACK_PIXELS_RGBA);
+    bugpack_picture bad[9];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        bad[i] = good;
+    }
+    bad[0].pixels = NULL;
+    bad[1].width = 0;
+    bad[2].height = 0;
+    bad[3].width = BUGPACK_PICTURE_MAX_SIDE + 1;
+    bad[4].height = UINT32_MAX;
+    bad[5].stride = width * 4 - 1;
+    bad[6].stride = SIZE_MAX / 2;
+    bad[7].format = (bugpack_pixel_format)4;
+    bad[8].width = bad[8].height = BUGPACK_PICTURE_MAX_SIDE; /* 1 GiB */
+    bad[8].stride = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_expect(eq(int, (int)try_picture(bad[i], none), (int)BUGPACK_ERR_INVALID), "%zu", i);
+    }
+    static const bugpack_region outside[] = {{0, 0, width + 1, 1},
+                                             {width, 0, 1, 1},
+                                             {0, height, 1, 1},
+                                             {1, 1, 0, 1},
+                                             {1, 1, 1, 0},
+                                             {UINT32_MAX, 0, 2, 1},
+                                             {1, 1, UINT32_MAX, UINT32_MAX}};
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        cr_expect(eq(int, (int)try_picture(good, outside[i]), (int)BUGPACK_ERR_INVALID), "%zu", i);
+    }
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.region = (bugpack_region){1, 1, 1, 1};
+    cr_expect(eq(int, (int)bugpack_report_async(session, &request, NULL, NULL),
+                 (int)BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+    session = NULL;
+    char path[512];
+    cr_expect(not(report_find_only(&dir, path, sizeof path)));
+}
+
+/* What the worker has to do first: hold the door until the test has triggered enough. */
+static int wait_a_moment(bugpack_writer *writer, void *is_open) {
+    for (unsigned i = 0; i < 1000 && !atomic_load((atomic_bool *)is_open); i++) {
+        (void)bugpack_printf(writer, " ");
+        struct timespec pause = {0, 1000000};
+        (void)nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static void keep_result(const bugpack_report_result *result, void *context) {
+    *(bugpack_report_result *)context = *result;
+}
+
+Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_so) {
+    enum { side = 8192 };
+    static atomic_bool is_open;
+    static bugpack_report_result last;
+    unsigned char *canvas = calloc((size_t)side * side, 4); /* 256 MiB, hardly any of it touched */
+    cr_assert(ne(ptr, canvas, NULL));
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "door.txt", wait_a_moment, &is_open, NULL)));
+    bugpack_picture small = picture_of(BUGPACK_PIXELS_RGBA);
+    bugpack_picture large = {.pixels = canvas, .width = side, .height = side};
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = &large;
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    request.screenshot = &small;
+    request.region = (bugpack_region){0, 0, 1, 1};
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, keep_result, &last)));
+    atomic_store(&is_open, true);
+    bugpack_close(session);
+    session = NULL;
+    cr_assert(zero(int, (int)last.status), "%s", last.error.message);
+    cr_expect(report_entry_contains(last.path, "manifest.json",
+                                    "\"name\": \"screenshot.png\",\n"
+                                    "      \"status\": \"omitted\","));
+    cr_expect(report_entry_contains(last.path, "manifest.json", "take all the room there is"));
+    cr_expect(eq(uint, last.missing_count, 2));
+    free(canvas);
+}
