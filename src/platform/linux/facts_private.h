@@ -1,21 +1,12 @@
 /*
- * The pieces that process facts are read in, and the list of what could not be read.
+ * The pieces that process facts are read in.
  */
 #ifndef BP_PLATFORM_LINUX_FACTS_PRIVATE_H
 #define BP_PLATFORM_LINUX_FACTS_PRIVATE_H
 
+#include "platform/facts_denied.h"
 #include "platform/linux/task_private.h"
 #include "platform/process_facts.h"
-
-/*
- * Notes in `denied` that `what` could not be read. Things that fail for the same reason as the one
- * before share it: "open files, loaded objects: Permission denied". That a process or a file is not
- * there is no denial, and is not noted.
- */
-void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno);
-
-/* The same with a reason in words. */
-void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason);
 
 /*
  * Fills the context switches of the whole process: for our own the kernel's sum, for another the

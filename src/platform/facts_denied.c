@@ -1,12 +1,10 @@
-/*
- * The clause that says what could not be read.
- */
+#include "platform/facts_denied.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "platform/linux/facts_private.h"
 
 void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason) {
     char *denied = facts->denied;
