@@ -1,0 +1,83 @@
+#include "platform/darwin/convert.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+uint64_t bp_darwin_add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+static uint64_t subtract(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+bool bp_darwin_tick_of(uint64_t hertz, bp_darwin_tick *ret_tick) {
+    if (hertz == 0 || hertz > UINT32_MAX) {
+        return false;
+    }
+    *ret_tick = (bp_darwin_tick){.numer = (uint32_t)BP_NS_PER_SEC, .denom = (uint32_t)hertz};
+    return true;
+}
+
+uint64_t bp_darwin_ticks_to_ns(uint64_t ticks, bp_darwin_tick tick) {
+    uint64_t denom = tick.denom > 0 ? tick.denom : 1;
+    /* The rest is under 32 bits, so its product fits; the whole part may not, and is the larger. */
+    uint64_t whole_ns = multiply(ticks / denom, tick.numer);
+    return bp_darwin_add(whole_ns, ticks % denom * tick.numer / denom);
+}
+
+uint64_t bp_darwin_time_value_ns(int32_t seconds, int32_t microseconds) {
+    uint64_t whole = seconds > 0 ? (uint64_t)seconds : 0;
+    uint64_t rest = microseconds > 0 ? (uint64_t)microseconds : 0;
+    return whole * BP_NS_PER_SEC + rest * 1000;
+}
+
+bp_task_snapshot bp_darwin_snapshot(const bp_darwin_counters *counters, bp_darwin_tick tick) {
+    /* Both are turned at once, so that one rounding is all there is. */
+    uint64_t ticks = bp_darwin_add(counters->user_ticks, counters->system_ticks);
+    return (bp_task_snapshot){.taken_ns = counters->taken_ns,
+                              .cpu_unit_ns = 1,
+                              .process_cpu = bp_darwin_ticks_to_ns(ticks, tick),
+                              .has_memory = counters->virtual_bytes > 0,
+                              .rss_bytes = counters->resident_bytes,
+                              .vm_size_bytes = counters->virtual_bytes};
+}
+
+uint64_t bp_darwin_age_ns(const bp_darwin_age *age) {
+    uint64_t by_wall_ns = subtract(age->now_wall_ns, age->started_wall_ns);
+    if (!age->has_awake) {
+        return by_wall_ns;
+    }
+    uint64_t most_ns = bp_darwin_add(age->awake_ns, age->asleep_since_boot_ns);
+    if (by_wall_ns < age->awake_ns) {
+        return age->awake_ns;
+    }
+    return by_wall_ns < most_ns ? by_wall_ns : most_ns;
+}
+
+void bp_darwin_copy_name(char out[64], const char *text, size_t capacity) {
+    size_t length = strnlen(text, capacity < 63 ? capacity : 63);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
+char bp_darwin_state(uint32_t status, int32_t running_threads) {
+    switch (status) {
+    case 1:
+        return 'I'; /* being made */
+    case 2:
+    case 3:
+        return running_threads > 0 ? 'R' : 'S';
+    case 4:
+        return 'T';
+    case 5:
+        return 'Z';
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,232 @@
+/*
+ * What macOS tells about a process next to its counters. It has no cgroups and no OOM score, counts
+ * no calls and no bytes that pass through read and write, and no swap of a single process; the
+ * limits and the two kinds of context switches are shown to the process itself only.
+ */
+#include "platform/process_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysctl.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/darwin/facts_private.h"
+
+static const size_t command_line_max_bytes = (size_t)1024 * 1024;
+static const size_t arguments_max_bytes = (size_t)4 * 1024 * 1024;
+static const int fd_max = 1 << 20;
+
+static bp_known_uint known(uint64_t value) {
+    return (bp_known_uint){.known = true, .value = value};
+}
+
+/* The kernel's int counters stop at their largest value or wrap: below 0 nothing is known. */
+static bp_known_uint known_count(int64_t value) {
+    return value >= 0 ? known((uint64_t)value) : (bp_known_uint){0};
+}
+
+static void fill_from_bsd(const bp_task *task, const struct proc_bsdinfo *info,
+                          bp_process_facts *facts) {
+    facts->parent_pid = known(info->pbi_ppid);
+    facts->uid = known(info->pbi_uid);
+    facts->gid = known(info->pbi_gid);
+    facts->state = bp_darwin_state(info->pbi_status, 0);
+    if (task->start.seconds < UINT64_MAX / BP_NS_PER_SEC - 1) {
+        facts->started_wall_ns =
+            known(task->start.seconds * BP_NS_PER_SEC + task->start.microseconds % 1000000 * 1000);
+    }
+}
+
+static void read_task_info(const bp_task *task, const struct proc_bsdinfo *bsd,
+                           bp_process_facts *facts) {
+    struct proc_taskinfo info;
+    if (!bp_darwin_pidinfo(task->pid, PROC_PIDTASKINFO, 0, &info, (int)sizeof info)) {
+        bp_facts_deny(facts, "counters", errno);
+        return;
+    }
+    facts->state = bp_darwin_state(bsd->pbi_status, info.pti_numrunning);
+    facts->thread_count = known_count(info.pti_threadnum);
+    facts->major_faults = known_count(info.pti_pageins);
+    facts->minor_faults = known_count((int64_t)info.pti_faults - info.pti_pageins);
+}
+
+static void read_storage(const bp_task *task, bp_process_facts *facts) {
+    struct rusage_info_v2 usage;
+    memset(&usage, 0, sizeof usage);
+    if (proc_pid_rusage(task->pid, RUSAGE_INFO_V2, (rusage_info_t *)&usage) != 0) {
+        bp_facts_deny(facts, "input and output", errno);
+        return;
+    }
+    facts->read_bytes = known(usage.ri_diskio_bytesread);
+    facts->written_bytes = known(usage.ri_diskio_byteswritten);
+}
+
+/* What only the process itself is told; its peak is in bytes here, not in KiB as elsewhere. */
+static void read_own_usage(bp_process_facts *facts) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) {
+        facts->voluntary_switches = known_count(usage.ru_nvcsw);
+        facts->involuntary_switches = known_count(usage.ru_nivcsw);
+        facts->peak_rss_kb = known_count(usage.ru_maxrss / 1024);
+    }
+}
+
+/* Counts open files. Without room the kernel answers how much it would take, with some to spare. */
+static bool count_fds(const bp_task *task, bp_process_facts *facts) {
+    int bytes = bp_darwin_pidlist(task->pid, PROC_PIDLISTFDS, NULL, 0);
+    int room = bytes / (int)sizeof(struct proc_fdinfo) + 32;
+    if (bytes < 0 || room > fd_max) {
+        bp_facts_deny(facts, "open files", bytes < 0 ? errno : E2BIG);
+        return true;
+    }
+    struct proc_fdinfo *list = calloc((size_t)room, sizeof *list);
+    if (list == NULL) {
+        return false;
+    }
+    bytes = bp_darwin_pidlist(task->pid, PROC_PIDLISTFDS, list, room * (int)sizeof *list);
+    if (bytes >= 0) {
+        facts->fd_count = known((uint64_t)bytes / sizeof *list);
+    } else {
+        bp_facts_deny(facts, "open files", errno);
+    }
+    free(list);
+    return true;
+}
+
+/* A copy of a path that may lack its NUL; false when memory is short. */
+static bool copy_path(const char *path, size_t capacity, char **ret_path) {
+    size_t length = strnlen(path, capacity);
+    if (length == 0) {
+        return true;
+    }
+    *ret_path = malloc(length + 1);
+    if (*ret_path == NULL) {
+        return false;
+    }
+    memcpy(*ret_path, path, length);
+    (*ret_path)[length] = '\0';
+    return true;
+}
+
+static bool read_paths(const bp_task *task, bp_process_facts *facts) {
+    char executable[PROC_PIDPATHINFO_MAXSIZE];
+    errno = 0;
+    int length = proc_pidpath(task->pid, executable, sizeof executable);
+    if (length > 0 && (size_t)length <= sizeof executable) {
+        if (!copy_path(executable, (size_t)length, &facts->executable)) {
+            return false;
+        }
+    } else {
+        bp_facts_deny(facts, "executable", errno);
+    }
+    struct proc_vnodepathinfo paths;
+    if (!bp_darwin_pidinfo(task->pid, PROC_PIDVNODEPATHINFO, 0, &paths, (int)sizeof paths)) {
+        bp_facts_deny(facts, "working directory", errno);
+        return true;
+    }
+    return copy_path(paths.pvi_cdir.vip_path, sizeof paths.pvi_cdir.vip_path,
+                     &facts->working_directory);
+}
+
+/* Takes the arguments, and only those, out of what the kernel copied. False without memory. */
+static bool take_arguments(const char *memory, size_t memory_bytes, bp_process_facts *facts) {
+    bp_darwin_procargs args;
+    if (!bp_darwin_parse_procargs(memory, memory_bytes, &args)) {
+        bp_facts_note(facts, "command line", "the kernel's copy makes no sense");
+        return true;
+    }
+    bp_buffer *line = &facts->command_line;
+    size_t bytes = args.arguments_bytes;
+    if (bytes > command_line_max_bytes - 1) {
+        bytes = command_line_max_bytes - 1;
+        bp_facts_note(facts, "the rest of the command line", "over the limit of 1 MiB");
+    }
+    if (bytes > 0 && bp_buffer_append(line, args.arguments, bytes) != BUGPACK_OK) {
+        return false;
+    }
+    bool is_ended = line->size == 0 || line->data[line->size - 1] == '\0';
+    return is_ended || bp_buffer_append_char(line, '\0') == BUGPACK_OK;
+}
+
+/* With less room than all arguments and the environment can take, the kernel copies their end. */
+static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
+    int limit = 0;
+    size_t bytes = sizeof limit;
+    if (sysctl((int[]){CTL_KERN, KERN_ARGMAX}, 2, &limit, &bytes, NULL, 0) != 0) {
+        bp_facts_deny(facts, "command line", errno);
+        return true;
+    }
+    if (limit <= 0 || (size_t)limit > arguments_max_bytes) {
+        limit = (int)arguments_max_bytes;
+    }
+    bytes = (size_t)limit;
+    char *memory = malloc(bytes);
+    if (memory == NULL) {
+        return false;
+    }
+    bool enough_memory = true;
+    if (sysctl((int[]){CTL_KERN, KERN_PROCARGS2, task->pid}, 3, memory, &bytes, NULL, 0) == 0) {
+        enough_memory = take_arguments(memory, bytes, facts);
+    } else {
+        bp_facts_deny(facts, "command line", errno);
+    }
+    free(memory);
+    return enough_memory;
+}
+
+/* Each group can be missing on its own; false when memory is short. */
+static bool read_groups(const bp_task *task, bp_process_facts *facts) {
+    read_storage(task, facts);
+    if (task->is_own) {
+        read_own_usage(facts);
+        if (!bp_darwin_read_limits(facts)) {
+            return false;
+        }
+    }
+    return count_fds(task, facts) && read_paths(task, facts) && read_command_line(task, facts);
+}
+
+/* Who it is. For our own process not even that is needed. */
+static bugpack_status read_identity(const bp_task *task, bp_process_facts *facts,
+                                    bugpack_error *error) {
+    struct proc_bsdinfo bsd = {0};
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_darwin_check_same(task, &bsd, &detail);
+    if (status == BUGPACK_OK) {
+        fill_from_bsd(task, &bsd, facts);
+        read_task_info(task, &bsd, facts);
+    } else if (status == BUGPACK_ERR_NO_PROCESS && !task->is_own) {
+        return bp_fail(error, status, "%s", detail.message);
+    } else {
+        bp_facts_deny(facts, "identity and counters", detail.system_errno);
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
+                                     bugpack_error *error) {
+    bp_process_facts facts = {.pid = task->pid};
+    bp_buffer_init(&facts.command_line, command_line_max_bytes);
+    memcpy(facts.name, task->name, sizeof facts.name);
+    bugpack_status status = read_identity(task, &facts, error);
+    if (status == BUGPACK_OK && !read_groups(task, &facts)) {
+        status = bp_fail_memory(error, "read the facts of a process");
+    }
+    if (status == BUGPACK_OK && !task->is_own) {
+        /* All that was read is of this process if it is still there. */
+        struct proc_bsdinfo bsd;
+        bugpack_error detail = BUGPACK_ERROR_INIT;
+        if (bp_darwin_check_same(task, &bsd, &detail) == BUGPACK_ERR_NO_PROCESS) {
+            status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "%s", detail.message);
+        }
+    }
+    if (status != BUGPACK_OK) {
+        bp_process_facts_release(&facts);
+        return status;
+    }
+    *ret_facts = facts;
+    return BUGPACK_OK;
+}
