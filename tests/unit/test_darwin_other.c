@@ -223,7 +223,7 @@ Test(darwin_facts, hold_what_macos_tells_of_another_process) {
     cr_expect(eq(u64, facts.parent_pid.value, 1));
     cr_expect(eq(u64, facts.uid.value, 501));
     cr_expect(eq(str, facts.executable, "/Applications/Viewer.app/v"));
-    cr_expect(eq(str, facts.working_directory, "/Users/x"));
+    cr_expect(eq(str, facts.working_directory, "/Library/x"));
     cr_assert(eq(sz, facts.command_line.size, sizeof "viewer\0--full"));
     cr_expect(zero(int, memcmp(facts.command_line.data, "viewer\0--full", 14)));
     cr_expect(eq(u64, facts.started_wall_ns.value, mach_fake.start_secs * 1000000000));

@@ -14,7 +14,7 @@ static int fail_mach, fail_errno;
 static const char *failed_call = "";
 
 static const char arguments[] = "\2\0\0\0/Applications/Viewer.app/v\0\0\0\0\0\0viewer\0--full\0"
-                                "SECRET=hunter2\0HOME=/Users/x";
+                                "SECRET=hunter2\0HOME=/Library/x";
 
 void mach_fake_reset(void) {
     uint64_t now_secs = (uint64_t)time(NULL);
@@ -42,7 +42,7 @@ void mach_fake_reset(void) {
                                   .name = "Viewer",
                                   .command = "v",
                                   .path = "/Applications/Viewer.app/v",
-                                  .directory = "/Users/x",
+                                  .directory = "/Library/x",
                                   .arguments = arguments,
                                   .arguments_bytes = sizeof arguments,
                                   .fd_count = 12,
