@@ -58,8 +58,9 @@ typedef struct bugpack_options {
     /* Make the last component of report_dir, with mode 0700, when it is missing. */
     bool create_report_dir;
 
-    /* The process that reports are about; 0 means this one. Another process is held by a pidfd from
-     * open to close, so that a reused process id can never get into a report. */
+    /* The process that reports are about; 0 means this one. Another process is held by a pidfd (by
+     * its start time where there are none) from open to close, so that a reused process id can
+     * never get into a report. */
     pid_t target_pid;
 
     /* The distance between the two samples of runtime-metrics.json, in milliseconds. At most

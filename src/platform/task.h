@@ -43,8 +43,9 @@ typedef struct bp_task bp_task;
 
 /*
  * Takes hold of a process; 0, or our own id, means our own and takes the cheap way. Another one is
- * held by a descriptor and its start time, so that every later call speaks of the same process or
- * fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED (no sampler here).
+ * held by a descriptor, where there is one, and its start time, so that every later call speaks of
+ * the same process or fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED
+ * (no sampler here).
  */
 bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
 void bp_task_close(bp_task *task);
