@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "platform/heap.h"
 #include "platform/process_facts.h"
 #include "probe/sampler.h"
 
@@ -28,4 +29,12 @@ Test(stub, reading_says_so_too_and_leaves_output_alone) {
     cr_expect(eq(u64, snapshot.taken_ns, 42));
     cr_expect(eq(int, facts.pid, 42));
     bp_task_close(NULL);
+}
+
+Test(stub, an_allocator_without_zones_says_so_and_leaves_output_alone) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_heap_zones zones = {.mapped_bytes = {.known = true, .value = 42}};
+    cr_expect(eq(int, bp_heap_zones_read(&zones, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(str, error.message, "the allocator of this system has no zones"));
+    cr_expect(eq(u64, zones.mapped_bytes.value, 42));
 }
