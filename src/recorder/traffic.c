@@ -1,22 +1,9 @@
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "recorder/traffic_private.h"
 #include "recorder/traffic_record.h"
-
-/* A tick's precision is enough for the last activity, at a fifth of the price of the other clock.
- */
-static uint64_t now_by_tick_ns(void) {
-#ifdef CLOCK_MONOTONIC_COARSE
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) == 0) {
-        return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
-    }
-#endif
-    return bp_clock_monotonic_ns();
-}
 
 /*
  * Sets the room for one pinned record aside and says how many of the message's bytes go there.
@@ -42,15 +29,6 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
     return false;
 }
 
-static void count(bp_traffic *traffic, unsigned direction, size_t byte_count, bool is_cut) {
-    atomic_fetch_add_explicit(&traffic->message_count[direction], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&traffic->byte_count[direction], byte_count, memory_order_relaxed);
-    atomic_store_explicit(&traffic->last_ns[direction], now_by_tick_ns(), memory_order_relaxed);
-    if (is_cut) {
-        atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
-    }
-}
-
 static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *name,
                  const void *bytes, size_t kept) {
     uint64_t sequence = 0;
@@ -59,13 +37,25 @@ static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *n
                             {.iov_base = (void *)(uintptr_t)head, .iov_len = sizeof *head},
                             {.iov_base = (void *)(uintptr_t)name, .iov_len = head->name_bytes},
                             {.iov_base = (void *)(uintptr_t)bytes, .iov_len = kept}};
-    sequence = bp_ring_append(traffic->ring, BP_TRAFFIC_TAG_MESSAGE, parts + 1, 3);
+    bp_ring_entry entry = {.monotonic_ns = bp_clock_monotonic_ns(),
+                           .tag = BP_TRAFFIC_TAG_MESSAGE,
+                           .parts = parts + 1,
+                           .part_count = 3,
+                           .tally = &traffic->tallies[head->direction],
+                           .amount = head->original_bytes};
+    sequence = bp_ring_append_entry(traffic->ring, &entry);
     if (sequence == 0) {
         return; /* closed */
     }
-    count(traffic, head->direction, (size_t)head->original_bytes, kept < head->original_bytes);
+    if (kept < head->original_bytes) {
+        atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
+    }
     if (claim_pin(traffic, head->name_bytes, kept, &parts[3].iov_len)) {
-        (void)bp_ring_append(traffic->pins, BP_TRAFFIC_TAG_PIN, parts, 4);
+        entry = (bp_ring_entry){.monotonic_ns = entry.monotonic_ns,
+                                .tag = BP_TRAFFIC_TAG_PIN,
+                                .parts = parts,
+                                .part_count = 4};
+        (void)bp_ring_append_entry(traffic->pins, &entry);
     }
 }
 
@@ -115,10 +105,10 @@ void bp_traffic_close(bp_traffic *traffic) {
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) {
     bp_traffic_totals totals;
     for (unsigned i = 0; i < 2; i++) {
-        totals.message_count[i] =
-            atomic_load_explicit(&traffic->message_count[i], memory_order_relaxed);
-        totals.byte_count[i] = atomic_load_explicit(&traffic->byte_count[i], memory_order_relaxed);
-        totals.last_ns[i] = atomic_load_explicit(&traffic->last_ns[i], memory_order_relaxed);
+        const bp_ring_tally *tally = &traffic->tallies[i];
+        totals.message_count[i] = atomic_load_explicit(&tally->record_count, memory_order_relaxed);
+        totals.byte_count[i] = atomic_load_explicit(&tally->amount, memory_order_relaxed);
+        totals.last_ns[i] = atomic_load_explicit(&tally->last_ns, memory_order_relaxed);
     }
     totals.cut_count = atomic_load_explicit(&traffic->cut_count, memory_order_relaxed);
     *ret_totals = totals;

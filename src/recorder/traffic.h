@@ -59,13 +59,10 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
 /* Refuses messages from now on. */
 void bp_traffic_close(bp_traffic *traffic);
 
-/*
- * Bytes (as they were, before any cut) and messages per direction since the channel was opened, and
- * the last activity, to the tick of the system's clock (4 ms or better).
- */
+/* Bytes (as they were, before any cut) and messages per direction since the channel was opened. */
 typedef struct bp_traffic_totals {
     uint64_t message_count[2], byte_count[2]; /* by bugpack_direction */
-    uint64_t last_ns[2];                      /* monotonic; 0: never */
+    uint64_t last_ns[2];                      /* monotonic, of the newest; 0: never */
     uint64_t cut_count;                       /* messages shortened by limit, snap or filter */
 } bp_traffic_totals;
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals);

@@ -27,9 +27,7 @@ struct bp_traffic {
     /* How much may still be pinned: message bytes in the upper half, bytes of `pins` in the lower.
      * 0 from when the opening is over. */
     _Alignas(BP_TRAFFIC_CACHE_LINE) _Atomic uint64_t pin_left;
-    _Alignas(BP_TRAFFIC_CACHE_LINE) _Atomic uint64_t message_count[2];
-    _Atomic uint64_t byte_count[2];
-    _Atomic uint64_t last_ns[2];
+    _Alignas(BP_TRAFFIC_CACHE_LINE) bp_ring_tally tallies[2]; /* by direction; amounts are bytes */
     _Atomic uint64_t cut_count;
 };
 

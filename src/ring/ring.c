@@ -194,12 +194,12 @@ static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_
     return bp_frame_bytes(total) <= limit;
 }
 
-uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count) {
+uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     uint64_t payload_bytes = 0;
-    bool fits = measure(ring, parts, part_count, &payload_bytes);
-    bp_ring_record record = {.monotonic_ns = bp_clock_monotonic_ns(),
-                             .payload_bytes = (uint32_t)payload_bytes,
-                             .tag = tag};
+    bool fits = measure(ring, entry->parts, entry->part_count, &payload_bytes);
+    uint64_t stamp_ns = entry->monotonic_ns != 0 ? entry->monotonic_ns : bp_clock_monotonic_ns();
+    bp_ring_record record = {
+        .monotonic_ns = stamp_ns, .payload_bytes = (uint32_t)payload_bytes, .tag = entry->tag};
     uint64_t needed = bp_frame_bytes(payload_bytes);
     bp_frame_page *page = ring->page;
     (void)pthread_mutex_lock(&ring->mutex);
@@ -210,17 +210,25 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
     }
     record.sequence = ++ring->sequence;
     claim(ring, needed);
-    fill(ring, &record, parts, part_count);
+    fill(ring, &record, entry->parts, entry->part_count);
     ring->head += needed;
     ring->head_offset += needed;
     ring->head_offset = ring->head_offset == ring->capacity ? 0 : ring->head_offset;
     /* The next append asks how large the oldest record is, and that is far from every cache. */
     __builtin_prefetch(ring->data + ring->tail_offset);
+    if (entry->tally != NULL) {
+        bp_ring_tally_add(entry->tally, entry->amount, stamp_ns);
+    }
     /* Head first: whoever sees the sequence finds its record. */
     atomic_store_explicit(&page->head, ring->head, memory_order_release);
     atomic_store_explicit(&page->sequence, record.sequence, memory_order_release);
     (void)pthread_mutex_unlock(&ring->mutex);
     return record.sequence;
+}
+
+uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count) {
+    const bp_ring_entry entry = {.tag = tag, .parts = parts, .part_count = part_count};
+    return bp_ring_append_entry(ring, &entry);
 }
 
 void bp_ring_close(bp_ring *ring) {

@@ -61,6 +61,17 @@ static inline void bp_ring_fence(memory_order order) {
 #endif
 }
 
+/* The ring's lock is held, so that a load and a store do what an atomic addition would. */
+static inline void bp_ring_tally_add(bp_ring_tally *tally, uint64_t amount, uint64_t stamp_ns) {
+    uint64_t count = atomic_load_explicit(&tally->record_count, memory_order_relaxed);
+    uint64_t sum = atomic_load_explicit(&tally->amount, memory_order_relaxed);
+    atomic_store_explicit(&tally->record_count, count + 1, memory_order_relaxed);
+    atomic_store_explicit(&tally->amount, sum + amount, memory_order_relaxed);
+    if (stamp_ns > atomic_load_explicit(&tally->last_ns, memory_order_relaxed)) {
+        atomic_store_explicit(&tally->last_ns, stamp_ns, memory_order_relaxed);
+    }
+}
+
 /*
  * Copies out of a ring while writers write into it. What comes is only good when the tail has not
  * passed `from` afterwards, as in a seqlock: look at it after bp_ring_fence(acquire).
