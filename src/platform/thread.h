@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
@@ -19,6 +20,14 @@ uint64_t bp_thread_id(void);
 /* The calling thread's name with its NUL; "" when it has none. */
 #define BP_THREAD_NAME_BYTES 64
 void bp_thread_name(char out[BP_THREAD_NAME_BYTES]);
+
+/*
+ * The same as it was at most BP_THREAD_NAME_STALE_NS ago, without its NUL, for whoever asks often
+ * and has just read the monotonic clock: the system is asked again when the last answer is older,
+ * because that is a system call of some hundred nanoseconds. Valid until the thread asks again.
+ */
+#define BP_THREAD_NAME_STALE_NS 10000000u
+const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes);
 
 /*
  * Names the calling thread, with at most 15 bytes; best effort. A thread names itself: for another

@@ -62,8 +62,9 @@ void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level) {
 
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
                             const void *message, size_t message_bytes, bool was_cut) {
-    char thread[BP_THREAD_NAME_BYTES];
-    bp_thread_name(thread);
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    size_t thread_bytes = 0;
+    const char *thread = bp_thread_recent_name(now_ns, &thread_bytes);
     size_t kept = bp_utf8_cut(message, message_bytes, recorder->message_max_bytes);
     size_t given = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
     size_t channel_bytes = given > BUGPACK_CHANNEL_MAX_BYTES
@@ -72,16 +73,18 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
     log_header header = {.tid = bp_thread_id(),
                          .message_bytes = (uint32_t)kept,
                          .channel_bytes = (uint8_t)channel_bytes,
-                         .thread_bytes = (uint8_t)strlen(thread),
+                         .thread_bytes = (uint8_t)thread_bytes,
                          .level = (uint8_t)level,
                          .is_cut = was_cut || kept < message_bytes || channel_bytes < given};
     /* iovec has no const form; the ring only reads. */
     const struct iovec parts[] = {
         {.iov_base = &header, .iov_len = sizeof header},
         {.iov_base = (void *)(uintptr_t)channel, .iov_len = channel_bytes},
-        {.iov_base = thread, .iov_len = header.thread_bytes},
+        {.iov_base = (void *)(uintptr_t)thread, .iov_len = thread_bytes},
         {.iov_base = (void *)(uintptr_t)message, .iov_len = kept}};
-    (void)bp_ring_append(recorder->ring, 0, parts, sizeof parts / sizeof parts[0]);
+    const bp_ring_entry entry = {
+        .monotonic_ns = now_ns, .parts = parts, .part_count = sizeof parts / sizeof parts[0]};
+    (void)bp_ring_append_entry(recorder->ring, &entry);
 }
 
 bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {

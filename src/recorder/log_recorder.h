@@ -30,7 +30,7 @@ void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level);
 /*
  * Keeps one record of the calling thread. `channel` may be NULL. A message over
  * BUGPACK_LOG_MESSAGE_MAX_BYTES, or over what a small ring takes, is cut; `was_cut` says that the
- * caller cut it already. Any thread.
+ * caller cut it already. The thread's name may be BP_THREAD_NAME_STALE_NS old. Any thread.
  */
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
                             const void *message, size_t message_bytes, bool was_cut);

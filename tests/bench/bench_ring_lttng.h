@@ -15,6 +15,12 @@ LTTNG_UST_TRACEPOINT_EVENT(bugpack_bench, message,
                            LTTNG_UST_TP_FIELDS(lttng_ust_field_sequence(unsigned char, payload,
                                                                         bytes, size_t, byte_count)))
 
+/* One that no session records. */
+LTTNG_UST_TRACEPOINT_EVENT(bugpack_bench, off,
+                           LTTNG_UST_TP_ARGS(const unsigned char *, bytes, size_t, byte_count),
+                           LTTNG_UST_TP_FIELDS(lttng_ust_field_sequence(unsigned char, payload,
+                                                                        bytes, size_t, byte_count)))
+
 #endif
 
 #include <lttng/tracepoint-event.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "platform/thread.h"
 #include "support/temp_dir.h"
 
 static bp_log_recorder *new_small_recorder(size_t ring_bytes, bugpack_level level) {
@@ -67,6 +68,31 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
                  NULL));
     cr_assert(eq(u64, view.record_count, 1));
     cr_assert(eq(u64, view.first_ns, view.last_ns));
+    bp_buffer_release(&out);
+    bp_log_recorder_free(recorder);
+}
+
+static void *rename_between_records(void *context) {
+    bp_log_recorder *recorder = context;
+    pthread_setname_np(pthread_self(), "before");
+    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "first", 5, false);
+    pthread_setname_np(pthread_self(), "after");
+    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "between", 7, false);
+    bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_THREAD_NAME_STALE_NS);
+    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "last", 4, false);
+    return NULL;
+}
+
+Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
+    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    pthread_t thread;
+    cr_assert(zero(int, pthread_create(&thread, NULL, rename_between_records, recorder)));
+    pthread_join(thread, NULL);
+    bp_ring_view view;
+    bp_buffer out = print(recorder, &view);
+    const char *text = bp_buffer_text(&out);
+    cr_assert(ne(ptr, (void *)strstr(text, "\"thread\":\"before\",\"message\":\"first\""), NULL));
+    cr_assert(ne(ptr, (void *)strstr(text, "\"thread\":\"after\",\"message\":\"last\""), NULL));
     bp_buffer_release(&out);
     bp_log_recorder_free(recorder);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/status.h"
 
@@ -12,6 +13,21 @@ void bp_thread_name(char out[BP_THREAD_NAME_BYTES]) {
     if (pthread_getname_np(pthread_self(), out, BP_THREAD_NAME_BYTES) != 0) {
         out[0] = '\0';
     }
+}
+
+const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes) {
+    static _Thread_local struct {
+        uint64_t asked_ns; /* 0: never */
+        size_t name_bytes;
+        char name[BP_THREAD_NAME_BYTES];
+    } recent;
+    if (recent.asked_ns == 0 || now_ns - recent.asked_ns >= BP_THREAD_NAME_STALE_NS) {
+        bp_thread_name(recent.name);
+        recent.name_bytes = strlen(recent.name);
+        recent.asked_ns = now_ns;
+    }
+    *ret_bytes = recent.name_bytes;
+    return recent.name;
 }
 
 int bp_thread_hold_cancel(void) {
