@@ -6,6 +6,7 @@
 #define BUGPACK_LOG_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <bugpack/export.h>
@@ -33,8 +34,9 @@ typedef enum bugpack_level {
 
 /*
  * Keeps one record: level, channel (a short name of the part of the program; NULL means none), the
- * formatted message, both clocks, and the calling thread's id and name. The message may hold any
- * bytes. Errors are dropped: a host never has to handle a failing log call. Allocates nothing.
+ * formatted message, both clocks, and the calling thread's id and name. A thread that logs often
+ * and renames itself shows its new name after 10 ms at the latest. The message may hold any bytes.
+ * Errors are dropped: a host never has to handle a failing log call. Allocates nothing.
  *
  * Any thread; not from a signal handler. A NULL session is ignored. Since 0.1.0.
  */
@@ -51,6 +53,22 @@ BUGPACK_API void bugpack_logv(struct bugpack *session, bugpack_level level, cons
  */
 BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);
+
+/*
+ * Whether a record of this level would be kept now: false below the session's level, without a log
+ * ring, for a NULL session and in a forked child. For a host that has work to do before it can log;
+ * the calls above ask by themselves. A few nanoseconds. Any thread. Since 0.1.0.
+ */
+BUGPACK_API bool bugpack_log_wants(const struct bugpack *session, bugpack_level level);
+
+/*
+ * Changes the level that bugpack_options.log_level began with, for all threads: a record less
+ * severe is dropped at the call from then on. What was kept stays. BUGPACK_LOG_NOTHING drops all of
+ * them. A number that is no level, and a NULL or inert session, change nothing. Any thread. Since
+ * 0.1.0.
+ */
+#define BUGPACK_LOG_NOTHING 6
+BUGPACK_API void bugpack_log_set_level(struct bugpack *session, bugpack_level level);
 
 BUGPACK_END_DECLS
 

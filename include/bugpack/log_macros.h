@@ -9,19 +9,20 @@
  *
  * Each of them is an expression of type void. Below the level it costs nothing: the arguments are
  * not evaluated, but the compiler still checks them against the format, and a variable that is only
- * logged does not become an unused one. bugpack_options.log_level decides at run time as ever.
+ * logged does not become an unused one. Above it the session's level decides at run time, and the
+ * arguments of a call that it drops are not evaluated either. `session` may be evaluated twice.
  */
 #ifndef BUGPACK_LOG_MACROS_H
 #define BUGPACK_LOG_MACROS_H
 
 #include <bugpack/log.h>
 
-/* The least severe level that is compiled: a bugpack_level or its number; BUGPACK_LOG_NOTHING for
- * none at all. It counts where a macro is used, so it may also be defined after this header. */
+/* The least severe level that is compiled: a bugpack_level or its number; BUGPACK_LOG_NOTHING (of
+ * log.h) for none at all. It counts where a macro is used, so it may also be defined after this
+ * header. */
 #ifndef BUGPACK_LOG_COMPILE_LEVEL
 #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_TRACE
 #endif
-#define BUGPACK_LOG_NOTHING 6
 
 /* `...` is a format and its arguments, as of bugpack_log. Since 0.1.0. */
 #define BUGPACK_LOG_TRACE(session, channel, ...)                                                   \
@@ -39,6 +40,8 @@
 
 /* What the others are made of. */
 #define BUGPACK_LOG_IF(is_compiled, session, level, channel, ...)                                  \
-    ((is_compiled) ? bugpack_log(session, level, channel, __VA_ARGS__) : (void)0)
+    ((is_compiled) && bugpack_log_wants(session, level)                                            \
+         ? bugpack_log(session, level, channel, __VA_ARGS__)                                       \
+         : (void)0)
 
 #endif

@@ -4,14 +4,25 @@
 
 #include "session/session.h"
 
-static bool is_wanted(const bugpack *session, bugpack_level level) {
-    return bp_session_check(session) == BUGPACK_OK && bp_recorder_log(session->recorder) != NULL &&
-           bp_log_recorder_wants(bp_recorder_log(session->recorder), level);
+bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
+    if (bp_session_check(session) != BUGPACK_OK) {
+        return false;
+    }
+    const bp_log_recorder *log = bp_recorder_log(session->recorder);
+    return log != NULL && bp_log_recorder_wants(log, level);
+}
+
+void bugpack_log_set_level(bugpack *session, bugpack_level level) {
+    bool is_level = (unsigned)level <= BUGPACK_LOG_NOTHING;
+    if (is_level && bp_session_check(session) == BUGPACK_OK &&
+        bp_recorder_log(session->recorder) != NULL) {
+        bp_log_recorder_set_level(bp_recorder_log(session->recorder), level);
+    }
 }
 
 void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, const char *format,
                   va_list arguments) {
-    if (!is_wanted(session, level)) {
+    if (!bugpack_log_wants(session, level)) {
         return;
     }
     /* A character more than is kept, so that the cut sees whether it would split one. */
@@ -36,7 +47,7 @@ void bugpack_log(bugpack *session, bugpack_level level, const char *channel, con
 
 void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
                        const void *message, size_t message_bytes) {
-    if (is_wanted(session, level)) {
+    if (bugpack_log_wants(session, level)) {
         bp_log_recorder_append(bp_recorder_log(session->recorder), level, channel, message,
                                message_bytes, false);
     }

@@ -50,7 +50,21 @@ Test(log_macros, vanish_altogether_but_stay_expressions) {
 
 Test(log_macros, take_the_number_of_a_level_too) {
     evaluated_count = 0;
-    log_at_every_level(NULL); /* compiled above, for warnings */
-    BUGPACK_LOG_TRACE((bugpack *)NULL, "c", "%u", next());
+    logged made = open_logged();
+    log_at_every_level(made.session); /* compiled above, for warnings */
+    BUGPACK_LOG_TRACE(made.session, "c", "%u", next());
     cr_assert(eq(uint, evaluated_count, 3u));
+    expect_logged(&made, "warn c \"warn 1\"\nerror c \"error 2\"\nfatal - \"fatal\"\n"
+                         "trace c \"3\"\n");
+}
+
+Test(log_macros, do_not_evaluate_what_the_session_drops) {
+    evaluated_count = 0;
+    logged made = open_logged();
+    BUGPACK_LOG_INFO((bugpack *)NULL, "c", "%u", next());
+    bugpack_log_set_level(made.session, BUGPACK_ERROR);
+    BUGPACK_LOG_WARN(made.session, "c", "%u", next());
+    BUGPACK_LOG_ERROR(made.session, "c", "%u", next());
+    cr_assert(eq(uint, evaluated_count, 1u));
+    expect_logged(&made, "error c \"1\"\n");
 }
