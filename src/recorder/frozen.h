@@ -22,14 +22,15 @@ typedef struct bp_frozen_part {
     bugpack_error error; /* status OK: the records are here */
     bp_spool records;
     bp_ring_view view;
+    char loss_reason[256]; /* why it would not have outlived the host; "" when it would */
 } bp_frozen_part;
 
 typedef struct bp_frozen {
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
-    char memory_reason[256]; /* why this would not have outlived the host; "" when it would */
     bp_frozen_part log, notifications, history;
     bool has_traffic;
     bugpack_error traffic_error; /* the first that a channel met */
+    char traffic_loss_reason[256];
     size_t channel_count;
     bp_traffic_frozen channels[BUGPACK_CHANNEL_MAX];
 } bp_frozen;

@@ -1,72 +1,60 @@
 #include "recorder/recorder.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "recorder/rings.h"
+#include "recorder/recorder_private.h"
 #include "recorder/salvage.h"
 
-struct bp_recorder {
-    bp_rings *rings;
-    bp_log_recorder *log;
-    bp_notifications *notifications;
-    bp_history *history;
-    uint64_t traffic_budget_bytes;
+/* What takes a ring over, and is the recorder's afterwards. */
+typedef bugpack_status adopt_ring(bp_recorder *recorder, const bp_recorder_options *options,
+                                  bp_ring *ring, bugpack_error *error);
 
-    pthread_mutex_t channels_mutex;
-    bool is_closed;
-    uint32_t weight_used;
-    size_t channel_count;
-    bp_traffic *channels[BUGPACK_CHANNEL_MAX];
-};
-
-static bugpack_status make_log(bp_recorder *recorder, const bp_recorder_options *options,
-                               bugpack_error *error) {
-    bp_ring *ring = NULL;
-    if (options->log_ring_bytes == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status =
-        bp_rings_make(recorder->rings, BP_RING_FILE_LOG, options->log_ring_bytes, &ring, error);
-    if (status == BUGPACK_OK) {
-        status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
-        if (status != BUGPACK_OK) {
-            bp_rings_drop(recorder->rings, ring);
-        }
-    }
-    return status;
+static bugpack_status adopt_log(bp_recorder *recorder, const bp_recorder_options *options,
+                                bp_ring *ring, bugpack_error *error) {
+    return bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
 }
 
-static bugpack_status make_notifications(bp_recorder *recorder, bugpack_error *error) {
-    bp_ring *ring = NULL;
-    bugpack_status status = bp_rings_make(recorder->rings, BP_RING_FILE_NOTIFICATIONS,
-                                          bp_notifications_ring_bytes(), &ring, error);
-    if (status == BUGPACK_OK) {
-        status = bp_notifications_new(ring, &recorder->notifications, error);
-        if (status != BUGPACK_OK) {
-            bp_rings_drop(recorder->rings, ring);
-        }
-    }
-    return status;
+static bugpack_status adopt_notifications(bp_recorder *recorder, const bp_recorder_options *options,
+                                          bp_ring *ring, bugpack_error *error) {
+    (void)options;
+    return bp_notifications_new(ring, &recorder->notifications, error);
 }
 
-static bugpack_status make_history(bp_recorder *recorder, const bp_recorder_options *options,
-                                   bugpack_error *error) {
-    bp_ring *ring = NULL;
-    if (options->history_count == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status =
-        bp_rings_make(recorder->rings, BP_RING_FILE_HISTORY,
-                      bp_history_ring_bytes(options->history_count), &ring, error);
-    if (status == BUGPACK_OK) {
-        status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
-        if (status != BUGPACK_OK) {
-            bp_rings_drop(recorder->rings, ring);
+static bugpack_status adopt_history(bp_recorder *recorder, const bp_recorder_options *options,
+                                    bp_ring *ring, bugpack_error *error) {
+    return bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
+}
+
+/* The parts that have one ring each; those of 0 bytes are off. */
+static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
+                                 bugpack_error *error) {
+    size_t history_bytes =
+        options->history_count > 0 ? bp_history_ring_bytes(options->history_count) : 0;
+    const struct {
+        const char *file;
+        size_t ring_bytes;
+        adopt_ring *adopt;
+    } parts[] = {{BP_RING_FILE_LOG, options->log_ring_bytes, adopt_log},
+                 {BP_RING_FILE_NOTIFICATIONS,
+                  options->has_notifications ? bp_notifications_ring_bytes() : 0,
+                  adopt_notifications},
+                 {BP_RING_FILE_HISTORY, history_bytes, adopt_history}};
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
+        bp_ring *ring = NULL;
+        if (parts[i].ring_bytes == 0) {
+            continue;
+        }
+        status = bp_rings_make(recorder->rings, parts[i].file, parts[i].ring_bytes, &ring, error);
+        if (status == BUGPACK_OK) {
+            status = parts[i].adopt(recorder, options, ring, error);
+            if (status != BUGPACK_OK) {
+                bp_rings_drop(recorder->rings, ring);
+            }
         }
     }
     return status;
@@ -83,13 +71,7 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     bugpack_status status = bp_rings_new(options->base_dir, options->memory_reason,
                                          options->identity, &recorder->rings, error);
     if (status == BUGPACK_OK) {
-        status = make_log(recorder, options, error);
-    }
-    if (status == BUGPACK_OK && options->has_notifications) {
-        status = make_notifications(recorder, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = make_history(recorder, options, error);
+        status = make_parts(recorder, options, error);
     }
     if (status != BUGPACK_OK) {
         bp_recorder_free(recorder);
@@ -129,83 +111,6 @@ bp_history *bp_recorder_history(bp_recorder *recorder) {
     return recorder->history;
 }
 
-static bool is_name_taken(const bp_recorder *recorder, const char *name) {
-    bool is_taken = false;
-    for (size_t i = 0; i < recorder->channel_count; i++) {
-        is_taken =
-            is_taken || strcmp(bp_traffic_identity_of(recorder->channels[i])->name, name) == 0;
-    }
-    return is_taken;
-}
-
-/* Both rings and the channel over them. The mutex is held. */
-static bugpack_status make_channel(bp_recorder *recorder, const char *name,
-                                   const bugpack_channel_options *options, bp_traffic **ret_channel,
-                                   bugpack_error *error) {
-    bp_traffic_identity identity;
-    bp_ring *ring = NULL;
-    bp_ring *pins = NULL;
-    bp_traffic_identity_init(&identity, name, (uint32_t)recorder->channel_count, options);
-    uint64_t ring_bytes =
-        recorder->traffic_budget_bytes / BUGPACK_TRAFFIC_WEIGHT_TOTAL * options->weight;
-    char file[32];
-    (void)snprintf(file, sizeof file, BP_RING_FILE_TRAFFIC, (unsigned)identity.number);
-    bugpack_status status = bp_rings_make(recorder->rings, file, (size_t)ring_bytes, &ring, error);
-    if (status == BUGPACK_OK && options->pin_bytes > 0) {
-        (void)snprintf(file, sizeof file, BP_RING_FILE_PINS, (unsigned)identity.number);
-        status = bp_rings_make(recorder->rings, file,
-                               bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_traffic_new(&identity, options, ring, pins, ret_channel, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_rings_drop(recorder->rings, ring);
-        bp_rings_drop(recorder->rings, pins);
-        return status;
-    }
-    (void)snprintf(file, sizeof file, BP_RING_FILE_CHANNEL, (unsigned)identity.number);
-    bp_rings_note(recorder->rings, file, bp_traffic_identity_of(*ret_channel), sizeof identity);
-    return BUGPACK_OK;
-}
-
-static bugpack_status check_channel(const bp_recorder *recorder, const char *name,
-                                    const bugpack_channel_options *options, bugpack_error *error) {
-    if (recorder->traffic_budget_bytes == 0) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "this session keeps no traffic");
-    }
-    if (options->weight == 0 ||
-        options->weight > BUGPACK_TRAFFIC_WEIGHT_TOTAL - recorder->weight_used) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY,
-                       "channel \"%s\" has the weight %u, and %u of %u are left", name,
-                       (unsigned)options->weight,
-                       (unsigned)(BUGPACK_TRAFFIC_WEIGHT_TOTAL - recorder->weight_used),
-                       BUGPACK_TRAFFIC_WEIGHT_TOTAL);
-    }
-    if (recorder->channel_count == BUGPACK_CHANNEL_MAX || is_name_taken(recorder, name)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": %s", name,
-                       recorder->channel_count == BUGPACK_CHANNEL_MAX ? "there are too many"
-                                                                      : "the name is taken");
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
-                                        const bugpack_channel_options *options,
-                                        bp_traffic **ret_channel, bugpack_error *error) {
-    (void)pthread_mutex_lock(&recorder->channels_mutex);
-    bugpack_status status = check_channel(recorder, name, options, error);
-    if (status == BUGPACK_OK) {
-        status = make_channel(recorder, name, options, ret_channel, error);
-    }
-    if (status == BUGPACK_OK) {
-        recorder->channels[recorder->channel_count++] = *ret_channel;
-        recorder->weight_used += options->weight;
-    }
-    (void)pthread_mutex_unlock(&recorder->channels_mutex);
-    return status;
-}
-
 static void freeze_part(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_frozen_part *part) {
     part->is_on = true;
     part->records = (bp_spool)BP_SPOOL_INIT;
@@ -217,6 +122,14 @@ static void freeze_part(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_frozen_
     }
     if (status == BUGPACK_OK) {
         (void)bp_spool_flush(&part->records, &part->error);
+    }
+}
+
+/* Keeps the first reason of those that an artefact's rings have. The mutex is held. */
+static void note_loss(const bp_recorder *recorder, const bp_ring *ring, char *reason,
+                      size_t reason_bytes) {
+    if (ring != NULL && reason[0] == '\0') {
+        (void)snprintf(reason, reason_bytes, "%s", bp_rings_loss_reason(recorder->rings, ring));
     }
 }
 
@@ -234,6 +147,16 @@ static void freeze_traffic(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
             frozen->channel_count++;
         }
     }
+    (void)pthread_mutex_lock(&recorder->channels_mutex);
+    for (size_t i = 0; i < count; i++) {
+        const bp_ring *const rings[] = {bp_traffic_ring(recorder->channels[i]),
+                                        bp_traffic_pins(recorder->channels[i])};
+        note_loss(recorder, rings[0], frozen->traffic_loss_reason,
+                  sizeof frozen->traffic_loss_reason);
+        note_loss(recorder, rings[1], frozen->traffic_loss_reason,
+                  sizeof frozen->traffic_loss_reason);
+    }
+    (void)pthread_mutex_unlock(&recorder->channels_mutex);
 }
 
 void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
@@ -241,18 +164,24 @@ void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
     bp_instant now = bp_clock_now();
     memset(ret_frozen, 0, sizeof *ret_frozen);
     ret_frozen->wall_offset_ns = now.wall_ns - now.monotonic_ns;
-    (void)snprintf(ret_frozen->memory_reason, sizeof ret_frozen->memory_reason, "%s",
-                   bp_rings_memory_reason(recorder->rings));
     /* Traffic first: its rings turn over fastest. */
     freeze_traffic(recorder, until_ns, dir_fd, ret_frozen);
-    if (recorder->log != NULL) {
-        freeze_part(bp_log_recorder_ring(recorder->log), until_ns, dir_fd, &ret_frozen->log);
-    }
-    if (recorder->notifications != NULL) {
-        freeze_part(bp_notifications_ring(recorder->notifications), until_ns, dir_fd,
-                    &ret_frozen->notifications);
-    }
-    if (recorder->history != NULL) {
-        freeze_part(bp_history_ring(recorder->history), until_ns, dir_fd, &ret_frozen->history);
+    const struct {
+        bp_ring *ring;
+        bp_frozen_part *part;
+    } parts[] = {
+        {recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL, &ret_frozen->log},
+        {recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL,
+         &ret_frozen->notifications},
+        {recorder->history != NULL ? bp_history_ring(recorder->history) : NULL,
+         &ret_frozen->history}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        bp_frozen_part *part = parts[i].part;
+        if (parts[i].ring != NULL) {
+            freeze_part(parts[i].ring, until_ns, dir_fd, part);
+            (void)pthread_mutex_lock(&recorder->channels_mutex);
+            note_loss(recorder, parts[i].ring, part->loss_reason, sizeof part->loss_reason);
+            (void)pthread_mutex_unlock(&recorder->channels_mutex);
+        }
     }
 }

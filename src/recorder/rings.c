@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -31,6 +32,22 @@ static void stay_in_memory(bp_rings *rings, const char *reason) {
     }
 }
 
+/*
+ * Growing a file over RLIMIT_FSIZE raises SIGXFSZ, which ends the host (inode_newsize_ok in
+ * fs/attr.c). What is written later is smaller than what is allocated now.
+ */
+static bool is_size_allowed(size_t byte_count, bugpack_error *error) {
+    static const size_t beside_bytes = 64 * 1024; /* a ring's first page, or the other files */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < byte_count + beside_bytes) {
+        (void)bp_fail(error, BUGPACK_ERR_IO, "files may have no more than %llu bytes here",
+                      (unsigned long long)limit.rlim_cur);
+        return false;
+    }
+    return true;
+}
+
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
                             const bp_home_identity *identity, bp_rings **ret_rings,
                             bugpack_error *error) {
@@ -41,7 +58,8 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
     }
     if (base_dir == NULL) {
         stay_in_memory(rings, memory_reason != NULL ? memory_reason : "");
-    } else if (bp_home_new(base_dir, identity, &rings->home, &detail) != BUGPACK_OK) {
+    } else if (!is_size_allowed(0, &detail) ||
+               bp_home_new(base_dir, identity, &rings->home, &detail) != BUGPACK_OK) {
         stay_in_memory(rings, detail.message);
     } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->home, &rings->guard,
                                    &detail) != BUGPACK_OK) {
@@ -71,7 +89,8 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     int fd = -1;
     bp_ring *ring = NULL;
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (bp_home_make_file(rings->home, name, &fd, &detail) == BUGPACK_OK) {
+    if (is_size_allowed(capacity_bytes, &detail) &&
+        bp_home_make_file(rings->home, name, &fd, &detail) == BUGPACK_OK) {
         if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
             (void)close(fd);
         } else if (bp_file_guard_add(rings->guard, fd, leave_file, ring, &detail) != BUGPACK_OK) {
@@ -114,6 +133,9 @@ void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t 
     (void)close(fd);
 }
 
-const char *bp_rings_memory_reason(const bp_rings *rings) {
-    return rings->memory_reason;
+const char *bp_rings_loss_reason(const bp_rings *rings, const bp_ring *ring) {
+    if (bp_ring_fd(ring) < 0) {
+        return rings->memory_reason;
+    }
+    return bp_ring_is_detached(ring) ? "another program opened its file while it was written" : "";
 }

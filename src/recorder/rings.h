@@ -18,7 +18,7 @@ typedef struct bp_rings bp_rings;
 /*
  * Makes the session's directory below `base_dir` (NULL: memory only, for `memory_reason`, which may
  * be NULL) and the guard of its files. Fails only for lack of memory: without a directory the rings
- * lie in memory, and bp_rings_memory_reason says why.
+ * lie in memory, and bp_rings_loss_reason says why.
  */
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
                             const bp_home_identity *identity, bp_rings **ret_rings,
@@ -40,7 +40,11 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 /* Puts a small file into the directory, for a recoverer; nothing where there is none. */
 void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
 
-/* Why a ring does not outlive the host: "" when all do. One clause; valid while the rings are. */
-const char *bp_rings_memory_reason(const bp_rings *rings);
+/*
+ * Why what a ring of these holds would not outlive the host: because it was made in memory, or was
+ * moved there when somebody else wanted its file. "" when it would, or when memory was asked for.
+ * One clause, valid while the rings are; not while another thread makes a ring.
+ */
+const char *bp_rings_loss_reason(const bp_rings *rings, const bp_ring *ring);
 
 #endif

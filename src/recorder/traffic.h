@@ -49,6 +49,10 @@ void bp_traffic_free(bp_traffic *traffic);
 
 const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic);
 
+/* The rings that it took over, borrowed; there may be no pins. */
+bp_ring *bp_traffic_ring(const bp_traffic *traffic);
+bp_ring *bp_traffic_pins(const bp_traffic *traffic);
+
 /*
  * Keeps one message, or of one over 16 MiB, or that would take more than a quarter of the ring, the
  * beginning. `bytes` NULL keeps none of them, and counts. Any thread.

@@ -99,6 +99,14 @@ const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
     return &traffic->identity;
 }
 
+bp_ring *bp_traffic_ring(const bp_traffic *traffic) {
+    return traffic->ring;
+}
+
+bp_ring *bp_traffic_pins(const bp_traffic *traffic) {
+    return traffic->pins;
+}
+
 static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_spool *spool,
                            bp_ring_view *ret_view, bugpack_error *error) {
     bugpack_status status = bp_spool_open(spool, dir_fd, spool_max_bytes, error);

@@ -49,10 +49,10 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
     }
 }
 
-static void stamp(const bp_frozen *frozen, bugpack_writer *writer, bp_instant began) {
-    if (frozen->memory_reason[0] != '\0') {
+static void stamp(const char *loss_reason, bugpack_writer *writer, bp_instant began) {
+    if (loss_reason[0] != '\0') {
         (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
-                       "a crash would have lost it: %s", frozen->memory_reason);
+                       "a crash would have lost it: %s", loss_reason);
     }
     writer->ledger.captured_wall_ns = began.wall_ns;
     writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
@@ -87,7 +87,7 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(frozen, &writer, began);
+    stamp(part->loss_reason, &writer, began);
     return add(bundle, name, &writer, error);
 }
 
@@ -124,7 +124,7 @@ static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bund
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(frozen, &writer, began);
+    stamp(frozen->traffic_loss_reason, &writer, began);
     return add(bundle, "traffic.pcap", &writer, error);
 }
 
