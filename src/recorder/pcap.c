@@ -26,6 +26,7 @@ static bugpack_status extend(bp_pcap_stream *stream, unsigned direction, uint64_
     }
     stream->next_sequence[direction] +=
         (uint32_t)payload->original_bytes + ((flags & BP_PCAP_SYN) != 0 ? 1 : 0);
+    stream->frame_count++;
     return bp_pcap_frame_write(&made, sink, context);
 }
 
@@ -66,6 +67,9 @@ static bugpack_status write_segment(bp_pcap_stream *stream, const bp_pcap_messag
         /* Twice the same frame would be a duplicate acknowledgement; a new window is just that. */
         stream->window[direction] ^= 1;
     }
+    if (stream->message_frame == 0) {
+        stream->message_frame = stream->frame_count + 1;
+    }
     return extend(stream, direction, message->wall_ns, flags, payload, sink, context);
 }
 
@@ -76,6 +80,7 @@ bugpack_status bp_pcap_write_message(bp_pcap_stream *stream, const bp_pcap_messa
                                                                    : message->byte_count;
     total = total < BP_PCAP_MESSAGE_MAX_BYTES ? total : BP_PCAP_MESSAGE_MAX_BYTES;
     uint64_t offset = 0;
+    stream->message_frame = 0;
     do {
         uint64_t left = total - offset;
         bp_pcap_frame payload = {

@@ -40,8 +40,10 @@ typedef struct bp_pcap_stream {
     uint32_t next_sequence[2]; /* by bugpack_direction; 32-bit and wrapping, like TCP's */
     uint32_t acknowledged[2];  /* up to where the other side has said that it has all */
     uint16_t next_ip_id[2];
-    uint16_t window[2]; /* as it stands in the newest frame; 0: none yet */
-    bool is_open;       /* the three-way handshake has been written */
+    uint16_t window[2];     /* as it stands in the newest frame; 0: none yet */
+    bool is_open;           /* the three-way handshake has been written */
+    uint64_t frame_count;   /* written so far, of this connection */
+    uint64_t message_frame; /* which of them, from 1, is the newest message's first */
 } bp_pcap_stream;
 
 /* The file header: magic 0xa1b23c4d, link type Ethernet, snap length 262,144. */

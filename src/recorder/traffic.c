@@ -51,6 +51,9 @@ static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *n
         atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
     }
     if (claim_pin(traffic, head->name_bytes, kept, &parts[3].iov_len)) {
+        bp_traffic_head pinned = *head;
+        pinned.cuts |= parts[3].iov_len < kept ? 1u << BP_TRAFFIC_CUT_PIN : 0;
+        parts[1].iov_base = &pinned;
         entry = (bp_ring_entry){.monotonic_ns = entry.monotonic_ns,
                                 .tag = BP_TRAFFIC_TAG_PIN,
                                 .parts = parts,
@@ -59,15 +62,16 @@ static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *n
     }
 }
 
-static void filter(bp_traffic *traffic, const bp_traffic_head *head, const char *name, void *copy,
+static void filter(bp_traffic *traffic, bp_traffic_head *head, const char *name, void *copy,
                    const void *bytes, size_t kept) {
     memcpy(copy, bytes, kept);
     size_t left = traffic->filter((bugpack_direction)head->direction, head->type, copy, kept,
                                   traffic->filter_context);
+    head->cuts |= left < kept ? 1u << BP_TRAFFIC_CUT_FILTER : 0;
     keep(traffic, head, name, copy, left < kept ? left : kept);
 }
 
-static void keep_filtered(bp_traffic *traffic, const bp_traffic_head *head, const char *name,
+static void keep_filtered(bp_traffic *traffic, bp_traffic_head *head, const char *name,
                           const void *bytes, size_t kept) {
     if (kept <= BUGPACK_TRAFFIC_FILTER_ALONE_BYTES) {
         unsigned char copy[BUGPACK_TRAFFIC_FILTER_ALONE_BYTES];
@@ -86,8 +90,14 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
                             .type = type,
                             .direction = direction == BUGPACK_SENT ? 0 : 1,
                             .name_bytes = (uint8_t)name_bytes};
-    size_t kept = byte_count < traffic->kept_max ? byte_count : traffic->kept_max;
-    kept = bytes == NULL ? 0 : kept;
+    size_t kept = byte_count;
+    if (bytes == NULL) {
+        kept = 0;
+        head.cuts = 1u << BP_TRAFFIC_CUT_ABSENT;
+    } else if (byte_count > traffic->kept_max) {
+        kept = traffic->kept_max;
+        head.cuts = traffic->kept_cut;
+    }
     if (traffic->filter == NULL || kept == 0) {
         keep(traffic, &head, type_name, bytes, kept);
     } else {

@@ -84,24 +84,37 @@ bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_
                                  int dir_fd, bp_traffic_frozen *ret_frozen, bugpack_error *error);
 void bp_traffic_frozen_release(bp_traffic_frozen *frozen);
 
+/* What can have shortened a message; more than one thing may have. */
+typedef enum bp_traffic_cut {
+    BP_TRAFFIC_CUT_SNAP,   /* the channel's snap length */
+    BP_TRAFFIC_CUT_FILTER, /* its filter kept fewer bytes */
+    BP_TRAFFIC_CUT_LIMIT,  /* 16 MiB, or a quarter of the ring */
+    BP_TRAFFIC_CUT_ABSENT, /* the host gave no bytes */
+    BP_TRAFFIC_CUT_PIN,    /* it is gone from the ring, and only its beginning was pinned */
+    BP_TRAFFIC_CUT_COUNT
+} bp_traffic_cut;
+
 /* What the ledger says of a pcap. */
 typedef struct bp_traffic_extent {
-    uint64_t message_count;            /* all that the pcap shows */
-    uint64_t pinned_count;             /* of these, shown only by the pin: gone from the ring */
-    uint64_t missing_count;            /* older than the newest one shown, and gone from both */
-    uint64_t cut_count;                /* of those shown, not whole */
-    uint64_t from_wall_ns, to_wall_ns; /* 0 when there is none */
+    uint64_t message_count; /* all that the pcap shows */
+    uint64_t pinned_count;  /* of these, shown only by the pin: gone from the ring */
+    uint64_t missing_count; /* older than the newest one shown, and gone from both */
+    uint64_t cut_count;     /* of those shown, not whole: */
+    uint64_t cut_counts[BP_TRAFFIC_CUT_COUNT]; /* why, by bp_traffic_cut */
+    uint64_t from_wall_ns, to_wall_ns;         /* 0 when there is none */
 } bp_traffic_extent;
 
 /*
- * Writes traffic.pcap of these channels, merged by time, and flushes it. A message that stands in
- * pins and ring appears once, as the ring has it. Times never run backwards. Sequence numbers run
- * per direction; where messages are missing between the pinned ones and the rest, the numbers go on
- * without a gap (so that a dissector keeps its state) and the ledger tells. Memory: 16 KiB a
- * channel, 64 KiB, and 16 bytes for each pinned message.
+ * Writes traffic.pcap of these channels, merged by time, and flushes it; and traffic-index.jsonl
+ * into `index` (NULL for none): a line for each message, which the caller flushes, because what
+ * goes wrong with it does not harm the pcap. A message that stands in pins and ring appears once,
+ * as the ring has it. Times never run backwards. Sequence numbers run per direction; where messages
+ * are missing between the pinned ones and the rest, the numbers go on without a gap (so that a
+ * dissector keeps its state) and the ledger tells. Memory: 16 KiB a channel, 64 KiB for each file,
+ * and 16 bytes for each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_traffic_frozen *channels, size_t channel_count,
-                                     bp_spool *out, bp_traffic_extent *ret_extent,
+                                     bp_spool *out, bp_spool *index, bp_traffic_extent *ret_extent,
                                      bugpack_error *error);
 
 #endif

@@ -59,8 +59,10 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
     memset(traffic, 0, sizeof *traffic);
     traffic->identity = *identity;
     traffic->kept_max = kept_max_of(ring, 0);
+    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
     if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
         traffic->kept_max = options->snap_bytes;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
     }
     traffic->filter = options->filter;
     traffic->filter_context = options->filter_context;

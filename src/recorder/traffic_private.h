@@ -18,6 +18,7 @@
 struct bp_traffic {
     bp_ring *ring, *pins;
     size_t kept_max;     /* bytes of one message: by limit, snap and ring */
+    uint16_t kept_cut;   /* 1 << the bp_traffic_cut of a message that is longer */
     size_t pin_kept_max; /* the same in `pins` */
     bugpack_traffic_filter *filter;
     void *filter_context;

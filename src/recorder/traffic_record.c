@@ -37,7 +37,10 @@ const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, si
     return window->bytes + skipped;
 }
 
-/* Nothing in a record is believed: it may come from a file that somebody else could write. */
+/*
+ * Nothing in a record is believed: it may come from a file that somebody else could write. All of
+ * the payload is there, or as much of it as a head with the longest name has.
+ */
 static bool parse(const bp_ring_record *record, const unsigned char *payload, uint64_t offset,
                   bp_traffic_record *ret_record) {
     bp_traffic_head head;
@@ -63,14 +66,18 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
         .monotonic_ns = record->monotonic_ns,
         .original_bytes = head.original_bytes > byte_count ? head.original_bytes : byte_count,
         .direction = head.direction,
+        .type = head.type,
+        .cuts = byte_count < head.original_bytes ? head.cuts : 0,
+        .name_bytes = head.name_bytes,
         .bytes_offset = offset + sizeof *record + before_bytes,
         .byte_count = byte_count};
+    memcpy(ret_record->name, payload + prefix_bytes + sizeof head, head.name_bytes);
     return true;
 }
 
 bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
                             bp_traffic_record *ret_record) {
-    const size_t head_max = sizeof(uint64_t) + sizeof(bp_traffic_head);
+    const size_t head_max = sizeof(uint64_t) + sizeof(bp_traffic_head) + BP_TRAFFIC_NAME_MAX_BYTES;
     for (;;) {
         uint64_t at = *offset;
         bp_ring_record record;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/spool.h"
+#include "recorder/traffic.h"
 
 /*
  * The tags of ring records. A message's payload is a bp_traffic_head, the type's name and the bytes
@@ -24,7 +25,7 @@ typedef struct bp_traffic_head {
     uint32_t type;
     uint8_t direction;
     uint8_t name_bytes;
-    uint16_t reserved; /* 0 */
+    uint16_t cuts; /* what shortened it: 1 << a bp_traffic_cut each; 0 also where nobody noted it */
 } bp_traffic_head;
 
 #define BP_TRAFFIC_NAME_MAX_BYTES 32u
@@ -35,7 +36,11 @@ typedef struct bp_traffic_record {
     uint64_t monotonic_ns;
     uint64_t original_bytes; /* at least byte_count */
     unsigned direction;
-    uint64_t bytes_offset; /* where in the spool the kept bytes are */
+    uint32_t type;
+    unsigned cuts; /* as in bp_traffic_head */
+    size_t name_bytes;
+    char name[BP_TRAFFIC_NAME_MAX_BYTES]; /* of the type; any bytes */
+    uint64_t bytes_offset;                /* where in the spool the kept bytes are */
     uint64_t byte_count;
 } bp_traffic_record;
 

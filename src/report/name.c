@@ -60,6 +60,7 @@ static const struct {
     {"logs/", true},
     {"notifications.json", false},
     {"traffic.pcap", false},
+    {"traffic-index.jsonl", false},
     {"screenshot.png", false},
     {"screenshot-region.png", false},
     {"disconnect-cause.json", false},

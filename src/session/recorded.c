@@ -91,41 +91,103 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     return add(bundle, name, &writer, error);
 }
 
+/* "1 by the snap length, 2 by the filter": what shortened messages, into a text that has room. */
+static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_bytes) {
+    static const char *const by[BP_TRAFFIC_CUT_COUNT] = {
+        [BP_TRAFFIC_CUT_SNAP] = "by the snap length",
+        [BP_TRAFFIC_CUT_FILTER] = "by the filter",
+        [BP_TRAFFIC_CUT_LIMIT] = "by the size limit",
+        [BP_TRAFFIC_CUT_ABSENT] = "given without bytes",
+        [BP_TRAFFIC_CUT_PIN] = "by what was pinned"};
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT && length < text_bytes; cut++) {
+        if (extent->cut_counts[cut] > 0) {
+            length += (size_t)snprintf(text + length, text_bytes - length, "%s%llu %s",
+                                       length == 0 ? ": " : ", ",
+                                       (unsigned long long)extent->cut_counts[cut], by[cut]);
+        }
+    }
+}
+
 static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer) {
+    char pinned[64] = "", missing[128] = "", cuts[256] = "";
     writer->ledger.covers_from_wall_ns = extent->from_wall_ns;
     writer->ledger.covers_to_wall_ns = extent->to_wall_ns;
-    if (extent->missing_count > 0 || extent->cut_count > 0) {
-        bp_writer_truncate(
-            writer, false,
-            "%llu messages, %llu of them pinned; %llu made room for others, %llu "
-            "were cut",
-            (unsigned long long)extent->message_count, (unsigned long long)extent->pinned_count,
-            (unsigned long long)extent->missing_count, (unsigned long long)extent->cut_count);
+    if (extent->missing_count == 0 && extent->cut_count == 0) {
+        return;
     }
+    if (extent->pinned_count > 0) {
+        (void)snprintf(pinned, sizeof pinned, ", %llu of them only pinned",
+                       (unsigned long long)extent->pinned_count);
+    }
+    if (extent->missing_count > 0) {
+        (void)snprintf(missing, sizeof missing, "; %llu %s made room for others",
+                       (unsigned long long)extent->missing_count,
+                       extent->pinned_count > 0 ? "between the pinned ones and the rest"
+                                                : "older ones");
+    }
+    if (extent->cut_count > 0) {
+        list_cuts(extent, cuts, sizeof cuts);
+        bp_writer_truncate(writer, false, "%llu messages%s%s; %llu were cut%s",
+                           (unsigned long long)extent->message_count, pinned, missing,
+                           (unsigned long long)extent->cut_count, cuts);
+    } else {
+        bp_writer_truncate(writer, false, "%llu messages%s%s",
+                           (unsigned long long)extent->message_count, pinned, missing);
+    }
+}
+
+/* The index has a spool of its own, and may fail alone. */
+static bugpack_status print_traffic(bp_frozen *frozen, int dir_fd, bugpack_writer *pcap,
+                                    bugpack_writer *index, bugpack_error *error) {
+    bp_traffic_extent extent = {0};
+    bugpack_error index_error = BUGPACK_ERROR_INIT;
+    bugpack_status indexed = bp_spool_open(&index->spool, dir_fd, UINT64_MAX, &index_error);
+    bugpack_status status = bp_spool_open(&pcap->spool, dir_fd, UINT64_MAX, error);
+    if (status == BUGPACK_OK) {
+        status =
+            bp_traffic_print_pcap(frozen->channels, frozen->channel_count, &pcap->spool,
+                                  indexed == BUGPACK_OK ? &index->spool : NULL, &extent, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    tell_extent(&extent, pcap);
+    index->ledger.covers_from_wall_ns = extent.from_wall_ns;
+    index->ledger.covers_to_wall_ns = extent.to_wall_ns;
+    if (indexed == BUGPACK_OK) {
+        indexed = bp_spool_flush(&index->spool, &index_error);
+    }
+    if (indexed != BUGPACK_OK) {
+        bp_writer_refuse(index, BP_ARTEFACT_FAILED, "%s", index_error.message);
+    }
+    return BUGPACK_OK;
 }
 
 static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
                                   bugpack_error *error) {
-    bugpack_writer writer;
-    bp_traffic_extent extent = {0};
+    bugpack_writer pcap, index;
     bugpack_error detail = frozen->traffic_error;
     bp_instant began = bp_clock_now();
-    bp_writer_init(&writer, json_limit_bytes);
+    bp_writer_init(&pcap, json_limit_bytes);
+    bp_writer_init(&index, json_limit_bytes);
     bugpack_status status = detail.status;
     if (status == BUGPACK_OK) {
-        status = bp_spool_open(&writer.spool, dir_fd, UINT64_MAX, &detail);
+        status = print_traffic(frozen, dir_fd, &pcap, &index, &detail);
     }
-    if (status == BUGPACK_OK) {
-        status = bp_traffic_print_pcap(frozen->channels, frozen->channel_count, &writer.spool,
-                                       &extent, &detail);
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(&pcap, BP_ARTEFACT_FAILED, "%s", detail.message);
+        bp_writer_refuse(&index, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    if (status == BUGPACK_OK) {
-        tell_extent(&extent, &writer);
-    } else {
-        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
+    stamp(frozen->traffic_loss_reason, &pcap, began);
+    stamp(frozen->traffic_loss_reason, &index, began);
+    status = add(bundle, "traffic.pcap", &pcap, error);
+    if (status != BUGPACK_OK) {
+        bp_writer_release(&index);
+        return status;
     }
-    stamp(frozen->traffic_loss_reason, &writer, began);
-    return add(bundle, "traffic.pcap", &writer, error);
+    return add(bundle, "traffic-index.jsonl", &index, error);
 }
 
 /* An empty part says nothing, but one that could not be read has to say so. */

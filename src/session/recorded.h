@@ -8,10 +8,10 @@
 #include "report/bundle.h"
 
 /*
- * Adds logs.jsonl, notifications.json, metrics-history.jsonl and traffic.pcap, each where its ring
- * is on and, but for the log, holds something. They are written into spools in `dir_fd`. A part
- * that cannot be written costs itself; the ledger says why. Fails only when the bundle cannot take
- * one.
+ * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
+ * where its ring is on and, but for the log, holds something. They are written into spools in
+ * `dir_fd`. A part that cannot be written costs itself; the ledger says why. Fails only when the
+ * bundle cannot take one.
  */
 bugpack_status bp_recorded_add(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
                                bugpack_error *error);

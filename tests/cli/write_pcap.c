@@ -89,7 +89,7 @@ static bp_traffic_extent finish(const char *name, recorded *channels, size_t cha
         bp_traffic_free(channels[i].traffic);
     }
     CHECK(bp_spool_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, &extent, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, NULL, &extent, NULL) == BUGPACK_OK);
     copy_out(&out, create(name, ".pcap"));
     for (size_t i = 0; i < channel_count; i++) {
         bp_traffic_frozen_release(&frozen[i]);

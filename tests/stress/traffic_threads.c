@@ -70,7 +70,7 @@ static traffic_pcap print(bp_traffic *const channels[2], bp_traffic_extent *ret_
               BUGPACK_OK);
     }
     CHECK(bp_spool_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, 2, &out, ret_extent, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(frozen, 2, &out, NULL, ret_extent, NULL) == BUGPACK_OK);
     CHECK(traffic_pcap_read(&out, &pcap));
     bp_spool_release(&out);
     bp_traffic_frozen_release(&frozen[0]);

@@ -38,7 +38,8 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
             int, (int)bp_traffic_freeze(channels[i], until_ns, 1000, dir.fd, &frozen[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, &out, ret_extent, NULL)));
+    cr_assert(
+        zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, &out, NULL, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(traffic_pcap_read(&out, &pcap));
     bp_spool_release(&out);
@@ -336,7 +337,7 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 1000, NULL)));
-    cr_expect(eq(int, (int)bp_traffic_print_pcap(&frozen, 1, &out, &extent, &error),
+    cr_expect(eq(int, (int)bp_traffic_print_pcap(&frozen, 1, &out, NULL, &extent, &error),
                  (int)BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_spool_release(&out);

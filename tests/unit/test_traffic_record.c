@@ -28,7 +28,7 @@ static bp_traffic_extent print(bp_traffic_frozen *frozen, const temp_dir *dir, u
     bp_spool out;
     bp_traffic_extent extent;
     cr_assert(zero(int, (int)bp_spool_open(&out, dir->fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, 1, &out, &extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, 1, &out, NULL, &extent, NULL)));
     *ret_size = out.size;
     bp_spool_release(&out);
     return extent;
