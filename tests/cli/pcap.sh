@@ -2,7 +2,7 @@
 # What Wireshark makes of a traffic.pcap: whole streams, its own dissectors, nothing to complain of.
 # Here BUGPACK is write_pcap.c, which records and writes what is looked at.
 . "$(dirname "$0")/lib.sh"
-need tshark capinfos xxd
+need tshark capinfos xxd jq
 # Nothing of the user's, and no look at the network.
 export HOME="$scratch" XDG_CONFIG_HOME="$scratch/config"
 mkdir "$scratch/pcap"
@@ -56,7 +56,7 @@ sed 's/hello/jello/' redis.pcap >"$scratch/changed.pcap"
 fact 'each side of a stream is byte by byte what was recorded'
 for what in lengths,0,0,0.sent lengths,0,1,0.received lengths,1,1,1.sent lengths,1,0,1.received \
     http,0,0,0.sent http,0,1,0.received redis,0,0,0.sent redis,0,1,0.received \
-    wrap,0,0,0.sent wrap,0,1,0.received; do
+    dns,0,0,0.sent dns,0,1,0.received wrap,0,0,0.sent wrap,0,1,0.received; do
     IFS=, read -r name stream node expected <<END
 $what
 END
@@ -75,6 +75,11 @@ look http.pcap -q --export-objects "http,$scratch/objects"
 tail -c 300000 http.0.received >"$scratch/body"
 cmp -s "$scratch/objects/large" "$scratch/body" || wrong 'the body of the response differs'
 expect_same 'the frames of Redis' 200 "$(count redis.pcap resp)"
+
+look dns.pcap -Y 'dns.flags.response == 0' -T fields -e dns.qry.name
+expect_same 'the queries of DNS over TCP' 50 "$(grep -cx example.org "$scratch/out")"
+look dns.pcap -Y 'dns.flags.response == 1' -T fields -e dns.a
+expect_same 'the answers of DNS over TCP' 50 "$(grep -cx 192.0.2.7 "$scratch/out")"
 
 fact 'a pinned opening is enough for the dissector after the ring has turned over'
 expect_same 'the upgrade' 1 "$(count websocket.pcap 'http.response.code == 101')"
@@ -101,6 +106,55 @@ expect_same 'frames of channel 1 that were cut' 2 \
 look snapped.pcap -Y 'ip.src == 10.0.1.1' -T fields -e tcp.len
 expect_same 'the real bytes that channel 1 sent' "$(wc -c <snapped.1.sent | tr -d ' ')" \
     "$(awk '{ sum += $1 } END { printf "%d", sum }' "$scratch/out")"
+
+fact 'what is salvaged from the files of a ring makes the same pcap as the ring'
+expect_same 'what the ledger would say' "$(head -n 1 websocket.extent)" "$(head -n 1 salvaged.extent)"
+for name in websocket salvaged; do
+    look $name.pcap -T fields -e frame.number -e frame.len -e tcp.seq -e tcp.ack -e tcp.payload
+    cp "$scratch/out" "$scratch/$name.frames"
+done
+cmp -s "$scratch/websocket.frames" "$scratch/salvaged.frames" || wrong 'they differ'
+[ "$(wc -l <"$scratch/salvaged.frames")" -gt 100 ] || wrong 'there are none'
+
+fact 'each line of the index is of the frame that it names, and each payload has a line'
+for name in lengths http dns redis websocket salvaged snapped; do
+    look $name.pcap -T fields -E separator=' ' -E occurrence=f -e frame.number -e tcp.len \
+        -e tcp.flags.push -e frame.cap_len -e frame.len -e tcp.seq_raw -e ip.src -e ipv6.src
+    cp "$scratch/out" "$scratch/frames"
+    jq -r '[.frame, .bytes, .kept_bytes, .direction, .channel] | join(" ")' $name.index.jsonl \
+        >"$scratch/lines"
+    messages=$(sed -n 's/messages=\([0-9]*\) .*/\1/p' $name.extent)
+    expect_same "the lines of $name" "$messages" "$(wc -l <"$scratch/lines" | tr -d ' ')"
+    # A message's frames are its first and those behind it, until there are enough bytes.
+    awk -v name=$name '
+        NR == FNR { bytes[$1] = $2; kept[$1] = $3; side[$1] = $4; next }
+        $1 in bytes {
+            if (left > 0) { print "frame " $1 " begins inside of a message"; exit }
+            left = bytes[$1]; keep = kept[$1]; sent = side[$1] == "sent"; found++
+        }
+        !($1 in bytes) && $2 > 0 && left == 0 { print "frame " $1 " has no line"; exit }
+        {
+            from_host = $7 ~ /\.1$|:1$/
+            if ($2 > 0 && sent != from_host) { print "frame " $1 " is of the other side"; exit }
+            here = $2 - ($5 - $4)
+            if (here != (keep < $2 ? keep : $2)) { print "frame " $1 " keeps " here; exit }
+            left -= $2; keep -= here
+        }
+        END { if (left != 0 || found == 0) print "the last of " found " messages lacks " left }
+    ' "$scratch/lines" "$scratch/frames" >"$scratch/joined"
+    [ ! -s "$scratch/joined" ] || wrong "$name: $(head -n 1 "$scratch/joined")"
+done
+
+fact 'the index says what was pinned, and what shortened a message'
+expect_same 'pinned lines' "$pinned" "$(jq -s 'map(select(.pinned)) | length' websocket.index.jsonl)"
+expect_same 'what shortened the last pinned one' '["pin"]' \
+    "$(jq -c 'select(.pinned and .kept_bytes < .bytes) | .cut_by' websocket.index.jsonl)"
+expect_same 'cut by the snap length' '20 100' "$(jq -s -r 'map(select(.cut_by == ["snap_length"])) |
+    "\(length) \(map(.kept_bytes) | max)"' snapped.index.jsonl)"
+expect_same 'cut by the limit' 1 \
+    "$(jq -s 'map(select(.cut_by == ["size_limit"])) | length' snapped.index.jsonl)"
+expect_same 'the type and its name' '7 message' \
+    "$(jq -r '"\(.type) \(.type_name)"' redis.index.jsonl | sort -u)"
 
 fact 'capinfos agrees on times, to the nanosecond, and on the number of frames'
 for name in redis websocket; do

@@ -1,109 +1,12 @@
 /*
- * Records traffic and writes it to DIR/NAME.pcap, and what was recorded of stream N to
- * DIR/NAME.N.sent and DIR/NAME.N.received, for pcap.sh to look at with tshark.
+ * Writes the pcaps that pcap.sh looks at with tshark, into the directory that is named.
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "recorder/traffic.h"
+#include "pcap_recording.h"
 #include "support/check.h"
-
-typedef struct recorded {
-    bp_traffic *traffic;
-    FILE *expected[2]; /* by direction; NULL: not compared */
-} recorded;
-
-static const char *directory;
-
-static FILE *create(const char *name, const char *ending) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s/%s%s", directory, name, ending);
-    FILE *file = fopen(path, "wb");
-    CHECK(file != NULL);
-    return file;
-}
-
-static recorded record(const char *name, unsigned number, size_t ring_bytes,
-                       const bugpack_channel_options *options) {
-    recorded channel = {0};
-    bp_traffic_identity identity;
-    bp_ring *ring = NULL;
-    bp_ring *pins = NULL;
-    char ending[32];
-    bp_traffic_identity_init(&identity, name, number, options);
-    CHECK(bp_ring_new(ring_bytes, &ring, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_new(bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_new(&identity, options, ring, pins, &channel.traffic, NULL) == BUGPACK_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        (void)snprintf(ending, sizeof ending, ".%u.%s", number, i == 0 ? "sent" : "received");
-        channel.expected[i] = create(name, ending);
-    }
-    return channel;
-}
-
-static void add(recorded *channel, bugpack_direction direction, const void *bytes,
-                size_t byte_count) {
-    bp_traffic_append(channel->traffic, direction, 0, "message", bytes, byte_count);
-    CHECK(fwrite(bytes, 1, byte_count, channel->expected[direction]) == byte_count);
-}
-
-static void add_text(recorded *channel, bugpack_direction direction, const char *text) {
-    add(channel, direction, text, strlen(text));
-}
-
-static unsigned char *bytes_of(size_t byte_count, uint32_t seed) {
-    unsigned char *bytes = malloc(byte_count + 1);
-    CHECK(bytes != NULL);
-    for (size_t i = 0; i < byte_count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        bytes[i] = (unsigned char)(seed >> 24);
-    }
-    return bytes;
-}
-
-static void copy_out(const bp_spool *spool, FILE *file) {
-    static char bytes[65536];
-    int64_t got;
-    for (uint64_t offset = 0; offset < spool->size; offset += (uint64_t)got) {
-        got = bp_spool_read(spool, offset, bytes, sizeof bytes);
-        CHECK(got > 0 && fwrite(bytes, 1, (size_t)got, file) == (size_t)got);
-    }
-    CHECK(fclose(file) == 0);
-}
-
-static bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
-    bp_traffic_frozen frozen[4];
-    bp_traffic_extent extent;
-    bp_spool out;
-    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    uint64_t offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
-    CHECK(dir_fd >= 0);
-    for (size_t i = 0; i < channel_count; i++) {
-        CHECK(bp_traffic_freeze(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, &frozen[i],
-                                NULL) == BUGPACK_OK);
-        CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
-        bp_traffic_free(channels[i].traffic);
-    }
-    CHECK(bp_spool_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, NULL, &extent, NULL) == BUGPACK_OK);
-    copy_out(&out, create(name, ".pcap"));
-    for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_frozen_release(&frozen[i]);
-    }
-    bp_spool_release(&out);
-    CHECK(close(dir_fd) == 0);
-    FILE *told = create(name, ".extent");
-    (void)fprintf(told, "messages=%llu pinned=%llu missing=%llu cut=%llu\nfrom=%llu\nto=%llu\n",
-                  (unsigned long long)extent.message_count, (unsigned long long)extent.pinned_count,
-                  (unsigned long long)extent.missing_count, (unsigned long long)extent.cut_count,
-                  (unsigned long long)extent.from_wall_ns, (unsigned long long)extent.to_wall_ns);
-    CHECK(fclose(told) == 0);
-    return extent;
-}
 
 /* Messages of all lengths that are at an edge, both ways, over IPv4 and IPv6, in turns. */
 static void write_lengths(void) {
@@ -125,6 +28,32 @@ static void write_lengths(void) {
         }
     }
     (void)finish("lengths", channels, 2);
+}
+
+/* Queries and answers over TCP, each behind its length (RFC 1035, 4.2.2), from a dead host. */
+static void write_dns(void) {
+    static const unsigned char query[] = "\0\x1d\x12\x34\x01\0\0\x01\0\0\0\0\0\0"
+                                         "\x07"
+                                         "example"
+                                         "\x03"
+                                         "org"
+                                         "\0\0\x01\0\x01";
+    static const unsigned char answer[] =
+        "\0\x2d\x12\x34\x81\x80\0\x01\0\x01\0\0\0\0"
+        "\x07"
+        "example"
+        "\x03"
+        "org"
+        "\0\0\x01\0\x01"
+        "\xc0\x0c\0\x01\0\x01\0\0\x0e\x10\0\x04\xc0\0\x02\x07"; /* 192.0.2.7 */
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.peer_port = 53;
+    recorded channel = record_in(true, "dns", 0, 1u << 20, &options);
+    for (int i = 0; i < 50; i++) {
+        add(&channel, BUGPACK_SENT, query, sizeof query - 1);
+        add(&channel, BUGPACK_RECEIVED, answer, sizeof answer - 1);
+    }
+    (void)finish("dns", &channel, 1);
 }
 
 static void write_http(void) {
@@ -154,12 +83,12 @@ static void write_redis(void) {
 }
 
 /* A ring far smaller than what went through it. Without the opening, no dissector would know. */
-static void write_websocket(void) {
+static void write_websocket(bool is_in_files, const char *name) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.host_is_server = true;
     options.host_port = 80;
     options.pin_bytes = 300;
-    recorded channel = record("websocket", 0, 64u << 10, &options);
+    recorded channel = record_in(is_in_files, name, 0, 64u << 10, &options);
     add_text(
         &channel, BUGPACK_RECEIVED,
         "GET /chat HTTP/1.1\r\nHost: example.org\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -172,7 +101,7 @@ static void write_websocket(void) {
         int length = snprintf(frame, sizeof frame, "\x81%c%06u", 6, i);
         add(&channel, BUGPACK_SENT, frame, (size_t)length);
     }
-    (void)finish("websocket", &channel, 1);
+    (void)finish(name, &channel, 1);
 }
 
 /* What was not kept: by snap length, and by the largest message that there is. */
@@ -238,8 +167,10 @@ int main(int argument_count, char **arguments) {
     directory = arguments[1];
     write_lengths();
     write_http();
+    write_dns();
     write_redis();
-    write_websocket();
+    write_websocket(false, "websocket");
+    write_websocket(true, "salvaged");
     write_snapped();
     write_wrap();
     return 0;

@@ -125,6 +125,22 @@ for (const [from, to, expected] of brokenHistory) {
   });
 }
 
+const brokenIndex = [
+  [/"frame":\d+/, '"frame":0', '1: /frame must be >= 1'],
+  [/"direction":"\w+"/, '"direction":"up"', '1: /direction must be equal to one of'],
+  [/"cut_by":\["\w+"/, '"cut_by":["mood"', '1: /cut_by/0 must be equal to one of'],
+  [/"cut_by":\[[^\]]*\]/, '"cut_by":[]', '1: /cut_by must NOT have fewer'],
+  [/"pinned":true/, '"pinned":false', '1: /pinned must be equal to constant'],
+  [/"type":\d+/, '"type":-1', '1: /type must be >= 0'],
+  [/,"bytes":\d+/, '', "1: / must have required property 'bytes'"],
+];
+for (const [from, to, expected] of brokenIndex) {
+  test(`refuses traffic-index.jsonl where ${expected}`, () => {
+    assertFailure(changedText('traffic-index.jsonl', (text) => text.replace(from, to)),
+      `traffic-index.jsonl:${expected}`);
+  });
+}
+
 test('refuses what is not JSON, not UTF-8, or not there', () => {
   assertFailure(changedText('metadata.json', (text) => text.slice(0, -3)),
     'metadata.json: is not JSON');
@@ -189,7 +205,7 @@ function assertDescribed(schema, place) {
 
 test('describes every property', () => {
   const files = readdirSync(schemas);
-  assert.equal(files.length, 7);
+  assert.equal(files.length, 8);
   for (const file of files) {
     assertDescribed(JSON.parse(readFileSync(join(schemas, file), 'utf8')), file);
   }

@@ -25,6 +25,7 @@ const known = {
   'logs.jsonl': 'log-record',
   'metrics-history.jsonl': 'metrics-history',
   'notifications.json': 'notifications',
+  'traffic-index.jsonl': 'traffic-index',
 };
 const required = ['metadata.json', 'manifest.json'];
 

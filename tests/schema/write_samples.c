@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "recorder/history.h"
 #include "recorder/notifications.h"
+#include "recorder/traffic.h"
 #include "json/json.h"
 
 static bp_buffer text;
@@ -77,6 +78,15 @@ static bugpack_status add_history(bp_history *history) {
     return status;
 }
 
+static bugpack_status read_spool(bp_spool *out) {
+    bugpack_status status = bp_spool_flush(out, &error);
+    char *to = status == BUGPACK_OK ? bp_buffer_reserve(&text, out->size) : NULL;
+    if (to != NULL && bp_spool_read(out, 0, to, out->size) == (int64_t)out->size) {
+        bp_buffer_commit(&text, out->size);
+    }
+    return status;
+}
+
 static bugpack_status print_spooled(bp_history *history, bp_spool *records, bp_spool *out) {
     bp_ring_view view;
     uint64_t count;
@@ -86,12 +96,7 @@ static bugpack_status print_spooled(bp_history *history, bp_spool *records, bp_s
     status = status == BUGPACK_OK
                  ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC, out, &count, &error)
                  : status;
-    status = status == BUGPACK_OK ? bp_spool_flush(out, &error) : status;
-    char *to = status == BUGPACK_OK ? bp_buffer_reserve(&text, out->size) : NULL;
-    if (to != NULL && bp_spool_read(out, 0, to, out->size) == (int64_t)out->size) {
-        bp_buffer_commit(&text, out->size);
-    }
-    return status;
+    return status == BUGPACK_OK ? read_spool(out) : status;
 }
 
 static bugpack_status print_history(void) {
@@ -112,6 +117,44 @@ static bugpack_status print_history(void) {
     bp_spool_release(&records);
     bp_spool_release(&out);
     temp_dir_remove(&dir);
+    return status;
+}
+
+/* A pinned message that everything has shortened, and those that have taken its place. */
+static bugpack_status print_traffic_index(const char *directory) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic_identity identity;
+    bp_ring *ring = NULL;
+    bp_ring *pins = NULL;
+    bp_traffic *traffic = NULL;
+    bp_traffic_frozen frozen;
+    bp_traffic_extent extent;
+    bp_spool pcap = BP_SPOOL_INIT, index = BP_SPOOL_INIT;
+    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    options.pin_bytes = 2;
+    options.snap_bytes = 3;
+    bp_traffic_identity_init(&identity, "net\n\xff", 0, &options);
+    if (bp_ring_new(4096, &ring, &error) != BUGPACK_OK ||
+        bp_ring_new(bp_traffic_pins_ring_bytes(2), &pins, &error) != BUGPACK_OK ||
+        bp_traffic_new(&identity, &options, ring, pins, &traffic, &error) != BUGPACK_OK) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    bp_traffic_append(traffic, BUGPACK_SENT, UINT32_MAX, "hello \"\xfe", "hello", 5);
+    for (int i = 0; i < 100; i++) {
+        bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, NULL, (size_t)i % 2);
+    }
+    bugpack_status status = bp_traffic_freeze(traffic, UINT64_MAX, 0, dir_fd, &frozen, &error);
+    status = status == BUGPACK_OK ? bp_spool_open(&pcap, dir_fd, 1 << 20, &error) : status;
+    status = status == BUGPACK_OK ? bp_spool_open(&index, dir_fd, 1 << 20, &error) : status;
+    status = status == BUGPACK_OK
+                 ? bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, &error)
+                 : status;
+    status = status == BUGPACK_OK ? read_spool(&index) : status;
+    bp_traffic_frozen_release(&frozen);
+    bp_spool_release(&pcap);
+    bp_spool_release(&index);
+    (void)close(dir_fd);
+    bp_traffic_free(traffic);
     return status;
 }
 
@@ -160,6 +203,8 @@ static bool write_full(const char *directory) {
            write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
            write_artefact(print_notifications(directory, true), directory, "full",
                           "notifications.json") &&
+           write_artefact(print_traffic_index(directory), directory, "full",
+                          "traffic-index.jsonl") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }

@@ -1,0 +1,138 @@
+#include "pcap_recording.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/check.h"
+
+const char *directory;
+
+FILE *create(const char *name, const char *ending) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s%s", directory, name, ending);
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL);
+    return file;
+}
+
+static bp_ring *new_ring(size_t ring_bytes, bool is_in_file) {
+    bp_ring *ring = NULL;
+    if (!is_in_file) {
+        CHECK(bp_ring_new(ring_bytes, &ring, NULL) == BUGPACK_OK);
+        return ring;
+    }
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/ring", directory);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && unlink(path) == 0);
+    CHECK(bp_ring_new_mapped(fd, ring_bytes, &ring, NULL) == BUGPACK_OK);
+    return ring;
+}
+
+recorded record_in(bool is_in_files, const char *name, unsigned number, size_t ring_bytes,
+                   const bugpack_channel_options *options) {
+    recorded channel = {.is_in_files = is_in_files};
+    bp_traffic_identity identity;
+    char ending[32];
+    bp_ring *ring = new_ring(ring_bytes, is_in_files);
+    bp_ring *pins = new_ring(bp_traffic_pins_ring_bytes(options->pin_bytes), is_in_files);
+    bp_traffic_identity_init(&identity, name, number, options);
+    CHECK(bp_traffic_new(&identity, options, ring, pins, &channel.traffic, NULL) == BUGPACK_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)snprintf(ending, sizeof ending, ".%u.%s", number, i == 0 ? "sent" : "received");
+        channel.expected[i] = create(name, ending);
+    }
+    return channel;
+}
+
+recorded record(const char *name, unsigned number, size_t ring_bytes,
+                const bugpack_channel_options *options) {
+    return record_in(false, name, number, ring_bytes, options);
+}
+
+void add(recorded *channel, bugpack_direction direction, const void *bytes, size_t byte_count) {
+    bp_traffic_append(channel->traffic, direction, 7, "message", bytes, byte_count);
+    CHECK(fwrite(bytes, 1, byte_count, channel->expected[direction]) == byte_count);
+}
+
+void add_text(recorded *channel, bugpack_direction direction, const char *text) {
+    add(channel, direction, text, strlen(text));
+}
+
+unsigned char *bytes_of(size_t byte_count, uint32_t seed) {
+    unsigned char *bytes = malloc(byte_count + 1);
+    CHECK(bytes != NULL);
+    for (size_t i = 0; i < byte_count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (unsigned char)(seed >> 24);
+    }
+    return bytes;
+}
+
+static void copy_out(const bp_spool *spool, FILE *file) {
+    static char bytes[65536];
+    int64_t got;
+    for (uint64_t offset = 0; offset < spool->size; offset += (uint64_t)got) {
+        got = bp_spool_read(spool, offset, bytes, sizeof bytes);
+        CHECK(got > 0 && fwrite(bytes, 1, (size_t)got, file) == (size_t)got);
+    }
+    CHECK(fclose(file) == 0);
+}
+
+/* What a recoverer would have of the channel's files. */
+static void salvage(const bp_traffic *traffic, uint64_t offset_ns, int dir_fd,
+                    bp_traffic_frozen *ret_frozen) {
+    bp_traffic_frozen frozen = {.identity = *bp_traffic_identity_of(traffic),
+                                .messages = BP_SPOOL_INIT,
+                                .pins = BP_SPOOL_INIT,
+                                .wall_offset_ns = offset_ns};
+    CHECK(bp_spool_open(&frozen.messages, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_spool_open(&frozen.pins, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_salvage(bp_ring_fd(bp_traffic_ring(traffic)), bp_spool_sink, &frozen.messages,
+                          &frozen.messages_view, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_salvage(bp_ring_fd(bp_traffic_pins(traffic)), bp_spool_sink, &frozen.pins,
+                          &frozen.pins_view, NULL) == BUGPACK_OK);
+    CHECK(frozen.messages_view.damaged_bytes == 0 && frozen.pins_view.damaged_bytes == 0);
+    *ret_frozen = frozen;
+}
+
+bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
+    bp_traffic_frozen frozen[4];
+    bp_traffic_extent extent;
+    bp_spool out, index;
+    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
+    CHECK(dir_fd >= 0);
+    for (size_t i = 0; i < channel_count; i++) {
+        if (channels[i].is_in_files) {
+            salvage(channels[i].traffic, offset_ns, dir_fd, &frozen[i]);
+        } else {
+            CHECK(bp_traffic_freeze(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, &frozen[i],
+                                    NULL) == BUGPACK_OK);
+        }
+        CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
+        bp_traffic_free(channels[i].traffic);
+    }
+    CHECK(bp_spool_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_spool_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, &index, &extent, NULL) == BUGPACK_OK);
+    CHECK(bp_spool_flush(&index, NULL) == BUGPACK_OK);
+    copy_out(&index, create(name, ".index.jsonl"));
+    copy_out(&out, create(name, ".pcap"));
+    for (size_t i = 0; i < channel_count; i++) {
+        bp_traffic_frozen_release(&frozen[i]);
+    }
+    bp_spool_release(&out);
+    bp_spool_release(&index);
+    CHECK(close(dir_fd) == 0);
+    FILE *told = create(name, ".extent");
+    (void)fprintf(told, "messages=%llu pinned=%llu missing=%llu cut=%llu\nfrom=%llu\nto=%llu\n",
+                  (unsigned long long)extent.message_count, (unsigned long long)extent.pinned_count,
+                  (unsigned long long)extent.missing_count, (unsigned long long)extent.cut_count,
+                  (unsigned long long)extent.from_wall_ns, (unsigned long long)extent.to_wall_ns);
+    CHECK(fclose(told) == 0);
+    return extent;
+}

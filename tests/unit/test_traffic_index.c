@@ -1,0 +1,184 @@
+/*
+ * What a report says of its messages beside the pcap: the index, and the ledger's counts.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/traffic.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static bugpack *open_session(const temp_dir *dir) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 0;
+    options.history_interval_ms = 0;
+    options.recorder_in_memory = true;
+    bugpack *session = NULL;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    return session;
+}
+
+/* Takes a report and closes the session; index and manifest are the caller's to free. */
+static void read_report(bugpack *session, char **ret_index, char **ret_manifest) {
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
+    cr_assert(zero(uint, result.missing_count), "%s", result.missing);
+    bugpack_close(session);
+    *ret_index = report_read(result.path, "traffic-index.jsonl", NULL);
+    *ret_manifest = report_read(result.path, "manifest.json", NULL);
+    cr_assert(ne(ptr, *ret_index, NULL));
+    cr_assert(ne(ptr, *ret_manifest, NULL));
+}
+
+static size_t count_lines_with(const char *text, const char *needle) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, needle)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+/* Drops the last byte of what is of type 9. */
+static size_t drop_last(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
+                        void *context) {
+    (void)direction;
+    (void)bytes;
+    (void)context;
+    return type == 9 ? byte_count - 1 : byte_count;
+}
+
+Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir);
+    bugpack_channel *short_channel = NULL, *small_channel = NULL;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.snap_bytes = 10;
+    options.filter = drop_last;
+    cr_assert(zero(int, bugpack_channel_open(session, "short", &options, &short_channel, NULL)));
+    options = (bugpack_channel_options)BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.weight = 1; /* a ring of 1 MiB, of which a quarter is the longest message */
+    cr_assert(zero(int, bugpack_channel_open(session, "small", &options, &small_channel, NULL)));
+    bugpack_traffic(short_channel, BUGPACK_SENT, 1, "whole", "0123456789", 10);
+    bugpack_traffic(short_channel, BUGPACK_SENT, 1, "snapped", "0123456789a", 11);
+    bugpack_traffic(short_channel, BUGPACK_SENT, 9, "both", "0123456789a", 11);
+    bugpack_traffic(short_channel, BUGPACK_RECEIVED, 9, "filtered", "012", 3);
+    char *large = calloc(1, 300 * 1024);
+    bugpack_traffic(small_channel, BUGPACK_SENT, 1, "large", large, 300 * 1024);
+    bugpack_traffic(small_channel, BUGPACK_SENT, 1, NULL, NULL, 5);
+    free(large);
+    char *index, *manifest;
+    read_report(session, &index, &manifest);
+    static const char *const lines[] = {
+        "\"channel\":\"short\",\"seq\":1,\"direction\":\"sent\",\"type\":1,\"type_name\":\"whole\","
+        "\"bytes\":10,\"kept_bytes\":10}\n",
+        "\"type_name\":\"snapped\",\"bytes\":11,\"kept_bytes\":10,\"cut_by\":[\"snap_length\"]}\n",
+        "\"type\":9,\"type_name\":\"both\",\"bytes\":11,\"kept_bytes\":9,"
+        "\"cut_by\":[\"snap_length\",\"filter\"]}\n",
+        "\"seq\":4,\"direction\":\"received\",\"type\":9,\"type_name\":\"filtered\",\"bytes\":3,"
+        "\"kept_bytes\":2,\"cut_by\":[\"filter\"]}\n",
+        "\"type_name\":\"large\",\"bytes\":307200,\"kept_bytes\":262",
+        "\"cut_by\":[\"size_limit\"]}\n",
+        "\"type\":1,\"bytes\":5,\"kept_bytes\":0,\"cut_by\":[\"no_bytes\"]}\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        cr_expect(eq(sz, count_lines_with(index, lines[i]), 1), "%s", lines[i]);
+    }
+    cr_expect(eq(sz, count_lines_with(index, "\n"), 6));
+    cr_expect(
+        ne(ptr,
+           strstr(manifest, "\"6 messages; 5 were cut: 2 by the snap length, 2 by the filter, "
+                            "1 by the size limit, 1 given without bytes\""),
+           NULL),
+        "%s", manifest);
+    free(index);
+    free(manifest);
+    temp_dir_remove(&dir);
+}
+
+Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_behind_them) {
+    enum { message_count = 30000 };
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir);
+    bugpack_channel *channel = NULL;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.weight = 1;
+    options.pin_bytes = 6;
+    cr_assert(zero(int, bugpack_channel_open(session, "net", &options, &channel, NULL)));
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "hello", "ABC", 3);
+    for (int i = 1; i < message_count; i++) {
+        bugpack_traffic(channel, BUGPACK_RECEIVED, 2, "data", "0123456789abcdef", 16);
+    }
+    char *index, *manifest;
+    read_report(session, &index, &manifest);
+    unsigned shown = 0, pinned = 0, missing = 0, cut = 0, by_pins = 0;
+    const char *reason = strstr(manifest, "\"name\": \"traffic.pcap\"");
+    reason = reason == NULL ? NULL : strstr(reason, "\"reason\": ");
+    cr_assert(ne(ptr, (void *)reason, NULL));
+    cr_assert(eq(int,
+                 sscanf(reason,
+                        "\"reason\": \"%u messages, %u of them only pinned; %u between the pinned "
+                        "ones and the rest made room for others; %u were cut: %u by what was "
+                        "pinned\"",
+                        &shown, &pinned, &missing, &cut, &by_pins),
+                 5),
+              "%.300s", reason);
+    cr_expect(eq(uint, shown + missing, message_count));
+    cr_expect(eq(uint, pinned, 2));
+    cr_expect(eq(uint, cut, 1));
+    cr_expect(eq(uint, by_pins, 1));
+    cr_expect(gt(uint, missing, 1000));
+    cr_expect(eq(sz, count_lines_with(index, "\n"), shown));
+    cr_expect(eq(sz, count_lines_with(index, "\"pinned\":true"), pinned));
+    char first_of_the_rest[64];
+    (void)snprintf(first_of_the_rest, sizeof first_of_the_rest, "\"seq\":%u,",
+                   missing + pinned + 1);
+    const char *third = strchr(strchr(index, '\n') + 1, '\n') + 1;
+    cr_expect(ne(ptr,
+                 (void *)strstr(index, "\"seq\":2,\"direction\":\"received\",\"type\":2,"
+                                       "\"type_name\":\"data\",\"bytes\":16,\"kept_bytes\":3,"
+                                       "\"cut_by\":[\"pin\"],\"pinned\":true}\n"),
+                 NULL));
+    const char *found = strstr(third, first_of_the_rest);
+    cr_expect(ne(ptr, (void *)found, NULL));
+    cr_expect(lt(ptr, (void *)found, (void *)strchr(third, '\n')));
+    free(index);
+    free(manifest);
+    temp_dir_remove(&dir);
+}
+
+Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bp_traffic_identity identity;
+    bp_ring *ring = NULL;
+    bp_traffic *traffic = NULL;
+    bp_traffic_frozen frozen;
+    bp_traffic_extent extent;
+    bp_spool pcap, index;
+    options.pin_bytes = 0;
+    bp_traffic_identity_init(&identity, "net", 0, &options);
+    cr_assert(zero(int, bp_ring_new(64 * 1024, &ring, NULL)));
+    cr_assert(zero(int, bp_traffic_new(&identity, &options, ring, NULL, &traffic, NULL)));
+    bp_traffic_append(traffic, BUGPACK_SENT, 1, "hello", "hello", 5);
+    cr_assert(zero(int, bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    cr_assert(zero(int, bp_spool_open(&pcap, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_spool_open(&index, dir.fd, 16, NULL)));
+    cr_expect(zero(int, bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, NULL)));
+    cr_expect(eq(u64, extent.message_count, 1));
+    cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
+    cr_expect(eq(int, (int)bp_spool_flush(&index, NULL), (int)BUGPACK_ERR_NO_MEMORY));
+    bp_traffic_frozen_release(&frozen);
+    bp_spool_release(&pcap);
+    bp_spool_release(&index);
+    bp_traffic_free(traffic);
+    temp_dir_remove(&dir);
+}
