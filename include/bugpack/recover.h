@@ -4,6 +4,9 @@
 #ifndef BUGPACK_RECOVER_H
 #define BUGPACK_RECOVER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <bugpack/error.h>
 #include <bugpack/export.h>
 #include <bugpack/report.h>
@@ -27,6 +30,40 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const char *recorde
                                                              const char *app_name,
                                                              bugpack_report_done *on_report,
                                                              void *context, bugpack_error *error);
+
+/* A session that is alive: still running, in another process. Valid during the call. */
+typedef struct bugpack_running_session {
+    size_t struct_size;
+    const char *app_name; /* "" when it is just being opened */
+    int64_t pid;          /* 0 when it cannot be known, as from another pid namespace */
+    const char *name;     /* of its directory, `<app>-<pid>-<session id>` */
+} bugpack_running_session;
+
+typedef void bugpack_session_running(const bugpack_running_session *session, void *context);
+
+/*
+ * What bugpack_recover_with may be told. Start from BUGPACK_RECOVER_OPTIONS_INIT; the fields are
+ * the parameters of bugpack_recover. Since 0.1.0.
+ */
+typedef struct bugpack_recover_options {
+    size_t struct_size;
+    const char *recorder_dir;
+    const char *report_dir;
+    const char *app_name;
+    bugpack_report_done *on_report;
+    /* Told of each session that was left alone because it is still running elsewhere; the sessions
+     * of the calling process are not told. Optional. */
+    bugpack_session_running *on_running;
+    void *context; /* of both callbacks */
+} bugpack_recover_options;
+
+#define BUGPACK_RECOVER_OPTIONS_INIT                                                               \
+    { sizeof(bugpack_recover_options), NULL, NULL, NULL, NULL, NULL, NULL }
+
+/* bugpack_recover, which also tells what it left alone. The same errors, and INVALID for options of
+ * an unknown size. Any thread. Since 0.1.0. */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status
+bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error);
 
 BUGPACK_END_DECLS
 

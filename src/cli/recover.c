@@ -10,8 +10,8 @@ static const char help[] =
     "Usage: bugpack recover [OPTION]... [DIR]\n"
     "\n"
     "Turn what sessions that died left behind into crash reports, and print their\n"
-    "paths. Sessions that are alive are left alone. DIR is where sessions lie; by\n"
-    "default $XDG_RUNTIME_DIR/bugpack.\n"
+    "paths. Sessions that are still running are left alone, and named on standard\n"
+    "error. DIR is where sessions lie; by default $XDG_RUNTIME_DIR/bugpack.\n"
     "\n"
     "Options:\n"
     "      --app NAME        only the sessions of this program\n"
@@ -43,10 +43,28 @@ static void print_report(const bugpack_report_result *result, void *context) {
     }
 }
 
+/* Not an error: it says why there is no report. */
+static void print_running(const bugpack_running_session *session, void *context) {
+    (void)context;
+    const char *app = session->app_name[0] != '\0' ? session->app_name : session->name;
+    if (session->pid > 0) {
+        bp_cli_say("%s: still running, as process %lld; left alone", app, (long long)session->pid);
+    } else {
+        bp_cli_say("%s: still running; left alone", app);
+    }
+}
+
 static bp_cli_exit recover(const char *dir, const char *output_dir, const char *app) {
     bp_cli_exit worst = BP_CLI_COMPLETE;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bugpack_recover(dir, output_dir, app, print_report, &worst, &error);
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = dir;
+    options.report_dir = output_dir;
+    options.app_name = app;
+    options.on_report = print_report;
+    options.on_running = print_running;
+    options.context = &worst;
+    bugpack_status status = bugpack_recover_with(&options, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return bp_cli_exit_of(status);

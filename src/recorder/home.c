@@ -73,6 +73,12 @@ bool bp_home_lock(int fd) {
     return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
+int64_t bp_home_lock_holder(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool is_held = fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    return !is_held ? -1 : whole.l_pid > 0 ? whole.l_pid : 0;
+}
+
 bugpack_status bp_home_open_base(const char *base_dir, bool create, int *ret_fd,
                                  bugpack_error *error) {
     int fd = -1;

@@ -73,9 +73,11 @@ typedef enum bp_home_state {
 typedef struct bp_found_home {
     bp_home_state state;
     char name[256];
-    int dir_fd;                /* -1 unless dead */
-    bp_home_identity identity; /* only when dead */
-    int lock_fd;               /* held while dead: two recoverers never share one */
+    int dir_fd; /* -1 unless dead */
+    bp_home_identity
+        identity; /* of a dead one; of a running one as far as it is written, or zeros */
+    int64_t pid;  /* of a running one: who holds its lock; see bp_home_lock_holder */
+    int lock_fd;  /* held while dead: two recoverers never share one */
 } bp_found_home;
 
 /*

@@ -25,6 +25,8 @@ typedef struct bp_home_file {
  * list of the names that this process holds stands beside them.
  */
 bool bp_home_lock(int fd);
+/* The process that holds it: -1 for nobody, 0 for one that cannot be seen from here. */
+int64_t bp_home_lock_holder(int fd);
 bool bp_home_claim_name(const char *name);
 void bp_home_release_name(const char *name);
 

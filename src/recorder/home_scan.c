@@ -78,6 +78,9 @@ static void inspect(int base_fd, bp_found_home *found) {
     }
     if (!bp_home_lock(found->lock_fd)) {
         found->state = BP_HOME_RUNNING;
+        found->pid = bp_home_lock_holder(found->lock_fd);
+        (void)read_identity(found->dir_fd,
+                            &found->identity); /* only the rings are not to be opened */
         return;
     }
     /* Another recoverer may have finished between our opening the file and locking it. */
@@ -95,7 +98,7 @@ static void visit_home(int base_fd, const char *name, const char *app_name, bp_h
         return; /* a session of this process, or another thread is recovering it */
     }
     inspect(base_fd, &found);
-    bool is_wanted = app_name == NULL || (found.state == BP_HOME_DEAD &&
+    bool is_wanted = app_name == NULL || (found.state != BP_HOME_BROKEN &&
                                           strcmp(found.identity.app_name, app_name) == 0);
     if (is_wanted && visit(&found, context) && found.state == BP_HOME_DEAD) {
         bp_home_delete(base_fd, found.dir_fd, name);

@@ -21,6 +21,7 @@ static const size_t json_limit_bytes = (size_t)1 << 20;
 struct recovery {
     const char *report_dir; /* NULL: each session's own */
     bugpack_report_done *on_report;
+    bugpack_session_running *on_running;
     void *context;
 };
 
@@ -105,8 +106,25 @@ static bugpack_status write_report(const bp_found_home *found, const char *repor
     return status;
 }
 
+/*
+ * Another recoverer holds the lock of a dead session as well: then it is not the process that made
+ * the session. What has just ended, between two looks at it, is for the next try.
+ */
+static bool is_told_running(const bp_found_home *found) {
+    int64_t maker = found->identity.pid;
+    return found->state == BP_HOME_RUNNING && found->pid >= 0 &&
+           (found->pid == 0 || maker == 0 || maker == found->pid);
+}
+
 static bool recover_home(const bp_found_home *found, void *context) {
     const struct recovery *recovery = context;
+    if (is_told_running(found) && recovery->on_running != NULL) {
+        const bugpack_running_session running = {.struct_size = sizeof running,
+                                                 .app_name = found->identity.app_name,
+                                                 .pid = found->pid,
+                                                 .name = found->name};
+        recovery->on_running(&running, recovery->context);
+    }
     if (found->state != BP_HOME_DEAD) {
         return false;
     }
@@ -129,10 +147,16 @@ static bool recover_home(const bp_found_home *found, void *context) {
     return result.status == BUGPACK_OK;
 }
 
-bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
-                               const char *app_name, bugpack_report_done *on_report, void *context,
-                               bugpack_error *error) {
+bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error) {
     char default_dir[PATH_MAX];
+    char *report_dir = NULL;
+    const size_t first_version_bytes =
+        offsetof(bugpack_recover_options, context) + sizeof options->context;
+    if (options == NULL || options->struct_size < first_version_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "the options do not come from BUGPACK_RECOVER_OPTIONS_INIT");
+    }
+    const char *recorder_dir = options->recorder_dir;
     if (recorder_dir == NULL) {
         if (!bp_host_runtime_directory(default_dir, sizeof default_dir)) {
             return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
@@ -140,16 +164,29 @@ bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
         }
         recorder_dir = default_dir;
     }
-    char *absolute_dir = NULL;
     bugpack_status status = BUGPACK_OK;
-    if (report_dir != NULL) {
-        status = bp_absolute_path(report_dir, &absolute_dir, error);
+    if (options->report_dir != NULL) {
+        status = bp_absolute_path(options->report_dir, &report_dir, error);
     }
-    struct recovery recovery = {
-        .report_dir = absolute_dir, .on_report = on_report, .context = context};
+    struct recovery recovery = {.report_dir = report_dir,
+                                .on_report = options->on_report,
+                                .on_running = options->on_running,
+                                .context = options->context};
     if (status == BUGPACK_OK) {
-        status = bp_home_scan(recorder_dir, app_name, recover_home, &recovery, error);
+        status = bp_home_scan(recorder_dir, options->app_name, recover_home, &recovery, error);
     }
-    free(absolute_dir);
+    free(report_dir);
     return status;
+}
+
+bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
+                               const char *app_name, bugpack_report_done *on_report, void *context,
+                               bugpack_error *error) {
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = recorder_dir;
+    options.report_dir = report_dir;
+    options.app_name = app_name;
+    options.on_report = on_report;
+    options.context = context;
+    return bugpack_recover_with(&options, error);
 }

@@ -22,8 +22,17 @@ while ! ls runtime/bugpack/minimal-*/log.ring >/dev/null 2>&1 && [ $tries -lt 10
     tries=$((tries + 1))
 done
 
-fact 'a living session is left alone'
+fact 'a living session is left alone, and told with its process'
 run recover
+expect_status 0
+expect_no_out
+expect_err "minimal: still running, as process $host; left alone"
+expect_same 'the number of lines' 1 "$(wc -l <"$scratch/err" | tr -d ' ')"
+run recover --app minimal
+expect_err "process $host"
+
+fact 'a living session of another program than the one that is named is not told'
+run recover --app viewer
 expect_status 0
 expect_no_out
 expect_no_err

@@ -57,6 +57,44 @@ static void count_report(const bugpack_report_result *result, void *context) {
     (*count)++;
 }
 
+static int64_t running_pid;
+static unsigned running_count;
+
+static void note_running(const bugpack_running_session *session, void *context) {
+    (void)context;
+    CHECK(session->struct_size == sizeof *session && strstr(session->name, "dying-") != NULL);
+    CHECK(strcmp(session->app_name, "dying") == 0);
+    running_pid = session->pid;
+    running_count++;
+}
+
+/* No report is made of a host that lives, and whose it is is told: also by name, but by no other.
+ */
+static void check_running(pid_t host) {
+    static const char *const names[] = {NULL, "dying", "another"};
+    unsigned report_count = 0;
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = homes_dir;
+    options.on_report = count_report;
+    options.on_running = note_running;
+    options.context = &report_count;
+    for (unsigned i = 0; i < 3; i++) {
+        running_count = 0;
+        options.app_name = names[i];
+        CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+        CHECK(report_count == 0);
+        CHECK(running_count == (i < 2 ? 1u : 0u));
+        CHECK(running_count == 0 || running_pid == host);
+    }
+    options.on_running = NULL;
+    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+    options.struct_size = 1;
+    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_ERR_INVALID);
+    CHECK(bugpack_recover_with(NULL, NULL) == BUGPACK_ERR_INVALID);
+    CHECK(bugpack_recover(homes_dir, NULL, NULL, count_report, &report_count, NULL) == BUGPACK_OK);
+    CHECK(report_count == 0);
+}
+
 static void kill_host(atomic_uint *returned_count, unsigned round) {
     atomic_store(returned_count, 0);
     pid_t host = fork();
@@ -67,12 +105,18 @@ static void kill_host(atomic_uint *returned_count, unsigned round) {
     while (atomic_load(returned_count) == 0) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    unsigned alive_count = 0;
-    CHECK(bugpack_recover(homes_dir, NULL, NULL, count_report, &alive_count, NULL) == BUGPACK_OK);
-    CHECK(alive_count == 0); /* it lives */
+    check_running(host);
     (void)nanosleep(&(struct timespec){.tv_nsec = (long)(round * 137 % 20) * 1000000}, NULL);
     CHECK(kill(host, SIGKILL) == 0);
     CHECK(waitpid(host, NULL, 0) == host);
+}
+
+/* Who recovers the session holds its lock, and is not the session. */
+static void refuse_running(const bugpack_running_session *session, void *context) {
+    (void)context;
+    (void)fprintf(stderr, "%s is told to run as process %lld\n", session->name,
+                  (long long)session->pid);
+    _exit(101);
 }
 
 /* Several processes recover at once; together they write one report. */
@@ -84,8 +128,13 @@ static void recover_together(void) {
         CHECK(recoverers[i] >= 0);
         if (recoverers[i] == 0) {
             unsigned count = 0;
-            bugpack_status status =
-                bugpack_recover(homes_dir, NULL, "dying", count_report, &count, NULL);
+            bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+            options.recorder_dir = homes_dir;
+            options.app_name = "dying";
+            options.on_report = count_report;
+            options.on_running = refuse_running;
+            options.context = &count;
+            bugpack_status status = bugpack_recover_with(&options, NULL);
             _exit(status == BUGPACK_OK ? (int)count : 100);
         }
     }
