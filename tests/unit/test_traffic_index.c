@@ -29,7 +29,7 @@ static bugpack *open_session(const temp_dir *dir) {
 static void read_report(bugpack *session, char **ret_index, char **ret_manifest) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    cr_assert(zero(uint, result.missing_count), "%s", result.missing);
+    cr_assert(eq(ptr, strstr(result.missing, "traffic"), NULL), "%s", result.missing);
     bugpack_close(session);
     *ret_index = report_read(result.path, "traffic-index.jsonl", NULL);
     *ret_manifest = report_read(result.path, "manifest.json", NULL);
