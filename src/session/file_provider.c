@@ -97,13 +97,8 @@ static bugpack_status make_watched_file(const bugpack *session, const char *path
     return BUGPACK_OK;
 }
 
-static bugpack_status check_arguments(const bugpack *session, const char *name, const char *path,
-                                      bugpack_file_kind kind, uint64_t limit_bytes,
-                                      bugpack_error *error) {
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot register a file: %s", bugpack_status_name(status));
-    }
+static bugpack_status check_arguments(const char *name, const char *path, bugpack_file_kind kind,
+                                      uint64_t limit_bytes, bugpack_error *error) {
     const char *refusal = name == NULL ? "it is NULL" : bp_name_refuse_artefact(name);
     if (refusal != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
@@ -117,10 +112,10 @@ static bugpack_status check_arguments(const bugpack *session, const char *name, 
     return BUGPACK_OK;
 }
 
-bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
-                                    bugpack_file_kind kind, uint64_t limit_bytes,
-                                    bugpack_error *error) {
-    bugpack_status status = check_arguments(session, name, path, kind, limit_bytes, error);
+static bugpack_status provide_path(bugpack *session, const char *name, const char *path,
+                                   bugpack_file_kind kind, uint64_t limit_bytes,
+                                   bugpack_error *error) {
+    bugpack_status status = check_arguments(name, path, kind, limit_bytes, error);
     watched_file *file = NULL;
     if (status == BUGPACK_OK) {
         status = make_watched_file(session, path, kind, limit_bytes, &file, error);
@@ -146,6 +141,19 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
     if (status != BUGPACK_OK) {
         bp_provider_drop(provider);
     }
+    return status;
+}
+
+bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
+                                    bugpack_file_kind kind, uint64_t limit_bytes,
+                                    bugpack_error *error) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot register a file: %s", bugpack_status_name(status));
+    }
+    status = provide_path(session, name, path, kind, limit_bytes, error);
+    bp_session_leave(&visit);
     return status;
 }
 

@@ -45,14 +45,8 @@ static void close_stream(void *context) {
     free(stream);
 }
 
-FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
+static FILE *open_stream(bugpack *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK || level > BUGPACK_FATAL) {
-        status = status != BUGPACK_OK ? status : BUGPACK_ERR_INVALID;
-        (void)bp_fail(error, status, "cannot open a log stream: %s", bugpack_status_name(status));
-        return NULL;
-    }
     log_stream *stream = malloc(sizeof *stream);
     if (stream == NULL) {
         (void)bp_fail_memory(error, "open a log stream");
@@ -74,6 +68,20 @@ FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *chan
     }
     /* Of a stream that has just been opened, with a buffer of the caller's, this does not fail. */
     (void)setvbuf(file, stream->buffer, _IOLBF, sizeof stream->buffer);
+    return file;
+}
+
+FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
+                         bugpack_error *error) {
+    bp_visit visit;
+    bugpack_status status =
+        level > BUGPACK_FATAL ? BUGPACK_ERR_INVALID : bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        (void)bp_fail(error, status, "cannot open a log stream: %s", bugpack_status_name(status));
+        return NULL;
+    }
+    FILE *file = open_stream(session, level, channel, error);
+    bp_session_leave(&visit);
     return file;
 }
 

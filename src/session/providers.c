@@ -49,9 +49,7 @@ bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
     (void)pthread_mutex_lock(&session->providers_mutex);
     bugpack_status status = BUGPACK_OK;
     const char *name = bp_provider_name(provider);
-    if (session->is_closing) {
-        status = bp_fail(error, BUGPACK_ERR_CLOSED, "the session is being closed");
-    } else if (!is_name_free(session, name)) {
+    if (!is_name_free(session, name)) {
         status = bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
     } else {
         status = make_room(session, error);
@@ -87,13 +85,9 @@ void bp_session_drop_providers(bp_provider **providers, size_t count) {
     free(providers);
 }
 
-static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
-                              bugpack_provider *provider, void *context, bugpack_error *error) {
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot register a provider: %s",
-                       bugpack_status_name(status));
-    }
+static bugpack_status make_provider(bugpack *session, const char *name, bp_content_form form,
+                                    bugpack_provider *provider, void *context,
+                                    bugpack_error *error) {
     const char *refusal = name == NULL ? "it is NULL" : bp_name_refuse_artefact(name);
     if (refusal != NULL || provider == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
@@ -106,13 +100,26 @@ static bugpack_status provide(bugpack *session, const char *name, bp_content_for
                              .limit_bytes = session->options.artefact_limit_bytes,
                              .timeout_ms = session->options.provider_timeout_ms};
     bp_provider *made = NULL;
-    status = bp_provider_new(&spec, &made, error);
+    bugpack_status status = bp_provider_new(&spec, &made, error);
     if (status == BUGPACK_OK) {
         status = bp_session_add_provider(session, made, error);
         if (status != BUGPACK_OK) {
             bp_provider_drop(made);
         }
     }
+    return status;
+}
+
+static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
+                              bugpack_provider *provider, void *context, bugpack_error *error) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot register a provider: %s",
+                       bugpack_status_name(status));
+    }
+    status = make_provider(session, name, form, provider, context, error);
+    bp_session_leave(&visit);
     return status;
 }
 
@@ -131,11 +138,7 @@ bugpack_status bugpack_provide_bytes(bugpack *session, const char *name, bugpack
     return provide(session, name, BP_CONTENT_BYTES, provider, context, error);
 }
 
-bool bugpack_unprovide(bugpack *session, const char *name) {
-    if (bp_session_check(session) != BUGPACK_OK || name == NULL || bp_runner_is_inside_provider() ||
-        bp_name_refuse_artefact(name) != NULL) {
-        return false;
-    }
+static bp_provider *take_off(bugpack *session, const char *name) {
     bp_provider *found = NULL;
     (void)pthread_mutex_lock(&session->providers_mutex);
     size_t place = find_provider(session, name);
@@ -146,12 +149,23 @@ bool bugpack_unprovide(bugpack *session, const char *name) {
                 (session->provider_count - place) * sizeof(bp_provider *));
     }
     (void)pthread_mutex_unlock(&session->providers_mutex);
-    if (found == NULL) {
+    return found;
+}
+
+bool bugpack_unprovide(bugpack *session, const char *name) {
+    if (name == NULL || bp_runner_is_inside_provider() || bp_name_refuse_artefact(name) != NULL) {
         return false;
     }
-    int cancel = bp_thread_hold_cancel();
-    bool is_idle = bp_provider_retire(found);
-    bp_thread_allow_cancel(cancel);
-    bp_provider_drop(found);
+    bp_visit visit;
+    if (bp_session_enter(session, &visit) != BUGPACK_OK) {
+        return false;
+    }
+    bool is_idle = false;
+    bp_provider *found = take_off(session, name);
+    if (found != NULL) {
+        is_idle = bp_provider_retire(found);
+        bp_provider_drop(found);
+    }
+    bp_session_leave(&visit);
     return is_idle;
 }

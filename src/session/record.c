@@ -33,19 +33,15 @@ static bugpack_status check_channel_options(const bugpack_channel_options *given
     return BUGPACK_OK;
 }
 
-bugpack_status bugpack_channel_open(bugpack *session, const char *name,
-                                    const bugpack_channel_options *options,
-                                    bugpack_channel **ret_channel, bugpack_error *error) {
+static bugpack_status open_channel(bugpack *session, const char *name,
+                                   const bugpack_channel_options *options,
+                                   bugpack_channel **ret_channel, bugpack_error *error) {
     bugpack_channel_options checked;
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
-    }
     if (name == NULL || name[0] == '\0' ||
         strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a channel's name must have 1 to 64 bytes");
     }
-    status = check_channel_options(options, &checked, error);
+    bugpack_status status = check_channel_options(options, &checked, error);
     bugpack_channel *channel = NULL;
     if (status == BUGPACK_OK) {
         channel = calloc(1, sizeof *channel);
@@ -64,6 +60,19 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     (void)pthread_mutex_unlock(&session->providers_mutex);
     *ret_channel = channel;
     return BUGPACK_OK;
+}
+
+bugpack_status bugpack_channel_open(bugpack *session, const char *name,
+                                    const bugpack_channel_options *options,
+                                    bugpack_channel **ret_channel, bugpack_error *error) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
+    }
+    status = open_channel(session, name, options, ret_channel, error);
+    bp_session_leave(&visit);
+    return status;
 }
 
 void bp_session_free_channels(bugpack *session) {

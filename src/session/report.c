@@ -60,13 +60,10 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
     return BUGPACK_OK;
 }
 
-bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
-                                    bugpack_report_done *on_done, void *context) {
+static bugpack_status trigger(bugpack *session, const bugpack_report_request *request,
+                              bugpack_report_done *on_done, void *context) {
     bugpack_report_request known;
-    bugpack_status status = bp_session_check(session);
-    if (status == BUGPACK_OK) {
-        status = read_request(request, &known);
-    }
+    bugpack_status status = read_request(request, &known);
     bp_order *order = NULL;
     if (status == BUGPACK_OK) {
         status = make_order(session, &known, &order);
@@ -77,6 +74,17 @@ bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_reque
     order->on_done = on_done;
     order->on_done_context = context;
     return bp_order_submit(session, order, known.ret_ticket);
+}
+
+bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
+                                    bugpack_report_done *on_done, void *context) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status == BUGPACK_OK) {
+        status = trigger(session, request, on_done, context);
+        bp_session_leave(&visit);
+    }
+    return status;
 }
 
 void bp_session_order_recovery(bugpack *session) {

@@ -15,6 +15,18 @@ bugpack_status bp_session_check(const bugpack *session) {
     return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
+bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit) {
+    bugpack_status status = bp_session_check(session);
+    if (status == BUGPACK_OK && !bp_gate_enter(&session->gate, ret_visit)) {
+        status = BUGPACK_ERR_CLOSED;
+    }
+    return status;
+}
+
+void bp_session_leave(bp_visit *visit) {
+    bp_gate_leave(visit);
+}
+
 /* The report directory is opened for each report; once now, so that a mistake shows at the start.
  */
 static bugpack_status check_report_dir(const bugpack_options *options, bugpack_error *error) {
@@ -173,6 +185,7 @@ static void free_session(bugpack *session) {
     bp_session_free_channels(session);
     bp_recorder_free(session->recorder);
     bp_options_release(&session->options);
+    bp_gate_release(&session->gate);
     bp_fork_guard_free(session->fork_guard);
     (void)pthread_cond_destroy(&session->orders_changed);
     (void)pthread_mutex_destroy(&session->orders_mutex);
@@ -190,6 +203,12 @@ static bool init_locks(bugpack *session) {
         return false;
     }
     if (bp_condition_init(&session->orders_changed, NULL) != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&session->orders_mutex);
+        (void)pthread_mutex_destroy(&session->providers_mutex);
+        return false;
+    }
+    if (bp_gate_init(&session->gate, session, NULL) != BUGPACK_OK) {
+        (void)pthread_cond_destroy(&session->orders_changed);
         (void)pthread_mutex_destroy(&session->orders_mutex);
         (void)pthread_mutex_destroy(&session->providers_mutex);
         return false;
@@ -243,9 +262,7 @@ void bugpack_close(bugpack *session) {
         return;
     }
     int cancel = bp_thread_hold_cancel();
-    (void)pthread_mutex_lock(&session->providers_mutex);
-    session->is_closing = true;
-    (void)pthread_mutex_unlock(&session->providers_mutex);
+    (void)bp_gate_shut(&session->gate);
     free_session(session);
     bp_thread_allow_cancel(cancel);
 }

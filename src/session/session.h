@@ -21,11 +21,13 @@
 #include "probe/sampler.h"
 #include "recorder/recorder.h"
 #include "report/provider.h"
+#include "session/gate.h"
 #include "session/order.h"
 #include "trigger/worker.h"
 
 struct bugpack {
     bp_fork_guard *fork_guard;
+    bp_gate gate;            /* of the slow calls */
     bugpack_options options; /* its strings are ours */
     char id[BP_ID_BYTES];
     bp_instant opened;
@@ -51,11 +53,34 @@ struct bugpack {
     bp_provider **providers; /* in the order of registration */
     size_t provider_count;
     size_t provider_capacity;
-    bool is_closing; /* under providers_mutex */
 };
 
-/* OK, or INERT in the child of a fork. The first thing that every public call asks. */
+/*
+ * OK, INVALID for NULL, or INERT in the child of a fork. The first thing that every public call
+ * asks. It does not tell whether the session is closed: that is for the calls that only record,
+ * whose rings know it.
+ */
 bugpack_status bp_session_check(const bugpack *session);
+
+/*
+ * What every other public call does instead: OK, INVALID, INERT, or CLOSED from when the close has
+ * begun, which then waits for those that are inside. After OK the call must come to its leave, on
+ * the same thread, and may use all of the session until then; `ret_visit` is on its stack. Calls
+ * may nest. A thread that is inside and closes the session (a callback that the host gave it) does
+ * nothing. Never waits; a pthread_cancel is held back until the leave.
+ *
+ *     bp_visit visit;
+ *     bugpack_status status = bp_session_enter(session, &visit);
+ *     if (status != BUGPACK_OK) {
+ *         return status;
+ *     }
+ *     …
+ *     bp_session_leave(&visit);
+ *
+ * Do not wait inside for what only the close brings about.
+ */
+bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit);
+void bp_session_leave(bp_visit *visit);
 
 /*
  * Checks what the host gave and fills `options` with it: strings copied, paths made absolute,
