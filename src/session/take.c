@@ -243,6 +243,7 @@ void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_re
     bp_id_new(taking.report_id);
     bugpack_status status = taking.bundle == NULL ? bp_fail_memory(&result->error, "take a report")
                                                   : take(&taking, result, &result->error);
+    bp_order_wait_frozen(session, order); /* it goes now, also where the steps failed early */
     bp_bundle_free(taking.bundle);
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
