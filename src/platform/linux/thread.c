@@ -12,9 +12,9 @@
 #include "base/status.h"
 
 /*
- * Counts the guards, one for each session, that this process and those it was forked from have
- * made. The child of a fork has its parent's cached id; what asks for an id there is a session of
- * its own, whose guard has moved this number.
+ * Counts the guards, one for each process with sessions, that this process and those it was forked
+ * from have made. The child of a fork has its parent's cached id; what asks for an id there is a
+ * session of its own, whose guard has moved this number.
  */
 static atomic_uint newest_guard_number;
 
@@ -81,13 +81,21 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
     return pthread_cond_timedwait(condition, mutex, &deadline) != ETIMEDOUT;
 }
 
+/*
+ * The guards of a process, its parent and so on, one after the other in a page that the kernel
+ * zeroes in a child: only the newest can be 1, and all sessions of a process share it. A child
+ * takes the next, so that those of its parent stay 0 there. The page stays for ever: calls on a
+ * session may come when it is closed.
+ */
 struct bp_fork_guard {
-    unsigned char is_owner; /* the first byte of a page that the kernel zeroes in a child */
+    atomic_uchar is_owner;
 };
 
-static const size_t guard_bytes = 4096;
+enum { guard_bytes = 4096 };
 
-bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
+static bp_fork_guard *_Atomic newest_guard;
+
+static bugpack_status map_guards(bp_fork_guard **ret_first, bugpack_error *error) {
     void *page =
         mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
@@ -98,19 +106,41 @@ bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error
         (void)munmap(page, guard_bytes);
         return bp_fail_errno(error, advise_errno, "cannot guard the session against fork");
     }
-    bp_fork_guard *guard = page;
-    guard->is_owner = 1;
-    (void)atomic_fetch_add_explicit(&newest_guard_number, 1, memory_order_relaxed);
-    *ret_guard = guard;
+    *ret_first = page;
+    return BUGPACK_OK;
+}
+
+static bool is_first_of_page(const bp_fork_guard *guard) {
+    return (uintptr_t)guard % guard_bytes == 0;
+}
+
+/* Without a lock: a fork might have left it held. */
+bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
+    bp_fork_guard *newest = atomic_load(&newest_guard);
+    while (newest == NULL || !bp_fork_guard_is_owner(newest)) {
+        bp_fork_guard *next = newest == NULL ? NULL : newest + 1;
+        if (is_first_of_page(next)) { /* or none */
+            bugpack_status status = map_guards(&next, error);
+            if (status != BUGPACK_OK) {
+                return status;
+            }
+        }
+        atomic_store_explicit(&next->is_owner, 1, memory_order_relaxed);
+        if (atomic_compare_exchange_strong(&newest_guard, &newest, next)) {
+            newest = next;
+            (void)atomic_fetch_add_explicit(&newest_guard_number, 1, memory_order_relaxed);
+        } else if (is_first_of_page(next)) {
+            (void)munmap(next, guard_bytes); /* another thread was first */
+        }
+    }
+    *ret_guard = newest;
     return BUGPACK_OK;
 }
 
 void bp_fork_guard_free(bp_fork_guard *guard) {
-    if (guard != NULL) {
-        (void)munmap(guard, guard_bytes);
-    }
+    (void)guard;
 }
 
 bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
-    return guard->is_owner != 0;
+    return atomic_load_explicit(&guard->is_owner, memory_order_relaxed) != 0;
 }
