@@ -1,5 +1,6 @@
 #include "recorder/log_recorder.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,12 @@ void bp_log_recorder_free(bp_log_recorder *recorder) {
         bp_ring_free(recorder->ring);
         free(recorder);
     }
+}
+
+void bp_log_recorder_retire(bp_log_recorder *recorder) {
+    /* So that nothing is formatted for a ring that takes no more. */
+    atomic_store_explicit(&recorder->level, INT_MAX, memory_order_relaxed);
+    bp_ring_retire(recorder->ring);
 }
 
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level) {

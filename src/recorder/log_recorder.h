@@ -19,7 +19,12 @@ typedef struct bp_log_recorder bp_log_recorder;
 /* A recorder that takes the ring over. Records below `level` are dropped. */
 bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
                                    bp_log_recorder **ret_recorder, bugpack_error *error);
+/* Frees the ring too. No other thread may be inside. NULL is fine. */
 void bp_log_recorder_free(bp_log_recorder *recorder);
+
+/* Gives the ring's memory back (bp_ring_retire), and wants no record from then on. Writers may be
+ * inside, or come later. */
+void bp_log_recorder_retire(bp_log_recorder *recorder);
 
 /* Whether a record of this level would be kept: asked before a message is formatted. Any thread. */
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level);

@@ -46,17 +46,24 @@ struct bp_notifications {
     uint64_t newest_id;
     uint64_t position; /* how many bytes were appended */
     size_t hand;       /* which slot is looked at next, whether it gets old */
-    int buckets[bucket_count];
-    slot slots[kept_count];
+    int *buckets;      /* bucket_count */
+    slot *slots;       /* kept_count; NULL: retired */
 };
 
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
                                     bugpack_error *error) {
     bp_notifications *notifications = calloc(1, sizeof *notifications);
-    if (notifications == NULL || pthread_mutex_init(&notifications->mutex, NULL) != 0) {
+    slot *slots = calloc(kept_count, sizeof *slots);
+    int *buckets = calloc(bucket_count, sizeof *buckets);
+    if (notifications == NULL || slots == NULL || buckets == NULL ||
+        pthread_mutex_init(&notifications->mutex, NULL) != 0) {
+        free(buckets);
+        free(slots);
         free(notifications);
         return bp_fail_memory(error, "keep notifications");
     }
+    notifications->slots = slots;
+    notifications->buckets = buckets;
     for (size_t i = 0; i < bucket_count; i++) {
         notifications->buckets[i] = no_slot;
     }
@@ -65,8 +72,22 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
     return BUGPACK_OK;
 }
 
+void bp_notifications_retire(bp_notifications *notifications) {
+    (void)pthread_mutex_lock(&notifications->mutex);
+    slot *slots = notifications->slots;
+    int *buckets = notifications->buckets;
+    notifications->is_closed = true;
+    notifications->slots = NULL;
+    notifications->buckets = NULL;
+    (void)pthread_mutex_unlock(&notifications->mutex);
+    bp_ring_retire(notifications->ring);
+    free(buckets);
+    free(slots);
+}
+
 void bp_notifications_free(bp_notifications *notifications) {
     if (notifications != NULL) {
+        bp_notifications_retire(notifications);
         bp_ring_free(notifications->ring);
         (void)pthread_mutex_destroy(&notifications->mutex);
         free(notifications);

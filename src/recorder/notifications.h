@@ -36,6 +36,10 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
 /* Frees the ring too. No other thread may be inside. NULL is fine. */
 void bp_notifications_free(bp_notifications *notifications);
 
+/* Gives all its memory back but what refuses notifications, a few hundred bytes. Others may be
+ * inside, or come later. */
+void bp_notifications_retire(bp_notifications *notifications);
+
 /* How large the ring has to be for BUGPACK_NOTIFICATION_KEPT of the longest, with repetitions. */
 size_t bp_notifications_ring_bytes(void);
 

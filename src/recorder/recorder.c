@@ -81,20 +81,36 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     return BUGPACK_OK;
 }
 
+void bp_recorder_retire(bp_recorder *recorder) {
+    if (recorder == NULL || recorder->rings == NULL) {
+        return;
+    }
+    bp_rings_release_guard(recorder->rings);
+    for (size_t i = 0; i < recorder->channel_count; i++) {
+        bp_traffic_retire(recorder->channels[i]);
+    }
+    bp_history_free(recorder->history);
+    recorder->history = NULL;
+    if (recorder->notifications != NULL) {
+        bp_notifications_retire(recorder->notifications);
+    }
+    if (recorder->log != NULL) {
+        bp_log_recorder_retire(recorder->log);
+    }
+    bp_rings_free(recorder->rings);
+    recorder->rings = NULL;
+}
+
 void bp_recorder_free(bp_recorder *recorder) {
     if (recorder == NULL) {
         return;
     }
-    if (recorder->rings != NULL) {
-        bp_rings_release_guard(recorder->rings);
-    }
+    bp_recorder_retire(recorder);
     for (size_t i = 0; i < recorder->channel_count; i++) {
         bp_traffic_free(recorder->channels[i]);
     }
-    bp_history_free(recorder->history);
     bp_notifications_free(recorder->notifications);
     bp_log_recorder_free(recorder->log);
-    bp_rings_free(recorder->rings);
     (void)pthread_mutex_destroy(&recorder->channels_mutex);
     free(recorder);
 }

@@ -38,8 +38,15 @@ typedef struct bp_recorder bp_recorder;
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error);
 
-/* Frees all rings and channels, and removes the session's directory. No other thread may be inside.
- * NULL is fine. */
+/*
+ * Gives the memory of all rings and channels back, and removes the session's directory. What is
+ * left, about 1 KiB and as much for each channel, refuses all that is recorded until it is freed:
+ * other threads may be inside log, notifications and channels, or come later. In everything else
+ * there may be none. NULL is fine.
+ */
+void bp_recorder_retire(bp_recorder *recorder);
+
+/* Frees it, retired or not. No other thread may be inside. NULL is fine. */
 void bp_recorder_free(bp_recorder *recorder);
 
 /* The parts, borrowed; NULL where they are off. */

@@ -17,7 +17,6 @@ struct bp_recorder {
     uint64_t traffic_budget_bytes;
 
     pthread_mutex_t channels_mutex; /* guards what follows, and making rings after the first ones */
-    bool is_closed;
     uint32_t weight_used;
     size_t channel_count;
     bp_traffic *channels[BUGPACK_CHANNEL_MAX];

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -78,7 +79,9 @@ static void keep_filtered(bp_traffic *traffic, bp_traffic_head *head, const char
         filter(traffic, head, name, copy, bytes, kept);
     } else {
         (void)pthread_mutex_lock(&traffic->filter_mutex);
-        filter(traffic, head, name, traffic->filter_copy, bytes, kept);
+        if (traffic->filter_copy != NULL) { /* else it is retired */
+            filter(traffic, head, name, traffic->filter_copy, bytes, kept);
+        }
         (void)pthread_mutex_unlock(&traffic->filter_mutex);
     }
 }
@@ -110,6 +113,18 @@ void bp_traffic_close(bp_traffic *traffic) {
     if (traffic->pins != NULL) {
         bp_ring_close(traffic->pins);
     }
+}
+
+void bp_traffic_retire(bp_traffic *traffic) {
+    bp_ring_retire(traffic->ring);
+    if (traffic->pins != NULL) {
+        bp_ring_retire(traffic->pins);
+    }
+    (void)pthread_mutex_lock(&traffic->filter_mutex);
+    unsigned char *filter_copy = traffic->filter_copy;
+    traffic->filter_copy = NULL;
+    (void)pthread_mutex_unlock(&traffic->filter_mutex);
+    free(filter_copy);
 }
 
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) {

@@ -45,6 +45,7 @@ size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes);
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
                               const bugpack_channel_options *options, bp_ring *ring, bp_ring *pins,
                               bp_traffic **ret_traffic, bugpack_error *error);
+/* Frees the rings too. No other thread may be inside. NULL is fine. */
 void bp_traffic_free(bp_traffic *traffic);
 
 const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic);
@@ -62,6 +63,13 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
 
 /* Refuses messages from now on. */
 void bp_traffic_close(bp_traffic *traffic);
+
+/*
+ * The same, and gives all its memory back but about 1 KiB, which refuses messages until it is
+ * freed. Others may be inside, or come later; a filter may still be called for messages that come
+ * to nothing.
+ */
+void bp_traffic_retire(bp_traffic *traffic);
 
 /* Bytes (as they were, before any cut) and messages per direction since the channel was opened. */
 typedef struct bp_traffic_totals {

@@ -84,16 +84,29 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
     return status;
 }
 
-void bp_ring_free(bp_ring *ring) {
-    if (ring == NULL) {
-        return;
+void bp_ring_retire(bp_ring *ring) {
+    /* An append looks at the mapping only under the mutex, and only while the ring is open. */
+    (void)pthread_mutex_lock(&ring->mutex);
+    void *mapping = ring->page;
+    ring->is_closed = true;
+    ring->page = NULL;
+    ring->data = NULL;
+    (void)pthread_mutex_unlock(&ring->mutex);
+    if (mapping != NULL) {
+        (void)munmap(mapping, ring->mapped_bytes);
     }
-    (void)pthread_mutex_destroy(&ring->mutex);
-    (void)munmap(ring->page, ring->mapped_bytes);
     if (ring->fd >= 0) {
         (void)close(ring->fd);
+        ring->fd = -1;
     }
-    free(ring);
+}
+
+void bp_ring_free(bp_ring *ring) {
+    if (ring != NULL) {
+        bp_ring_retire(ring);
+        (void)pthread_mutex_destroy(&ring->mutex);
+        free(ring);
+    }
 }
 
 int bp_ring_fd(const bp_ring *ring) {
@@ -201,10 +214,13 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     bp_ring_record record = {
         .monotonic_ns = stamp_ns, .payload_bytes = (uint32_t)payload_bytes, .tag = entry->tag};
     uint64_t needed = bp_frame_bytes(payload_bytes);
-    bp_frame_page *page = ring->page;
     (void)pthread_mutex_lock(&ring->mutex);
+    bp_frame_page *page = ring->page;
     if (!fits || ring->is_closed) {
-        atomic_store_explicit(&page->refused_count, ++ring->refused_count, memory_order_relaxed);
+        ring->refused_count++;
+        if (page != NULL) {
+            atomic_store_explicit(&page->refused_count, ring->refused_count, memory_order_relaxed);
+        }
         (void)pthread_mutex_unlock(&ring->mutex);
         return 0;
     }

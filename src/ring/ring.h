@@ -67,6 +67,13 @@ bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
 /* Whether that has happened: what is appended from then on dies with the process. Any thread. */
 bool bp_ring_is_detached(const bp_ring *ring);
 
+/*
+ * Closes it and gives its memory and its file back, without waiting for more than one append. What
+ * is left, a few hundred bytes, refuses appends until bp_ring_free, so that writers may be inside,
+ * or come at any time later. No reader may be. A second time it does nothing.
+ */
+void bp_ring_retire(bp_ring *ring);
+
 /* Frees it; a file stays where it is, as it is. No other thread may be inside it. NULL is fine. */
 void bp_ring_free(bp_ring *ring);
 

@@ -10,8 +10,8 @@
 #include "ring/frame.h"
 
 struct bp_ring {
-    /* Read by appends and readers, written when it is made. */
-    bp_frame_page *page; /* in the mapping; data follows at BP_FRAME_DATA_START */
+    /* Read by appends and readers, written when it is made, and again when it is retired. */
+    bp_frame_page *page; /* in the mapping; data follows at BP_FRAME_DATA_START; NULL: retired */
     unsigned char *data;
     uint64_t capacity;
     uint64_t seed;
