@@ -24,7 +24,7 @@
 
 BUGPACK_BEGIN_DECLS
 
-/* A session. Opaque; made by bugpack_open and freed by bugpack_close. */
+/* A session. Opaque; made by bugpack_open and ended by bugpack_close. */
 typedef struct bugpack bugpack;
 
 /* What becomes of a trigger by a person or the API while another such report is not yet done.
@@ -153,17 +153,26 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
 
 /*
  * Closes a session: refuses new triggers, waits until every accepted report is written or has
- * failed and its callback has returned, then frees everything. NULL is fine.
+ * failed and its callback has returned, then frees everything but what late calls still look at.
+ * NULL is fine.
  *
  * A provider that overran its time limit and still hangs is not waited for; its thread stays
  * inside the host's function, and bugpack touches nothing of the host's afterwards.
  *
- * Whoever calls it makes sure that no other thread is inside a call on the session, or makes one
- * afterwards: the memory goes. (A bugpack_report that waits in another thread is such a call.)
- * Not from a provider. From a report callback of the session itself it does nothing: the session
- * stays open, to be closed by another thread. In a forked child it frees nothing and returns.
- * Since 0.1.0.
+ * Other threads may call the session and its channels meanwhile and afterwards: calls that are
+ * inside are waited for (a bugpack_report gets its report), those that come later return at once,
+ * with BUGPACK_ERR_CLOSED where they have a status, and do nothing. That holds until
+ * BUGPACK_CLOSED_KEPT more sessions of the process have been closed; then the rest of the memory,
+ * under 4 KiB and 2 KiB for each channel, goes as well. No provider, callback or filter of the
+ * session runs any more when this returns, but for a provider that hangs.
+ *
+ * Of two closes at once one does it, and the other waits for its end, unless it runs in a
+ * callback, a provider or a filter, where it returns at once. Not from a provider of the session.
+ * From a report callback, or inside any other call of the session itself, it does nothing: the
+ * session stays open, to be closed by another thread. In a forked child it frees nothing and
+ * returns. Since 0.1.0.
  */
+#define BUGPACK_CLOSED_KEPT 64
 BUGPACK_API void bugpack_close(bugpack *session);
 
 BUGPACK_END_DECLS

@@ -87,7 +87,7 @@ void bp_gate_wait_done(bp_gate *gate) {
 
 bool bp_gate_is_inside(const void *owner) {
     const bp_visit *visit = innermost;
-    while (visit != NULL && visit->gate->owner != owner) {
+    while (visit != NULL && owner != NULL && visit->gate->owner != owner) {
         visit = visit->outer;
     }
     return visit != NULL;

@@ -51,7 +51,8 @@ bool bp_gate_shut(bp_gate *gate);
 void bp_gate_tell_done(bp_gate *gate);
 void bp_gate_wait_done(bp_gate *gate);
 
-/* Whether the calling thread is inside a gate of `owner`: then it must not wait for its close. */
+/* Whether the calling thread is inside a gate of `owner`, or with NULL of anybody: then it must not
+ * wait for its close. */
 bool bp_gate_is_inside(const void *owner);
 
 #endif

@@ -42,6 +42,7 @@ static void write_stream(void *context, const char *bytes, size_t byte_count) {
 static void close_stream(void *context) {
     log_stream *stream = context;
     bp_line_splitter_flush(&stream->splitter);
+    bp_session_drop(stream->session);
     free(stream);
 }
 
@@ -81,6 +82,9 @@ FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *chan
         return NULL;
     }
     FILE *file = open_stream(session, level, channel, error);
+    if (file != NULL) {
+        bp_session_retain(session); /* until its fclose, be it after the close of the session */
+    }
     bp_session_leave(&visit);
     return file;
 }

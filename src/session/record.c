@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "session/filter.h"
 #include "session/session.h"
 
 struct bugpack_channel {
     const bugpack *session;
     bp_traffic *traffic;
+    bp_filter *filter;            /* NULL: none */
     struct bugpack_channel *next; /* of the session's, to be freed at its end */
 };
 
@@ -42,14 +44,20 @@ static bugpack_status open_channel(bugpack *session, const char *name,
         return bp_fail(error, BUGPACK_ERR_INVALID, "a channel's name must have 1 to 64 bytes");
     }
     bugpack_status status = check_channel_options(options, &checked, error);
-    bugpack_channel *channel = NULL;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bugpack_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL) {
+        return bp_fail_memory(error, "open a channel");
+    }
+    status = bp_filter_wrap(session, &checked, &channel->filter, error);
     if (status == BUGPACK_OK) {
-        channel = calloc(1, sizeof *channel);
-        status = channel == NULL ? bp_fail_memory(error, "open a channel")
-                                 : bp_recorder_open_channel(session->recorder, name, &checked,
-                                                            &channel->traffic, error);
+        status =
+            bp_recorder_open_channel(session->recorder, name, &checked, &channel->traffic, error);
     }
     if (status != BUGPACK_OK) {
+        bp_filter_free(channel->filter);
         free(channel);
         return status;
     }
@@ -75,10 +83,17 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     return status;
 }
 
+void bp_session_close_filters(bugpack *session) {
+    for (bugpack_channel *channel = session->channels; channel != NULL; channel = channel->next) {
+        bp_filter_close(channel->filter);
+    }
+}
+
 void bp_session_free_channels(bugpack *session) {
     while (session->channels != NULL) {
         bugpack_channel *channel = session->channels;
         session->channels = channel->next;
+        bp_filter_free(channel->filter);
         free(channel);
     }
 }

@@ -175,16 +175,21 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     return status;
 }
 
-static void free_session(bugpack *session) {
+void bp_session_retire(bugpack *session) {
     bp_worker_stop(session->worker); /* waits for the freezer, which therefore stops after it */
     bp_worker_stop(session->freezer);
     bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
     bp_session_drop_providers(session->providers, session->provider_count);
     bp_sampler_close(session->sampler);
+    bp_recorder_retire(session->recorder);
+    bp_session_close_filters(session);
+    bp_options_release(&session->options);
+}
+
+void bp_session_free(bugpack *session) {
     bp_session_free_channels(session);
     bp_recorder_free(session->recorder);
-    bp_options_release(&session->options);
     bp_gate_release(&session->gate);
     bp_fork_guard_free(session->fork_guard);
     (void)pthread_cond_destroy(&session->orders_changed);
@@ -228,6 +233,7 @@ static bugpack_status open_session(const bugpack_options *options, bugpack **ret
     bp_host_identify(&session->host);
     atomic_init(&session->report_sequence, 0);
     atomic_init(&session->held_picture_bytes, 0);
+    atomic_init(&session->reference_count, 1);
     bugpack_status status = bp_options_copy(options, &session->options, error);
     if (status == BUGPACK_OK) {
         status = bp_fork_guard_new(&session->fork_guard, error);
@@ -236,7 +242,8 @@ static bugpack_status open_session(const bugpack_options *options, bugpack **ret
         status = open_parts(session, error);
     }
     if (status != BUGPACK_OK) {
-        free_session(session);
+        bp_session_retire(session);
+        bp_session_free(session);
         return status;
     }
     *ret_session = session;
@@ -249,20 +256,4 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
     bugpack_status status = open_session(options, ret_session, error);
     bp_thread_allow_cancel(cancel);
     return status;
-}
-
-void bugpack_close(bugpack *session) {
-    /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
-    if (bp_session_check(session) != BUGPACK_OK) {
-        return;
-    }
-    /* In a report callback of its own: the worker would wait for itself, and then work on freed
-     * memory. A session that stays open harms nobody. */
-    if (bp_worker_is_own_thread(session->worker)) {
-        return;
-    }
-    int cancel = bp_thread_hold_cancel();
-    (void)bp_gate_shut(&session->gate);
-    free_session(session);
-    bp_thread_allow_cancel(cancel);
 }

@@ -27,7 +27,8 @@
 
 struct bugpack {
     bp_fork_guard *fork_guard;
-    bp_gate gate;            /* of the slow calls */
+    bp_gate gate; /* of the slow calls */
+    atomic_uint reference_count;
     bugpack_options options; /* its strings are ours */
     char id[BP_ID_BYTES];
     bp_instant opened;
@@ -108,7 +109,23 @@ bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error);
 /* Lets the worker turn what dead sessions of this app left behind into reports. Best effort. */
 void bp_session_order_recovery(bugpack *session);
 
+/* Waits for the channels' filters that are being called; none is called after that. */
+void bp_session_close_filters(bugpack *session);
+
 void bp_session_free_channels(bugpack *session);
+
+/* Keeps what is left of a closed session for who may still use its handle, beyond the sessions that
+ * are kept anyway (close.c): a log stream. The last one to drop it frees it. Any thread. */
+void bp_session_retain(bugpack *session);
+void bp_session_drop(bugpack *session);
+
+/*
+ * The two halves of an end. Retire ends the threads and gives back all that is large, or the
+ * host's: no slow call is inside, and none comes any more. What is left is what the calls that only
+ * record look at. Free takes that too, and then none of these may come either.
+ */
+void bp_session_retire(bugpack *session);
+void bp_session_free(bugpack *session);
 
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);

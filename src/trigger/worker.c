@@ -20,20 +20,21 @@ struct bp_worker {
     void *jobs[];
 };
 
-static _Thread_local bool is_worker_thread;
+/* The worker that the calling thread is; NULL for others. */
+static _Thread_local const bp_worker *own_worker;
 
 bool bp_worker_is_current_thread(void) {
-    return is_worker_thread;
+    return own_worker != NULL;
 }
 
 bool bp_worker_is_own_thread(const bp_worker *worker) {
-    return is_worker_thread && pthread_equal(worker->thread, pthread_self()) != 0;
+    return own_worker == worker && worker != NULL;
 }
 
 static void *work(void *argument) {
     bp_worker *worker = argument;
     bp_thread_set_name(worker->name);
-    is_worker_thread = true;
+    own_worker = worker;
     (void)pthread_mutex_lock(&worker->mutex);
     for (;;) {
         while (worker->count == 0 && !worker->is_stopping) {

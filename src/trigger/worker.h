@@ -32,7 +32,8 @@ void bp_worker_stop(bp_worker *worker);
 /* Whether the calling thread is a worker: then it must not wait for one. */
 bool bp_worker_is_current_thread(void);
 
-/* Whether the calling thread is this very worker: then it cannot stop it. */
+/* Whether the calling thread is this very worker: then it cannot stop it. It is only compared, so
+ * it may be one that is gone. */
 bool bp_worker_is_own_thread(const bp_worker *worker);
 
 #endif
