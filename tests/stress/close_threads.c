@@ -61,7 +61,9 @@ static void write_all(unsigned number) {
         bugpack_traffic(now.own[number], BUGPACK_SENT, 1, "own", message, byte_count);
         bugpack_traffic(now.shared, BUGPACK_RECEIVED, 2, "shared", message, byte_count);
         bugpack_notify(now.session, BUGPACK_WARN, "close", "writer %u, %lu", number, i % 8);
-        (void)fprintf(now.stream, "writer %u, line %lu\n", number, i);
+        if (now.stream != NULL) {
+            (void)fprintf(now.stream, "writer %u, line %lu\n", number, i);
+        }
         bugpack_syslog(now.session, 4, "writer %u", number);
     }
 }
@@ -190,8 +192,9 @@ static void open_round(bool is_in_files) {
         now.own[i] = open_channel(name, i % 2 == 0);
     }
     now.shared = open_channel("shared", true);
-    now.stream = bugpack_log_stream(now.session, BUGPACK_INFO, "stream", NULL);
-    CHECK(now.stream != NULL);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    now.stream = bugpack_log_stream(now.session, BUGPACK_INFO, "stream", &error);
+    CHECK(now.stream != NULL || error.status == BUGPACK_ERR_UNSUPPORTED);
 }
 
 static void run_round(bool is_in_files) {
@@ -213,7 +216,7 @@ static void run_round(bool is_in_files) {
     (void)pthread_barrier_wait(&ends);
     CHECK(done_count == atomic_load(&accepted_count));
     bugpack_close(now.session);
-    CHECK(fclose(now.stream) == 0);
+    CHECK(now.stream == NULL || fclose(now.stream) == 0);
 }
 
 int main(void) {

@@ -49,6 +49,17 @@ static void use_session_in_child(void) {
     _exit(is_inert ? 0 : 1);
 }
 
+static void expect_inert_in_child(void) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        use_session_in_child();
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
@@ -62,14 +73,7 @@ int main(void) {
         CHECK(pthread_create(&threads[i], NULL, keep_busy, (void *)(i % 2)) == 0);
     }
     for (unsigned i = 0; i < fork_count; i++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            use_session_in_child();
-        }
-        int status = 0;
-        CHECK(waitpid(child, &status, 0) == child);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        expect_inert_in_child();
     }
     atomic_store(&must_stop, true);
     for (unsigned i = 0; i < 4; i++) {
@@ -77,6 +81,7 @@ int main(void) {
     }
     CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK); /* the parent's is as it was */
     bugpack_close(session);
+    expect_inert_in_child(); /* closed here before, it is still none of the child's */
     printf("%d forks under load, 0 hung\n", fork_count);
     temp_dir_remove(&dir);
     return 0;

@@ -131,6 +131,15 @@ Test(notifications, takes_no_more_after_it_was_closed) {
     close_fixture(&made);
 }
 
+Test(notifications, takes_no_more_when_its_memory_is_gone) {
+    fixture made = open_fixture();
+    add(&made, 1, BUGPACK_INFO, "a", "before");
+    bp_notifications_retire(made.notifications);
+    add(&made, 2, BUGPACK_INFO, "a", "before");
+    add(&made, 3, BUGPACK_INFO, "a", "after");
+    close_fixture(&made);
+}
+
 Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_alone) {
     fixture made = open_fixture();
     add(&made, 1, BUGPACK_INFO, "a", "text");

@@ -128,6 +128,16 @@ Test(ring, refuses_a_record_over_a_quarter_and_all_after_close_and_counts_them) 
     bp_ring_free(ring);
 }
 
+Test(ring, refuses_appends_when_its_memory_is_gone) {
+    bp_ring *ring = new_ring(4096);
+    cr_assert(eq(u64, append_number(ring, 1, 1, 8), 1));
+    bp_ring_retire(ring);
+    bp_ring_retire(ring);
+    cr_assert(zero(u64, append_number(ring, 1, 2, 8)));
+    cr_assert(zero(u64, append_number(ring, 1, 2, 1024)), "too large as well");
+    bp_ring_free(ring);
+}
+
 Test(ring, copies_a_record_that_is_larger_than_a_piece) {
     bp_ring *ring = new_ring(16u << 20);
     for (uint64_t i = 1; i <= 21; i++) {

@@ -1,0 +1,158 @@
+/*
+ * What a handle is good for when its session is closed, or being closed. With threads at work:
+ * tests/stress/close_threads.c.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/temp_dir.h"
+
+static temp_dir dir;
+
+static void make_dir(void) {
+    cr_assert(temp_dir_make(&dir));
+}
+
+static void remove_dir(void) {
+    temp_dir_remove(&dir);
+}
+
+TestSuite(close, .init = make_dir, .fini = remove_dir, .timeout = 60);
+
+static bugpack *open_session(void) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "closed";
+    options.report_dir = dir.path;
+    options.recorder_in_memory = true;
+    options.sample_window_ms = 0;
+    bugpack *session = NULL;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    return session;
+}
+
+static int provide(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_printf(writer, "text");
+}
+
+Test(close, refuses_every_call_afterwards) {
+    bugpack *session = open_session();
+    bugpack_channel *channel = NULL;
+    bugpack_channel *late = NULL;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &channel, NULL)));
+    bugpack_close(session);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    const int closed = BUGPACK_ERR_CLOSED;
+    cr_expect(eq(int, (int)bugpack_report(session, NULL, &result), closed));
+    cr_expect(eq(int, (int)result.status, closed));
+    cr_expect(eq(int, (int)bugpack_report_async(session, NULL, NULL, NULL), closed));
+    cr_expect(eq(int, (int)bugpack_provide_text(session, "a.txt", provide, NULL, &error), closed));
+    cr_expect(eq(int, (int)error.status, closed));
+    cr_expect(eq(
+        int, (int)bugpack_provide_file(session, "b.txt", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL),
+        closed));
+    cr_expect(not(bugpack_unprovide(session, "a.txt")));
+    cr_expect(eq(int, (int)bugpack_channel_open(session, "late", NULL, &late, NULL), closed));
+    cr_expect(zero(ptr, late));
+    cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_INFO, NULL, NULL)));
+    bugpack_log(session, BUGPACK_FATAL, "late", "%s", "nowhere");
+    bugpack_syslog(session, 3, "nowhere");
+    bugpack_notify(session, BUGPACK_ERROR, "late", "nowhere");
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "nowhere", 7);
+    bugpack_close(session);
+    cr_expect(zero(sz, temp_dir_count(&dir)), "no report was taken");
+}
+
+static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *bytes,
+                             size_t byte_count, void *context) {
+    (void)direction;
+    (void)type;
+    (void)bytes;
+    ++*(unsigned *)context;
+    return byte_count;
+}
+
+Test(close, ends_the_calls_of_a_filter) {
+    static char message[3 * BUGPACK_TRAFFIC_FILTER_ALONE_BYTES];
+    bugpack *session = open_session();
+    unsigned *call_count = calloc(1, sizeof *call_count);
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.filter = count_and_keep;
+    options.filter_context = call_count;
+    bugpack_channel *channel = NULL;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, 64);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, sizeof message);
+    cr_expect(eq(u32, *call_count, 2));
+    bugpack_close(session);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, 64);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, message, sizeof message);
+    cr_expect(eq(u32, *call_count, 2));
+    free(call_count);
+}
+
+static size_t close_in_filter(bugpack_direction direction, uint32_t type, void *bytes,
+                              size_t byte_count, void *context) {
+    (void)direction;
+    (void)type;
+    (void)bytes;
+    bugpack_close(context);
+    return byte_count;
+}
+
+Test(close, does_nothing_inside_a_filter_of_the_session) {
+    bugpack *session = open_session();
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.filter = close_in_filter;
+    options.filter_context = session;
+    bugpack_channel *channel = NULL;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", &options, &channel, NULL)));
+    bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "message", 7);
+    cr_expect(zero(int, (int)bugpack_report(session, NULL, NULL)), "it is still open");
+    bugpack_close(session);
+}
+
+/* Two sessions, of which one is closed while a callback of each waits for the other's. */
+struct knot {
+    bugpack *closed, *other;
+    atomic_bool is_untied;
+};
+
+static void pause_briefly(void) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void wait_for_other(const bugpack_report_result *result, void *context) {
+    (void)result;
+    struct knot *knot = context;
+    while (!atomic_load(&knot->is_untied)) {
+        pause_briefly();
+    }
+}
+
+static void close_a_second_time(const bugpack_report_result *result, void *context) {
+    (void)result;
+    struct knot *knot = context;
+    while (bugpack_provide_text(knot->closed, NULL, provide, NULL, NULL) != BUGPACK_ERR_CLOSED) {
+        pause_briefly(); /* INVALID until the first close has begun */
+    }
+    bugpack_close(knot->closed); /* the first close waits for what only we can untie */
+    atomic_store(&knot->is_untied, true);
+}
+
+Test(close, does_not_wait_for_another_close_in_a_callback) {
+    struct knot knot = {.closed = open_session(), .other = open_session()};
+    cr_assert(zero(int, (int)bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
+    cr_assert(zero(int, (int)bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
+    bugpack_close(knot.closed);
+    cr_expect(atomic_load(&knot.is_untied));
+    bugpack_close(knot.other);
+    cr_expect(eq(sz, temp_dir_count(&dir), 2));
+}
