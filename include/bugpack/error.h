@@ -25,7 +25,7 @@ typedef enum bugpack_status {
     BUGPACK_ERR_NO_PROCESS = -4,   /* the target process does not exist, or ended meanwhile */
     BUGPACK_ERR_TIMEOUT = -5,      /* the time that the caller allowed has passed */
     BUGPACK_ERR_DENIED = -6,       /* the operating system denies access to the target */
-    BUGPACK_ERR_BUSY = -7,         /* too many reports wait already; nothing was queued */
+    BUGPACK_ERR_BUSY = -7,         /* one runs, or too many wait already; nothing was queued */
     BUGPACK_ERR_INERT = -8,        /* the session belongs to the parent of this forked process */
     BUGPACK_ERR_CLOSED = -9,       /* the session is being closed */
     BUGPACK_ERR_UNSUPPORTED = -10, /* this system has no way to do it */

@@ -210,6 +210,10 @@ bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpa
     return BUGPACK_OK;
 }
 
+uint64_t bp_archive_done_bytes(const bp_archive *archive) {
+    return archive->stop.done_bytes;
+}
+
 void bp_archive_free(bp_archive *archive) {
     if (archive == NULL) {
         return;

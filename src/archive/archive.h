@@ -87,6 +87,10 @@ bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd
  */
 bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
 
+/* How many bytes of the entries were deflated so far, for whoever polls. On the finishing thread.
+ */
+uint64_t bp_archive_done_bytes(const bp_archive *archive);
+
 /* Frees it, finished or not. NULL is fine. */
 void bp_archive_free(bp_archive *archive);
 

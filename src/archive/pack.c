@@ -143,6 +143,7 @@ static bool pack_chunks(bp_packer *packer, const bp_bytes *plain, struct target 
         }
         *crc = crc32(*crc, slot->bytes, (uInt)slot->byte_count);
         at += slot->byte_count;
+        packer->stop->done_bytes += slot->byte_count;
         if (!target->is_given_up) {
             bp_crew_submit(packer->crew);
         }

@@ -7,15 +7,17 @@
 #define BP_ARCHIVE_STOP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "archive/archive.h"
 
 typedef struct bp_stop {
     bp_archive_poll *poll; /* NULL: nobody stops it */
     void *poll_context;
-    bool is_cancelled; /* poll said so */
-    bool is_no_memory; /* an allocation of ours failed */
-    int system_errno;  /* of the first system call that failed; 0 for none */
+    bool is_cancelled;   /* poll said so */
+    bool is_no_memory;   /* an allocation of ours failed */
+    uint64_t done_bytes; /* of all entries, before deflating */
+    int system_errno;    /* of the first system call that failed; 0 for none */
 } bp_stop;
 
 /* True when the writing is to stop. After a yes nobody is asked again. */

@@ -110,6 +110,10 @@ void bp_spool_move(bp_spool *to, bp_spool *from) {
 /* All of it at `offset`, whatever signals arrive; a failure sticks. */
 static bugpack_status write_at(bp_spool *spool, uint64_t offset, const char *bytes,
                                size_t byte_count) {
+    bugpack_status halted = byte_count > 0 ? bp_halt_check(spool->halt, NULL) : BUGPACK_OK;
+    if (halted != BUGPACK_OK) {
+        return spool->status = halted;
+    }
     while (byte_count > 0) {
         ssize_t count = pwrite(spool->fd, bytes, byte_count, (off_t)offset);
         if (count < 0 && errno == EINTR) {
@@ -179,6 +183,9 @@ bugpack_status bp_spool_flush(bp_spool *spool, bugpack_error *error) {
     case BUGPACK_ERR_NO_MEMORY:
         return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "it is over the limit of %llu bytes",
                        (unsigned long long)spool->max_size);
+    case BUGPACK_ERR_CANCELLED:
+    case BUGPACK_ERR_TIMEOUT:
+        return bp_halt_check(spool->halt, error);
     default:
         return bp_fail(error, spool->status, "there is no temporary file to write to");
     }

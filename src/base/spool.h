@@ -19,6 +19,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "base/halt.h"
 
 /* Writes are gathered in `pending` (64 KiB); the first failure sticks, like in a bp_buffer. */
 typedef struct bp_spool {
@@ -26,6 +27,7 @@ typedef struct bp_spool {
     uint64_t size; /* what was written to it, pending bytes included */
     uint64_t max_size;
     bp_buffer pending;
+    const bp_halt *halt; /* borrowed; asked before each write to the file. NULL: nobody stops it */
     bugpack_status status;
     int system_errno;
 } bp_spool;
@@ -58,7 +60,8 @@ void bp_spool_move(bp_spool *to, bp_spool *from);
 
 /*
  * Appends. INVALID for a closed spool; NO_MEMORY, and nothing was taken, where it would hold more
- * than `max_size` bytes; IO, where how much was taken is not known. All of them stick.
+ * than `max_size` bytes; IO, where how much was taken is not known; CANCELLED or TIMEOUT, where its
+ * halt is due. All of them stick.
  */
 bugpack_status bp_spool_write(bp_spool *spool, const void *bytes, size_t byte_count);
 /* A bp_sink whose context is a bp_spool. */

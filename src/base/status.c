@@ -142,7 +142,7 @@ const char *bugpack_status_name(bugpack_status status) {
     case BUGPACK_ERR_DENIED:
         return "access denied";
     case BUGPACK_ERR_BUSY:
-        return "too many reports waiting";
+        return "busy with other reports";
     case BUGPACK_ERR_INERT:
         return "session of the parent process";
     case BUGPACK_ERR_CLOSED:

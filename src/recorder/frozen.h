@@ -26,6 +26,7 @@ typedef struct bp_frozen_part {
 } bp_frozen_part;
 
 typedef struct bp_frozen {
+    const bp_halt *halt;     /* borrowed; of what is still to be written from it; NULL: none */
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
     bp_frozen_part log, notifications, history;
     bool has_traffic;

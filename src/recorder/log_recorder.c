@@ -139,7 +139,7 @@ bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp
     const bp_ring_record *record;
     bp_ring_reader_init(&reader, records);
     bp_buffer_init(&line, (size_t)1 << 20);
-    while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
+    while (out->status == BUGPACK_OK && (record = bp_ring_reader_next(&reader, &payload)) != NULL) {
         log_header header;
         if (read_header(record, payload, &header)) {
             bp_buffer_clear(&line);
@@ -150,7 +150,7 @@ bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp
     }
     bugpack_status status = line.status;
     /* The reader cannot tell the end from what it could not read. */
-    bool is_whole = reader.offset == records->size;
+    bool is_whole = reader.offset == records->size || out->status != BUGPACK_OK;
     bp_ring_reader_release(&reader);
     bp_buffer_release(&line);
     if (status != BUGPACK_OK) {

@@ -127,11 +127,13 @@ bp_history *bp_recorder_history(bp_recorder *recorder) {
     return recorder->history;
 }
 
-static void freeze_part(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_frozen_part *part) {
+static void freeze_part(bp_ring *ring, uint64_t until_ns, int dir_fd, const bp_halt *halt,
+                        bp_frozen_part *part) {
     part->is_on = true;
     part->records = (bp_spool)BP_SPOOL_INIT;
     part->error = (bugpack_error)BUGPACK_ERROR_INIT;
     bugpack_status status = bp_spool_open(&part->records, dir_fd, UINT64_MAX, &part->error);
+    part->records.halt = halt;
     if (status == BUGPACK_OK) {
         status =
             bp_ring_copy(ring, until_ns, bp_spool_sink, &part->records, &part->view, &part->error);
@@ -158,7 +160,7 @@ static void freeze_traffic(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
     frozen->has_traffic = count > 0;
     for (size_t i = 0; i < count && frozen->traffic_error.status == BUGPACK_OK; i++) {
         if (bp_traffic_freeze(recorder->channels[i], until_ns, frozen->wall_offset_ns, dir_fd,
-                              &frozen->channels[frozen->channel_count],
+                              frozen->halt, &frozen->channels[frozen->channel_count],
                               &frozen->traffic_error) == BUGPACK_OK) {
             frozen->channel_count++;
         }
@@ -175,10 +177,11 @@ static void freeze_traffic(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
     (void)pthread_mutex_unlock(&recorder->channels_mutex);
 }
 
-void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
+void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd, const bp_halt *halt,
                         bp_frozen *ret_frozen) {
     bp_instant now = bp_clock_now();
     memset(ret_frozen, 0, sizeof *ret_frozen);
+    ret_frozen->halt = halt;
     ret_frozen->wall_offset_ns = now.wall_ns - now.monotonic_ns;
     /* Traffic first: its rings turn over fastest. */
     freeze_traffic(recorder, until_ns, dir_fd, ret_frozen);
@@ -194,7 +197,7 @@ void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd,
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         bp_frozen_part *part = parts[i].part;
         if (parts[i].ring != NULL) {
-            freeze_part(parts[i].ring, until_ns, dir_fd, part);
+            freeze_part(parts[i].ring, until_ns, dir_fd, halt, part);
             (void)pthread_mutex_lock(&recorder->channels_mutex);
             note_loss(recorder, parts[i].ring, part->loss_reason, sizeof part->loss_reason);
             (void)pthread_mutex_unlock(&recorder->channels_mutex);

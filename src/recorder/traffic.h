@@ -87,9 +87,10 @@ typedef struct bp_traffic_frozen {
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
 } bp_traffic_frozen;
 
-/* Copies both rings up to `until_ns` into new spools in `dir_fd`. Any thread. */
+/* Copies both rings up to `until_ns` into new spools in `dir_fd`, which keep `halt`. Any thread. */
 bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_t wall_offset_ns,
-                                 int dir_fd, bp_traffic_frozen *ret_frozen, bugpack_error *error);
+                                 int dir_fd, const bp_halt *halt, bp_traffic_frozen *ret_frozen,
+                                 bugpack_error *error);
 void bp_traffic_frozen_release(bp_traffic_frozen *frozen);
 
 /* What can have shortened a message; more than one thing may have. */

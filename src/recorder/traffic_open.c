@@ -109,9 +109,10 @@ bp_ring *bp_traffic_pins(const bp_traffic *traffic) {
     return traffic->pins;
 }
 
-static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_spool *spool,
-                           bp_ring_view *ret_view, bugpack_error *error) {
+static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd, const bp_halt *halt,
+                           bp_spool *spool, bp_ring_view *ret_view, bugpack_error *error) {
     bugpack_status status = bp_spool_open(spool, dir_fd, spool_max_bytes, error);
+    spool->halt = halt;
     if (status == BUGPACK_OK) {
         status = bp_ring_copy(ring, until_ns, bp_spool_sink, spool, ret_view, error);
     }
@@ -122,15 +123,17 @@ static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd, bp_spoo
 }
 
 bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_t wall_offset_ns,
-                                 int dir_fd, bp_traffic_frozen *ret_frozen, bugpack_error *error) {
+                                 int dir_fd, const bp_halt *halt, bp_traffic_frozen *ret_frozen,
+                                 bugpack_error *error) {
     bp_traffic_frozen frozen = {.identity = traffic->identity,
                                 .messages = BP_SPOOL_INIT,
                                 .pins = BP_SPOOL_INIT,
                                 .wall_offset_ns = wall_offset_ns};
     bugpack_status status =
-        copy(traffic->ring, until_ns, dir_fd, &frozen.messages, &frozen.messages_view, error);
+        copy(traffic->ring, until_ns, dir_fd, halt, &frozen.messages, &frozen.messages_view, error);
     if (status == BUGPACK_OK && traffic->pins != NULL) {
-        status = copy(traffic->pins, until_ns, dir_fd, &frozen.pins, &frozen.pins_view, error);
+        status =
+            copy(traffic->pins, until_ns, dir_fd, halt, &frozen.pins, &frozen.pins_view, error);
     }
     if (status != BUGPACK_OK) {
         bp_traffic_frozen_release(&frozen);

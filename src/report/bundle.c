@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "model/manifest.h"
 #include "platform/staged_file.h"
@@ -173,9 +172,25 @@ static bugpack_status print_manifest(bp_bundle *bundle, const char *report_id,
     return status;
 }
 
-static int is_past_deadline(void *context) {
-    const bp_publication *publication = context;
-    return publication->deadline_ns != 0 && bp_clock_monotonic_ns() >= publication->deadline_ns;
+static const bp_halt *halt_of(const bp_publication *publication) {
+    return publication->watch == NULL ? NULL : publication->watch->halt;
+}
+
+/* A zip on its way, as the archive's poll sees it. */
+struct writing {
+    const bp_publication *publication;
+    const bp_archive *archive;
+    uint64_t total_bytes;
+};
+
+static int watch_writing(void *context) {
+    const struct writing *writing = context;
+    const bp_watch *watch = writing->publication->watch;
+    if (watch != NULL && watch->on_bytes != NULL) {
+        watch->on_bytes(watch->context, bp_archive_done_bytes(writing->archive),
+                        writing->total_bytes);
+    }
+    return bp_halt_is_due(halt_of(writing->publication));
 }
 
 static bool is_there(const struct artefact *artefact) {
@@ -209,9 +224,10 @@ static bp_archive_helpers choose_helpers(void) {
 static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publication, int fd,
                                 uint64_t *ret_zip_bytes, bugpack_error *error) {
     bp_archive *archive = NULL;
-    /* The poll only reads; its context parameter has to serve callers that write. */
-    bugpack_status status = bp_archive_new(fd, publication->dir_name, is_past_deadline,
-                                           (void *)(uintptr_t)publication, &archive, error);
+    struct writing writing = {.publication = publication, .total_bytes = bundle->manifest.size};
+    bugpack_status status =
+        bp_archive_new(fd, publication->dir_name, watch_writing, &writing, &archive, error);
+    writing.archive = archive;
     if (status == BUGPACK_OK) {
         bp_archive_spool_in(archive, publication->dir_fd);
         bp_archive_use_helpers(archive, choose_helpers());
@@ -219,6 +235,7 @@ static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publica
     for (size_t i = 0; status == BUGPACK_OK && i < bundle->count; i++) {
         const struct artefact *artefact = &bundle->artefacts[i];
         if (is_there(artefact)) {
+            writing.total_bytes += content_bytes(artefact);
             status = add_entry(archive, artefact, publication->wall_ns, error);
         }
     }
@@ -230,7 +247,8 @@ static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publica
         status = bp_archive_finish(archive, ret_zip_bytes, error);
     }
     bp_archive_free(archive);
-    return status;
+    /* The archive only knows that it was stopped. */
+    return status == BUGPACK_ERR_TIMEOUT ? bp_halt_check(halt_of(publication), error) : status;
 }
 
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
@@ -258,8 +276,8 @@ bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *public
         goto out;
     }
     /* The last moment to give up: a name, once given, stays. */
-    if (is_past_deadline((void *)(uintptr_t)publication)) {
-        status = bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+    status = bp_halt_check(halt_of(publication), error);
+    if (status != BUGPACK_OK) {
         goto out;
     }
     status = bp_staged_file_publish(file, publication->stem, publication->extension, ret_name,

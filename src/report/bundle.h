@@ -9,6 +9,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/halt.h"
 #include "report/writer.h"
 
 typedef struct bp_bundle bp_bundle;
@@ -32,20 +33,27 @@ void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers,
 /* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
 
+/* Who may stop a publication, and who hears how far it is, on the publishing thread. */
+typedef struct bp_watch {
+    const bp_halt *halt;
+    void (*on_bytes)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: nobody */
+    void *context;
+} bp_watch;
+
 /* What to write, and where. */
 typedef struct bp_publication {
     int dir_fd;           /* borrowed */
     const char *dir_name; /* for error sentences */
     const char *stem, *extension;
     const char *report_id;
-    uint64_t wall_ns;     /* the time that all entries carry: the trigger's */
-    uint64_t deadline_ns; /* monotonic; 0 for none */
+    uint64_t wall_ns;      /* the time that all entries carry: the trigger's */
+    const bp_watch *watch; /* NULL: nobody watches */
 } bp_publication;
 
 /*
  * Puts the artefacts in their fixed order, adds the ledger behind them, writes the zip and
  * publishes it: afterwards it is on disk whole, under `ret_name` (without directory), or there is
- * nothing.
+ * nothing. CANCELLED or TIMEOUT when the watch's halt was due before it got its name.
  */
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
                                  char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,

@@ -15,6 +15,7 @@
 #include <bugpack/error.h>
 #include <bugpack/provide.h>
 
+#include "base/halt.h"
 #include "report/writer.h"
 
 /* How the bytes of a provider become an artefact. */
@@ -56,16 +57,25 @@ typedef struct bp_runner bp_runner;
 /* A runner; its first thread starts with the first call. One report at a time uses it. */
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
 
+/*
+ * Makes a call that is under way look at its halt again, which somebody else has set. Any thread,
+ * also while there is no call.
+ */
+void bp_runner_wake(bp_runner *runner);
+
+/* What the waiting thread does each time it was woken so, without a lock. Before the first call. */
+void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
+
 /* Ends its thread. One that hangs inside a provider is left behind, and frees itself later. */
 void bp_runner_free(bp_runner *runner);
 
 /*
- * Calls the provider on the runner's thread and waits until it returns, its own time limit or
- * `deadline_ns` (monotonic; 0 for none) passes. Fills `writer`, which must be fresh, with the
+ * Calls the provider on the runner's thread and waits until it returns, its own time limit passes
+ * or `halt` (NULL for none) is due. Fills `writer`, which must be fresh, with the
  * artefact or with the reason why there is none; it never fails otherwise. False when the provider
  * was retired before: then there is nothing to tell.
  */
-bool bp_runner_call(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
                     bugpack_writer *writer);
 
 /* Whether the calling thread is inside a provider: then it must not wait for a report. */

@@ -21,6 +21,7 @@ struct crew {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool must_quit;
+    bool was_woken;        /* somebody wants the waiting thread to look around */
     bool is_done;          /* the call has returned */
     bp_provider *provider; /* the call that waits or runs; NULL when there is none */
     bugpack_writer writer;
@@ -28,7 +29,10 @@ struct crew {
 };
 
 struct bp_runner {
-    struct crew *crew; /* NULL until the first call, and after a call was left behind */
+    pthread_mutex_t mutex; /* for `crew`, where it is not the calling thread that looks */
+    struct crew *crew;     /* NULL until the first call, and after a call was left behind */
+    void (*on_wake)(void *context);
+    void *on_wake_context;
 };
 
 static _Thread_local bool is_inside_provider;
@@ -114,7 +118,8 @@ static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
 
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
     bp_runner *runner = calloc(1, sizeof *runner);
-    if (runner == NULL) {
+    if (runner == NULL || pthread_mutex_init(&runner->mutex, NULL) != 0) {
+        free(runner);
         return bp_fail_memory(error, "make a runner");
     }
     *ret_runner = runner;
@@ -143,13 +148,51 @@ void bp_runner_free(bp_runner *runner) {
     if (runner->crew != NULL) {
         dismiss_crew(runner->crew, true);
     }
+    (void)pthread_mutex_destroy(&runner->mutex);
     free(runner);
 }
 
+static void set_crew(bp_runner *runner, struct crew *crew) {
+    (void)pthread_mutex_lock(&runner->mutex);
+    runner->crew = crew;
+    (void)pthread_mutex_unlock(&runner->mutex);
+}
+
+void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context) {
+    runner->on_wake = on_wake;
+    runner->on_wake_context = context;
+}
+
+void bp_runner_wake(bp_runner *runner) {
+    (void)pthread_mutex_lock(&runner->mutex);
+    struct crew *crew = runner->crew;
+    if (crew != NULL) {
+        atomic_fetch_add_explicit(&crew->reference_count, 1, memory_order_relaxed);
+    }
+    (void)pthread_mutex_unlock(&runner->mutex);
+    if (crew != NULL) {
+        (void)pthread_mutex_lock(&crew->mutex);
+        crew->was_woken = true;
+        (void)pthread_cond_broadcast(&crew->changed);
+        (void)pthread_mutex_unlock(&crew->mutex);
+        drop_crew(crew);
+    }
+}
+
 /* Waits for the call that was handed to the crew. True when it has returned in time. */
-static bool wait_for_call(struct crew *crew, uint64_t deadline_ns) {
+static bool wait_for_call(bp_runner *runner, const bp_halt *halt, uint64_t deadline_ns) {
+    struct crew *crew = runner->crew;
     (void)pthread_mutex_lock(&crew->mutex);
-    while (!crew->is_done && bp_condition_wait_until(&crew->changed, &crew->mutex, deadline_ns)) {}
+    while (!crew->is_done && !bp_halt_is_due(halt)) {
+        if (crew->was_woken && runner->on_wake != NULL) {
+            crew->was_woken = false;
+            (void)pthread_mutex_unlock(&crew->mutex);
+            runner->on_wake(runner->on_wake_context);
+            (void)pthread_mutex_lock(&crew->mutex);
+        } else if (!bp_condition_wait_until(&crew->changed, &crew->mutex, deadline_ns)) {
+            break;
+        }
+    }
     bool is_done = crew->is_done;
     if (is_done) {
         crew->provider = NULL;
@@ -209,18 +252,22 @@ static void accept_content(const bp_provider_spec *spec, int result, bugpack_wri
     }
 }
 
-static void call_provider(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+static void call_provider(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (runner->crew == NULL && hire_crew(&runner->crew, &error) != BUGPACK_OK) {
-        bp_provider_leave(provider);
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
-        return;
-    }
     struct crew *crew = runner->crew;
+    if (crew == NULL) {
+        if (hire_crew(&crew, &error) != BUGPACK_OK) {
+            bp_provider_leave(provider);
+            bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+            return;
+        }
+        set_crew(runner, crew);
+    }
     uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
-    bool is_cut_short = deadline_ns != 0 && deadline_ns < own_deadline_ns;
+    bool is_cut_short =
+        halt != NULL && halt->deadline_ns != 0 && halt->deadline_ns < own_deadline_ns;
     (void)pthread_mutex_lock(&crew->mutex);
     bp_writer_release(&crew->writer);
     bp_writer_init(&crew->writer, spec->limit_bytes);
@@ -228,18 +275,18 @@ static void call_provider(bp_runner *runner, bp_provider *provider, uint64_t dea
     crew->is_done = false;
     (void)pthread_cond_broadcast(&crew->changed);
     (void)pthread_mutex_unlock(&crew->mutex);
-    if (wait_for_call(crew, is_cut_short ? deadline_ns : own_deadline_ns)) {
+    if (wait_for_call(runner, halt, is_cut_short ? halt->deadline_ns : own_deadline_ns)) {
         accept_content(spec, crew->result, &crew->writer, writer);
         return;
     }
+    set_crew(runner, NULL);
     dismiss_crew(crew, false);
-    runner->crew = NULL;
     bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
                      is_cut_short ? "no time was left for it" : "it did not return within %u ms",
                      (unsigned)spec->timeout_ms);
 }
 
-bool bp_runner_call(bp_runner *runner, bp_provider *provider, uint64_t deadline_ns,
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
                     bugpack_writer *writer) {
     switch (bp_provider_enter(provider)) {
     case BP_PROVIDER_RETIRED:
@@ -252,7 +299,7 @@ bool bp_runner_call(bp_runner *runner, bp_provider *provider, uint64_t deadline_
         break;
     }
     bp_instant began = bp_clock_now();
-    call_provider(runner, provider, deadline_ns, writer);
+    call_provider(runner, provider, halt, writer);
     writer->ledger.captured_wall_ns = began.wall_ns;
     writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     return true;

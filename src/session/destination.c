@@ -68,8 +68,9 @@ bugpack_status bp_destination_open(const bugpack_options *options, const bp_orde
 }
 
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
-                                      const char *report_id, uint64_t wall_ns, uint64_t deadline_ns,
-                                      bugpack_report_result *result, bugpack_error *error) {
+                                      const char *report_id, uint64_t wall_ns,
+                                      const bp_watch *watch, bugpack_report_result *result,
+                                      bugpack_error *error) {
     char name[256];
     bp_publication publication = {.dir_fd = destination->dir_fd,
                                   .dir_name = destination->dir_path,
@@ -77,7 +78,7 @@ bugpack_status bp_destination_publish(const bp_destination *destination, bp_bund
                                   .extension = destination->extension,
                                   .report_id = report_id,
                                   .wall_ns = wall_ns,
-                                  .deadline_ns = deadline_ns};
+                                  .watch = watch};
     (void)bp_staged_file_sweep(destination->dir_fd);
     bugpack_status status =
         bp_bundle_publish(bundle, &publication, name, sizeof name, &result->zip_bytes, error);

@@ -32,10 +32,11 @@ void bp_destination_release(bp_destination *destination);
 
 /*
  * Publishes a bundle there, and fills path, size and what is missing into `result`. `wall_ns` is
- * the time of its entries, `deadline_ns` (monotonic; 0 for none) when to give up.
+ * the time of its entries; `watch` may be NULL.
  */
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
-                                      const char *report_id, uint64_t wall_ns, uint64_t deadline_ns,
-                                      bugpack_report_result *result, bugpack_error *error);
+                                      const char *report_id, uint64_t wall_ns,
+                                      const bp_watch *watch, bugpack_report_result *result,
+                                      bugpack_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "session/live.h"
 #include "session/session.h"
 
 void bp_order_free(bp_order *order) {
@@ -60,20 +61,21 @@ static void tell_frozen(bugpack *session, bp_order *order) {
     (void)pthread_mutex_unlock(&session->orders_mutex);
 }
 
-bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_ticket) {
-    uint64_t ticket = atomic_fetch_add(&session->report_sequence, 1) + 1;
-    order->ticket = ticket;
-    bugpack_status status = bp_worker_submit(session->worker, order);
-    if (status != BUGPACK_OK) {
+bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_ticket,
+                               bugpack_error *error) {
+    uint64_t ticket = 0;
+    bugpack_status status;
+    bp_live_entry entry = bp_live_enter(session, order, &ticket, &status, error);
+    if (entry == BP_LIVE_REFUSED) {
         bp_order_free(order);
         return status;
     }
-    /* From here on the order is the worker's, which waits for it to be frozen. The freezer has room
-     * for all that the worker has accepted. */
     if (ret_ticket != NULL) {
         *ret_ticket = ticket;
     }
-    if (bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
+    /* An accepted order is the worker's, which waits for it to be frozen. The freezer has room for
+     * all that the worker has accepted. */
+    if (entry == BP_LIVE_ACCEPTED && bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
         order->frozen_status =
             bp_fail(&order->frozen_error, BUGPACK_ERR_CLOSED, "the session is being closed");
         tell_frozen(session, order);
@@ -82,8 +84,10 @@ bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_
 }
 
 static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *error) {
-    bugpack_status status =
-        bp_destination_open(&session->options, order, &order->destination, error);
+    bugpack_status status = bp_halt_check(&order->halt, error);
+    if (status == BUGPACK_OK) {
+        status = bp_destination_open(&session->options, order, &order->destination, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -92,7 +96,7 @@ static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *e
         return bp_fail_memory(error, "take a report");
     }
     bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
-                       order->frozen);
+                       &order->halt, order->frozen);
     return BUGPACK_OK;
 }
 

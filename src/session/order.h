@@ -14,6 +14,7 @@
 #include <bugpack/report.h>
 
 #include "base/clock.h"
+#include "base/halt.h"
 #include "model/metadata.h"
 #include "recorder/frozen.h"
 #include "recorder/history.h"
@@ -37,7 +38,12 @@ struct bp_order {
     bp_instant triggered;
     bool has_window; /* the history had one at the trigger */
     bp_history_held window;
-    uint64_t deadline_ns; /* monotonic; 0 for none */
+    bp_halt halt;        /* asked by whoever works on it; set by bugpack_cancel */
+    bool is_manual;      /* a person or the API asked: the option when_busy is for it */
+    bool may_be_shared;  /* nothing in it is its own, so that one report can serve several */
+    bp_order *next_live; /* in the session's list, or among those that joined the same one */
+    bp_order *joined;    /* get its result too; under the session's orders_mutex */
+    uint32_t percent;    /* the worker's: how far it is */
     char *description;
     char *channel;
     char *gap_key;
@@ -67,9 +73,10 @@ bool bp_order_copy_text(const char *text, char **ret_copy);
 
 /*
  * Gives it its ticket and hands it to the freezer and the worker, which own it from then on. On a
- * failure (BUSY, CLOSED) it is freed. Any thread.
+ * failure (BUSY, CLOSED) it is freed. `ret_ticket` and `error` are optional. Any thread.
  */
-bugpack_status bp_order_submit(struct bugpack *session, bp_order *order, uint64_t *ret_ticket);
+bugpack_status bp_order_submit(struct bugpack *session, bp_order *order, uint64_t *ret_ticket,
+                               bugpack_error *error);
 
 /* The freezer's job: opens the destination and copies the rings into it. */
 void bp_order_freeze(void *order, void *session);

@@ -78,6 +78,12 @@ bugpack_status bp_session_list_providers(bugpack *session, bp_provider ***ret_pr
     return BUGPACK_OK;
 }
 
+void bp_session_retire_providers(bugpack *session) {
+    for (size_t i = 0; i < session->provider_count; i++) {
+        (void)bp_provider_retire(session->providers[i]);
+    }
+}
+
 void bp_session_drop_providers(bp_provider **providers, size_t count) {
     for (size_t i = 0; i < count; i++) {
         bp_provider_drop(providers[i]);

@@ -75,6 +75,7 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     bugpack_status status = detail.status;
     if (status == BUGPACK_OK) {
         status = bp_spool_open(&writer.spool, dir_fd, UINT64_MAX, &detail);
+        writer.spool.halt = frozen->halt;
     }
     if (status == BUGPACK_OK) {
         status = print(frozen, &writer, &detail);
@@ -145,6 +146,7 @@ static bugpack_status print_traffic(bp_frozen *frozen, int dir_fd, bugpack_write
     bugpack_error index_error = BUGPACK_ERROR_INIT;
     bugpack_status indexed = bp_spool_open(&index->spool, dir_fd, UINT64_MAX, &index_error);
     bugpack_status status = bp_spool_open(&pcap->spool, dir_fd, UINT64_MAX, error);
+    index->spool.halt = pcap->spool.halt = frozen->halt;
     if (status == BUGPACK_OK) {
         status =
             bp_traffic_print_pcap(frozen->channels, frozen->channel_count, &pcap->spool,

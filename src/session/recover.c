@@ -100,7 +100,7 @@ static bugpack_status write_report(const bp_found_home *found, const char *repor
     }
     if (status == BUGPACK_OK) {
         status = bp_destination_publish(&destination, bundle, report_id, dead->last_alive.wall_ns,
-                                        0, result, &result->error);
+                                        NULL, result, &result->error);
     }
     bp_destination_release(&destination);
     return status;

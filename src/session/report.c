@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "session/events.h"
+#include "session/live.h"
 #include "session/session.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
@@ -38,8 +40,12 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
         return BUGPACK_ERR_NO_MEMORY;
     }
     bugpack_status status = BUGPACK_OK;
+    order->is_manual = true;
+    order->may_be_shared = request->output_path == NULL && request->screenshot == NULL &&
+                           request->kept == 0 && request->timeout_ms == 0;
     if (request->timeout_ms != 0) {
-        order->deadline_ns = order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
+        order->halt.deadline_ns =
+            order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
     }
     if (!bp_order_copy_text(request->description, &order->description) ||
         !bp_order_copy_text(request->channel, &order->channel)) {
@@ -61,7 +67,7 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
 }
 
 static bugpack_status trigger(bugpack *session, const bugpack_report_request *request,
-                              bugpack_report_done *on_done, void *context) {
+                              bugpack_report_done *on_done, void *context, bugpack_error *error) {
     bugpack_report_request known;
     bugpack_status status = read_request(request, &known);
     bp_order *order = NULL;
@@ -69,22 +75,30 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
         status = make_order(session, &known, &order);
     }
     if (status != BUGPACK_OK) {
-        return status;
+        return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
     order->on_done = on_done;
     order->on_done_context = context;
-    return bp_order_submit(session, order, known.ret_ticket);
+    return bp_order_submit(session, order, known.ret_ticket, error);
+}
+
+/* The same from outside: through the gate. */
+static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
+                                        bugpack_report_done *on_done, void *context,
+                                        bugpack_error *error) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
+    }
+    status = trigger(session, request, on_done, context, error);
+    bp_session_leave(&visit);
+    return status;
 }
 
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
                                     bugpack_report_done *on_done, void *context) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
-    if (status == BUGPACK_OK) {
-        status = trigger(session, request, on_done, context);
-        bp_session_leave(&visit);
-    }
-    return status;
+    return enter_and_trigger(session, request, on_done, context, NULL);
 }
 
 void bp_session_order_recovery(bugpack *session) {
@@ -100,6 +114,7 @@ void bp_session_order_recovery(bugpack *session) {
 
 /* What becomes of an earlier session's remains is told in the log of this one. */
 static void tell_recovered(const bugpack_report_result *result, void *context) {
+    bp_events_tell_recovered(context, result);
     if (result->status == BUGPACK_OK) {
         bugpack_log(context, BUGPACK_INFO, "bugpack", "a session that died is in %s", result->path);
     } else {
@@ -125,15 +140,7 @@ void bp_session_run_order(void *job, void *context) {
         bp_order_free(order);
         return;
     }
-    bugpack_report_result result;
-    bp_session_take_report(session, order, &result);
-    if (order->on_settled != NULL) {
-        order->on_settled(session, order, &result);
-    }
-    if (order->on_done != NULL) {
-        order->on_done(&result, order->on_done_context);
-    }
-    bp_order_free(order);
+    bp_live_run(session, order);
 }
 
 /* A caller that waits for its report. */
@@ -174,7 +181,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     }
     bugpack_status status = bp_condition_init(&waiter.done, &error);
     if (status == BUGPACK_OK) {
-        status = bugpack_report_async(session, request, wake_waiter, &waiter);
+        status = enter_and_trigger(session, request, wake_waiter, &waiter, &error);
         if (status == BUGPACK_OK) {
             (void)pthread_mutex_lock(&waiter.mutex);
             while (!waiter.is_done) {
@@ -184,6 +191,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
             status = result->status;
         } else {
             (void)fail_result(result, status);
+            result->error = error;
         }
         (void)pthread_cond_destroy(&waiter.done);
     } else {

@@ -118,61 +118,49 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
     return screenshot == NULL || is_no_region(&screenshot->region) ? NULL : &screenshot->region;
 }
 
-/* Where the encoder writes to, and when it has to stop. */
-struct canvas {
-    bp_spool *spool;
-    uint64_t deadline_ns;
-};
-
-static bugpack_status take_bytes(void *context, const void *bytes, size_t byte_count) {
-    struct canvas *canvas = context;
-    if (canvas->deadline_ns != 0 && bp_clock_monotonic_ns() >= canvas->deadline_ns) {
-        return BUGPACK_ERR_TIMEOUT;
+static void encode(const bp_screenshot *screenshot, const bugpack_region *part, int dir_fd,
+                   const bp_halt *halt, bugpack_writer *writer) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_spool_open(&writer->spool, dir_fd, UINT64_MAX, &detail);
+    if (status == BUGPACK_OK) {
+        writer->spool.halt = halt;
+        status = bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
+                               bp_spool_sink, &writer->spool, &detail);
     }
-    return bp_spool_write(canvas->spool, bytes, byte_count);
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", detail.message);
+    }
 }
 
 static bugpack_status add_part(const bp_screenshot *screenshot, const char *name,
-                               const bugpack_region *part, int dir_fd, uint64_t deadline_ns,
+                               const bugpack_region *part, int dir_fd, const bp_halt *halt,
                                bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     bp_writer_init(&writer, 0);
     bp_instant began = bp_clock_now();
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = BUGPACK_OK;
     if (screenshot->bytes == NULL) {
         bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%s", screenshot->refusal);
     } else {
-        status = bp_spool_open(&writer.spool, dir_fd, UINT64_MAX, &detail);
-        if (status == BUGPACK_OK) {
-            struct canvas canvas = {.spool = &writer.spool, .deadline_ns = deadline_ns};
-            status = bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
-                                   take_bytes, &canvas, &detail);
-        }
-        if (status != BUGPACK_OK) {
-            bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
-        }
+        encode(screenshot, part, dir_fd, halt, &writer);
     }
     writer.ledger.captured_wall_ns = screenshot->captured.wall_ns;
     writer.ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    if (status == BUGPACK_ERR_TIMEOUT) {
-        bp_writer_release(&writer);
-        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+    bugpack_status status = bp_halt_check(halt, error);
+    if (status == BUGPACK_OK) {
+        status = bp_bundle_add(bundle, name, &writer, error);
     }
-    status = bp_bundle_add(bundle, name, &writer, error);
     bp_writer_release(&writer);
     return status;
 }
 
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, uint64_t deadline_ns,
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, const bp_halt *halt,
                                  bp_bundle *bundle, bugpack_error *error) {
     const bugpack_region whole = {0, 0, screenshot->pixels.width, screenshot->pixels.height};
     bugpack_status status =
-        add_part(screenshot, "screenshot.png", &whole, dir_fd, deadline_ns, bundle, error);
+        add_part(screenshot, "screenshot.png", &whole, dir_fd, halt, bundle, error);
     const bugpack_region *region = bp_screenshot_region(screenshot);
     if (status == BUGPACK_OK && region != NULL) {
-        status = add_part(screenshot, "screenshot-region.png", region, dir_fd, deadline_ns, bundle,
-                          error);
+        status = add_part(screenshot, "screenshot-region.png", region, dir_fd, halt, bundle, error);
     }
     return status;
 }

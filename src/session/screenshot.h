@@ -9,6 +9,7 @@
 
 #include <bugpack/report.h>
 
+#include "base/halt.h"
 #include "report/bundle.h"
 
 typedef struct bp_screenshot bp_screenshot;
@@ -32,9 +33,9 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);
 /*
  * Adds screenshot.png, and screenshot-region.png where there is a region, by way of spools in
  * `dir_fd`. One that cannot be encoded costs itself; the ledger says why. Gives up with TIMEOUT
- * when `deadline_ns` (monotonic; 0 for none) passes.
+ * or CANCELLED when the halt is due.
  */
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, uint64_t deadline_ns,
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, const bp_halt *halt,
                                  bp_bundle *bundle, bugpack_error *error);
 
 #endif

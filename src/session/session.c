@@ -1,4 +1,6 @@
 #include "session/session.h"
+#include "session/events.h"
+#include "session/live.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +143,10 @@ bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error) 
                           &session->pulse, error);
 }
 
+static void end_cancelled(void *session) {
+    bp_live_end_cancelled(session);
+}
+
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     bugpack_status status = check_report_dir(&session->options, error);
     if (status == BUGPACK_OK) {
@@ -151,6 +157,9 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     }
     if (status == BUGPACK_OK) {
         status = bp_runner_new(&session->runner, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_runner_on_wake(session->runner, end_cancelled, session);
     }
     if (status == BUGPACK_OK && session->sampler != NULL) {
         status = bp_session_provide_process(session, error);
@@ -180,10 +189,12 @@ void bp_session_retire(bugpack *session) {
     bp_worker_stop(session->freezer);
     bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
+    bp_session_retire_providers(session);
     bp_session_drop_providers(session->providers, session->provider_count);
     bp_sampler_close(session->sampler);
     bp_recorder_retire(session->recorder);
     bp_session_close_filters(session);
+    bp_events_release(session);
     bp_options_release(&session->options);
 }
 

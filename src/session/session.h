@@ -42,6 +42,9 @@ struct bugpack {
     bp_worker *freezer; /* copies the rings for an order while the worker may be busy */
     pthread_mutex_t orders_mutex;
     pthread_cond_t orders_changed;
+    bp_order *live_orders;     /* not yet ended, the oldest first; under orders_mutex */
+    atomic_bool has_cancelled; /* one of them may be cancelled and still wait in the queue */
+    _Atomic(struct bp_event_queue *) event_queue; /* made by the first bugpack_events_fd */
     atomic_uint_fast64_t report_sequence;
     _Atomic(uint64_t) held_picture_bytes; /* of all orders together */
 
@@ -101,6 +104,9 @@ bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
 /* The providers now, each with a reference of its own. */
 bugpack_status bp_session_list_providers(bugpack *session, bp_provider ***ret_providers,
                                          size_t *ret_count, bugpack_error *error);
+/* Waits for calls that a cancelled report left behind, until each one's time limit: what they may
+ * touch is the host's to free when the session is closed. */
+void bp_session_retire_providers(bugpack *session);
 void bp_session_drop_providers(bp_provider **providers, size_t count);
 
 /* Starts the metrics history, where one is wanted and can be had. */

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "report/bundle.h"
+#include "session/progress.h"
 #include "session/recorded.h"
 #include "session/session.h"
 
@@ -69,13 +70,12 @@ static bugpack_status note_process(struct taking *taking, bugpack_error *error) 
     return add(taking, "process.json", &writer, error);
 }
 
-/* A report that is too late already asks nobody: each provider would cost a thread, for nothing. */
-static bugpack_status check_deadline(const struct taking *taking, bugpack_error *error) {
-    uint64_t deadline_ns = taking->order->deadline_ns;
-    if (deadline_ns != 0 && bp_clock_monotonic_ns() >= deadline_ns) {
-        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
-    }
-    return BUGPACK_OK;
+/* A step is done. A report that is given up begins no other, and asks no further provider: each
+ * would cost a thread, for nothing. */
+static bugpack_status step(const struct taking *taking, bp_stage stage, uint64_t done,
+                           uint64_t total, bugpack_error *error) {
+    bp_progress_step(taking->session, taking->order, stage, done, total);
+    return bp_halt_check(&taking->order->halt, error);
 }
 
 static bugpack_status collect_providers(struct taking *taking, bugpack_error *error) {
@@ -86,9 +86,9 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         bugpack_writer writer;
         bp_writer_init(&writer, SIZE_MAX / 4);
-        status = check_deadline(taking, error);
+        status = step(taking, BP_STAGE_PROVIDERS, i, count, error);
         if (status == BUGPACK_OK &&
-            bp_runner_call(session->runner, providers[i], taking->order->deadline_ns, &writer)) {
+            bp_runner_call(session->runner, providers[i], &taking->order->halt, &writer)) {
             status = add(taking, bp_provider_name(providers[i]), &writer, error);
         }
     }
@@ -101,10 +101,8 @@ static bugpack_status wait_for_window(const struct taking *taking, bugpack_error
     if (taking->window_status == BUGPACK_OK && !taking->order->has_window) {
         end_ns += taking->session->options.sample_window_ms * BP_NS_PER_MS;
     }
-    uint64_t deadline_ns = taking->order->deadline_ns;
-    bool is_too_late = deadline_ns != 0 && deadline_ns < end_ns;
-    bp_clock_sleep_until(is_too_late ? deadline_ns : end_ns);
-    return check_deadline(taking, error);
+    bp_progress_wait(taking->session, taking->order, taking->window_began_ns, end_ns);
+    return step(taking, BP_STAGE_WINDOW, 0, 0, error);
 }
 
 /* A thread that ended inside the window has no line of its own in the metrics; that it was is told
@@ -197,6 +195,11 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
     return add(taking, "metadata.json", &writer, error);
 }
 
+static void on_bytes(void *context, uint64_t done_bytes, uint64_t total_bytes) {
+    const struct taking *taking = context;
+    bp_progress_step(taking->session, taking->order, BP_STAGE_ARCHIVE, done_bytes, total_bytes);
+}
+
 /* The steps in their order; what the freezer met comes first, so that a bad destination costs no
  * window. */
 static bugpack_status take(struct taking *taking, bugpack_report_result *result,
@@ -209,7 +212,10 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         *error = order->frozen_error;
         return status;
     }
-    status = note_process(taking, error);
+    status = step(taking, BP_STAGE_FREEZE, 0, 0, error);
+    if (status == BUGPACK_OK) {
+        status = note_process(taking, error);
+    }
     if (status == BUGPACK_OK) {
         status = collect_providers(taking, error);
     }
@@ -217,8 +223,11 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = bp_recorded_add(order->frozen, order->destination.dir_fd, taking->bundle, error);
     }
     if (status == BUGPACK_OK && order->screenshot != NULL) {
-        status = bp_screenshot_add(order->screenshot, order->destination.dir_fd, order->deadline_ns,
+        status = bp_screenshot_add(order->screenshot, order->destination.dir_fd, &order->halt,
                                    taking->bundle, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = step(taking, BP_STAGE_RECORDED, 0, 0, error);
     }
     if (status == BUGPACK_OK) {
         status = wait_for_window(taking, error);
@@ -230,9 +239,12 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = add_metadata(taking, error);
     }
     if (status == BUGPACK_OK) {
-        status =
-            bp_destination_publish(&order->destination, taking->bundle, taking->report_id,
-                                   order->triggered.wall_ns, order->deadline_ns, result, error);
+        status = step(taking, BP_STAGE_METRICS, 0, 0, error);
+    }
+    if (status == BUGPACK_OK) {
+        const bp_watch watch = {.halt = &order->halt, .on_bytes = on_bytes, .context = taking};
+        status = bp_destination_publish(&order->destination, taking->bundle, taking->report_id,
+                                        order->triggered.wall_ns, &watch, result, error);
     }
     return status;
 }

@@ -97,6 +97,21 @@ bugpack_status bp_worker_submit(bp_worker *worker, void *job) {
     return status;
 }
 
+bool bp_worker_withdraw(bp_worker *worker, const void *job) {
+    bool is_found = false;
+    (void)pthread_mutex_lock(&worker->mutex);
+    for (size_t i = 0; i < worker->count; i++) {
+        size_t place = (worker->first + i) % worker->queue_max;
+        is_found = is_found || worker->jobs[place] == job;
+        if (is_found && i + 1 < worker->count) {
+            worker->jobs[place] = worker->jobs[(place + 1) % worker->queue_max];
+        }
+    }
+    worker->count -= is_found;
+    (void)pthread_mutex_unlock(&worker->mutex);
+    return is_found;
+}
+
 void bp_worker_stop(bp_worker *worker) {
     if (worker == NULL) {
         return;

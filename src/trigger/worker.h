@@ -25,6 +25,10 @@ bugpack_status bp_worker_new(const char *name, bp_worker_run *run, void *context
  */
 bugpack_status bp_worker_submit(bp_worker *worker, void *job);
 
+/* Takes a job out of the queue again: true, and it is the caller's, if it waits there. Any thread.
+ */
+bool bp_worker_withdraw(bp_worker *worker, const void *job);
+
 /* Refuses new jobs, runs all that were queued, ends the thread and frees the worker. NULL is fine.
  */
 void bp_worker_stop(bp_worker *worker);

@@ -110,8 +110,8 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
         if (channels[i].is_in_files) {
             salvage(channels[i].traffic, offset_ns, dir_fd, &frozen[i]);
         } else {
-            CHECK(bp_traffic_freeze(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, &frozen[i],
-                                    NULL) == BUGPACK_OK);
+            CHECK(bp_traffic_freeze(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, NULL,
+                                    &frozen[i], NULL) == BUGPACK_OK);
         }
         CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
         bp_traffic_free(channels[i].traffic);

@@ -143,7 +143,8 @@ static bugpack_status print_traffic_index(const char *directory) {
     for (int i = 0; i < 100; i++) {
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, NULL, (size_t)i % 2);
     }
-    bugpack_status status = bp_traffic_freeze(traffic, UINT64_MAX, 0, dir_fd, &frozen, &error);
+    bugpack_status status =
+        bp_traffic_freeze(traffic, UINT64_MAX, 0, dir_fd, NULL, &frozen, &error);
     status = status == BUGPACK_OK ? bp_spool_open(&pcap, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK ? bp_spool_open(&index, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK

@@ -67,7 +67,7 @@ int main(void) {
     CHECK(temp_dir_make(&dir));
     long before_kb = peak_kb();
     for (size_t i = 0; i < 4; i++) {
-        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, &frozen[i], NULL) ==
+        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i], NULL) ==
               BUGPACK_OK);
     }
     CHECK(bp_spool_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);

@@ -66,7 +66,7 @@ static traffic_pcap print(bp_traffic *const channels[2], bp_traffic_extent *ret_
     traffic_pcap pcap;
     CHECK(temp_dir_make(&dir));
     for (size_t i = 0; i < 2; i++) {
-        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, &frozen[i], NULL) ==
+        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i], NULL) ==
               BUGPACK_OK);
     }
     CHECK(bp_spool_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);

@@ -166,7 +166,7 @@ Test(bundle, a_provider_may_spool_and_standard_input_stays_open) {
     for (unsigned i = 0; i < 2; i++) {
         bugpack_writer writer;
         bp_writer_init(&writer, 1000);
-        cr_assert(bp_runner_call(runner, provider, 0, &writer));
+        cr_assert(bp_runner_call(runner, provider, NULL, &writer));
         add(bundle, i == 0 ? "one" : "two", &writer);
     }
     bp_runner_free(runner);

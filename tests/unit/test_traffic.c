@@ -34,8 +34,8 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
     bp_traffic_frozen frozen[4];
     bp_spool out;
     for (size_t i = 0; i < channel_count; i++) {
-        cr_assert(zero(
-            int, (int)bp_traffic_freeze(channels[i], until_ns, 1000, dir.fd, &frozen[i], NULL)));
+        cr_assert(zero(int, (int)bp_traffic_freeze(channels[i], until_ns, 1000, dir.fd, NULL,
+                                                   &frozen[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 256u << 20, NULL)));
     cr_assert(
@@ -247,7 +247,8 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     bp_traffic_frozen frozen;
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    cr_assert(
+        zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
     cr_expect(eq(u64, frozen.pins_view.first_sequence, 1));
     cr_expect(zero(u64, frozen.pins_view.evicted_count));
     cr_expect(zero(u64, frozen.pins_view.refused_count));
@@ -332,7 +333,8 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bp_traffic_frozen frozen;
-    cr_assert(zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    cr_assert(
+        zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
     bp_spool out;
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;

@@ -169,7 +169,7 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     cr_assert(zero(int, bp_ring_new(64 * 1024, &ring, NULL)));
     cr_assert(zero(int, bp_traffic_new(&identity, &options, ring, NULL, &traffic, NULL)));
     bp_traffic_append(traffic, BUGPACK_SENT, 1, "hello", "hello", 5);
-    cr_assert(zero(int, bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, &frozen, NULL)));
+    cr_assert(zero(int, bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
     cr_assert(zero(int, bp_spool_open(&pcap, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_spool_open(&index, dir.fd, 16, NULL)));
     cr_expect(zero(int, bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, NULL)));
