@@ -70,10 +70,10 @@ void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *
 void bp_runner_free(bp_runner *runner);
 
 /*
- * Calls the provider on the runner's thread and waits until it returns, its own time limit passes
- * or `halt` (NULL for none) is due. Fills `writer`, which must be fresh, with the
- * artefact or with the reason why there is none; it never fails otherwise. False when the provider
- * was retired before: then there is nothing to tell.
+ * Calls the provider on the runner's thread, where its content is also checked and converted, and
+ * waits until that is done, its own time limit passes or `halt` (NULL for none) is due. Fills
+ * `writer`, which must be fresh, with the artefact or with the reason why there is none; it never
+ * fails otherwise. False when the provider was retired before: then there is nothing to tell.
  */
 bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
                     bugpack_writer *writer);

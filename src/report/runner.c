@@ -21,11 +21,11 @@ struct crew {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool must_quit;
-    bool was_woken;        /* somebody wants the waiting thread to look around */
-    bool is_done;          /* the call has returned */
-    bp_provider *provider; /* the call that waits or runs; NULL when there is none */
-    bugpack_writer writer;
-    int result;
+    bool was_woken;          /* somebody wants the waiting thread to look around */
+    bool is_done;            /* the call has returned */
+    bp_provider *provider;   /* the call that waits or runs; NULL when there is none */
+    bugpack_writer writer;   /* what the provider writes to */
+    bugpack_writer accepted; /* what became of that; read once is_done */
 };
 
 struct bp_runner {
@@ -46,9 +46,59 @@ static void drop_crew(struct crew *crew) {
         return;
     }
     bp_writer_release(&crew->writer);
+    bp_writer_release(&crew->accepted);
     (void)pthread_cond_destroy(&crew->changed);
     (void)pthread_mutex_destroy(&crew->mutex);
     free(crew);
+}
+
+/* Checks and converts what a provider gave; takes the content over. */
+static void accept_content(const bp_provider_spec *spec, int result, bugpack_writer *given,
+                           bugpack_writer *writer) {
+    writer->ledger = given->ledger;
+    if (result != 0) {
+        char reason[BP_REASON_BYTES];
+        memcpy(reason, given->ledger.reason, sizeof reason);
+        bp_writer_refuse(writer,
+                         given->ledger.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED
+                                                                : given->ledger.status,
+                         "%s", reason[0] != '\0' ? reason : "the provider failed");
+        return;
+    }
+    if (given->content.status != BUGPACK_OK && !given->content.is_over_limit) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
+                         bugpack_status_name(given->content.status));
+        return;
+    }
+    if (given->content.status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
+                         spec->limit_bytes);
+        return;
+    }
+    if (writer->ledger.status == BP_ARTEFACT_OK) {
+        writer->ledger.reason[0] = '\0'; /* it said why it fails, and then did not */
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = BUGPACK_OK;
+    if (spec->form == BP_CONTENT_BYTES || bp_spool_is_open(&given->spool)) {
+        bp_buffer_move(&writer->content, &given->content);
+        bp_spool_move(&writer->spool, &given->spool);
+        return;
+    }
+    /* Indenting and escaping make it longer; the limit was for what the provider gave. */
+    writer->content.max_size = SIZE_MAX / 4;
+    if (spec->form == BP_CONTENT_TEXT) {
+        status =
+            bp_utf8_encode(&writer->content, bp_buffer_text(&given->content), given->content.size);
+    } else {
+        status = bp_json_reformat(bp_buffer_text(&given->content), given->content.size,
+                                  &writer->content, &error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s%s",
+                         status == BUGPACK_ERR_CORRUPT ? "not valid JSON: " : "",
+                         error.message[0] != '\0' ? error.message : bugpack_status_name(status));
+    }
 }
 
 /* Calls the provider that was handed over; the lock is held before and after, not during. */
@@ -60,9 +110,12 @@ static void run_call(struct crew *crew) {
     int result = spec->provide(&crew->writer, spec->context);
     is_inside_provider = false;
     bp_provider_leave(provider);
+    /* Here, because a large document takes its time, and this thread can be left behind. */
+    if (!atomic_load(&crew->writer.is_abandoned)) {
+        accept_content(spec, result, &crew->writer, &crew->accepted);
+    }
     bp_provider_drop(provider);
     (void)pthread_mutex_lock(&crew->mutex);
-    crew->result = result;
     crew->is_done = true;
     (void)pthread_cond_broadcast(&crew->changed);
 }
@@ -102,6 +155,7 @@ static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
     if (status == BUGPACK_OK) {
         atomic_init(&hired->reference_count, 2);
         bp_writer_init(&hired->writer, 0); /* a writer of zeros would own descriptor 0 */
+        bp_writer_init(&hired->accepted, 0);
         status = bp_thread_start(run_calls, hired, &hired->thread, error);
         if (status != BUGPACK_OK) {
             (void)pthread_cond_destroy(&hired->changed);
@@ -203,55 +257,6 @@ static bool wait_for_call(bp_runner *runner, const bp_halt *halt, uint64_t deadl
     return is_done;
 }
 
-/* Checks and converts what a provider gave; takes the content over. */
-static void accept_content(const bp_provider_spec *spec, int result, bugpack_writer *given,
-                           bugpack_writer *writer) {
-    writer->ledger = given->ledger;
-    if (result != 0) {
-        char reason[BP_REASON_BYTES];
-        memcpy(reason, given->ledger.reason, sizeof reason);
-        bp_writer_refuse(writer,
-                         given->ledger.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED
-                                                                : given->ledger.status,
-                         "%s", reason[0] != '\0' ? reason : "the provider failed");
-        return;
-    }
-    if (given->content.status != BUGPACK_OK && !given->content.is_over_limit) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
-                         bugpack_status_name(given->content.status));
-        return;
-    }
-    if (given->content.status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
-                         spec->limit_bytes);
-        return;
-    }
-    if (writer->ledger.status == BP_ARTEFACT_OK) {
-        writer->ledger.reason[0] = '\0'; /* it said why it fails, and then did not */
-    }
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = BUGPACK_OK;
-    if (spec->form == BP_CONTENT_BYTES || bp_spool_is_open(&given->spool)) {
-        bp_buffer_move(&writer->content, &given->content);
-        bp_spool_move(&writer->spool, &given->spool);
-        return;
-    }
-    /* Indenting and escaping make it longer; the limit was for what the provider gave. */
-    writer->content.max_size = SIZE_MAX / 4;
-    if (spec->form == BP_CONTENT_TEXT) {
-        status =
-            bp_utf8_encode(&writer->content, bp_buffer_text(&given->content), given->content.size);
-    } else {
-        status = bp_json_reformat(bp_buffer_text(&given->content), given->content.size,
-                                  &writer->content, &error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s%s",
-                         status == BUGPACK_ERR_CORRUPT ? "not valid JSON: " : "",
-                         error.message[0] != '\0' ? error.message : bugpack_status_name(status));
-    }
-}
-
 static void call_provider(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
@@ -271,12 +276,16 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_hal
     (void)pthread_mutex_lock(&crew->mutex);
     bp_writer_release(&crew->writer);
     bp_writer_init(&crew->writer, spec->limit_bytes);
+    bp_writer_release(&crew->accepted);
+    bp_writer_init(&crew->accepted, SIZE_MAX / 4);
     crew->provider = bp_provider_retain(provider);
     crew->is_done = false;
     (void)pthread_cond_broadcast(&crew->changed);
     (void)pthread_mutex_unlock(&crew->mutex);
     if (wait_for_call(runner, halt, is_cut_short ? halt->deadline_ns : own_deadline_ns)) {
-        accept_content(spec, crew->result, &crew->writer, writer);
+        writer->ledger = crew->accepted.ledger;
+        bp_buffer_move(&writer->content, &crew->accepted.content);
+        bp_spool_move(&writer->spool, &crew->accepted.spool);
         return;
     }
     set_crew(runner, NULL);
