@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
 typedef struct pending_report {
     bugpack_report_result result;
     int done_pipe[2];
+    int ended_by; /* the signal that took it back; 0 for none */
 } pending_report;
 
 static void on_done(const bugpack_report_result *result, void *context) {
@@ -80,10 +82,15 @@ static bugpack_status take_report(bugpack *session, const bp_cli_capture_options
         return status;
     }
     bool show = !options->quiet && !options->json && bp_cli_progress_is_possible();
-    bp_cli_progress_wait(pending->done_pipe[0], options->window_ms, show);
-    char byte;
-    while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
-    if (pending->result.status != BUGPACK_OK) {
+    pending->ended_by = bp_cli_progress_wait(pending->done_pipe, options->window_ms, show);
+    if (pending->ended_by != 0) {
+        (void)bugpack_cancel(session, 0); /* INVALID when it has just ended */
+        char byte;
+        do { /* two signals may have come */
+            while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
+        } while (byte == BP_CLI_SIGNAL_BYTE);
+    }
+    if (pending->result.status != BUGPACK_OK && pending->ended_by == 0) {
         bp_cli_say("%s", pending->result.error.message);
     }
     return pending->result.status;
@@ -202,6 +209,9 @@ static bp_cli_exit capture(const bp_cli_capture_options *options) {
     result =
         status == BUGPACK_OK ? print_result(&pending->result, options) : bp_cli_exit_of(status);
     bugpack_close(session);
+    if (status == BUGPACK_ERR_CANCELLED) {
+        (void)raise(pending->ended_by); /* whoever started us sees which signal it was */
+    }
     (void)close(pending->done_pipe[0]);
     (void)close(pending->done_pipe[1]);
     free(pending);

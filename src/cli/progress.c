@@ -24,19 +24,22 @@ bool bp_cli_progress_is_possible(void) {
            strcmp(terminal, "dumb") != 0;
 }
 
-/* Runs with the default action restored, so that raising the signal again ends the program. */
-static void erase_and_end(int signal_number) {
+static volatile sig_atomic_t ended_by, wake_fd;
+
+/* Runs with the default action restored: whoever insists ends the program at once. */
+static void end_wait(int signal_number) {
+    static const char byte = BP_CLI_SIGNAL_BYTE;
     int saved_errno = errno;
-    ssize_t ignored = write(STDERR_FILENO, ERASE_LINE, sizeof ERASE_LINE - 1);
+    ended_by = signal_number;
+    ssize_t ignored = write(wake_fd, &byte, 1);
     (void)ignored;
     errno = saved_errno;
-    (void)raise(signal_number);
 }
 
 static void catch_signals(struct sigaction *ret_before) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = erase_and_end;
+    action.sa_handler = end_wait;
     action.sa_flags = (int)SA_RESETHAND;
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < ending_signal_count; i++) {
@@ -97,15 +100,22 @@ static void draw(uint64_t elapsed_ms, uint32_t window_ms, bool colour) {
                   colour ? "\033[0m" : "", cells - filled, left, times);
 }
 
-void bp_cli_progress_wait(int fd, uint32_t window_ms, bool show) {
+/* One byte; it is there, because a poll has said so or because it is waited for. */
+static char read_byte(int fd) {
+    char byte = 0;
+    while (read(fd, &byte, 1) < 0 && errno == EINTR) {}
+    return byte;
+}
+
+int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, bool show) {
     struct sigaction before[ending_signal_count];
-    struct pollfd waited = {fd, POLLIN, 0};
+    struct pollfd waited = {done_pipe[0], POLLIN, 0};
     const char *no_color = getenv("NO_COLOR");
     bool colour = no_color == NULL || no_color[0] == '\0';
     uint64_t started_ms = monotonic_ms();
-    if (show) {
-        catch_signals(before);
-    }
+    ended_by = 0;
+    wake_fd = done_pipe[1];
+    catch_signals(before);
     for (;;) {
         if (show) {
             draw(monotonic_ms() - started_ms, window_ms, colour);
@@ -117,6 +127,8 @@ void bp_cli_progress_wait(int fd, uint32_t window_ms, bool show) {
     }
     if (show) {
         (void)fputs(ERASE_LINE, stderr);
-        release_signals(before);
     }
+    bool is_done = read_byte(done_pipe[0]) != BP_CLI_SIGNAL_BYTE;
+    release_signals(before);
+    return is_done ? 0 : ended_by;
 }

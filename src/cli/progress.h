@@ -11,10 +11,15 @@
 bool bp_cli_progress_is_possible(void);
 
 /*
- * Waits until `fd` is readable. With `show`, a bar on standard error tells how much of the window
- * of `window_ms` has passed, and then that the report is being written; it is erased at the end,
- * also when SIGINT, SIGTERM or SIGHUP ends the program. Colour unless NO_COLOR is set.
+ * Waits until a byte is in `done_pipe`, which is read. With `show`, a bar on standard error tells
+ * how much of the window of `window_ms` has passed, and then that the report is being written; it
+ * is erased at the end. Colour unless NO_COLOR is set.
+ *
+ * SIGINT, SIGTERM and SIGHUP end the wait, once: the signal is returned (0 otherwise), so that the
+ * report can be taken back, and the same signal again has the effect that it had before. It comes
+ * as a byte BP_CLI_SIGNAL_BYTE in the pipe; whoever writes to it writes another one.
  */
-void bp_cli_progress_wait(int fd, uint32_t window_ms, bool show);
+enum { BP_CLI_SIGNAL_BYTE = 's' };
+int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, bool show);
 
 #endif
