@@ -3,7 +3,8 @@
  * And taking a trigger back.
  *
  * A report has a ticket: its number in the session, the `sequence` of its metadata. Reports that
- * bugpack takes by itself (pedantic, auto-snapshot, disconnect, crash) tell events like any other.
+ * bugpack takes by itself (pedantic, auto-snapshot, disconnect) tell events like any other; one
+ * that was made of a session that died (crash) is told when it has ended, with ticket 0.
  */
 #ifndef BUGPACK_EVENTS_H
 #define BUGPACK_EVENTS_H
@@ -65,8 +66,11 @@ BUGPACK_API bool bugpack_next_event(struct bugpack *session, bugpack_event *ret_
 
 /*
  * Takes back a report that waits or is being taken; ticket 0: all of them. The report ends within
- * 100 ms with BUGPACK_ERR_CANCELLED and leaves nothing behind; a provider that is being asked is
- * left to itself. One whose zip is already being given its name is not stopped any more. Returns at
+ * 100 ms with BUGPACK_ERR_CANCELLED and leaves nothing behind, unless the disk keeps the worker
+ * waiting in an fsync; one that waits is not begun. A provider that is being asked is left to
+ * itself, and bugpack_close waits for it until its time limit. Whoever shares the report
+ * (BUGPACK_WHEN_BUSY_COALESCE) gets the same end. One whose zip is already being given its name is
+ * not stopped any more. Returns at
  * once. INVALID when no such report waits or runs; INERT, CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_cancel(struct bugpack *session, uint64_t ticket);

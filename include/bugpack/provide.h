@@ -3,7 +3,8 @@
  * that are read then.
  *
  * A provider runs on a thread of bugpack's, never on the thread that triggered the report, and
- * right after the trigger, while the metrics window passes. It has provider_timeout_ms. One that
+ * right after the trigger, while the metrics window passes. It has provider_timeout_ms, in which
+ * what it gave is checked and converted too. One that
  * fails, gives invalid JSON, gives too much or overruns costs its own artefact only: the report is
  * written, its ledger says what happened, and the result counts one missing artefact. A provider
  * that still hangs when the next report is taken is not called again until it has returned.

@@ -122,7 +122,8 @@ typedef void bugpack_report_done(const bugpack_report_result *result, void *cont
  * Takes a report and returns in microseconds; a worker thread does the rest. `on_done` is optional.
  * When the status is BUGPACK_OK, on_done will be called exactly once; otherwise never.
  *
- * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, INVALID, NO_MEMORY, INERT,
+ * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, or one runs and the option
+ * when_busy says so, INVALID, NO_MEMORY, INERT,
  * CLOSED, IO (a relative output_path, and the working directory is gone).
  * Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
  */

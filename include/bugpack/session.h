@@ -30,9 +30,12 @@ typedef struct bugpack bugpack;
 /* What becomes of a trigger by a person or the API while another such report is not yet done.
  * Reports that bugpack takes by itself always queue. */
 typedef enum bugpack_when_busy {
-    BUGPACK_WHEN_BUSY_QUEUE = 0,   /* up to BUGPACK_REPORT_QUEUE_MAX wait, beyond that BUSY */
-    BUGPACK_WHEN_BUSY_REFUSE = 1,  /* BUSY at once */
-    BUGPACK_WHEN_BUSY_COALESCE = 2 /* it gets the result of the one that is under way */
+    BUGPACK_WHEN_BUSY_QUEUE = 0,  /* up to BUGPACK_REPORT_QUEUE_MAX wait, beyond that BUSY */
+    BUGPACK_WHEN_BUSY_REFUSE = 1, /* BUSY at once */
+    /* It gets the ticket and the result of the one that is under way, whose instant, description
+     * and channel stand. Never shared is one with an output_path, a screenshot, a timeout_ms or
+     * rings that were kept, or one that was cancelled: then it queues. */
+    BUGPACK_WHEN_BUSY_COALESCE = 2
 } bugpack_when_busy;
 
 /*
@@ -156,7 +159,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
  * failed and its callback has returned, then frees everything but what late calls still look at.
  * NULL is fine.
  *
- * A provider that overran its time limit and still hangs is not waited for; its thread stays
+ * A provider that overran its time limit and still hangs is not waited for, one that a cancelled
+ * report left behind only until then; its thread stays
  * inside the host's function, and bugpack touches nothing of the host's afterwards.
  *
  * Other threads may call the session and its channels meanwhile and afterwards: calls that are
