@@ -27,11 +27,12 @@ struct bugpack;
  * record of its own. It has no descriptor. Writing to it never fails. It is as safe among threads
  * as stdio is, and in the child of a fork its records go nowhere.
  *
- * The caller closes it with fclose, before bugpack_close: a stream that is still open then must
- * neither be written to, flushed nor closed, and exit flushes every stream that has bytes pending.
+ * The caller closes it with fclose, before or after bugpack_close, whichever is easier: what is
+ * written to it when the session is closed goes nowhere, however long ago that was. (exit flushes
+ * every stream that has bytes pending.)
  *
- * NULL on failure: INVALID (session, or level), INERT, NO_MEMORY, UNSUPPORTED where the C library
- * cannot make such a stream. Any thread. Since 0.1.0.
+ * NULL on failure: INVALID (session, or level), INERT, CLOSED, NO_MEMORY, UNSUPPORTED where the C
+ * library cannot make such a stream. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD FILE *bugpack_log_stream(struct bugpack *session, bugpack_level level,
                                                        const char *channel, bugpack_error *error);

@@ -113,8 +113,9 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char 
 
 /*
  * Takes an artefact off again. When it returns true, the provider is not running and is not called
- * any more, so its context may go; false when there is no such name, or when the provider hangs
- * beyond its time limit (the context must then outlive it). Waits for a report that is just using
+ * any more, so its context may go; false when there is no such name, when the provider hangs
+ * beyond its time limit (the context must then outlive it), or when the session is being closed (it
+ * may then go when bugpack_close has returned). Waits for a report that is just using
  * it. Not from within a provider. Any other thread. Since 0.1.0.
  */
 BUGPACK_API bool bugpack_unprovide(struct bugpack *session, const char *name);

@@ -16,7 +16,8 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-/* A channel of a session. It is the session's; bugpack_close ends it. */
+/* A channel of a session. It is the session's; bugpack_close ends it, and the handle is good for as
+ * long as the session's is. */
 typedef struct bugpack_channel bugpack_channel;
 
 typedef enum bugpack_direction {
@@ -30,7 +31,8 @@ typedef enum bugpack_direction {
  * without it, so snap_bytes bounds its work, and is not called when that is nothing. Runs on the
  * recording thread, on several at once when several record; messages over
  * BUGPACK_TRAFFIC_FILTER_ALONE_BYTES are filtered one after the other, each channel's by itself.
- * Must not call bugpack.
+ * Must not call bugpack, and has to return: bugpack_close waits for it, and none is called when
+ * that has returned.
  */
 #define BUGPACK_TRAFFIC_FILTER_ALONE_BYTES 4096
 typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
