@@ -1,6 +1,6 @@
 /*
- * Closing a session while other threads call it. What is left of it then refuses their calls for as
- * long as it is kept; nothing else has to tell them.
+ * Closing a session while other threads call it: who is inside, who may still come in, and what is
+ * left of it, which refuses calls for as long as it is kept.
  */
 #include <stdatomic.h>
 
@@ -13,6 +13,18 @@
  */
 static bugpack *_Atomic kept[BUGPACK_CLOSED_KEPT];
 static atomic_uint kept_count;
+
+bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit) {
+    bugpack_status status = bp_session_check(session);
+    if (status == BUGPACK_OK && !bp_gate_enter(&session->gate, ret_visit)) {
+        status = BUGPACK_ERR_CLOSED;
+    }
+    return status;
+}
+
+void bp_session_leave(bp_visit *visit) {
+    bp_gate_leave(visit);
+}
 
 void bp_session_retain(bugpack *session) {
     (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);

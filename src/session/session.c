@@ -17,18 +17,6 @@ bugpack_status bp_session_check(const bugpack *session) {
     return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
 }
 
-bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit) {
-    bugpack_status status = bp_session_check(session);
-    if (status == BUGPACK_OK && !bp_gate_enter(&session->gate, ret_visit)) {
-        status = BUGPACK_ERR_CLOSED;
-    }
-    return status;
-}
-
-void bp_session_leave(bp_visit *visit) {
-    bp_gate_leave(visit);
-}
-
 /* The report directory is opened for each report; once now, so that a mistake shows at the start.
  */
 static bugpack_status check_report_dir(const bugpack_options *options, bugpack_error *error) {
