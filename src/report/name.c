@@ -29,12 +29,17 @@ static size_t append_word(char *stem, size_t length, const char *word, size_t ma
     return strlen(stem);
 }
 
+void bp_name_app_word(const char *app, char ret_word[BP_NAME_APP_BYTES]) {
+    ret_word[0] = '\0';
+    (void)append_word(ret_word, 0, app, app_max_bytes);
+}
+
 void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detail, uint64_t wall_ns,
                          char ret_stem[BP_NAME_STEM_BYTES]) {
     char time[BP_CLOCK_NAME_BYTES];
     bp_clock_format_name(wall_ns, time);
-    ret_stem[0] = '\0';
-    size_t length = append_word(ret_stem, 0, app, app_max_bytes);
+    bp_name_app_word(app, ret_stem);
+    size_t length = strlen(ret_stem);
     length += (size_t)snprintf(ret_stem + length, BP_NAME_STEM_BYTES - length, "-%s-",
                                bp_report_kind_name(kind));
     if (detail != NULL && detail[0] != '\0') {

@@ -21,6 +21,10 @@
 void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detail, uint64_t wall_ns,
                          char ret_stem[BP_NAME_STEM_BYTES]);
 
+/* The word that an app's name becomes there. */
+#define BP_NAME_APP_BYTES 65
+void bp_name_app_word(const char *app, char ret_word[BP_NAME_APP_BYTES]);
+
 /* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
 const char *bp_name_refuse_artefact(const char *name);
 

@@ -1,0 +1,191 @@
+#include "report/retain.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "report/name.h"
+#include "report/name_parse.h"
+
+struct report {
+    char *name;
+    uint64_t bytes, wall_secs;
+    ino_t inode;
+    unsigned number;
+    bool is_first, is_future;
+};
+
+struct listing {
+    struct report *reports;
+    size_t count, capacity;
+    uint64_t total_count, total_bytes; /* also of those that found no place here */
+};
+
+static void listing_free(struct listing *listing) {
+    for (size_t i = 0; i < listing->count; i++) {
+        free(listing->reports[i].name);
+    }
+    free(listing->reports);
+}
+
+static bool is_wanted(const bp_retain_policy *policy, const char *app_word, const char *name,
+                      bp_report_name *ret_parsed) {
+    return bp_name_parse_report(name, ret_parsed) &&
+           (policy->kinds & BP_RETAIN_KIND(ret_parsed->kind)) != 0 &&
+           (policy->app == NULL || (strlen(app_word) == ret_parsed->app_bytes &&
+                                    memcmp(name, app_word, ret_parsed->app_bytes) == 0));
+}
+
+static bool is_ours(int dir_fd, const char *name, struct stat *ret_info) {
+    return fstatat(dir_fd, name, ret_info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(ret_info->st_mode) && ret_info->st_uid == geteuid();
+}
+
+static bool make_room(struct listing *listing) {
+    if (listing->count < listing->capacity) {
+        return true;
+    }
+    size_t capacity = listing->capacity == 0 ? 64 : listing->capacity * 2;
+    struct report *reports = realloc(listing->reports, capacity * sizeof *reports);
+    if (reports != NULL) {
+        listing->reports = reports;
+        listing->capacity = capacity;
+    }
+    return reports != NULL;
+}
+
+/* Counts a report, and lists it unless it is the one that stays. False without memory. */
+static bool take_in(struct listing *listing, const bp_retain_policy *policy, const char *name,
+                    const bp_report_name *parsed, const struct stat *info) {
+    uint64_t bytes = info->st_size > 0 ? (uint64_t)info->st_size : 0;
+    listing->total_count++;
+    listing->total_bytes += bytes;
+    if ((policy->keep != NULL && strcmp(name, policy->keep) == 0) ||
+        listing->count == BP_RETAIN_LOOK_MAX) {
+        return true;
+    }
+    char *own_name = strdup(name);
+    if (own_name == NULL || !make_room(listing)) {
+        free(own_name);
+        return false;
+    }
+    listing->reports[listing->count++] =
+        (struct report){.name = own_name,
+                        .bytes = bytes,
+                        .wall_secs = parsed->wall_secs,
+                        .inode = info->st_ino,
+                        .number = parsed->number,
+                        .is_first = (policy->first_kinds & BP_RETAIN_KIND(parsed->kind)) != 0,
+                        .is_future = parsed->wall_secs > policy->now_wall_ns / BP_NS_PER_SEC};
+    return true;
+}
+
+static bugpack_status list(int dir_fd, const char *dir_name, const bp_retain_policy *policy,
+                           struct listing *listing, bugpack_error *error) {
+    char app_word[BP_NAME_APP_BYTES] = "";
+    if (policy->app != NULL) {
+        bp_name_app_word(policy->app, app_word);
+    }
+    /* A descriptor of its own: a duplicate would share, and move, the caller's position. */
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (stream == NULL) {
+        int open_errno = errno;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return bp_fail_errno(error, open_errno, "cannot list the directory \"%s\"", dir_name);
+    }
+    bool is_listed = true;
+    for (struct dirent *entry = readdir(stream); is_listed && entry != NULL;
+         entry = readdir(stream)) {
+        bp_report_name parsed;
+        struct stat info;
+        if (is_wanted(policy, app_word, entry->d_name, &parsed) &&
+            is_ours(dir_fd, entry->d_name, &info)) {
+            is_listed = take_in(listing, policy, entry->d_name, &parsed, &info);
+        }
+    }
+    (void)closedir(stream);
+    return is_listed ? BUGPACK_OK : bp_fail_memory(error, "list reports");
+}
+
+/* What goes first stands first. */
+static int compare_reports(const void *one, const void *other) {
+    const struct report *a = one;
+    const struct report *b = other;
+    if (a->is_first != b->is_first) {
+        return a->is_first ? -1 : 1;
+    }
+    if (a->is_future != b->is_future) {
+        return a->is_future ? -1 : 1;
+    }
+    if (a->wall_secs != b->wall_secs) {
+        return a->wall_secs < b->wall_secs ? -1 : 1;
+    }
+    if (a->number != b->number) {
+        return a->number < b->number ? -1 : 1;
+    }
+    return strcmp(a->name, b->name);
+}
+
+/* Removes one, if its name still means the file that was looked at. One that is gone is removed. */
+static bool remove_one(int dir_fd, const struct report *report, int *ret_errno) {
+    struct stat now;
+    if (!is_ours(dir_fd, report->name, &now) || now.st_ino != report->inode ||
+        unlinkat(dir_fd, report->name, 0) == 0 || errno == ENOENT) {
+        return true;
+    }
+    *ret_errno = errno;
+    return false;
+}
+
+static bool is_within(const bp_retain_policy *policy, const struct listing *listing) {
+    return (policy->max_count == 0 || listing->total_count <= policy->max_count) &&
+           (policy->max_bytes == 0 || listing->total_bytes <= policy->max_bytes);
+}
+
+bugpack_status bp_retain_prune(int dir_fd, const char *dir_name, const bp_retain_policy *policy,
+                               bp_retain_removed *on_removed, void *context,
+                               bp_retain_outcome *ret_outcome, bugpack_error *error) {
+    struct listing listing = {.reports = NULL};
+    bp_retain_outcome outcome = {0};
+    bugpack_status status = list(dir_fd, dir_name, policy, &listing, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    if (listing.count > 1) {
+        qsort(listing.reports, listing.count, sizeof *listing.reports, compare_reports);
+    }
+    for (size_t i = 0; i < listing.count && !is_within(policy, &listing); i++) {
+        const struct report *report = &listing.reports[i];
+        int remove_errno = 0;
+        if (!remove_one(dir_fd, report, &remove_errno)) {
+            status = bp_fail_errno(error, remove_errno, "cannot remove \"%s/%s\"", dir_name,
+                                   report->name);
+            continue;
+        }
+        listing.total_count--;
+        listing.total_bytes -= report->bytes;
+        outcome.removed_count++;
+        outcome.removed_bytes += report->bytes;
+        if (on_removed != NULL) {
+            on_removed(report->name, report->bytes, context);
+        }
+    }
+    outcome.count = listing.total_count;
+    outcome.bytes = listing.total_bytes;
+    if (ret_outcome != NULL) {
+        *ret_outcome = outcome;
+    }
+out:
+    listing_free(&listing);
+    return status;
+}

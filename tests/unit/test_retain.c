@@ -1,0 +1,278 @@
+/*
+ * Which names are reports of an app, and what goes from a directory that is over its bounds, also
+ * when somebody has filled it with traps.
+ */
+#include "report/retain.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "report/name.h"
+#include "report/name_parse.h"
+#include "support/temp_dir.h"
+
+static const uint64_t now_ns = 1795221411 * BP_NS_PER_SEC; /* 2026-11-21T00:36:51Z */
+
+Test(name_parse, reads_back_what_was_composed) {
+    static const struct {
+        bp_report_kind kind;
+        const char *detail;
+    } made[] = {{BP_REPORT_BUGREPORT, NULL},     {BP_REPORT_PEDANTIC, "display:unimpl:draw_rop3"},
+                {BP_REPORT_DISCONNECT, "main"},  {BP_REPORT_NOTIFICATION, NULL},
+                {BP_REPORT_AUTO_SNAPSHOT, NULL}, {BP_REPORT_CRASH, NULL}};
+    static const uint64_t times[] = {0, 951782400, 1709251199, 1795221411, 4107542399, 18429724799};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        for (size_t j = 0; j < sizeof times / sizeof times[0]; j++) {
+            char name[BP_NAME_STEM_BYTES + 16];
+            bp_report_name parsed;
+            bp_name_report_stem("my app", made[i].kind, made[i].detail, times[j] * BP_NS_PER_SEC,
+                                name);
+            (void)snprintf(name + strlen(name), 16, "%s", j % 2 == 0 ? ".zip" : "-17.zip");
+            cr_assert(bp_name_parse_report(name, &parsed), "%s", name);
+            cr_assert(eq(sz, parsed.app_bytes, strlen("my-app")));
+            cr_assert(eq(int, (int)parsed.kind, (int)made[i].kind));
+            cr_assert(eq(u64, parsed.wall_secs, times[j]), "%s", name);
+            cr_assert(eq(uint, parsed.number, j % 2 == 0 ? 1 : 17));
+        }
+    }
+}
+
+Test(name_parse, refuses_what_is_not_quite_a_report_and_what_may_be_anothers) {
+    static const char *const names[] = {
+        "",
+        ".zip",
+        "-2.zip",
+        "bugreport-2026-11-21T00-36-51Z.zip",
+        "-bugreport-2026-11-21T00-36-51Z.zip",
+        ".a-bugreport-2026-11-21T00-36-51Z.zip",
+        "a-bugreport-2026-11-21T00-36-51Z",
+        "a-bugreport-2026-11-21T00-36-51Z.zip.part",
+        "a-bugreport-2026-11-21T00-36-51Z.ZIP",
+        "a-bugreport-2026-11-21T00-36-51.zip",
+        "a-bugreport-2026-02-29T00-36-51Z.zip",
+        "a-bugreport-2026-13-21T00-36-51Z.zip",
+        "a-bugreport-2026-00-21T00-36-51Z.zip",
+        "a-bugreport-2026-11-00T00-36-51Z.zip",
+        "a-bugreport-2026-11-21T24-00-00Z.zip",
+        "a-bugreport-2026-11-21T00-36-61Z.zip",
+        "a-bugreport-1969-11-21T00-36-51Z.zip",
+        "a-bugreport-9999-11-21T00-36-51Z.zip",
+        "a-bugreport-2026-11-21T00-36-51Z-1.zip",
+        "a-bugreport-2026-11-21T00-36-51Z-02.zip",
+        "a-bugreport-2026-11-21T00-36-51Z-10000.zip",
+        "a-bugreport-2026-11-21T00-36-51Z-2-2.zip",
+        "a-bugreport-detail-2026-11-21T00-36-51Z.zip",
+        "a-pedantic-2026-11-21T00-36-51Z.zip",
+        "a-pedantic--2026-11-21T00-36-51Z.zip.",
+        "a-report-2026-11-21T00-36-51Z.zip",
+        "a b-bugreport-2026-11-21T00-36-51Z.zip",
+        "a-pedantic-b\n-2026-11-21T00-36-51Z.zip",
+        "a-pedantic-b-crash-2026-11-21T00-36-51Z.zip",
+        "a-pedantic-b-disconnect-c-2026-11-21T00-36-51Z.zip",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bp_report_name parsed = {.number = 4711};
+        cr_assert(not(bp_name_parse_report(names[i], &parsed)), "%s", names[i]);
+        cr_assert(eq(uint, parsed.number, 4711));
+    }
+}
+
+/* A report of `byte_count` bytes, by its name. */
+static void make(const temp_dir *dir, const char *name, size_t byte_count) {
+    static const char bytes[4096];
+    cr_assert(temp_dir_write(dir, name, bytes, byte_count), "%s", name);
+}
+
+static bp_retain_policy policy_of(const char *app, uint32_t max_count, uint64_t max_bytes) {
+    return (bp_retain_policy){.app = app,
+                              .kinds = BP_RETAIN_ALL_KINDS,
+                              .first_kinds = BP_RETAIN_AUTOMATIC_KINDS,
+                              .max_count = max_count,
+                              .max_bytes = max_bytes,
+                              .now_wall_ns = now_ns};
+}
+
+static bp_retain_outcome prune(const temp_dir *dir, const bp_retain_policy *policy) {
+    bp_retain_outcome outcome;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(
+        zero(int, (int)bp_retain_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome, &error)),
+        "%s", error.message);
+    return outcome;
+}
+
+Test(retain, keeps_the_newest_by_count_with_numbers_read_as_numbers) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z.zip", 1);
+    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 1);
+    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 1);
+    make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 1);
+    make(&dir, "a-auto-snapshot-2026-11-19T23-59-59Z.zip", 1);
+    bp_retain_policy policy = policy_of("a", 2, 0);
+    bp_retain_outcome outcome = prune(&dir, &policy);
+    cr_assert(eq(u64, outcome.removed_count, 3));
+    cr_assert(eq(u64, outcome.count, 2));
+    cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip"));
+    cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip"));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, keeps_the_newest_by_bytes_and_the_new_one_whatever_it_has) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-18T00-00-00Z.zip", 1000);
+    make(&dir, "a-crash-2026-11-19T00-00-00Z.zip", 1000);
+    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1000);
+    bp_retain_policy policy = policy_of("a", 0, 2000);
+    cr_assert(eq(u64, prune(&dir, &policy).bytes, 2000));
+    cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-18T00-00-00Z.zip")));
+    policy.max_bytes = 10;
+    policy.keep = "a-crash-2026-11-19T00-00-00Z.zip";
+    cr_assert(eq(u64, prune(&dir, &policy).count, 1));
+    cr_assert(temp_dir_has(&dir, policy.keep));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, takes_what_was_automatic_before_what_a_person_asked_for) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-bugreport-2026-11-01T00-00-00Z.zip", 1);
+    make(&dir, "a-notification-2026-11-02T00-00-00Z.zip", 1);
+    make(&dir, "a-pedantic-x-2026-11-20T00-00-00Z.zip", 1);
+    make(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip", 1);
+    bp_retain_policy policy = policy_of("a", 3, 0);
+    (void)prune(&dir, &policy);
+    cr_assert(not(temp_dir_has(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip")));
+    policy.max_count = 1;
+    (void)prune(&dir, &policy);
+    cr_assert(not(temp_dir_has(&dir, "a-bugreport-2026-11-01T00-00-00Z.zip")));
+    cr_assert(temp_dir_has(&dir, "a-notification-2026-11-02T00-00-00Z.zip"));
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, leaves_other_apps_other_kinds_and_foreign_files) {
+    static const char *const others[] = {"viewer-pro-auto-snapshot-2026-11-01T00-00-00Z.zip",
+                                         "viewe-auto-snapshot-2026-11-01T00-00-00Z.zip",
+                                         "viewer-bugreport-2026-11-01T00-00-00Z.zip",
+                                         "viewer-auto-snapshot-2026-11-01T00-00-00Z.zip.bak",
+                                         "viewer-auto-snapshot-2026-11-01T00-00-00Z-x.zip",
+                                         "holiday.zip"};
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        make(&dir, others[i], 10);
+    }
+    make(&dir, "viewer-auto-snapshot-2026-11-01T00-00-00Z.zip", 10);
+    make(&dir, "viewer-auto-snapshot-2026-11-02T00-00-00Z.zip", 10);
+    bp_retain_policy policy = policy_of("viewer", 1, 1);
+    policy.kinds = BP_RETAIN_KIND(BP_REPORT_AUTO_SNAPSHOT);
+    cr_assert(eq(u64, prune(&dir, &policy).removed_count, 2));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        cr_assert(temp_dir_has(&dir, others[i]), "%s", others[i]);
+    }
+    policy = policy_of(NULL, 1, 0);
+    cr_assert(eq(u64, prune(&dir, &policy).count, 1));
+    cr_assert(temp_dir_has(&dir, "holiday.zip"));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
+    temp_dir dir, elsewhere;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_make(&elsewhere));
+    make(&elsewhere, "precious", 100);
+    char target[300];
+    (void)snprintf(target, sizeof target, "%s/precious", elsewhere.path);
+    cr_assert(zero(int, symlinkat(target, dir.fd, "a-crash-2026-11-01T00-00-00Z.zip")));
+    cr_assert(zero(int, mkfifoat(dir.fd, "a-crash-2026-11-02T00-00-00Z.zip", 0600)));
+    cr_assert(zero(int, mkdirat(dir.fd, "a-crash-2026-11-03T00-00-00Z.zip", 0700)));
+    make(&dir, "a-crash-2026-11-04T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-05T00-00-00Z.zip", 10);
+    bp_retain_policy policy = policy_of("a", 1, 0);
+    bp_retain_outcome outcome = prune(&dir, &policy);
+    cr_assert(eq(u64, outcome.removed_count, 1));
+    cr_assert(eq(u64, outcome.count, 1));
+    cr_assert(eq(sz, temp_dir_count(&dir), 4));
+    cr_assert(temp_dir_has(&dir, "a-crash-2026-11-05T00-00-00Z.zip"));
+    cr_assert(temp_dir_has(&elsewhere, "precious"));
+    temp_dir_remove(&dir);
+    temp_dir_remove(&elsewhere);
+}
+
+Test(retain, leaves_the_reports_of_another_user) {
+    if (geteuid() != 0) {
+        cr_skip_test("only root can make a file of another user");
+    }
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 10);
+    cr_assert(zero(int, fchownat(dir.fd, "a-crash-2026-11-01T00-00-00Z.zip", 12345, 12345, 0)));
+    bp_retain_policy policy = policy_of("a", 1, 0);
+    cr_assert(eq(u64, prune(&dir, &policy).removed_count, 1));
+    cr_assert(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip"));
+    cr_assert(temp_dir_has(&dir, "a-crash-2026-11-03T00-00-00Z.zip"));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, keeps_what_is_written_after_the_clock_was_set_back) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2027-01-01T00-00-00Z.zip", 10); /* before it was set back */
+    make(&dir, "a-crash-2027-01-02T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-21T00-36-51Z.zip", 10); /* now */
+    bp_retain_policy policy = policy_of("a", 3, 0);
+    (void)prune(&dir, &policy);
+    cr_assert(not(temp_dir_has(&dir, "a-crash-2027-01-01T00-00-00Z.zip")));
+    policy.max_count = 2;
+    (void)prune(&dir, &policy);
+    cr_assert(not(temp_dir_has(&dir, "a-crash-2027-01-02T00-00-00Z.zip")));
+    policy.max_count = 1;
+    (void)prune(&dir, &policy);
+    cr_assert(temp_dir_has(&dir, "a-crash-2026-11-21T00-36-51Z.zip"));
+    temp_dir_remove(&dir);
+}
+
+static void count_removed(const char *name, uint64_t bytes, void *context) {
+    uint64_t *sum = context;
+    *sum += bytes + (strncmp(name, "a-crash-2026-11-0", 17) == 0 ? 1 : 1000000);
+}
+
+Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 20);
+    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 40);
+    bp_retain_policy policy = policy_of("a", 1, 0);
+    uint64_t sum = 0;
+    cr_assert(zero(
+        int, (int)bp_retain_prune(dir.fd, dir.path, &policy, count_removed, &sum, NULL, NULL)));
+    cr_assert(eq(u64, sum, 32));
+    bp_retain_outcome outcome = {.count = 4711};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, (int)bp_retain_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
+                 (int)BUGPACK_ERR_IO));
+    cr_assert(ne(ptr, strstr(error.message, "/nowhere"), NULL), "%s", error.message);
+    cr_assert(eq(u64, outcome.count, 4711));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, without_bounds_removes_nothing) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
+    bp_retain_policy policy = policy_of("a", 0, 0);
+    cr_assert(zero(u64, prune(&dir, &policy).removed_count));
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}
