@@ -166,6 +166,10 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.traffic_budget_bytes = 0;
     session_options.history_interval_ms = 0;
     session_options.recorder_in_memory = true;
+    /* A person asked for it, and knows the disk: nothing is refused, and nothing is removed. */
+    session_options.min_free_bytes = 0;
+    session_options.report_dir_max_count = 0;
+    session_options.report_dir_max_bytes = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {

@@ -15,3 +15,16 @@ void bp_frozen_release(bp_frozen *frozen) {
     }
     frozen->channel_count = 0;
 }
+
+static uint64_t part_bytes(const bp_frozen_part *part) {
+    return part->is_on ? part->records.size : 0;
+}
+
+uint64_t bp_frozen_bytes(const bp_frozen *frozen) {
+    uint64_t bytes = part_bytes(&frozen->log) + part_bytes(&frozen->notifications) +
+                     part_bytes(&frozen->history);
+    for (size_t i = 0; i < frozen->channel_count; i++) {
+        bytes += frozen->channels[i].messages.size + frozen->channels[i].pins.size;
+    }
+    return bytes;
+}

@@ -38,4 +38,7 @@ typedef struct bp_frozen {
 
 void bp_frozen_release(bp_frozen *frozen);
 
+/* What its spools take, in bytes. */
+uint64_t bp_frozen_bytes(const bp_frozen *frozen);
+
 #endif

@@ -11,12 +11,14 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "platform/file_time.h"
 #include "report/name.h"
 #include "report/name_parse.h"
 
 struct report {
     char *name;
     uint64_t bytes, wall_secs;
+    struct timespec written_at;
     ino_t inode;
     unsigned number;
     bool is_first, is_future;
@@ -80,6 +82,7 @@ static bool take_in(struct listing *listing, const bp_retain_policy *policy, con
         (struct report){.name = own_name,
                         .bytes = bytes,
                         .wall_secs = parsed->wall_secs,
+                        .written_at = bp_file_written_at(info),
                         .inode = info->st_ino,
                         .number = parsed->number,
                         .is_first = (policy->first_kinds & BP_RETAIN_KIND(parsed->kind)) != 0,
@@ -117,7 +120,10 @@ static bugpack_status list(int dir_fd, const char *dir_name, const bp_retain_pol
     return is_listed ? BUGPACK_OK : bp_fail_memory(error, "list reports");
 }
 
-/* What goes first stands first. */
+/*
+ * What goes first stands first. Within a second the file's own time comes before the number: a name
+ * that was removed is taken again.
+ */
 static int compare_reports(const void *one, const void *other) {
     const struct report *a = one;
     const struct report *b = other;
@@ -129,6 +135,12 @@ static int compare_reports(const void *one, const void *other) {
     }
     if (a->wall_secs != b->wall_secs) {
         return a->wall_secs < b->wall_secs ? -1 : 1;
+    }
+    if (a->written_at.tv_sec != b->written_at.tv_sec) {
+        return a->written_at.tv_sec < b->written_at.tv_sec ? -1 : 1;
+    }
+    if (a->written_at.tv_nsec != b->written_at.tv_nsec) {
+        return a->written_at.tv_nsec < b->written_at.tv_nsec ? -1 : 1;
     }
     if (a->number != b->number) {
         return a->number < b->number ? -1 : 1;

@@ -35,6 +35,14 @@ static void split_output_path(const char *path, bp_destination *destination) {
     destination->extension = strdup(extension);
 }
 
+/* What lies below report_dir cannot be made without it. Why it cannot be had tells what follows. */
+static void make_parent(const bugpack_options *options) {
+    int dir_fd = -1;
+    if (bp_file_open_directory(options->report_dir, true, &dir_fd, NULL) == BUGPACK_OK) {
+        (void)close(dir_fd);
+    }
+}
+
 bugpack_status bp_destination_open(const bugpack_options *options, const bp_order *order,
                                    bp_destination *destination, bugpack_error *error) {
     bool is_named = order->output_path != NULL;
@@ -63,7 +71,10 @@ bugpack_status bp_destination_open(const bugpack_options *options, const bp_orde
         BUGPACK_REPORT_PATH_BYTES) {
         return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
     }
-    bool may_create = !is_named && options->create_report_dir;
+    bool may_create = !is_named && (options->create_report_dir || order->makes_report_dir);
+    if (order->makes_report_dir && options->create_report_dir) {
+        make_parent(options);
+    }
     return bp_file_open_directory(destination->dir_path, may_create, &destination->dir_fd, error);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "session/events.h"
+#include "session/limits.h"
 #include "session/session.h"
 
 /* The first manual order that is on its way; `may_join`: that others may share. The lock is held.
@@ -121,6 +122,7 @@ void bp_live_run(bugpack *session, bp_order *order) {
     bugpack_report_result result;
     bp_events_tell(session, order, BUGPACK_EVENT_STARTED, NULL);
     bp_session_take_report(session, order, &result);
+    bp_limits_apply(session, order, &result);
     finish(session, order, &result);
 }
 

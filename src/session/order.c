@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "session/disconnect.h"
+#include "session/kept.h"
+#include "session/limits.h"
 #include "session/live.h"
 #include "session/session.h"
 
@@ -12,11 +15,16 @@ void bp_order_free(bp_order *order) {
     if (order == NULL) {
         return;
     }
-    bp_history_held_release(&order->window);
-    if (order->frozen != NULL) {
-        bp_frozen_release(order->frozen);
-        free(order->frozen);
+    if (order->kept != NULL) {
+        bp_kept_give_back(order);
+    } else {
+        bp_history_held_release(&order->window);
+        if (order->frozen != NULL) {
+            bp_frozen_release(order->frozen);
+            free(order->frozen);
+        }
     }
+    bp_cause_free(order->cause);
     bp_destination_release(&order->destination);
     bp_screenshot_free(order->screenshot);
     char *texts[] = {order->description, order->channel, order->gap_key, order->name_detail,
@@ -83,13 +91,25 @@ bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_
     return BUGPACK_OK;
 }
 
+static bugpack_status check_room(const bugpack *session, const bp_order *order,
+                                 uint64_t needed_bytes, bugpack_error *error) {
+    return bp_limits_check_room(&session->options, order->destination.dir_fd,
+                                order->destination.dir_path, needed_bytes, error);
+}
+
 static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *error) {
     bugpack_status status = bp_halt_check(&order->halt, error);
     if (status == BUGPACK_OK) {
         status = bp_destination_open(&session->options, order, &order->destination, error);
     }
+    if (status == BUGPACK_OK) {
+        status = check_room(session, order, 0, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
+    }
+    if (order->kept != NULL) {
+        return bp_kept_hand_over(order, error);
     }
     order->frozen = calloc(1, sizeof *order->frozen);
     if (order->frozen == NULL) {
@@ -97,14 +117,19 @@ static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *e
     }
     bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
                        &order->halt, order->frozen);
-    return BUGPACK_OK;
+    /* The zip may become as large as what it is made of. */
+    return check_room(session, order, bp_frozen_bytes(order->frozen), error);
 }
 
 void bp_order_freeze(void *job, void *context) {
     bugpack *session = context;
     bp_order *order = job;
     order->frozen_status = freeze(session, order, &order->frozen_error);
-    tell_frozen(session, order);
+    if (order->keeper != NULL) {
+        bp_kept_settle(session, order);
+    } else {
+        tell_frozen(session, order);
+    }
 }
 
 void bp_order_wait_frozen(bugpack *session, bp_order *order) {

@@ -51,6 +51,10 @@ struct bp_order {
     char *output_path;         /* absolute; NULL for a name of ours in report_dir */
     bp_screenshot *screenshot; /* NULL for none */
     const char *report_dir;    /* borrowed from the session's options; NULL means its report_dir */
+    bool makes_report_dir;     /* that one may be missing: it is bugpack's own choice */
+    struct bp_cause *cause;    /* of a disconnect; NULL for the other kinds */
+    struct bp_kept *kept;      /* borrowed from there: window and rings; NULL: they are its own */
+    struct bp_kept *keeper;    /* an order that is only frozen and kept: session/kept.h */
     bugpack_report_done *on_done;
     void *on_done_context;
     bp_order_settled *on_settled;

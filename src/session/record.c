@@ -98,6 +98,20 @@ void bp_session_free_channels(bugpack *session) {
     }
 }
 
+size_t bp_session_list_channels(bugpack *session, const bp_traffic *ret_list[BUGPACK_CHANNEL_MAX]) {
+    size_t count = 0;
+    (void)pthread_mutex_lock(&session->providers_mutex);
+    for (const bugpack_channel *channel = session->channels;
+         channel != NULL && count < BUGPACK_CHANNEL_MAX; channel = channel->next) {
+        memmove(ret_list + 1, ret_list,
+                count * sizeof ret_list[0]); /* the list begins with the newest */
+        ret_list[0] = channel->traffic;
+        count++;
+    }
+    (void)pthread_mutex_unlock(&session->providers_mutex);
+    return count;
+}
+
 void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
                      const char *type_name, const void *bytes, size_t byte_count) {
     if (channel != NULL && bp_session_check(channel->session) == BUGPACK_OK) {
@@ -105,20 +119,26 @@ void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint
     }
 }
 
-void bugpack_notify(bugpack *session, bugpack_level level, const char *source, const char *format,
-                    ...) {
-    if (bp_session_check(session) != BUGPACK_OK ||
-        bp_recorder_notifications(session->recorder) == NULL) {
+void bp_session_notify(bugpack *session, bugpack_level level, const char *source,
+                       const char *format, va_list arguments) {
+    if (bp_recorder_notifications(session->recorder) == NULL) {
         return;
     }
     char text[BUGPACK_NOTIFICATION_MAX_BYTES + 2]; /* one more, so that a cut is seen */
-    va_list arguments;
-    va_start(arguments, format);
     int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
     if (length >= 0) {
         size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
         bp_notifications_add(bp_recorder_notifications(session->recorder), bp_clock_monotonic_ns(),
                              level, source, text, text_bytes);
+    }
+}
+
+void bugpack_notify(bugpack *session, bugpack_level level, const char *source, const char *format,
+                    ...) {
+    if (bp_session_check(session) == BUGPACK_OK) {
+        va_list arguments;
+        va_start(arguments, format);
+        bp_session_notify(session, level, source, format, arguments);
+        va_end(arguments);
     }
 }

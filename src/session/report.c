@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 #include "session/events.h"
+#include "session/kept.h"
+#include "session/limits.h"
 #include "session/live.h"
 #include "session/session.h"
 
@@ -57,6 +59,9 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
     }
     if (status == BUGPACK_OK && request->output_path != NULL) {
         status = bp_absolute_path(request->output_path, &order->output_path, NULL);
+    }
+    if (status == BUGPACK_OK && request->kept != 0) {
+        status = bp_kept_lend(session, request->kept, order);
     }
     if (status != BUGPACK_OK) {
         bp_order_free(order);
@@ -117,6 +122,7 @@ static void tell_recovered(const bugpack_report_result *result, void *context) {
     bp_events_tell_recovered(context, result);
     if (result->status == BUGPACK_OK) {
         bugpack_log(context, BUGPACK_INFO, "bugpack", "a session that died is in %s", result->path);
+        bp_limits_apply_beside(context, result->path);
     } else {
         bugpack_log(context, BUGPACK_WARN, "bugpack", "a session that died was not recovered: %s",
                     result->error.message);

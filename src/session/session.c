@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "session/triggers.h"
 
 bugpack_status bp_session_check(const bugpack *session) {
     if (session == NULL) {
@@ -165,6 +166,9 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
                                BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_KEPT_MAX, &session->freezer,
                                error);
     }
+    if (status == BUGPACK_OK) {
+        status = bp_session_open_triggers(session, error);
+    }
     if (status == BUGPACK_OK && !session->options.recorder_in_memory &&
         session->options.recorder_dir != NULL) {
         bp_session_order_recovery(session);
@@ -173,8 +177,10 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
 }
 
 void bp_session_retire(bugpack *session) {
+    bp_session_stop_triggers(session);
     bp_worker_stop(session->worker); /* waits for the freezer, which therefore stops after it */
     bp_worker_stop(session->freezer);
+    bp_session_free_triggers(session);
     bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
     bp_session_retire_providers(session);

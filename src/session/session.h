@@ -5,6 +5,7 @@
 #define BP_SESSION_SESSION_H
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "report/provider.h"
 #include "session/gate.h"
 #include "session/order.h"
+#include "trigger/timer.h"
 #include "trigger/worker.h"
 
 struct bugpack {
@@ -47,6 +49,12 @@ struct bugpack {
     _Atomic(struct bp_event_queue *) event_queue; /* made by the first bugpack_events_fd */
     atomic_uint_fast64_t report_sequence;
     _Atomic(uint64_t) held_picture_bytes; /* of all orders together */
+
+    /* What is triggered without the host: session/triggers.h. */
+    bp_timer *timer;
+    struct bp_auto_snapshot *auto_snapshot; /* NULL: none are wanted */
+    struct bp_disconnects *disconnects;
+    struct bp_kept_list *kept;
 
     /* Used by the worker's thread alone. */
     bp_runner *runner;
@@ -132,6 +140,12 @@ void bp_session_drop(bugpack *session);
  */
 void bp_session_retire(bugpack *session);
 void bp_session_free(bugpack *session);
+/* The channels now, in the order of their opening, borrowed; their number. */
+size_t bp_session_list_channels(bugpack *session, const bp_traffic *ret_list[BUGPACK_CHANNEL_MAX]);
+
+/* bugpack_notify, for who has checked the session. */
+void bp_session_notify(bugpack *session, bugpack_level level, const char *source,
+                       const char *format, va_list arguments);
 
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);

@@ -12,9 +12,11 @@
 
 #include "base/status.h"
 #include "report/bundle.h"
+#include "session/disconnect.h"
 #include "session/progress.h"
 #include "session/recorded.h"
 #include "session/session.h"
+#include "session/triggers.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
 
@@ -200,6 +202,22 @@ static void on_bytes(void *context, uint64_t done_bytes, uint64_t total_bytes) {
     bp_progress_step(taking->session, taking->order, BP_STAGE_ARCHIVE, done_bytes, total_bytes);
 }
 
+static bugpack_status publish(struct taking *taking, bugpack_report_result *result,
+                              bugpack_error *error) {
+    const bp_order *order = taking->order;
+    const bp_watch watch = {.halt = &order->halt, .on_bytes = on_bytes, .context = taking};
+    bp_trigger_list triggers = {.entries = NULL};
+    bugpack_status status = bp_session_list_triggers(taking->session, order, &triggers, error);
+    if (status == BUGPACK_OK) {
+        bp_bundle_set_triggers(taking->bundle, triggers.entries, triggers.count);
+        status = bp_destination_publish(&order->destination, taking->bundle, taking->report_id,
+                                        order->triggered.wall_ns, &watch, result, error);
+        bp_bundle_set_triggers(taking->bundle, NULL, 0);
+    }
+    bp_trigger_list_release(&triggers);
+    return status;
+}
+
 /* The steps in their order; what the freezer met comes first, so that a bad destination costs no
  * window. */
 static bugpack_status take(struct taking *taking, bugpack_report_result *result,
@@ -238,13 +256,14 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
     if (status == BUGPACK_OK) {
         status = add_metadata(taking, error);
     }
+    if (status == BUGPACK_OK && order->cause != NULL) {
+        status = bp_cause_add(order->cause, taking->bundle, error);
+    }
     if (status == BUGPACK_OK) {
         status = step(taking, BP_STAGE_METRICS, 0, 0, error);
     }
     if (status == BUGPACK_OK) {
-        const bp_watch watch = {.halt = &order->halt, .on_bytes = on_bytes, .context = taking};
-        status = bp_destination_publish(&order->destination, taking->bundle, taking->report_id,
-                                        order->triggered.wall_ns, &watch, result, error);
+        status = publish(taking, result, error);
     }
     return status;
 }

@@ -88,6 +88,12 @@ static void make(const temp_dir *dir, const char *name, size_t byte_count) {
     cr_assert(temp_dir_write(dir, name, bytes, byte_count), "%s", name);
 }
 
+static void set_time(const temp_dir *dir, const char *name, long nanoseconds) {
+    const struct timespec times[2] = {{.tv_sec = 1700000000, .tv_nsec = nanoseconds},
+                                      {.tv_sec = 1700000000, .tv_nsec = nanoseconds}};
+    cr_assert(zero(int, utimensat(dir->fd, name, times, 0)));
+}
+
 static bp_retain_policy policy_of(const char *app, uint32_t max_count, uint64_t max_bytes) {
     return (bp_retain_policy){.app = app,
                               .kinds = BP_RETAIN_ALL_KINDS,
@@ -114,12 +120,32 @@ Test(retain, keeps_the_newest_by_count_with_numbers_read_as_numbers) {
     make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 1);
     make(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 1);
     make(&dir, "a-auto-snapshot-2026-11-19T23-59-59Z.zip", 1);
+    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z.zip", 5);
+    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 5);
+    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 5);
+    set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 5);
     bp_retain_policy policy = policy_of("a", 2, 0);
     bp_retain_outcome outcome = prune(&dir, &policy);
     cr_assert(eq(u64, outcome.removed_count, 3));
     cr_assert(eq(u64, outcome.count, 2));
     cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip"));
     cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip"));
+    temp_dir_remove(&dir);
+}
+
+Test(retain, knows_a_name_that_was_taken_again_within_a_second) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1);
+    make(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 1);
+    make(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 1);
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 40000000); /* the fourth */
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 20000000);
+    set_time(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 30000000);
+    bp_retain_policy policy = policy_of("a", 2, 0);
+    (void)prune(&dir, &policy);
+    cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip")));
+    cr_assert(eq(sz, temp_dir_count(&dir), 2));
     temp_dir_remove(&dir);
 }
 

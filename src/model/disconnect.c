@@ -1,0 +1,43 @@
+#include "model/disconnect.h"
+
+#include "model/fields.h"
+#include "json/json.h"
+
+static void add_direction(bp_json *json, const char *key, const bp_channel_activity *channel,
+                          unsigned direction, bp_instant triggered) {
+    uint64_t last_ns = channel->last_ns[direction];
+    bp_json_object_begin(json, key);
+    bp_json_add_uint(json, "messages", channel->message_count[direction]);
+    bp_json_add_uint(json, "bytes", channel->byte_count[direction]);
+    if (last_ns != 0) {
+        /* A message may have come between the trigger and the look at its channel. */
+        uint64_t before_ns =
+            last_ns < triggered.monotonic_ns ? triggered.monotonic_ns - last_ns : 0;
+        bp_model_add_time(json, "last", triggered.wall_ns - before_ns);
+        bp_json_add_number(json, "idle_ms", (double)before_ns / (double)BP_NS_PER_MS, 3);
+    }
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *out,
+                                   bugpack_error *error) {
+    bp_json *json = bp_json_new();
+    bp_json_add_text(json, "channel", disconnect->channel);
+    bp_model_add_known_text(json, "error", disconnect->error_text);
+    bp_model_add_known_text(json, "error_kind", disconnect->error_kind);
+    bp_json_add_bool(json, "keepalive_fired", disconnect->keepalive_fired);
+    bp_model_add_time(json, "time", disconnect->triggered.wall_ns);
+    bp_json_add_uint(json, "cooldown_ms", disconnect->cooldown_ms);
+    bp_json_add_uint(json, "suppressed_before", disconnect->suppressed_count);
+    bp_json_array_begin(json, "channels");
+    for (size_t i = 0; i < disconnect->channel_count; i++) {
+        const bp_channel_activity *channel = &disconnect->channels[i];
+        bp_json_object_begin(json, NULL);
+        bp_model_add_name(json, "name", channel->name, sizeof channel->name);
+        add_direction(json, "sent", channel, 0, disconnect->triggered);
+        add_direction(json, "received", channel, 1, disconnect->triggered);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+    return bp_json_finish(json, out, error);
+}

@@ -1,0 +1,38 @@
+/*
+ * disconnect-cause.json: why a channel went away, and how all channels stood at that moment.
+ */
+#ifndef BP_MODEL_DISCONNECT_H
+#define BP_MODEL_DISCONNECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+
+/* One channel since it was opened; the arrays go by bugpack_direction. */
+typedef struct bp_channel_activity {
+    char name[72]; /* any bytes */
+    uint64_t message_count[2], byte_count[2];
+    uint64_t last_ns[2]; /* monotonic; 0: never */
+} bp_channel_activity;
+
+/* Strings are borrowed and may hold any bytes; NULL and "" leave the key out, but for `channel`. */
+typedef struct bp_disconnect {
+    const char *channel, *error_text, *error_kind;
+    bool keepalive_fired;
+    uint64_t cooldown_ms;      /* how long after this report none is taken */
+    uint64_t suppressed_count; /* disconnects since the last report that led to none */
+    bp_instant triggered;
+    const bp_channel_activity *channels; /* borrowed */
+    size_t channel_count;
+} bp_disconnect;
+
+/* Appends disconnect-cause.json. */
+bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *out,
+                                   bugpack_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+#include "unit/auto_session.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/session.h"
+#include "session/triggers.h"
+
+bugpack_options auto_options(const temp_dir *dir) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 0;
+    options.history_interval_ms = 0;
+    options.recorder_in_memory = true;
+    options.provider_timeout_ms = 600000;
+    options.min_free_bytes = 0;
+    return options;
+}
+
+bugpack *auto_open(const bugpack_options *options) {
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
+    return session;
+}
+
+bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key) {
+    const bp_order order = {.kind = BP_REPORT_BUGREPORT};
+    bp_trigger_entry found = {.kind = kind};
+    bp_trigger_list list;
+    cr_assert(zero(int, (int)bp_session_list_triggers(session, &order, &list, NULL)));
+    for (size_t i = 0; i < list.count; i++) {
+        const bp_trigger_entry *entry = &list.entries[i];
+        if (entry->kind == kind &&
+            (key == NULL ? entry->key == NULL
+                         : entry->key != NULL && strcmp(entry->key, key) == 0)) {
+            found = *entry;
+            found.key = key;
+        }
+    }
+    bp_trigger_list_release(&list);
+    return found;
+}
+
+bugpack_status auto_report(bugpack *session, bugpack_report_result *ret_result) {
+    *ret_result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
+    return bugpack_report(session, NULL, ret_result);
+}
+
+int auto_wait_at_gate(bugpack_writer *writer, void *context) {
+    auto_gate *gate = context;
+    atomic_store(&gate->is_inside, true);
+    while (!atomic_load(&gate->may_go)) {
+        (void)usleep(1000);
+    }
+    return bugpack_printf(writer, "passed");
+}
+
+void auto_wait_for_worker(auto_gate *gate) {
+    while (!atomic_load(&gate->is_inside)) {
+        (void)usleep(1000);
+    }
+}

@@ -1,0 +1,161 @@
+/*
+ * Disconnect reports: what the cause says, and which of many disconnects leads to a report.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "unit/auto_session.h"
+
+Test(disconnect, report_says_why_and_how_every_channel_stood) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = auto_open(&options);
+    bugpack_channel *main_channel = NULL, *display = NULL;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "main", NULL, &main_channel, NULL)));
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
+    bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "hello", 5);
+    bugpack_traffic(main_channel, BUGPACK_SENT, 1, NULL, "again", 5);
+    bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "pixels!", 7);
+    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
+    cause.channel = "main";
+    cause.error_text = "reset \xff by \"peer\"\n";
+    cause.error_kind = "io";
+    cause.keepalive_fired = true;
+    cr_assert(zero(int, (int)bugpack_disconnect_because(session, &cause)));
+    bugpack_traffic(display, BUGPACK_RECEIVED, 2, NULL, "too late for the cause", 22);
+    bugpack_close(session);
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_assert(ne(ptr, strstr(path, "/viewer-disconnect-main-20"), NULL), "%s", path);
+    static const char *const parts[] = {
+        "\"channel\": \"main\"",
+        "\"error\": \"reset \xee\xbf\xbf by \\\"peer\\\"\\n\"",
+        "\"error_kind\": \"io\"",
+        "\"keepalive_fired\": true",
+        "\"cooldown_ms\": 60000",
+        "\"suppressed_before\": 0",
+        "\"name\": \"main\",\n      \"sent\": {\n        \"messages\": 2,\n        \"bytes\": 10,\n"
+        "        \"last\": \"20",
+        "\"received\": {\n        \"messages\": 0,\n        \"bytes\": 0\n      }\n    },\n    {\n"
+        "      \"name\": \"display\"",
+        "\"messages\": 1,\n        \"bytes\": 7,\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        cr_assert(report_entry_contains(path, "disconnect-cause.json", parts[i]), "%s", parts[i]);
+    }
+    cr_assert(report_entry_contains(path, "metadata.json", "\"report_type\": \"disconnect\""));
+    cr_assert(report_entry_contains(path, "metadata.json", "\"channel\": \"main\""));
+    cr_assert(report_entry_contains(path, "manifest.json", "\"written\": true,\n"));
+    temp_dir_remove(&dir);
+}
+
+Test(disconnect, within_the_cool_down_is_counted_in_the_ledger) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = auto_open(&options);
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", "ECONNRESET")));
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "main", NULL), (int)BUGPACK_ERR_BUSY));
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "inputs", NULL), (int)BUGPACK_ERR_BUSY));
+    bp_trigger_entry entry = auto_count(session, BP_REPORT_DISCONNECT, "main");
+    cr_assert(eq(u64, entry.count, 2));
+    cr_assert(eq(u64, entry.written_count, 1));
+    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(report_entry_contains(result.path, "manifest.json", "\"key\": \"inputs\""));
+    cr_assert(report_entry_contains(
+        result.path, "manifest.json",
+        "\"reports\": 0,\n      \"reason\": \"a disconnect report was taken shortly before\""));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 3));
+    temp_dir_remove(&dir);
+}
+
+Test(disconnect, that_could_not_be_written_starts_no_cool_down) {
+    temp_dir dir;
+    char parked[300];
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = auto_open(&options);
+    bugpack_report_result result;
+    (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
+    cr_assert(zero(int, rename(dir.path, parked)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(zero(int, rename(parked, dir.path)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    bugpack_close(session);
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_assert(report_entry_contains(path, "disconnect-cause.json", "\"suppressed_before\": 1"));
+    cr_assert(report_entry_contains(path, "manifest.json", "\"count\": 2,\n"));
+    cr_assert(report_entry_contains(path, "manifest.json",
+                                    "\"reason\": \"a report could not be written"));
+    temp_dir_remove(&dir);
+}
+
+Test(disconnect, while_another_is_pending_is_suppressed) {
+    temp_dir dir;
+    auto_gate gate = {.is_inside = false};
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = auto_open(&options);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    auto_wait_for_worker(&gate);
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "main", NULL), (int)BUGPACK_ERR_BUSY));
+    atomic_store(&gate.may_go, true);
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}
+
+Test(disconnect, without_a_cool_down_takes_each) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    options.disconnect_cooldown_ms = 0;
+    bugpack *session = auto_open(&options);
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 2));
+    temp_dir_remove(&dir);
+}
+
+Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack *session = auto_open(&options);
+    char name[BUGPACK_CHANNEL_MAX_BYTES + 2];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = '\0';
+    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
+    cause.channel = "main";
+    cause.struct_size = 8;
+    const int invalid = (int)BUGPACK_ERR_INVALID;
+    cr_assert(eq(int, (int)bugpack_disconnect_because(session, &cause), invalid));
+    cr_assert(eq(int, (int)bugpack_disconnect_because(session, NULL), invalid));
+    cr_assert(eq(int, (int)bugpack_disconnect(session, NULL, NULL), invalid));
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "", NULL), invalid));
+    cr_assert(eq(int, (int)bugpack_disconnect(session, name, NULL), invalid));
+    cr_assert(eq(int, (int)bugpack_disconnect(NULL, "main", NULL), invalid));
+    for (unsigned i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof name, "hostile %u", i);
+        (void)bugpack_disconnect(session, name, NULL);
+    }
+    bp_trigger_entry rest = auto_count(session, BP_REPORT_DISCONNECT, "");
+    cr_assert(eq(u64, rest.count, 1000 - BUGPACK_CHANNEL_MAX));
+    bugpack_close(session);
+    cr_assert(eq(sz, temp_dir_count(&dir), 1));
+    temp_dir_remove(&dir);
+}

@@ -1,0 +1,104 @@
+/*
+ * What reports may cost the disk.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session/limits.h"
+#include "support/report_reader.h"
+#include "unit/auto_session.h"
+
+Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_write(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip", "x", 1));
+    cr_assert(temp_dir_write(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip", "x", 1));
+    cr_assert(temp_dir_write(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip", "x", 1));
+    bugpack_options options = auto_options(&dir);
+    options.report_dir_max_count = 2;
+    bugpack *session = auto_open(&options);
+    bugpack_report_result result;
+    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(not(temp_dir_has(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip")));
+    cr_assert(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip"));
+    cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+    cr_assert(not(temp_dir_has(&dir, "viewer-bugreport-2020-01-01T00-00-00Z.zip")));
+    cr_assert(temp_dir_has(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip"));
+    cr_assert(eq(sz, temp_dir_count(&dir), 3));
+    cr_assert(report_entry_contains(result.path, "logs.jsonl",
+                                    "viewer-disconnect-main-2021-01-01T00-00-00Z.zip"));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(limits, by_bytes_never_remove_the_new_report) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    options.report_dir_max_bytes = 1;
+    bugpack *session = auto_open(&options);
+    bugpack_report_result result;
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
+        char path[512];
+        cr_assert(report_find_only(&dir, path, sizeof path));
+        cr_assert(eq(str, path, result.path));
+    }
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
+    temp_dir dir;
+    char path[300];
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_write(&dir, "viewer-crash-2020-01-01T00-00-00Z.zip", "x", 1));
+    bugpack_options options = auto_options(&dir);
+    options.report_dir_max_count = 1;
+    bugpack *session = auto_open(&options);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
+    request.output_path = path;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, NULL)));
+    cr_assert(eq(sz, temp_dir_count(&dir), 2));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(limits, refuse_a_report_below_the_floor_and_name_it) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    options.min_free_bytes = UINT64_MAX;
+    bugpack *session = auto_open(&options);
+    bugpack_report_result result;
+    cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
+    cr_assert(eq(int, result.error.system_errno, ENOSPC));
+    cr_assert(
+        ne(ptr, strstr(result.error.message, "min_free_bytes keeps 18446744073709551615"), NULL),
+        "%s", result.error.message);
+    cr_assert(ne(ptr, strstr(result.error.message, dir.path), NULL), "%s", result.error.message);
+    cr_assert(eq(int, (int)bugpack_report(session, NULL, NULL), (int)BUGPACK_ERR_IO));
+    bugpack_close(session);
+    cr_assert(zero(sz, temp_dir_count(&dir)));
+    temp_dir_remove(&dir);
+}
+
+Test(limits, count_what_the_report_itself_may_take) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    options.min_free_bytes = 1;
+    cr_assert(zero(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, 1, &error)));
+    cr_assert(eq(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, UINT64_MAX, &error),
+                 (int)BUGPACK_ERR_IO));
+    options.min_free_bytes = 0;
+    cr_assert(zero(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, UINT64_MAX, NULL)));
+    options.min_free_bytes = 1;
+    cr_assert(zero(int, (int)bp_limits_check_room(&options, -1, "/nowhere", 1, NULL)));
+    temp_dir_remove(&dir);
+}
