@@ -49,7 +49,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
-    'notifications.json']) {
+    'notifications.json', 'disconnect-cause.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -78,6 +78,12 @@ const broken = [
   ['process.json', (d) => { d.loaded_objects[0].address = 1; }, '/loaded_objects/0/address must'],
   ['process.json', (d) => { d.command_line = 'viewer'; }, '/command_line must be array'],
   ['process.json', (d) => { d.memory.swap_kb = -1; }, '/memory/swap_kb must be >= 0'],
+  ['disconnect-cause.json', (d) => { d.channel = ''; }, '/channel must NOT have fewer'],
+  ['disconnect-cause.json', (d) => { delete d.channels; }, "/ must have required property 'channels'"],
+  ['disconnect-cause.json', (d) => { d.keepalive_fired = 1; }, '/keepalive_fired must be boolean'],
+  ['disconnect-cause.json', (d) => { d.channels[0].sent.bytes = -1; }, '/channels/0/sent/bytes must'],
+  ['disconnect-cause.json', (d) => { delete d.channels[0].sent.idle_ms; }, '/channels/0/sent must have'],
+  ['disconnect-cause.json', (d) => { d.channels[0].sent.last = 'now'; }, '/channels/0/sent/last must'],
   ['notifications.json', (d) => { d.notifications[0].count = 0; }, '/notifications/0/count must'],
   ['notifications.json', (d) => { d.notifications[0].level = 'loud'; }, '/notifications/0/level'],
   ['notifications.json', (d) => { delete d.notifications[1].first; }, '/notifications/1 must have'],

@@ -26,6 +26,7 @@ const known = {
   'metrics-history.jsonl': 'metrics-history',
   'notifications.json': 'notifications',
   'traffic-index.jsonl': 'traffic-index',
+  'disconnect-cause.json': 'disconnect-cause',
 };
 const required = ['metadata.json', 'manifest.json'];
 

@@ -206,6 +206,8 @@ static bool write_full(const char *directory) {
                           "notifications.json") &&
            write_artefact(print_traffic_index(directory), directory, "full",
                           "traffic-index.jsonl") &&
+           write_artefact(bp_disconnect_print(&sample_disconnect_full, &text, &error), directory,
+                          "full", "disconnect-cause.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }
@@ -218,6 +220,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "process.json") &&
            write_artefact(print_notifications(directory, false), directory, report,
                           "notifications.json") &&
+           write_artefact(bp_disconnect_print(&sample_disconnect_bare, &text, &error), directory,
+                          report, "disconnect-cause.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,
                           report, "manifest.json");
 }

@@ -158,4 +158,25 @@ const bp_manifest sample_manifest_full = {.report_id = "00112233445566778899aabb
                                           .entry_count = SAMPLE_LEDGER_COUNT,
                                           .triggers = sample_triggers,
                                           .trigger_count = SAMPLE_TRIGGER_COUNT};
-const bp_manifest sample_manifest_bare = {.report_id = "ffeeddccbbaa99887766554433221100"};
+const bp_manifest sample_manifest_bare = {.report_id = "00112233445566778899aabbccddeeff"};
+
+static const bp_channel_activity channel_activities[] = {
+    {.name = "main\n\xff",
+     .message_count = {UINT64_MAX, 0},
+     .byte_count = {UINT64_MAX, 0},
+     .last_ns = {5 * BP_NS_PER_SEC, 0}},
+    {.name = "display", .message_count = {1, 2}, .byte_count = {0, 3}, .last_ns = {1, UINT64_MAX}}};
+
+const bp_disconnect sample_disconnect_full = {
+    .channel = "main\n\xff",
+    .error_text = "reset\r\n\x1b[31m\xff by \"peer\"",
+    .error_kind = "io\xfe",
+    .keepalive_fired = true,
+    .cooldown_ms = UINT64_MAX,
+    .suppressed_count = UINT64_MAX,
+    .triggered = {.monotonic_ns = 7 * BP_NS_PER_SEC, .wall_ns = 1795221411 * BP_NS_PER_SEC},
+    .channels = channel_activities,
+    .channel_count = 2};
+
+const bp_disconnect sample_disconnect_bare = {
+    .channel = "m", .error_text = "", .triggered = {.wall_ns = 1795221411 * BP_NS_PER_SEC}};

@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_MODEL_SAMPLES_H
 #define TESTS_SUPPORT_MODEL_SAMPLES_H
 
+#include "model/disconnect.h"
 #include "model/manifest.h"
 #include "model/metadata.h"
 #include "model/metrics.h"
@@ -14,6 +15,8 @@
 extern const bp_metadata sample_metadata_full, sample_metadata_bare;
 extern const bp_metrics sample_metrics_full, sample_metrics_bare;
 extern const bp_process_facts sample_process_full, sample_process_bare;
+
+extern const bp_disconnect sample_disconnect_full, sample_disconnect_bare;
 
 #define SAMPLE_LEDGER_COUNT 4
 extern const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT];

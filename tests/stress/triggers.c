@@ -1,0 +1,108 @@
+/*
+ * Everything that triggers without a person, at once: the clock, disconnects from several threads,
+ * rings that are kept and reported, beside ordinary reports and traffic; and then the close.
+ * Afterwards no directory is over its bounds. Run under ThreadSanitizer too.
+ */
+#include <bugpack/bugpack.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+enum { thread_count = 3, turn_count = 15, loss_count = 100, rolling_max = 4, all_max = 12 };
+
+static bugpack *session;
+static bugpack_channel *channel;
+static atomic_bool must_stop;
+static atomic_uint disconnect_count, kept_count, refused_count;
+
+static void *make_traffic(void *unused) {
+    (void)unused;
+    while (!atomic_load(&must_stop)) {
+        bugpack_traffic(channel, BUGPACK_SENT, 1, "ping", "ping", 4);
+        bugpack_log(session, BUGPACK_DEBUG, "main", "ping");
+    }
+    return NULL;
+}
+
+static void *lose_connections(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < loss_count; i++) {
+        bugpack_status status =
+            bugpack_disconnect(session, i % 2 == 0 ? "main" : "display", "gone");
+        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY);
+        atomic_fetch_add(&disconnect_count, status == BUGPACK_OK);
+        (void)usleep(2000);
+    }
+    return NULL;
+}
+
+static void *keep_and_report(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < turn_count; i++) {
+        bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+        request.kept = bugpack_notify_keep(session, BUGPACK_WARN, "server", "turn %u", i);
+        if (request.kept == 0) {
+            atomic_fetch_add(&refused_count, 1); /* the freezer has enough to do */
+        } else {
+            /* INVALID: newer ones took its place already. */
+            bugpack_status status = bugpack_report(session, &request, NULL);
+            CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY ||
+                  status == BUGPACK_ERR_INVALID);
+            atomic_fetch_add(&kept_count, status == BUGPACK_OK);
+        }
+    }
+    return NULL;
+}
+
+int main(void) {
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "stress";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 0;
+    options.history_interval_ms = 5;
+    options.recorder_in_memory = true;
+    options.log_ring_bytes = 64 * 1024;
+    options.traffic_budget_bytes = 1 << 20;
+    options.auto_snapshot_interval_ms = 3;
+    options.auto_snapshot_max_count = rolling_max;
+    options.report_dir_max_count = all_max;
+    options.disconnect_cooldown_ms = 5;
+    options.min_free_bytes = 0;
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
+
+    pthread_t traffic, losing[thread_count], keeping[thread_count];
+    CHECK(pthread_create(&traffic, NULL, make_traffic, NULL) == 0);
+    for (unsigned i = 0; i < thread_count; i++) {
+        CHECK(pthread_create(&losing[i], NULL, lose_connections, NULL) == 0);
+        CHECK(pthread_create(&keeping[i], NULL, keep_and_report, NULL) == 0);
+    }
+    for (unsigned i = 0; i < thread_count; i++) {
+        CHECK(pthread_join(losing[i], NULL) == 0);
+        CHECK(pthread_join(keeping[i], NULL) == 0);
+    }
+    atomic_store(&must_stop, true);
+    CHECK(pthread_join(traffic, NULL) == 0);
+    (void)bugpack_notify_keep(session, BUGPACK_WARN, NULL, "kept, and then nobody asks for it");
+    bugpack_close(session);
+
+    CHECK(atomic_load(&disconnect_count) > 0 && atomic_load(&kept_count) > 0);
+    temp_dir rolling = {.fd = openat(dir.fd, "auto-snapshots", O_RDONLY | O_CLOEXEC)};
+    CHECK(rolling.fd >= 0);
+    size_t snapshot_count = temp_dir_count(&rolling);
+    CHECK(snapshot_count > 0 && snapshot_count <= rolling_max);
+    CHECK(temp_dir_count(&dir) <= all_max + 1); /* and the rolling directory */
+    (void)close(rolling.fd);
+    printf("%u disconnect reports, %u of kept rings, %u not kept\n", atomic_load(&disconnect_count),
+           atomic_load(&kept_count), atomic_load(&refused_count));
+    temp_dir_remove(&dir);
+    return 0;
+}
