@@ -276,6 +276,7 @@ void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_re
                                                   : take(&taking, result, &result->error);
     bp_order_wait_frozen(session, order); /* it goes now, also where the steps failed early */
     bp_bundle_free(taking.bundle);
+    bp_order_wait_frozen(session, order); /* also where nothing began: the order goes after this */
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
 }
