@@ -35,9 +35,10 @@ typedef struct bugpack_disconnect_cause {
  * every channel of the session, when it was last active in each direction and how much went over
  * it. Returns in microseconds, as bugpack_report_async does.
  *
- * After a report was written, none is taken for disconnect_cooldown_ms, whichever channel it is
- * about: a lost link takes all channels with it. A report that could not be written starts no
- * cool-down. What is suppressed is counted in the ledger of later reports.
+ * After a report was written, and while one waits or is being taken, none is taken for
+ * disconnect_cooldown_ms, whichever channel it is about: a lost link takes all channels with it. A
+ * report that could not be written starts no cool-down. What is suppressed is counted in the ledger
+ * of later reports.
  *
  * Errors: BUSY (cool-down, or the queue is full), INVALID, NO_MEMORY, INERT, CLOSED. Any thread;
  * not a signal handler. Since 0.1.0.

@@ -62,7 +62,9 @@ typedef struct bugpack_report_request {
     /* The part of it that matters: screenshot-region.png, and `region` in metadata.json. */
     bugpack_region region;
     /* Files a report from what bugpack_notify_keep kept: the rings as they were then, and the kind
-     * `notification`. 0: an ordinary report. INVALID when it is not kept any more. */
+     * `notification`; the trigger's time is that of the notification too, and elapsed_ns counts
+     * from it. 0: an ordinary report. INVALID when it is not kept any more, or another report has
+     * it: one that is written uses it up, one that fails gives it back. */
     uint64_t kept;
     /* Gets the report's ticket (bugpack/events.h) when it was accepted. NULL: not wanted. */
     uint64_t *ret_ticket;

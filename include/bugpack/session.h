@@ -108,8 +108,8 @@ typedef struct bugpack_options {
     size_t pedantic_ignore_count;
 
     /* A report every so many milliseconds, the first after one interval; 0: none. They go to
-     * auto_snapshot_dir (NULL: report_dir/auto-snapshots), where the newest are kept, by count and
-     * by bytes. */
+     * auto_snapshot_dir (NULL: report_dir/auto-snapshots), whose last component is made when it is
+     * missing, and where the newest are kept, by count and by bytes (0: no such bound). */
     uint32_t auto_snapshot_interval_ms;
     const char *auto_snapshot_dir;
     uint32_t auto_snapshot_max_count;

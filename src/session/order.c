@@ -97,6 +97,16 @@ static bugpack_status check_room(const bugpack *session, const bp_order *order,
                                 order->destination.dir_path, needed_bytes, error);
 }
 
+static bugpack_status copy_rings(bugpack *session, bp_order *order, bugpack_error *error) {
+    order->frozen = calloc(1, sizeof *order->frozen);
+    if (order->frozen == NULL) {
+        return bp_fail_memory(error, "take a report");
+    }
+    bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
+                       &order->halt, order->frozen);
+    return BUGPACK_OK;
+}
+
 static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *error) {
     bugpack_status status = bp_halt_check(&order->halt, error);
     if (status == BUGPACK_OK) {
@@ -108,17 +118,11 @@ static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *e
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (order->kept != NULL) {
-        return bp_kept_hand_over(order, error);
-    }
-    order->frozen = calloc(1, sizeof *order->frozen);
-    if (order->frozen == NULL) {
-        return bp_fail_memory(error, "take a report");
-    }
-    bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
-                       &order->halt, order->frozen);
+    status =
+        order->kept != NULL ? bp_kept_hand_over(order, error) : copy_rings(session, order, error);
     /* The zip may become as large as what it is made of. */
-    return check_room(session, order, bp_frozen_bytes(order->frozen), error);
+    return status == BUGPACK_OK ? check_room(session, order, bp_frozen_bytes(order->frozen), error)
+                                : status;
 }
 
 void bp_order_freeze(void *job, void *context) {
