@@ -145,7 +145,7 @@ size_t bp_session_list_channels(bugpack *session, const bp_traffic *ret_list[BUG
 
 /* bugpack_notify, for who has checked the session. */
 void bp_session_notify(bugpack *session, bugpack_level level, const char *source,
-                       const char *format, va_list arguments);
+                       const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
 
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);
