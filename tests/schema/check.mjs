@@ -211,7 +211,7 @@ function assertDescribed(schema, place) {
 
 test('describes every property', () => {
   const files = readdirSync(schemas);
-  assert.equal(files.length, 8);
+  assert.ok(files.length >= 8);
   for (const file of files) {
     assertDescribed(JSON.parse(readFileSync(join(schemas, file), 'utf8')), file);
   }
