@@ -18,6 +18,16 @@ uint64_t bp_clock_wall_ns(void) {
     return read_clock(CLOCK_REALTIME);
 }
 
+uint64_t bp_clock_wall_tick_ns(void) {
+#ifdef CLOCK_REALTIME_COARSE
+    uint64_t now_ns = read_clock(CLOCK_REALTIME_COARSE);
+    if (now_ns != 0) {
+        return now_ns;
+    }
+#endif
+    return bp_clock_wall_ns();
+}
+
 bp_instant bp_clock_now(void) {
     return (bp_instant){.monotonic_ns = bp_clock_monotonic_ns(), .wall_ns = bp_clock_wall_ns()};
 }

@@ -1,0 +1,82 @@
+#include "trigger/gap_key.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* XXH3 as the compiler can inline it; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/utf8.h"
+
+static const char unknown_word[] = ":unknown:";
+static const char overflow_word[] = "overflow";
+
+/* With the longest number behind it a key still fits; whatever the number, a channel is cut alike.
+ */
+enum { unknown_channel_max_bytes = BUGPACK_GAP_KEY_MAX_BYTES - (sizeof unknown_word - 1) - 20 };
+
+/* Puts the front of a long key and a hash of the whole into `made`. The hash is the same in every
+ * session, so that a key can be recognised. Returns how long the front is. */
+static size_t cut(bp_gap_key *key, const char *text, size_t bytes) {
+    size_t front = bp_utf8_cut(text, bytes, BP_GAP_KEY_FRONT_BYTES);
+    memcpy(key->made, text, front);
+    int tail = snprintf(key->made + front, sizeof key->made - front, "~%016llx",
+                        (unsigned long long)XXH3_64bits(text, bytes));
+    key->text = key->made;
+    key->bytes = front + (size_t)tail;
+    return front;
+}
+
+void bp_gap_key_read(bp_gap_key *key, const char *text) {
+    key->text = text[0] != '\0' ? text : BP_GAP_KEY_UNNAMED;
+    key->bytes = strlen(key->text);
+    size_t seen = key->bytes;
+    if (key->bytes > BUGPACK_GAP_KEY_MAX_BYTES) {
+        seen = cut(key, text, key->bytes);
+    }
+    /* A channel without an end keeps off the hash: else each such key would be its own channel. */
+    const char *colon = memchr(key->text, ':', seen);
+    key->channel_bytes = colon == NULL ? seen : (size_t)(colon - key->text);
+    size_t kind = seen - key->channel_bytes;
+    key->is_unknown = kind >= sizeof unknown_word - 1 &&
+                      memcmp(colon, unknown_word, sizeof unknown_word - 1) == 0;
+}
+
+/* Joins a channel and a tail. A channel that is too long is cut so that the tail stays whole. */
+static void join(bp_gap_key *key, const char *channel, size_t channel_bytes, const char *tail,
+                 size_t tail_bytes) {
+    if (channel_bytes + tail_bytes > BUGPACK_GAP_KEY_MAX_BYTES) {
+        channel_bytes = bp_utf8_cut(channel, channel_bytes, BUGPACK_GAP_KEY_MAX_BYTES - tail_bytes);
+    }
+    memcpy(key->made, channel, channel_bytes);
+    memcpy(key->made + channel_bytes, tail, tail_bytes);
+    key->made[channel_bytes + tail_bytes] = '\0';
+    key->text = key->made;
+    key->bytes = channel_bytes + tail_bytes;
+    key->channel_bytes = channel_bytes;
+}
+
+void bp_gap_key_make_unknown(bp_gap_key *key, const char *channel, uint64_t opcode) {
+    /* By hand: snprintf would take as long as all the rest of a repeated sight. */
+    char tail[sizeof unknown_word + 20];
+    char *at = tail + sizeof tail;
+    do {
+        *--at = (char)('0' + opcode % 10);
+        opcode /= 10;
+    } while (opcode > 0);
+    at -= sizeof unknown_word - 1;
+    memcpy(at, unknown_word, sizeof unknown_word - 1);
+    size_t channel_bytes = strnlen(channel, unknown_channel_max_bytes + 1);
+    join(key, channel, bp_utf8_cut(channel, channel_bytes, unknown_channel_max_bytes), at,
+         (size_t)(tail + sizeof tail - at));
+    key->is_unknown = true;
+}
+
+void bp_gap_key_make_overflow(bp_gap_key *key, const bp_gap_key *of, bool of_unknown) {
+    char tail[sizeof unknown_word + sizeof overflow_word];
+    int tail_bytes =
+        snprintf(tail, sizeof tail, "%s%s", of_unknown ? unknown_word : ":", overflow_word);
+    join(key, of->text, of->channel_bytes, tail, (size_t)tail_bytes);
+    key->is_unknown = false;
+}

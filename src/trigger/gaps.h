@@ -1,0 +1,81 @@
+/*
+ * The gaps of a session: a table of keys that only grows, with a count each, and the places of the
+ * reports that they may lead to. It knows nothing of sessions or reports.
+ *
+ * A sight of a known key takes no lock: the table is read by loads alone, and counts are kept in
+ * shards, of which each thread has one, so that threads do not pass a cache line around; their sum
+ * is exact. Only a new key, and a place being taken or given back, take a short lock. Memory is
+ * bounded and allocated at the start; the system gives pages as they are first written.
+ */
+#ifndef BP_TRIGGER_GAPS_H
+#define BP_TRIGGER_GAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/gap.h>
+
+#include "model/pedantic_summary.h"
+#include "trigger/gap_key.h"
+
+typedef struct bp_gaps bp_gaps;
+/* One key's row. It stays where it is until the table is freed. */
+typedef struct bp_gap bp_gap;
+
+typedef struct bp_gaps_options {
+    uint32_t cap;              /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
+    uint32_t channel_cap;      /* of these, for one channel; 0: no share of its own */
+    const char *const *ignore; /* fnmatch patterns, borrowed for as long as the table lives */
+    size_t ignore_count;
+} bp_gaps_options;
+
+bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
+                           bugpack_error *error);
+/* NULL is fine. */
+void bp_gaps_free(bp_gaps *gaps);
+
+/* What a sight came to. */
+typedef enum bp_gap_sight {
+    BP_GAP_COUNTED,     /* that is all */
+    BP_GAP_REPORT,      /* it is to be reported: its place is taken, bp_gaps_settle must follow */
+    BP_GAP_CAP,         /* counted, and the first that the cap keeps from its report */
+    BP_GAP_CHANNEL_CAP, /* counted, and the first of its channel that the channel's share keeps */
+} bp_gap_sight;
+
+/*
+ * Counts one sight of a key, and says whether it leads to a report, which it never does while
+ * `is_enabled` is false. `ret_gap` gets the row for all but BP_GAP_COUNTED. A key for which there
+ * is no room counts as "<channel>:unknown:overflow", "<channel>:overflow" or, when the whole table
+ * is full, as "overflow". Any thread.
+ */
+bp_gap_sight bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled, bp_gap **ret_gap);
+
+/*
+ * Ends what BP_GAP_REPORT began: a written report keeps its place for good, a failed one gives it
+ * back, and the key's next sight may try again while it has tries. Any thread.
+ */
+void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written);
+
+/* Borrowed; NUL-terminated, any bytes. The channel is not terminated. */
+const char *bp_gap_text(const bp_gap *gap);
+size_t bp_gap_channel_bytes(const bp_gap *gap);
+
+/* Where all of it stands. */
+typedef struct bp_gaps_totals {
+    uint32_t written_count, pending_count, distinct_count;
+    uint64_t sight_count;
+} bp_gaps_totals;
+void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
+
+/*
+ * One row for each key, in the order of their first sights, the caller's to free; texts are
+ * borrowed from the table. `writing` (NULL for none) is a row whose report is just being written,
+ * for its own ledger: who reads that has the report. NULL and 0 when there are none, or without
+ * memory: then the status says so. Any thread.
+ */
+bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_gap **ret_rows,
+                            size_t *ret_count, bugpack_error *error);
+
+#endif
