@@ -32,6 +32,7 @@ typedef struct bp_frozen {
     bool has_traffic;
     bugpack_error traffic_error; /* the first that a channel met */
     char traffic_loss_reason[256];
+    char traffic_note[160]; /* whose traffic this is, for the ledger; "" when of all */
     size_t channel_count;
     bp_traffic_frozen channels[BUGPACK_CHANNEL_MAX];
 } bp_frozen;

@@ -64,10 +64,12 @@ bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
 
 /*
  * Copies what was recorded up to `until_ns` (monotonic) into spools in `dir_fd`. Writers go on. A
- * ring that cannot be copied has its reason in its part. `halt` is borrowed for as long as the
- * frozen view; once it is due, the copying ends early. Any thread.
+ * ring that cannot be copied has its reason in its part. With `only_channel` the traffic is that of
+ * the channel with this name; of all, where none has it: frozen->traffic_note says which. NULL: of
+ * all. `halt` is borrowed for as long as the frozen view; once it is due, the copying ends early.
+ * Any thread.
  */
-void bp_recorder_freeze(bp_recorder *recorder, uint64_t until_ns, int dir_fd, const bp_halt *halt,
-                        bp_frozen *ret_frozen);
+void bp_recorder_freeze(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
+                        int dir_fd, const bp_halt *halt, bp_frozen *ret_frozen);
 
 #endif

@@ -102,8 +102,8 @@ static bugpack_status copy_rings(bugpack *session, bp_order *order, bugpack_erro
     if (order->frozen == NULL) {
         return bp_fail_memory(error, "take a report");
     }
-    bp_recorder_freeze(session->recorder, order->triggered.monotonic_ns, order->destination.dir_fd,
-                       &order->halt, order->frozen);
+    bp_recorder_freeze(session->recorder, NULL, order->triggered.monotonic_ns,
+                       order->destination.dir_fd, &order->halt, order->frozen);
     return BUGPACK_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "session/recorded.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -167,6 +168,15 @@ static bugpack_status print_traffic(bp_frozen *frozen, int dir_fd, bugpack_write
     return BUGPACK_OK;
 }
 
+/* Whose traffic it is, behind what the note says already. */
+static void tell_choice(const bp_frozen *frozen, bugpack_writer *writer) {
+    if (frozen->traffic_note[0] != '\0') {
+        size_t length = strlen(writer->ledger.note);
+        (void)snprintf(writer->ledger.note + length, sizeof writer->ledger.note - length, "%s%s",
+                       length > 0 ? "; " : "", frozen->traffic_note);
+    }
+}
+
 static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
                                   bugpack_error *error) {
     bugpack_writer pcap, index;
@@ -183,6 +193,7 @@ static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bund
         bp_writer_refuse(&index, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
     stamp(frozen->traffic_loss_reason, &pcap, began);
+    tell_choice(frozen, &pcap);
     stamp(frozen->traffic_loss_reason, &index, began);
     status = add(bundle, "traffic.pcap", &pcap, error);
     if (status != BUGPACK_OK) {
