@@ -5,11 +5,10 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/utf8.h"
 #include "platform/thread.h"
+#include "report/accept.h"
 #include "report/call.h"
 #include "report/provider.h"
-#include "json/json.h"
 
 /*
  * One thread and the call that it works on. The runner and the thread hold one reference each, so
@@ -52,55 +51,6 @@ static void drop_crew(struct crew *crew) {
     free(crew);
 }
 
-/* Checks and converts what a provider gave; takes the content over. */
-static void accept_content(const bp_provider_spec *spec, int result, bugpack_writer *given,
-                           bugpack_writer *writer) {
-    writer->ledger = given->ledger;
-    if (result != 0) {
-        char reason[BP_REASON_BYTES];
-        memcpy(reason, given->ledger.reason, sizeof reason);
-        bp_writer_refuse(writer,
-                         given->ledger.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED
-                                                                : given->ledger.status,
-                         "%s", reason[0] != '\0' ? reason : "the provider failed");
-        return;
-    }
-    if (given->content.status != BUGPACK_OK && !given->content.is_over_limit) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
-                         bugpack_status_name(given->content.status));
-        return;
-    }
-    if (given->content.status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
-                         spec->limit_bytes);
-        return;
-    }
-    if (writer->ledger.status == BP_ARTEFACT_OK) {
-        writer->ledger.reason[0] = '\0'; /* it said why it fails, and then did not */
-    }
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = BUGPACK_OK;
-    if (spec->form == BP_CONTENT_BYTES || bp_spool_is_open(&given->spool)) {
-        bp_buffer_move(&writer->content, &given->content);
-        bp_spool_move(&writer->spool, &given->spool);
-        return;
-    }
-    /* Indenting and escaping make it longer; the limit was for what the provider gave. */
-    writer->content.max_size = SIZE_MAX / 4;
-    if (spec->form == BP_CONTENT_TEXT) {
-        status =
-            bp_utf8_encode(&writer->content, bp_buffer_text(&given->content), given->content.size);
-    } else {
-        status = bp_json_reformat(bp_buffer_text(&given->content), given->content.size,
-                                  &writer->content, &error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s%s",
-                         status == BUGPACK_ERR_CORRUPT ? "not valid JSON: " : "",
-                         error.message[0] != '\0' ? error.message : bugpack_status_name(status));
-    }
-}
-
 /* Calls the provider that was handed over; the lock is held before and after, not during. */
 static void run_call(struct crew *crew) {
     bp_provider *provider = crew->provider;
@@ -112,7 +62,7 @@ static void run_call(struct crew *crew) {
     bp_provider_leave(provider);
     /* Here, because a large document takes its time, and this thread can be left behind. */
     if (!atomic_load(&crew->writer.is_abandoned)) {
-        accept_content(spec, result, &crew->writer, &crew->accepted);
+        bp_provider_accept(spec->form, spec->limit_bytes, result, &crew->writer, &crew->accepted);
     }
     bp_provider_drop(provider);
     (void)pthread_mutex_lock(&crew->mutex);
@@ -278,6 +228,7 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_hal
     bp_writer_init(&crew->writer, spec->limit_bytes);
     bp_writer_release(&crew->accepted);
     bp_writer_init(&crew->accepted, SIZE_MAX / 4);
+    bp_writer_set_channel(&crew->writer, bugpack_report_channel(writer));
     crew->provider = bp_provider_retain(provider);
     crew->is_done = false;
     (void)pthread_cond_broadcast(&crew->changed);

@@ -19,6 +19,15 @@ void bp_writer_release(bugpack_writer *writer) {
     bp_spool_release(&writer->spool);
 }
 
+void bp_writer_set_channel(bugpack_writer *writer, const char *channel) {
+    (void)snprintf(writer->report_channel, sizeof writer->report_channel, "%s",
+                   channel == NULL ? "" : channel);
+}
+
+const char *bugpack_report_channel(const bugpack_writer *writer) {
+    return writer->report_channel[0] != '\0' ? writer->report_channel : NULL;
+}
+
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...) {
     bp_writer_release(writer);
     writer->ledger.status = status;

@@ -14,6 +14,9 @@
 #include "base/spool.h"
 #include "model/manifest.h"
 
+/* Enough for every channel that a trigger may name, with its NUL. */
+#define BP_WRITER_CHANNEL_BYTES 264
+
 /*
  * One artefact while it is made. The public functions of provide.h append to `content`; a collector
  * of ours also fills the ledger entry directly. `ledger.name` stays NULL here.
@@ -28,10 +31,16 @@ struct bugpack_writer {
     bp_ledger_entry ledger;
     /* Set when nobody waits for it any more: a late provider is told so and stops growing it. */
     atomic_bool is_abandoned;
+    /* The channel that the report is about, for the provider to ask; "" when it is about none. A
+     * copy, because a provider that hangs outlives the order. */
+    char report_channel[BP_WRITER_CHANNEL_BYTES];
 };
 
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes);
 void bp_writer_release(bugpack_writer *writer);
+
+/* What bugpack_report_channel will say; NULL for none. Copied. */
+void bp_writer_set_channel(bugpack_writer *writer, const char *channel);
 
 /* Marks the artefact as not there: drops the content, sets status and reason, counts it missing. */
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...)
