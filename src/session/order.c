@@ -9,6 +9,7 @@
 #include "session/kept.h"
 #include "session/limits.h"
 #include "session/live.h"
+#include "session/pedantic.h"
 #include "session/session.h"
 
 void bp_order_free(bp_order *order) {
@@ -27,6 +28,7 @@ void bp_order_free(bp_order *order) {
     bp_cause_free(order->cause);
     bp_destination_release(&order->destination);
     bp_screenshot_free(order->screenshot);
+    bp_pedantic_state_free(order->state);
     char *texts[] = {order->description, order->channel, order->gap_key, order->name_detail,
                      order->output_path};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -71,11 +73,19 @@ static void tell_frozen(bugpack *session, bp_order *order) {
 
 bugpack_status bp_order_submit(bugpack *session, bp_order *order, uint64_t *ret_ticket,
                                bugpack_error *error) {
+    bugpack_status status = bp_order_offer(session, order, ret_ticket, error);
+    if (status != BUGPACK_OK) {
+        bp_order_free(order);
+    }
+    return status;
+}
+
+bugpack_status bp_order_offer(bugpack *session, bp_order *order, uint64_t *ret_ticket,
+                              bugpack_error *error) {
     uint64_t ticket = 0;
     bugpack_status status;
     bp_live_entry entry = bp_live_enter(session, order, &ticket, &status, error);
     if (entry == BP_LIVE_REFUSED) {
-        bp_order_free(order);
         return status;
     }
     if (ret_ticket != NULL) {
@@ -102,7 +112,7 @@ static bugpack_status copy_rings(bugpack *session, bp_order *order, bugpack_erro
     if (order->frozen == NULL) {
         return bp_fail_memory(error, "take a report");
     }
-    bp_recorder_freeze(session->recorder, NULL, order->triggered.monotonic_ns,
+    bp_recorder_freeze(session->recorder, order->only_channel, order->triggered.monotonic_ns,
                        order->destination.dir_fd, &order->halt, order->frozen);
     return BUGPACK_OK;
 }

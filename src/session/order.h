@@ -48,6 +48,7 @@ struct bp_order {
     char *channel;
     char *gap_key;
     char *name_detail;         /* of the file's name; NULL for none */
+    const char *only_channel;  /* borrowed from this order: whose traffic; NULL: of all */
     char *output_path;         /* absolute; NULL for a name of ours in report_dir */
     bp_screenshot *screenshot; /* NULL for none */
     const char *report_dir;    /* borrowed from the session's options; NULL means its report_dir */
@@ -59,6 +60,9 @@ struct bp_order {
     void *on_done_context;
     bp_order_settled *on_settled;
     void *settled_context;
+    struct bp_pedantic_state
+        *state;            /* what the host said at the gap; NULL: its provider is asked */
+    struct bp_order *next; /* of those that wait for a place in the worker's queue */
 
     /* Filled by the freezer; the worker looks at it once is_frozen is true. */
     bool is_frozen; /* under the session's orders_mutex */
@@ -81,6 +85,10 @@ bool bp_order_copy_text(const char *text, char **ret_copy);
  */
 bugpack_status bp_order_submit(struct bugpack *session, bp_order *order, uint64_t *ret_ticket,
                                bugpack_error *error);
+
+/* The same, but on a failure the order stays the caller's, to be submitted again or freed. */
+bugpack_status bp_order_offer(struct bugpack *session, bp_order *order, uint64_t *ret_ticket,
+                              bugpack_error *error);
 
 /* The freezer's job: opens the destination and copies the rings into it. */
 void bp_order_freeze(void *order, void *session);

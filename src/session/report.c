@@ -144,9 +144,11 @@ void bp_session_run_order(void *job, void *context) {
     if (order->is_recovery) {
         recover_earlier(session);
         bp_order_free(order);
+        bp_pedantic_feed(session);
         return;
     }
     bp_live_run(session, order);
+    bp_pedantic_feed(session);
 }
 
 /* A caller that waits for its report. */

@@ -139,6 +139,9 @@ static void end_cancelled(void *session) {
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     bugpack_status status = check_report_dir(&session->options, error);
     if (status == BUGPACK_OK) {
+        status = bp_pedantic_open(session, error);
+    }
+    if (status == BUGPACK_OK) {
         status = open_target(session, error);
     }
     if (status == BUGPACK_OK) {
@@ -178,8 +181,10 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
 
 void bp_session_retire(bugpack *session) {
     bp_session_stop_triggers(session);
+    bp_pedantic_drain(session);
     bp_worker_stop(session->worker); /* waits for the freezer, which therefore stops after it */
     bp_worker_stop(session->freezer);
+    bp_pedantic_close(session);
     bp_session_free_triggers(session);
     bp_pulse_stop(session->pulse);
     bp_runner_free(session->runner);
@@ -193,6 +198,7 @@ void bp_session_retire(bugpack *session) {
 }
 
 void bp_session_free(bugpack *session) {
+    bp_pedantic_free(session);
     bp_session_free_channels(session);
     bp_recorder_free(session->recorder);
     bp_gate_release(&session->gate);

@@ -24,6 +24,7 @@
 #include "report/provider.h"
 #include "session/gate.h"
 #include "session/order.h"
+#include "session/pedantic.h"
 #include "trigger/timer.h"
 #include "trigger/worker.h"
 
@@ -55,6 +56,7 @@ struct bugpack {
     struct bp_auto_snapshot *auto_snapshot; /* NULL: none are wanted */
     struct bp_disconnects *disconnects;
     struct bp_kept_list *kept;
+    bp_pedantic *pedantic;
 
     /* Used by the worker's thread alone. */
     bp_runner *runner;

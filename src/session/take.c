@@ -87,7 +87,11 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
     bugpack_status status = bp_session_list_providers(session, &providers, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         bugpack_writer writer;
+        if (bp_pedantic_state_replaces(taking->order, bp_provider_name(providers[i]))) {
+            continue;
+        }
         bp_writer_init(&writer, SIZE_MAX / 4);
+        bp_writer_set_channel(&writer, taking->order->channel);
         status = step(taking, BP_STAGE_PROVIDERS, i, count, error);
         if (status == BUGPACK_OK &&
             bp_runner_call(session->runner, providers[i], &taking->order->halt, &writer)) {
@@ -95,12 +99,16 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
         }
     }
     bp_session_drop_providers(providers, count);
-    return status;
+    return status == BUGPACK_OK ? bp_pedantic_state_add(taking->order, taking->bundle, error)
+                                : status;
 }
 
 static bugpack_status wait_for_window(const struct taking *taking, bugpack_error *error) {
     uint64_t end_ns = taking->window_began_ns;
-    if (taking->window_status == BUGPACK_OK && !taking->order->has_window) {
+    /* A host that closes should not wait for fifty windows, one behind the other. */
+    bool is_hurried =
+        taking->order->kind == BP_REPORT_PEDANTIC && bp_pedantic_is_draining(taking->session);
+    if (taking->window_status == BUGPACK_OK && !taking->order->has_window && !is_hurried) {
         end_ns += taking->session->options.sample_window_ms * BP_NS_PER_MS;
     }
     bp_progress_wait(taking->session, taking->order, taking->window_began_ns, end_ns);
@@ -276,7 +284,6 @@ void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_re
                                                   : take(&taking, result, &result->error);
     bp_order_wait_frozen(session, order); /* it goes now, also where the steps failed early */
     bp_bundle_free(taking.bundle);
-    bp_order_wait_frozen(session, order); /* also where nothing began: the order goes after this */
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
 }

@@ -102,6 +102,20 @@ static void count_as_written(bp_trigger_list *list, const bp_order *order) {
     }
 }
 
+/* Gaps know themselves that this order's own one is written. */
+static bugpack_status add_gaps(bugpack *session, const bp_order *order, bp_trigger_list *list,
+                               bugpack_error *error) {
+    bp_trigger_entry *entries = NULL;
+    size_t count = 0;
+    bugpack_status status = bp_pedantic_list(session, order, &entries, &count, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        bp_trigger_list_add(list, &entries[i]);
+    }
+    free(entries);
+    return status == BUGPACK_OK && list->is_failed ? bp_fail_memory(error, "list the triggers")
+                                                   : status;
+}
+
 bugpack_status bp_session_list_triggers(bugpack *session, const bp_order *order,
                                         bp_trigger_list *ret_list, bugpack_error *error) {
     bp_trigger_list list = {.entries = NULL};
@@ -112,6 +126,11 @@ bugpack_status bp_session_list_triggers(bugpack *session, const bp_order *order,
         return bp_fail_memory(error, "list the triggers");
     }
     count_as_written(&list, order);
+    bugpack_status status = add_gaps(session, order, &list, error);
+    if (status != BUGPACK_OK) {
+        bp_trigger_list_release(&list);
+        return status;
+    }
     *ret_list = list;
     return BUGPACK_OK;
 }

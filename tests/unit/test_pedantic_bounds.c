@@ -1,0 +1,182 @@
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "unit/pedantic_session.h"
+
+static bool says(const char *path, const char *entry, const char *needle) {
+    return report_entry_contains(path, entry, needle);
+}
+
+static size_t count_of(const char *text, const char *needle) {
+    size_t count = 0;
+    while (text != NULL && (text = strstr(text, needle)) != NULL) {
+        count++;
+        text++;
+    }
+    return count;
+}
+
+/* 20 keys of each of so many channels. */
+static void meet(const pedantic *p, unsigned channel_count) {
+    char key[64];
+    for (unsigned i = 0; i < channel_count * 20; i++) {
+        (void)snprintf(key, sizeof key, "channel-%u:unimpl:%u", i / 20, i % 20);
+        bugpack_gap(p->session, key);
+    }
+}
+
+Test(pedantic_bounds, fifty_of_sixty_gaps_at_once_are_written_and_ten_are_told_of) {
+    pedantic p = pedantic_start();
+    meet(&p, 3);
+    bugpack_pedantic_state state = pedantic_settle(&p);
+    cr_expect(eq(uint, state.cap, 50));
+    cr_expect(eq(uint, state.written_count, 50));
+    cr_expect(eq(uint, state.distinct_count, 60));
+    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-channel-", ".zip"), 50));
+    meet(&p, 3);
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    char *manifest = report_read(result.path, "manifest.json", NULL);
+    char *log = report_read(result.path, "logs.jsonl", NULL);
+    char *notifications = report_read(result.path, "notifications.json", NULL);
+    const char told[] = "has its 50 reports of gaps: further ones are only counted";
+    cr_expect(eq(sz, count_of(manifest, "\"report_type\": \"pedantic\""), 60));
+    cr_expect(eq(sz, count_of(manifest, "\"written\": false"), 10));
+    cr_expect(eq(sz, count_of(manifest, "\"count\": 2,"), 60));
+    cr_expect(eq(sz, count_of(manifest, "the session takes at most 50 reports of gaps"), 10));
+    cr_expect(eq(sz, count_of(log, told), 1));
+    cr_expect(eq(sz, count_of(notifications, told), 1));
+    free(manifest);
+    free(log);
+    free(notifications);
+    char *summary = pedantic_close(&p);
+    cr_expect(eq(sz, count_of(summary, "\"key\": \"channel-"), 60));
+    cr_expect(eq(sz, count_of(summary, "\"written\": true"), 50));
+    cr_expect(eq(sz, count_of(summary, "\"suppressed\": 10"), 1));
+    free(summary);
+    temp_dir_remove(&p.dir);
+}
+
+Test(pedantic_bounds, a_reports_own_gap_counts_as_written_in_it) {
+    pedantic p = pedantic_start();
+    bugpack_gap(p.session, "a:b");
+    (void)pedantic_settle(&p);
+    const char *path = pedantic_path(&p, "pedantic-a-b", ".zip");
+    cr_expect(says(path, "manifest.json", "\"written\": true,\n      \"reports\": 1"));
+    cr_expect(not(says(path, "manifest.json", "on its way")));
+    pedantic_remove(&p);
+}
+
+Test(pedantic_bounds, close_writes_what_still_waits) {
+    pedantic p;
+    bugpack_options options = pedantic_options(&p);
+    options.sample_window_ms = 600000; /* nobody waits for it at the end */
+    pedantic_open(&p, &options);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.timeout_ms = 200; /* holds the worker until the close has begun */
+    cr_assert(zero(int, (int)bugpack_report_async(p.session, &request, NULL, NULL)));
+    meet(&p, 1);
+    char *summary = pedantic_close(&p);
+    cr_expect(eq(sz, pedantic_count(&p, "channel-0-unimpl", ".zip"), 20));
+    cr_expect(eq(sz, count_of(summary, "\"written\": true"), 20));
+    free(summary);
+    temp_dir_remove(&p.dir);
+}
+
+Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
+    pedantic p;
+    bugpack_options options = pedantic_options(&p);
+    options.sample_window_ms = 50;
+    pedantic_open(&p, &options);
+    meet(&p, 2);
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    for (int i = 0; i < BUGPACK_REPORT_QUEUE_MAX / 2; i++) {
+        cr_expect(zero(int, (int)bugpack_report_async(p.session, NULL, NULL, NULL)));
+    }
+    bugpack_close(p.session);
+    cr_expect(
+        eq(sz, pedantic_count(&p, "viewer-bugreport-", ".zip"), BUGPACK_REPORT_QUEUE_MAX / 2));
+    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-channel-", ".zip"), 40));
+    (void)result;
+    temp_dir_remove(&p.dir);
+}
+
+Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_written) {
+    pedantic p;
+    bugpack_options options = pedantic_options(&p);
+    char dir[300];
+    char moved[300];
+    (void)snprintf(dir, sizeof dir, "%s/gaps", p.dir.path);
+    (void)snprintf(moved, sizeof moved, "%s/moved", p.dir.path);
+    cr_assert(zero(int, mkdir(dir, 0700)));
+    options.pedantic_dir = dir;
+    options.pedantic_cap = 1;
+    pedantic_open(&p, &options);
+    cr_assert(zero(int, rename(dir, moved))); /* root writes to read-only ones as well */
+    bugpack_gap(p.session, "a:b");
+    bugpack_pedantic_state state = pedantic_settle(&p);
+    cr_expect(zero(uint, state.written_count));
+    bugpack_gap(p.session, "a:b");
+    (void)pedantic_settle(&p);
+    cr_assert(zero(int, rename(moved, dir)));
+    bugpack_gap(p.session, "a:b");
+    state = pedantic_settle(&p);
+    cr_expect(eq(uint, state.written_count, 1), "failed ones do not use up the cap");
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    char *log = report_read(result.path, "logs.jsonl", NULL);
+    cr_expect(eq(sz, count_of(log, "no report of gap a:b: "), 2));
+    free(log);
+    pedantic_remove(&p);
+}
+
+Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose) {
+    pedantic p;
+    bugpack_options options = pedantic_options(&p);
+    const char *const patterns[] = {"channel-1:*"};
+    options.pedantic_channel_cap = 5;
+    options.pedantic_ignore = patterns;
+    options.pedantic_ignore_count = 1;
+    pedantic_open(&p, &options);
+    meet(&p, 2);
+    cr_expect(eq(uint, pedantic_settle(&p).written_count, 5));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(p.session, NULL, &result)));
+    cr_expect(says(result.path, "notifications.json", "channel channel-0 has its 5 reports"));
+    cr_expect(not(says(result.path, "notifications.json", "channel-1")));
+    char *summary = pedantic_close(&p);
+    cr_expect(eq(sz, count_of(summary, "one channel takes at most 5 reports of gaps"), 15));
+    cr_expect(eq(sz, count_of(summary, "it is to be ignored"), 20));
+    free(summary);
+    temp_dir_remove(&p.dir);
+}
+
+Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
+    pedantic p = pedantic_start();
+    char *longest = malloc(10241);
+    memset(longest, '/', 10240);
+    longest[10240] = '\0';
+    const char *const keys[] = {"../../x", "\xff\xfe", "a\nb\r\x1b[31m", longest,
+                                "",        ":",        "%s%n",           "-rf"};
+    size_t key_count = sizeof keys / sizeof keys[0];
+    for (size_t i = 0; i < key_count; i++) {
+        bugpack_gap(p.session, keys[i]);
+    }
+    cr_expect(eq(uint, pedantic_settle(&p).written_count, (unsigned)key_count));
+    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-..-..-x-2", ".zip"), 1));
+    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic-unnamed-2", ".zip"), 1));
+    cr_expect(eq(sz, pedantic_count(&p, "viewer-pedantic---2", ".zip"), 1));
+    char *summary = pedantic_close(&p);
+    cr_expect(eq(sz, temp_dir_count(&p.dir), key_count + 1));
+    cr_expect(eq(sz, count_of(summary, "\"key\": \"a\\nb\\r\\u001b[31m\""), 1));
+    cr_expect(eq(sz, count_of(summary, "\"key\": \"\xee\xbf\xbf\xee\xbf\xbe\""), 1));
+    free(summary);
+    free(longest);
+    temp_dir_remove(&p.dir);
+}
