@@ -55,6 +55,7 @@ test('accepts keys that a later version adds', () => {
   }
 });
 
+const summaryName = 'viewer-pedantic-summary-2026-11-21T00-36-51Z-2.json';
 const broken = [
   ['metadata.json', (d) => { delete d.report_id; }, "/ must have required property 'report_id'"],
   ['metadata.json', (d) => { d.report_id = 'short'; }, '/report_id must match'],
@@ -91,6 +92,11 @@ const broken = [
   ['notifications.json', (d) => { d.notifications[0].source = ''; }, '/notifications/0/source'],
   ['notifications.json', (d) => { d.notifications = {}; }, '/notifications must be array'],
   ['notifications.json', (d) => { delete d.dropped; }, "/ must have required property 'dropped'"],
+  [summaryName, (d) => { d.gaps[1].written = true; }, '/gaps/1/reason boolean schema is false'],
+  [summaryName, (d) => { delete d.gaps[1].reason; }, '/gaps/1 must have required'],
+  [summaryName, (d) => { d.gaps[0].key = ''; }, '/gaps/0/key must NOT have fewer'],
+  [summaryName, (d) => { delete d.suppressed; }, "/ must have required property 'suppressed'"],
+  [summaryName, (d) => { d.gaps = []; }, '/gaps must NOT have fewer'],
   ['manifest.json', (d) => { d.complete = true; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.missing = 0; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.artefacts[1].status = 'cut'; }, '/artefacts/1/status must be'],

@@ -28,6 +28,7 @@ const known = {
   'traffic-index.jsonl': 'traffic-index',
   'disconnect-cause.json': 'disconnect-cause',
 };
+const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];
 
 // What unzip would take for a pattern or an option is not asked for.
@@ -113,7 +114,7 @@ export function checkReport(path, validators) {
       failures.push(`${name}: cannot be read as UTF-8: ${error.message}`);
       continue;
     }
-    const validator = validators[known[name]];
+    const validator = validators[known[name] ?? (summary.test(name) && 'pedantic-summary')];
     if (name.endsWith('.jsonl')) {
       checkLines(text, validator, failures, name);
     } else {

@@ -17,6 +17,8 @@
 #include "recorder/traffic.h"
 #include "json/json.h"
 
+static const char sample_summary_name[] = "viewer-pedantic-summary-2026-11-21T00-36-51Z-2.json";
+
 static bp_buffer text;
 static bugpack_error error;
 
@@ -208,6 +210,8 @@ static bool write_full(const char *directory) {
                           "traffic-index.jsonl") &&
            write_artefact(bp_disconnect_print(&sample_disconnect_full, &text, &error), directory,
                           "full", "disconnect-cause.json") &&
+           write_artefact(bp_pedantic_summary_print(&sample_summary_full, &text, &error), directory,
+                          "full", sample_summary_name) &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }
@@ -222,6 +226,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "notifications.json") &&
            write_artefact(bp_disconnect_print(&sample_disconnect_bare, &text, &error), directory,
                           report, "disconnect-cause.json") &&
+           write_artefact(bp_pedantic_summary_print(&sample_summary_bare, &text, &error), directory,
+                          report, sample_summary_name) &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,
                           report, "manifest.json");
 }

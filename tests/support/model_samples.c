@@ -180,3 +180,37 @@ const bp_disconnect sample_disconnect_full = {
 
 const bp_disconnect sample_disconnect_bare = {
     .channel = "m", .error_text = "", .triggered = {.wall_ns = 1795221411 * BP_NS_PER_SEC}};
+
+static const bp_pedantic_gap sample_gaps[] = {
+    {.key = "display:unimpl:\xff\x01",
+     .channel = "display:unimpl:\xff\x01",
+     .channel_bytes = 7,
+     .count = UINT64_MAX / 2,
+     .first_wall_ns = TRIGGERED_WALL_NS,
+     .last_wall_ns = TRIGGERED_WALL_NS + BP_NS_PER_SEC,
+     .is_written = true,
+     .reason = ""},
+    {.key = ":\"\r\n",
+     .channel = ":",
+     .count = 1,
+     .first_wall_ns = TRIGGERED_WALL_NS,
+     .last_wall_ns = TRIGGERED_WALL_NS,
+     .reason = "pedantic mode was off"},
+};
+
+const bp_pedantic_summary sample_summary_full = {.session_id = "00112233445566778899aabbccddeeff",
+                                                 .app_name = "viewer",
+                                                 .app_version = "1.2",
+                                                 .app_build_id = "abc\xff",
+                                                 .pid = 4711,
+                                                 .opened_wall_ns = TRIGGERED_WALL_NS,
+                                                 .closed_wall_ns = TRIGGERED_WALL_NS,
+                                                 .cap = 50,
+                                                 .channel_cap = 20,
+                                                 .gaps = sample_gaps,
+                                                 .gap_count = 2};
+const bp_pedantic_summary sample_summary_bare = {.session_id = "ffeeddccbbaa99887766554433221100",
+                                                 .app_name = "x",
+                                                 .pid = 1,
+                                                 .gaps = sample_gaps + 1,
+                                                 .gap_count = 1};

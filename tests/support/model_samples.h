@@ -9,6 +9,7 @@
 #include "model/manifest.h"
 #include "model/metadata.h"
 #include "model/metrics.h"
+#include "model/pedantic_summary.h"
 #include "model/process.h"
 
 /* All of them static: nothing is to be released. */
@@ -26,5 +27,8 @@ extern const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT];
 
 /* A ledger of everything above, and one of nothing. */
 extern const bp_manifest sample_manifest_full, sample_manifest_bare;
+
+/* What pedantic mode leaves: with a gap of each sort, and with one that tells the least. */
+extern const bp_pedantic_summary sample_summary_full, sample_summary_bare;
 
 #endif
