@@ -11,6 +11,14 @@
  *
  * A report that could not be written gives its place back, and the next sight of the key tries
  * again, at most BUGPACK_GAP_TRIES times.
+ *
+ * Gaps that come faster than reports are written wait in a line of their own, in which none is
+ * lost; at most half of the places in the queue of reports are theirs, so that a person's trigger
+ * finds room. The first few of the line are frozen at once. The others still hold nothing that was
+ * recorded after their gap, but a ring may have turned over before it is their turn.
+ *
+ * The channel of a key is what stands before its first ':', or all of it. Where no traffic channel
+ * has that name, the report holds the traffic of all of them, and its ledger says so.
  */
 #ifndef BUGPACK_GAP_H
 #define BUGPACK_GAP_H
@@ -27,8 +35,10 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key is cut, and ends in a hash of itself */
-#define BUGPACK_GAP_KEYS_MAX 4096          /* distinct keys that a session tells apart */
+#define BUGPACK_GAP_KEY_MAX_BYTES 120 /* a longer key is cut, and ends in a hash of itself */
+#define BUGPACK_GAP_KEYS_MAX                                                                       \
+    4096                                   /* distinct keys that a session tells apart; the last   \
+                                            * one is "overflow", for all that come later */
 #define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* of one channel; then "<channel>:overflow" */
 #define BUGPACK_GAP_UNKNOWN_OPCODES_MAX 64 /* of one channel; then "<channel>:unknown:overflow" */
 #define BUGPACK_GAP_DUMP_MAX_BYTES 64      /* what bugpack_gap_unknown keeps of a message */
@@ -38,14 +48,16 @@ struct bugpack;
  * Says that a gap was met. To be called from protocol handlers as often as the protocol likes: a
  * key that was seen before costs a look-up and a count. Also counts while the mode is off. Never
  * fails, and never waits for a report. Bytes of the key may be anything; the report's name has them
- * made harmless. Any thread; not a signal handler. NULL is ignored. Since 0.1.0.
+ * made harmless. An empty key counts as "unnamed". Any thread; not a signal handler. NULL is
+ * ignored. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
 
 /*
  * The same, with the state of the key's channel as it is at this very gap: `state` is called on the
  * calling thread before the call returns, and only when the gap leads to a report, whose
- * channel-state.json it fills (one JSON document). It must not call bugpack but to write.
+ * channel-state.json it fills (one JSON document), in place of a registered provider of that name.
+ * It must not call bugpack but to write. It has no time limit: it is the host's own thread.
  */
 BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key,
                                         bugpack_provider *state, void *context);
@@ -53,7 +65,8 @@ BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key
 /*
  * The gap of a message that the host has no handler for: the key is
  * "<channel>:unknown:<opcode>", decimal, and the report's description holds the first
- * BUGPACK_GAP_DUMP_MAX_BYTES of the message in hexadecimal. Since 0.1.0.
+ * BUGPACK_GAP_DUMP_MAX_BYTES of the message in hexadecimal. A channel over 91 bytes is cut. NULL
+ * for `bytes` keeps none of them; for `channel` it is ignored. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);
@@ -61,7 +74,8 @@ BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channe
 /*
  * Turns pedantic mode on or off while the session runs; it starts as the option `pedantic` says.
  * Gaps that were counted while it was off lead to their report at their next sight. Returns how it
- * was. Any thread. Since 0.1.0.
+ * was; false without a session. Reports that are under way are not affected. Any thread. Since
+ * 0.1.0.
  */
 BUGPACK_API bool bugpack_pedantic_enable(struct bugpack *session, bool is_enabled);
 

@@ -98,12 +98,15 @@ typedef struct bugpack_options {
     /* With a target_pid: the process and all that descend from it, together. */
     bool target_with_descendants;
 
-    /* Pedantic mode (bugpack/gap.h): whether it starts on, where its reports go (NULL: report_dir),
-     * how many it takes, and how many of these for one channel. */
+    /* Pedantic mode (bugpack/gap.h): whether it starts on, where its reports go (NULL: report_dir;
+     * made like it, and checked at the opening when the mode starts on), how many it takes (0:
+     * none), and how many of these for one channel, which holds also when there is no other; 0: no
+     * share of its own. */
     bool pedantic;
     const char *pedantic_dir;
     uint32_t pedantic_cap, pedantic_channel_cap;
-    /* Keys that are counted and never reported: patterns as fnmatch(3) has them, "display:*". */
+    /* Keys that are counted and never reported: patterns as fnmatch(3) has them, without flags,
+     * "display:*". Each is tried once on each distinct key, in the host's locale. */
     const char *const *pedantic_ignore;
     size_t pedantic_ignore_count;
 
@@ -157,17 +160,19 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
 /*
  * Closes a session: refuses new triggers, waits until every accepted report is written or has
  * failed and its callback has returned, then frees everything but what late calls still look at.
- * NULL is fine.
+ * NULL is fine. Reports of gaps that wait by then wait for no sample window; their summary is
+ * written last.
  *
  * A provider that overran its time limit and still hangs is not waited for, one that a cancelled
- * report left behind only until then; its thread stays
- * inside the host's function, and bugpack touches nothing of the host's afterwards.
+ * report left behind only until then; its thread stays inside the host's function, and bugpack
+ * touches nothing of the host's afterwards.
  *
  * Other threads may call the session and its channels meanwhile and afterwards: calls that are
  * inside are waited for (a bugpack_report gets its report), those that come later return at once,
  * with BUGPACK_ERR_CLOSED where they have a status, and do nothing. That holds until
  * BUGPACK_CLOSED_KEPT more sessions of the process have been closed; then the rest of the memory,
- * under 4 KiB and 2 KiB for each channel, goes as well. No provider, callback or filter of the
+ * under 4 KiB, 2 KiB for each channel, and the table of gaps as far as it was filled, goes as
+ * well. No provider, callback or filter of the
  * session runs any more when this returns, but for a provider that hangs.
  *
  * Of two closes at once one does it, and the other waits for its end, unless it runs in a
