@@ -35,10 +35,8 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-#define BUGPACK_GAP_KEY_MAX_BYTES 120 /* a longer key is cut, and ends in a hash of itself */
-#define BUGPACK_GAP_KEYS_MAX                                                                       \
-    4096                                   /* distinct keys that a session tells apart; the last   \
-                                            * one is "overflow", for all that come later */
+#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key is cut, and ends in a hash of itself */
+#define BUGPACK_GAP_KEYS_MAX 4096          /* of a session; the last is "overflow", for all later */
 #define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* of one channel; then "<channel>:overflow" */
 #define BUGPACK_GAP_UNKNOWN_OPCODES_MAX 64 /* of one channel; then "<channel>:unknown:overflow" */
 #define BUGPACK_GAP_DUMP_MAX_BYTES 64      /* what bugpack_gap_unknown keeps of a message */
