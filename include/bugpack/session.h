@@ -172,8 +172,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
  * with BUGPACK_ERR_CLOSED where they have a status, and do nothing. That holds until
  * BUGPACK_CLOSED_KEPT more sessions of the process have been closed; then the rest of the memory,
  * under 4 KiB, 2 KiB for each channel, and the table of gaps as far as it was filled, goes as
- * well. No provider, callback or filter of the
- * session runs any more when this returns, but for a provider that hangs.
+ * well. No provider, callback or filter of the session runs any more when this returns, but for a
+ * provider that hangs.
  *
  * Of two closes at once one does it, and the other waits for its end, unless it runs in a
  * callback, a provider or a filter, where it returns at once. Not from a provider of the session.

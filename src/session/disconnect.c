@@ -211,6 +211,7 @@ static bugpack_status order_report(bugpack *session, const bugpack_disconnect_ca
         bp_order_free(order);
         return BUGPACK_ERR_NO_MEMORY;
     }
+    order->only_channel = order->channel;
     return bp_order_submit(session, order, NULL, NULL);
 }
 
@@ -230,24 +231,32 @@ static bugpack_status read_cause(const bugpack_disconnect_cause *given,
     return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }
 
+static bugpack_status disconnect(bugpack *session, const bugpack_disconnect_cause *cause) {
+    uint64_t suppressed_count = 0;
+    if (!begin(session->disconnects, cause->channel,
+               session->options.disconnect_cooldown_ms * BP_NS_PER_MS, &suppressed_count)) {
+        return BUGPACK_ERR_BUSY;
+    }
+    bugpack_status status = order_report(session, cause, suppressed_count);
+    if (status != BUGPACK_OK) {
+        end(session->disconnects, cause->channel,
+            status == BUGPACK_ERR_BUSY ? busy_reason : failed_reason);
+    }
+    return status;
+}
+
 bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
     bugpack_disconnect_cause known;
-    uint64_t suppressed_count = 0;
-    bugpack_status status = bp_session_check(session);
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = read_cause(cause, &known);
     if (status == BUGPACK_OK) {
-        status = read_cause(cause, &known);
+        status = disconnect(session, &known);
     }
-    if (status == BUGPACK_OK &&
-        !begin(session->disconnects, known.channel,
-               session->options.disconnect_cooldown_ms * BP_NS_PER_MS, &suppressed_count)) {
-        status = BUGPACK_ERR_BUSY;
-    } else if (status == BUGPACK_OK) {
-        status = order_report(session, &known, suppressed_count);
-        if (status != BUGPACK_OK) {
-            end(session->disconnects, known.channel,
-                status == BUGPACK_ERR_BUSY ? busy_reason : failed_reason);
-        }
-    }
+    bp_session_leave(&visit);
     return status;
 }
 

@@ -62,33 +62,36 @@ void bp_events_release(bugpack *session) {
 }
 
 int bugpack_events_fd(bugpack *session) {
-    if (bp_session_check(session) != BUGPACK_OK) {
+    bp_visit visit;
+    if (bp_session_enter(session, &visit) != BUGPACK_OK) {
         return -1;
     }
-    int cancel = bp_thread_hold_cancel();
     (void)pthread_mutex_lock(&session->orders_mutex);
     bp_event_queue *queue = queue_of(session);
     if (queue == NULL && bp_event_queue_new(&queue, NULL) == BUGPACK_OK) {
         atomic_store_explicit(&session->event_queue, queue, memory_order_release);
     }
     (void)pthread_mutex_unlock(&session->orders_mutex);
-    bp_thread_allow_cancel(cancel);
-    return queue == NULL ? -1 : bp_event_queue_fd(queue);
+    int fd = queue == NULL ? -1 : bp_event_queue_fd(queue);
+    bp_session_leave(&visit);
+    return fd;
 }
 
 bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
     bugpack_event event;
+    bp_visit visit;
     const size_t first_version_bytes = offsetof(bugpack_event, path) + sizeof event.path;
-    if (bp_session_check(session) != BUGPACK_OK || ret_event == NULL ||
-        ret_event->struct_size < first_version_bytes) {
+    if (ret_event == NULL || ret_event->struct_size < first_version_bytes ||
+        bp_session_enter(session, &visit) != BUGPACK_OK) {
         return false;
     }
     bp_event_queue *queue = queue_of(session);
-    if (queue == NULL || !bp_event_queue_take(queue, &event)) {
-        return false;
+    bool is_taken = queue != NULL && bp_event_queue_take(queue, &event);
+    bp_session_leave(&visit);
+    if (is_taken) {
+        size_t known_bytes = ret_event->struct_size;
+        memcpy(ret_event, &event, known_bytes < sizeof event ? known_bytes : sizeof event);
+        ret_event->struct_size = known_bytes;
     }
-    size_t known_bytes = ret_event->struct_size;
-    memcpy(ret_event, &event, known_bytes < sizeof event ? known_bytes : sizeof event);
-    ret_event->struct_size = known_bytes;
-    return true;
+    return is_taken;
 }

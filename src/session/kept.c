@@ -163,14 +163,17 @@ static uint64_t keep(bugpack *session) {
 
 uint64_t bugpack_notify_keep(bugpack *session, bugpack_level level, const char *source,
                              const char *format, ...) {
-    if (bp_session_check(session) != BUGPACK_OK) {
+    bp_visit visit;
+    if (bp_session_enter(session, &visit) != BUGPACK_OK) {
         return 0;
     }
     va_list arguments;
     va_start(arguments, format);
     bp_session_notify(session, level, source, format, arguments);
     va_end(arguments);
-    return keep(session);
+    uint64_t number = keep(session);
+    bp_session_leave(&visit);
+    return number;
 }
 
 void bp_kept_settle(bugpack *session, bp_order *order) {

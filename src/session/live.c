@@ -149,11 +149,7 @@ void bp_live_end_cancelled(bugpack *session) {
     }
 }
 
-bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
-    bugpack_status status = bp_session_check(session);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
+static bool cancel(bugpack *session, uint64_t ticket) {
     bool is_found = false;
     (void)pthread_mutex_lock(&session->orders_mutex);
     for (bp_order *order = session->live_orders; order != NULL; order = order->next_live) {
@@ -170,5 +166,15 @@ bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
     if (is_found) {
         bp_runner_wake(session->runner);
     }
-    return is_found ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+    return is_found;
+}
+
+bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
+    if (status == BUGPACK_OK) {
+        status = cancel(session, ticket) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+        bp_session_leave(&visit);
+    }
+    return status;
 }
