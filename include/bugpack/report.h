@@ -68,10 +68,12 @@ typedef struct bugpack_report_request {
     uint64_t kept;
     /* Gets the report's ticket (bugpack/events.h) when it was accepted. NULL: not wanted. */
     uint64_t *ret_ticket;
+    /* With a target_pid: the target has died, and the report is of the kind `crash`. */
+    bool is_crash;
 } bugpack_report_request;
 
 #define BUGPACK_REPORT_REQUEST_INIT                                                                \
-    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL }
+    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL, false }
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048

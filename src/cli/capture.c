@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
@@ -14,13 +13,8 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/progress.h"
+#include "cli/provide.h"
 #include "cli/text.h"
-
-/* A disk may take this long to give a large attachment; --timeout bounds the whole. */
-static const uint32_t file_timeout_ms = 30000;
-
-/* The largest session file; it is held in memory as a whole. */
-static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
 
 /* A report on its way: the worker thread fills the result, then writes one byte to the pipe. */
 typedef struct pending_report {
@@ -36,37 +30,6 @@ static void on_done(const bugpack_report_result *result, void *context) {
     do {
         written = write(pending->done_pipe[1], "", 1);
     } while (written < 0 && errno == EINTR);
-}
-
-static bugpack_status provide_file(bugpack *session, const char *name, const char *path,
-                                   bugpack_file_kind kind, uint64_t limit_bytes) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bugpack_provide_file(session, name, path, kind, limit_bytes, &error);
-    if (status == BUGPACK_ERR_INVALID) {
-        bp_cli_say_usage("capture", "%s", error.message);
-    } else if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-    }
-    return status;
-}
-
-/* In the order that the entries have in the zip. */
-static bugpack_status provide_files(bugpack *session, const bp_cli_capture_options *options) {
-    bugpack_status status = BUGPACK_OK;
-    if (options->session_path != NULL) {
-        status = provide_file(session, "session.json", options->session_path, BUGPACK_FILE_JSON,
-                              session_limit_bytes);
-    }
-    for (size_t i = 0; status == BUGPACK_OK && i < options->logs.count; i++) {
-        const bp_cli_input *log = &options->logs.items[i];
-        status = provide_file(session, log->name, log->path, log->kind, options->log_limit_bytes);
-    }
-    for (size_t i = 0; status == BUGPACK_OK && i < options->attachments.count; i++) {
-        const bp_cli_input *file = &options->attachments.items[i];
-        status =
-            provide_file(session, file->name, file->path, file->kind, options->attach_limit_bytes);
-    }
-    return status;
 }
 
 /* Triggers the report and waits until it is there or has failed; tells what failed. */
@@ -160,7 +123,7 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.target_pid = options->pid;
     session_options.sample_window_ms = options->window_ms;
     session_options.report_dir = report_dir;
-    session_options.provider_timeout_ms = file_timeout_ms;
+    session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
     /* One report, and then the end: there is no past to keep. */
     session_options.log_ring_bytes = 0;
     session_options.traffic_budget_bytes = 0;
@@ -179,22 +142,12 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     return status;
 }
 
-/* A mistake in a file that somebody just wrote is told before the window, not after it. */
-static bugpack_status check_session_file(const char *path) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bugpack_check_json_file(path, session_limit_bytes, &error);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-    }
-    return status;
-}
-
 static bp_cli_exit capture(const bp_cli_capture_options *options) {
     bugpack *session = NULL;
     pending_report *pending = NULL;
     bp_cli_exit result;
     bugpack_status status = BUGPACK_OK;
-    if (options->session_path != NULL && check_session_file(options->session_path) != BUGPACK_OK) {
+    if (bp_cli_check_session_file(options->session_path) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
     pending = calloc(1, sizeof *pending);
@@ -205,7 +158,9 @@ static bp_cli_exit capture(const bp_cli_capture_options *options) {
     }
     status = open_session(options, &session);
     if (status == BUGPACK_OK) {
-        status = provide_files(session, options);
+        const bp_cli_files files = {options->session_path, &options->logs, options->log_limit_bytes,
+                                    &options->attachments, options->attach_limit_bytes};
+        status = bp_cli_provide_files(session, "capture", &files);
     }
     if (status == BUGPACK_OK) {
         status = take_report(session, options, pending);

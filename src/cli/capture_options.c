@@ -1,12 +1,10 @@
 #include "cli/capture_options.h"
 
-#include <string.h>
-#include <strings.h>
-
 #include <bugpack/session.h>
 
 #include "cli/message.h"
 #include "cli/option.h"
+#include "cli/option_text.h"
 
 static const char command[] = "capture";
 
@@ -39,8 +37,6 @@ const char bp_cli_capture_help[] =
     "\n"
     "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
     "4 no such process, 5 timed out.\n";
-
-enum { app_name_max = 64, description_max = 64 * 1024 };
 
 enum {
     option_pid = BP_CLI_OPTION_LONG_BASE,
@@ -88,34 +84,6 @@ void bp_cli_capture_options_release(bp_cli_capture_options *options) {
     bp_cli_inputs_release(&options->attachments);
 }
 
-/* A value that is text and must not be empty. */
-static bool read_text(const char *option, const char *text, const char **ret_text) {
-    if (text[0] == '\0') {
-        bp_cli_say_usage(command, "%s takes a value that is not empty", option);
-        return false;
-    }
-    *ret_text = text;
-    return true;
-}
-
-static bool read_bounded_text(const char *option, const char *text, size_t most_bytes,
-                              const char **ret_text) {
-    if (strlen(text) > most_bytes) {
-        bp_cli_say_usage(command, "%s takes at most %zu bytes", option, most_bytes);
-        return false;
-    }
-    return read_text(option, text, ret_text);
-}
-
-static bool read_size(const char *option, const char *text, uint64_t *ret_bytes) {
-    if (!bp_cli_option_size(text, ret_bytes)) {
-        bp_cli_say_usage(command, "%s takes bytes from 1, or with K, M or G behind, not '%s'",
-                         option, text);
-        return false;
-    }
-    return true;
-}
-
 static bool read_timeout(const char *text, uint32_t *ret_timeout_ms) {
     uint64_t secs;
     if (!bp_cli_option_number(text, 0, UINT32_MAX / 1000u, &secs)) {
@@ -127,50 +95,6 @@ static bool read_timeout(const char *text, uint32_t *ret_timeout_ms) {
     return true;
 }
 
-static bool add_input(bp_cli_inputs *inputs, bugpack_file_kind kind, const char *folder,
-                      const char *name, size_t name_bytes, const char *path) {
-    if (!bp_cli_inputs_add(inputs, kind, folder, name, name_bytes, path)) {
-        bp_cli_say("cannot read the command line: out of memory");
-        return false;
-    }
-    return true;
-}
-
-static bool read_log(const char *text, bp_cli_inputs *logs) {
-    const char *path;
-    return read_text("--log", text, &path) &&
-           add_input(logs, BUGPACK_FILE_LOG_TAIL, "logs/", NULL, 0, path);
-}
-
-/*
- * These two entries are JSON by their name, which nobody checks in an attachment. The library
- * reserves the others.
- */
-static bool is_json_of_the_host(const char *entry) {
-    return strcasecmp(entry, "session.json") == 0 || strcasecmp(entry, "channel-state.json") == 0;
-}
-
-static bool read_attachment(const char *text, bp_cli_inputs *attachments) {
-    const char *equals = strchr(text, '=');
-    const char *path;
-    if (!read_text("--attach", equals != NULL ? equals + 1 : text, &path)) {
-        return false;
-    }
-    if (!add_input(attachments, BUGPACK_FILE_WHOLE, "", equals != NULL ? text : NULL,
-                   equals != NULL ? (size_t)(equals - text) : 0, path)) {
-        return false;
-    }
-    const char *entry = attachments->items[attachments->count - 1].name;
-    if (is_json_of_the_host(entry)) {
-        bp_cli_say_usage(command,
-                         "the entry name '%s' is reserved: use --session, or "
-                         "--attach NAME=FILE with another name",
-                         entry);
-        return false;
-    }
-    return true;
-}
-
 /* Takes one option that bp_cli_option_next has found. */
 static bool take_option(bp_cli_capture_options *options, int code, const char *value) {
     switch (code) {
@@ -179,23 +103,23 @@ static bool take_option(bp_cli_capture_options *options, int code, const char *v
     case option_window:
         return bp_cli_option_window(command, value, &options->window_ms);
     case option_log:
-        return read_log(value, &options->logs);
+        return bp_cli_option_log(command, value, &options->logs);
     case option_log_limit:
-        return read_size("--log-limit", value, &options->log_limit_bytes);
+        return bp_cli_option_limit(command, "--log-limit", value, &options->log_limit_bytes);
     case option_session:
-        return read_text("--session", value, &options->session_path);
+        return bp_cli_option_text(command, "--session", value, &options->session_path);
     case option_attach:
-        return read_attachment(value, &options->attachments);
+        return bp_cli_option_attachment(command, value, &options->attachments);
     case option_attach_limit:
-        return read_size("--attach-limit", value, &options->attach_limit_bytes);
+        return bp_cli_option_limit(command, "--attach-limit", value, &options->attach_limit_bytes);
     case option_app:
-        return read_bounded_text("--app", value, app_name_max, &options->app_name);
+        return bp_cli_option_app(command, value, &options->app_name);
     case option_description:
-        return read_bounded_text("--description", value, description_max, &options->description);
+        return bp_cli_option_description(command, value, &options->description);
     case 'o':
-        return read_text("--output-dir", value, &options->output_dir);
+        return bp_cli_option_text(command, "--output-dir", value, &options->output_dir);
     case option_output:
-        return read_text("--output", value, &options->output_path);
+        return bp_cli_option_text(command, "--output", value, &options->output_path);
     case option_timeout:
         return read_timeout(value, &options->timeout_ms);
     case 'q':

@@ -4,6 +4,8 @@
 #ifndef BP_CLI_COMMAND_H
 #define BP_CLI_COMMAND_H
 
+#include <stdbool.h>
+
 #include <bugpack/error.h>
 
 /* The exit statuses that scripts may rely on; bugpack(1) lists them. */
@@ -30,6 +32,10 @@ typedef struct bp_cli_command {
 
 extern const bp_cli_command bp_cli_capture_command;
 extern const bp_cli_command bp_cli_recover_command;
+extern const bp_cli_command bp_cli_run_command;
 extern const bp_cli_command bp_cli_sample_command;
+
+/* Whether SIGPIPE was ignored when the program began; the program itself always ignores it. */
+extern bool bp_cli_pipe_was_ignored;
 
 #endif

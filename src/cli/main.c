@@ -9,8 +9,10 @@
 #include "cli/message.h"
 
 static const bp_cli_command *const commands[] = {&bp_cli_capture_command, &bp_cli_recover_command,
-                                                 &bp_cli_sample_command};
+                                                 &bp_cli_run_command, &bp_cli_sample_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
+
+bool bp_cli_pipe_was_ignored;
 
 static const bp_cli_command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++) {
@@ -87,7 +89,7 @@ int main(int argument_count, char **arguments) {
         return BP_CLI_FAILED;
     }
     /* A reader that went away is a failed write with a sentence, not a silent death. */
-    (void)signal(SIGPIPE, SIG_IGN);
+    bp_cli_pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     /* argc is 0 for a program that was started without even its own name. */
     return (int)dispatch(argument_count > 0 ? argument_count - 1 : 0,
                          argument_count > 0 ? arguments + 1 : arguments);

@@ -68,6 +68,17 @@ int bp_cli_option_next_or_operand(const char *command, int argument_count, char 
     return code;
 }
 
+int bp_cli_option_next_or_command(const char *command, int argument_count, char **arguments,
+                                  const char *short_options, const struct option *long_options,
+                                  char ***ret_command) {
+    int code = next_option(command, argument_count, arguments, short_options, long_options,
+                           argument_count);
+    if (code == BP_CLI_OPTION_END && optind < argument_count) {
+        *ret_command = arguments + optind;
+    }
+    return code;
+}
+
 /* Reads digits up to the first other byte, which is where `*ret_end` then points. */
 static bool read_digits(const char *text, uint64_t *ret_value, const char **ret_end) {
     uint64_t value = 0;

@@ -37,7 +37,8 @@ static bugpack_status read_request(const bugpack_report_request *given,
 /* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
 static bugpack_status make_order(bugpack *session, const bugpack_report_request *request,
                                  bp_order **ret_order) {
-    bp_order *order = bp_order_new(session, BP_REPORT_BUGREPORT);
+    bool is_crash = request->is_crash && session->options.target_pid != 0;
+    bp_order *order = bp_order_new(session, is_crash ? BP_REPORT_CRASH : BP_REPORT_BUGREPORT);
     if (order == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }

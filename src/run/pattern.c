@@ -1,0 +1,109 @@
+#include "run/pattern.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bugpack/log.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+#include "run/plain.h"
+
+/* Each costs a look at every line. */
+enum { pattern_max = 64 };
+
+struct bp_run_patterns {
+    regex_t compiled[pattern_max];
+    size_t count;
+};
+
+bp_run_patterns *bp_run_patterns_new(void) {
+    return calloc(1, sizeof(bp_run_patterns));
+}
+
+void bp_run_patterns_free(bp_run_patterns *patterns) {
+    for (size_t i = 0; patterns != NULL && i < patterns->count; i++) {
+        regfree(&patterns->compiled[i]);
+    }
+    free(patterns);
+}
+
+bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expression,
+                                   bugpack_error *error) {
+    if (patterns->count == pattern_max) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "there are more than %d patterns", pattern_max);
+    }
+    regex_t *compiled = &patterns->compiled[patterns->count];
+    int result = regcomp(compiled, expression, REG_EXTENDED);
+    if (result != 0) {
+        char reason[128];
+        (void)regerror(result, compiled, reason, sizeof reason);
+        return bp_fail(error, result == REG_ESPACE ? BUGPACK_ERR_NO_MEMORY : BUGPACK_ERR_INVALID,
+                       "the pattern '%s' is not acceptable: %s", expression, reason);
+    }
+    patterns->count++;
+    return BUGPACK_OK;
+}
+
+size_t bp_run_patterns_count(const bp_run_patterns *patterns) {
+    return patterns->count;
+}
+
+/* The length of a word at the beginning of a text. */
+static size_t word_bytes(const char *text, size_t text_bytes) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_.-";
+    size_t length = 0;
+    while (length < text_bytes && text[length] != '\0' && strchr(allowed, text[length]) != NULL) {
+        length++;
+    }
+    return length;
+}
+
+static bool is_whole_key(const char *text, size_t text_bytes) {
+    size_t channel = word_bytes(text, text_bytes);
+    if (channel == 0 || channel + 1 >= text_bytes || text[channel] != ':') {
+        return false;
+    }
+    size_t at = channel + 1;
+    size_t kind = word_bytes(text + at, text_bytes - at);
+    at += kind;
+    return kind > 0 && at + 1 < text_bytes && text[at] == ':';
+}
+
+static void make_key(const char *stream, const char *text, size_t text_bytes,
+                     char ret_key[BP_RUN_KEY_BYTES]) {
+    char prefix[64] = "";
+    if (!is_whole_key(text, text_bytes)) {
+        (void)snprintf(prefix, sizeof prefix, "%s:line:", stream);
+    }
+    size_t prefix_bytes = strlen(prefix);
+    text_bytes = bp_utf8_cut(text, text_bytes, BP_RUN_KEY_BYTES - 1 - prefix_bytes);
+    memcpy(ret_key, prefix, prefix_bytes);
+    memcpy(ret_key + prefix_bytes, text, text_bytes);
+    ret_key[prefix_bytes + text_bytes] = '\0';
+}
+
+bool bp_run_patterns_match(const bp_run_patterns *patterns, const char *stream, const char *line,
+                           size_t line_bytes, char ret_key[BP_RUN_KEY_BYTES]) {
+    char plain[BUGPACK_LOG_MESSAGE_MAX_BYTES + 1];
+    if (patterns->count == 0 || line_bytes >= sizeof plain) {
+        return false;
+    }
+    (void)bp_run_plain(line, line_bytes, plain);
+    for (size_t i = 0; i < patterns->count; i++) {
+        regmatch_t parts[2];
+        if (regexec(&patterns->compiled[i], plain, 2, parts, 0) != 0) {
+            continue;
+        }
+        const regmatch_t *part =
+            patterns->compiled[i].re_nsub > 0 && parts[1].rm_so >= 0 ? &parts[1] : &parts[0];
+        if (part->rm_eo > part->rm_so) {
+            make_key(stream, plain + part->rm_so, (size_t)(part->rm_eo - part->rm_so), ret_key);
+            return true;
+        }
+    }
+    return false;
+}

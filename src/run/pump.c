@@ -1,0 +1,126 @@
+#include "run/pump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "run/descriptor.h"
+
+/* A piece that a pipe takes without waiting when poll says that it can be written to (pipe(7)). */
+enum { sure_bytes = 4096, least_read_bytes = 4096 };
+
+bugpack_status bp_run_pump_init(bp_run_pump *pump, int from_fd, int to_fd, bp_run_observer *observe,
+                                void *context, bugpack_error *error) {
+    struct stat status;
+    *pump = (bp_run_pump){.from_fd = from_fd,
+                          .to_fd = to_fd,
+                          .given_fd = to_fd,
+                          .observe = observe,
+                          .context = context};
+    pump->buffer = malloc(BP_RUN_PUMP_BYTES);
+    if (pump->buffer == NULL) {
+        return bp_fail_memory(error, "pass on what the command writes");
+    }
+    int own = bp_descriptor_reopen_to_write(to_fd);
+    if (own >= 0) {
+        pump->to_fd = own;
+    } else {
+        pump->may_block = fstat(to_fd, &status) == 0 && !S_ISREG(status.st_mode);
+    }
+    return BUGPACK_OK;
+}
+
+void bp_run_pump_release(bp_run_pump *pump) {
+    if (pump->to_fd != pump->given_fd) {
+        bp_descriptor_close(&pump->to_fd);
+    }
+    free(pump->buffer);
+    pump->buffer = NULL;
+}
+
+static size_t room(const bp_run_pump *pump) {
+    return BP_RUN_PUMP_BYTES - pump->end;
+}
+
+bool bp_run_pump_wants_to_read(const bp_run_pump *pump) {
+    return pump->from_fd >= 0 && (pump->is_broken || room(pump) >= least_read_bytes);
+}
+
+bool bp_run_pump_wants_to_write(const bp_run_pump *pump) {
+    return !pump->is_broken && pump->end > pump->begin;
+}
+
+/*
+ * One read. A terminal gives at most a page at a time, whatever is asked for. What ends is the
+ * other side: a pseudo-terminal says so with EIO.
+ */
+static size_t read_once(bp_run_pump *pump, size_t most_bytes) {
+    size_t wanted = room(pump) < most_bytes ? room(pump) : most_bytes;
+    ssize_t count;
+    do {
+        count = read(pump->from_fd, pump->buffer + pump->end, wanted);
+    } while (count < 0 && errno == EINTR);
+    if (count > 0) {
+        pump->observe(pump->context, pump->buffer + pump->end, (size_t)count);
+        pump->end += (size_t)count;
+        return (size_t)count;
+    }
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        pump->is_drained = true;
+    } else {
+        pump->from_fd = -1;
+    }
+    return 0;
+}
+
+size_t bp_run_pump_read(bp_run_pump *pump, size_t most_bytes) {
+    size_t total = 0;
+    pump->is_drained = false;
+    while (pump->from_fd >= 0 && room(pump) >= least_read_bytes && total < most_bytes) {
+        size_t count = read_once(pump, most_bytes - total);
+        total += count;
+        if (count < least_read_bytes / 2) {
+            break; /* that was all, most likely; poll will tell */
+        }
+    }
+    return total;
+}
+
+static void move_up(bp_run_pump *pump) {
+    if (pump->begin == pump->end) {
+        pump->begin = 0;
+        pump->end = 0;
+    } else if (room(pump) < least_read_bytes && pump->begin >= BP_RUN_PUMP_BYTES / 2) {
+        memmove(pump->buffer, pump->buffer + pump->begin, pump->end - pump->begin);
+        pump->end -= pump->begin;
+        pump->begin = 0;
+    }
+}
+
+void bp_run_pump_write(bp_run_pump *pump, bool is_ready) {
+    if (pump->is_broken) {
+        pump->begin = pump->end;
+    } else if (pump->may_block && !is_ready) {
+        return;
+    }
+    while (bp_run_pump_wants_to_write(pump)) {
+        size_t wanted = pump->end - pump->begin;
+        if (pump->may_block && wanted > sure_bytes) {
+            wanted = sure_bytes;
+        }
+        ssize_t count = write(pump->to_fd, pump->buffer + pump->begin, wanted);
+        if (count > 0) {
+            pump->begin += (size_t)count;
+        } else if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+            pump->is_broken = true;
+            pump->begin = pump->end;
+        }
+        if (count < (ssize_t)wanted || pump->may_block) {
+            break;
+        }
+    }
+    move_up(pump);
+}

@@ -1,0 +1,46 @@
+/*
+ * One direction of bytes: from where they come, past somebody who looks at them, to where they go.
+ */
+#ifndef BP_RUN_PUMP_H
+#define BP_RUN_PUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bugpack/error.h>
+
+/* Sees every byte once, in order, as soon as it is read. */
+typedef void bp_run_observer(void *context, const char *bytes, size_t byte_count);
+
+/* Room for what is read and not yet written: a slow reader slows the writer down beyond it. */
+enum { BP_RUN_PUMP_BYTES = 128 * 1024 };
+
+/* In the caller's storage; released with bp_run_pump_release. One thread. */
+typedef struct bp_run_pump {
+    int from_fd; /* does not block; -1 once it has ended */
+    int to_fd;   /* what is written to: `given_fd`, or our own opening of it */
+    int given_fd;
+    bool may_block;    /* writing to to_fd may wait, so only when poll says that it does not */
+    bool is_broken;    /* nobody takes the bytes any more */
+    bool is_drained;   /* the last read found nothing */
+    size_t begin, end; /* what is to be written */
+    char *buffer;
+    bp_run_observer *observe;
+    void *context;
+} bp_run_pump;
+
+/* `from_fd` stays the caller's to close. Errors: NO_MEMORY. */
+bugpack_status bp_run_pump_init(bp_run_pump *pump, int from_fd, int to_fd, bp_run_observer *observe,
+                                void *context, bugpack_error *error);
+void bp_run_pump_release(bp_run_pump *pump);
+
+bool bp_run_pump_wants_to_read(const bp_run_pump *pump);
+bool bp_run_pump_wants_to_write(const bp_run_pump *pump);
+
+/* Reads what there is, at most `most_bytes` and what there is room for. Returns how much it was. */
+size_t bp_run_pump_read(bp_run_pump *pump, size_t most_bytes);
+
+/* Writes what can be written without waiting; `is_ready`: poll has said that some can. */
+void bp_run_pump_write(bp_run_pump *pump, bool is_ready);
+
+#endif

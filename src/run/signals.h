@@ -1,0 +1,36 @@
+/*
+ * The signals that `bugpack run` answers, as bytes in a pipe that its loop polls.
+ */
+#ifndef BP_RUN_SIGNALS_H
+#define BP_RUN_SIGNALS_H
+
+#include <stdbool.h>
+
+#include <bugpack/error.h>
+
+typedef struct bp_run_signal {
+    unsigned char number;
+    /* The kernel sent it: a key on the terminal, a hangup. Then the whole process group has it. */
+    bool is_of_kernel;
+} bp_run_signal;
+
+/*
+ * Catches SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1 and what is passed on to the command: SIGHUP, SIGINT,
+ * SIGQUIT, SIGTERM, SIGUSR2, SIGALRM, and SIGTSTP when `with_stop`. What was ignored when the
+ * program began (nohup(1)) stays ignored, but for the first four. Once a process. Errors: IO.
+ */
+bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error);
+
+/* Gives every signal back what it did before. */
+void bp_run_signals_release(void);
+
+/* Readable when a signal waits. */
+int bp_run_signals_fd(void);
+
+/* Takes the next signal that waits; false when there is none. */
+bool bp_run_signals_next(bp_run_signal *ret_signal);
+
+/* Whether a signal ends a program that does not handle it: asked for by whoever sent it to us. */
+bool bp_run_signal_ends(int number);
+
+#endif

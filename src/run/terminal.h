@@ -1,0 +1,42 @@
+/*
+ * The terminal that the program was started on: raw while a command owns it, and as it was on every
+ * way out.
+ */
+#ifndef BP_RUN_TERMINAL_H
+#define BP_RUN_TERMINAL_H
+
+#include <stdbool.h>
+#include <termios.h>
+
+#include <bugpack/error.h>
+
+typedef struct bp_run_terminal {
+    int fd; /* borrowed; -1: there is none, and every call does nothing */
+    bool is_raw;
+    struct termios before;
+} bp_run_terminal;
+
+/* False, and no terminal, when the settings cannot be read. */
+bool bp_run_terminal_init(bp_run_terminal *terminal, int fd);
+
+/* Whether our process group may read it now: not so behind a shell's "&". */
+bool bp_run_terminal_is_ours(const bp_run_terminal *terminal);
+
+/*
+ * Hands every byte through, both ways. Until it is restored, a fault of this program (SIGSEGV, …)
+ * restores it before the program ends; so does the monitor (child.h) when the program is killed.
+ */
+void bp_run_terminal_make_raw(bp_run_terminal *terminal);
+void bp_run_terminal_restore(bp_run_terminal *terminal);
+
+/*
+ * Opens a pseudo-terminal, both ends close-on-exec, with the settings `like` (NULL: one that
+ * changes no byte) and the window size of the terminal `size_of`. Errors: IO.
+ */
+bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret_master,
+                               int *ret_slave, bugpack_error *error);
+
+/* Tells a pseudo-terminal the window size of a terminal. */
+void bp_run_pty_copy_size(int size_of, int master);
+
+#endif
