@@ -95,7 +95,8 @@ typedef struct bugpack_options {
     const char *recorder_dir;
     bool recorder_in_memory;
 
-    /* With a target_pid: the process and all that descend from it, together. */
+    /* The process and all that descend from it, together: their threads, the sums of their CPU time
+     * (ended ones too) and memory. process.json stays that of the one process. */
     bool target_with_descendants;
 
     /* Pedantic mode (bugpack/gap.h): whether it starts on, where its reports go (NULL: report_dir;

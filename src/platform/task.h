@@ -27,6 +27,7 @@ typedef struct bp_task_snapshot {
     uint64_t taken_ns;    /* bp_clock_monotonic_ns when process_cpu was read */
     uint64_t cpu_unit_ns; /* 1: nanoseconds, 1000: microseconds, 10000000: ticks of 10 ms */
     uint64_t process_cpu; /* user and system time of all threads, ended ones too */
+    uint64_t waited_cpu;  /* that of ended children that were waited for; 0 where not known */
     bool has_memory;      /* a kernel thread or a zombie has none */
     uint64_t rss_bytes;
     uint64_t vm_size_bytes;
@@ -49,6 +50,15 @@ typedef struct bp_task bp_task;
  */
 bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
 void bp_task_close(bp_task *task);
+
+/*
+ * The same for a process together with all that descend from it: its snapshots have the threads of
+ * all of them, the sums of their memory (a page that two of them share counts twice), and as
+ * process_cpu the time that all of them have used, ended ones too. A descendant that was seen once
+ * belongs to it for its life, also when its parent ends. Facts are of the first process, and when
+ * that ends so does the task. Linux only: elsewhere it is the process alone.
+ */
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 
 /*
  * Another reference to the same process, for a second thread; each is closed. One of them may take

@@ -10,18 +10,30 @@ struct bp_sampler {
     bp_task_snapshot first;
 };
 
-bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
+/* One of the two ways of taking hold of a process. */
+typedef bugpack_status opener(pid_t pid, bp_task **ret_task, bugpack_error *error);
+
+static bugpack_status open_with(opener *open_task, pid_t pid, bp_sampler **ret_sampler,
+                                bugpack_error *error) {
     bp_sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler == NULL) {
         return bp_fail_memory(error, "open a sampler");
     }
-    bugpack_status status = bp_task_open(pid, &sampler->task, error);
+    bugpack_status status = open_task(pid, &sampler->task, error);
     if (status != BUGPACK_OK) {
         free(sampler);
         return status;
     }
     *ret_sampler = sampler;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
+    return open_with(bp_task_open, pid, ret_sampler, error);
+}
+
+bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
+    return open_with(bp_task_open_tree, pid, ret_sampler, error);
 }
 
 static void drop_first(bp_sampler *sampler) {

@@ -16,6 +16,9 @@ typedef struct bp_sampler bp_sampler;
 
 /* Takes hold of a process (0: our own). Errors as bp_task_open has them. */
 bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
+
+/* The same with all that descend from it (bp_task_open_tree). */
+bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
 void bp_sampler_close(bp_sampler *sampler);
 
 /* The process, borrowed: for its facts. */

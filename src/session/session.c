@@ -36,7 +36,10 @@ static bugpack_status check_report_dir(const bugpack_options *options, bugpack_e
  */
 static bugpack_status open_target(bugpack *session, bugpack_error *error) {
     pid_t target = session->options.target_pid;
-    bugpack_status status = bp_sampler_open(target, &session->sampler, &session->sampler_error);
+    bugpack_status status =
+        session->options.target_with_descendants
+            ? bp_sampler_open_tree(target, &session->sampler, &session->sampler_error)
+            : bp_sampler_open(target, &session->sampler, &session->sampler_error);
     if (status != BUGPACK_OK) {
         if (target != 0 && error != NULL) {
             *error = session->sampler_error;

@@ -121,6 +121,11 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
     return BUGPACK_OK;
 }
 
+/* Descendants are not followed here yet: the process stands for itself alone. */
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return bp_task_open(pid, ret_task, error);
+}
+
 void bp_task_close(bp_task *task) {
     if (task != NULL &&
         atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) == 1) {

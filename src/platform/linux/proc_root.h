@@ -31,4 +31,8 @@ typedef struct bp_proc_root {
 bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
                                bugpack_error *error);
 
+/* The same for a process and its descendants. */
+bugpack_status bp_task_open_tree_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
+                                    bugpack_error *error);
+
 #endif

@@ -16,11 +16,15 @@ enum {
     FIELD_MAJOR_FAULTS = 12,
     FIELD_USER_TICKS = 14,
     FIELD_SYSTEM_TICKS = 15,
+    FIELD_WAITED_USER_TICKS = 16,
+    FIELD_WAITED_SYSTEM_TICKS = 17,
     FIELD_THREADS = 20,
     FIELD_START = 22
 };
 
-/* Reads fields 4 to 22. Those that can be negative (tty, priority, nice) are ones we do not use. */
+/* Reads fields 4 to 22. Those that can be negative (tty, priority, nice) are ones we do not use,
+ * but for the times of children, where the kernel prints a signed number: a negative one counts as
+ * 0. */
 static bool take_stat_fields(bp_proc_scan *scan, uint64_t fields[FIELD_START + 1]) {
     for (int field = FIELD_PARENT; field <= FIELD_START; field++) {
         bp_proc_skip_blanks(scan);
@@ -36,6 +40,9 @@ static bool take_stat_fields(bp_proc_scan *scan, uint64_t fields[FIELD_START + 1
         bool may_be_negative = (field >= 5 && field <= 8) || (field >= 16 && field <= 19);
         if (is_negative && !may_be_negative) {
             return false;
+        }
+        if (is_negative) {
+            fields[field] = 0;
         }
     }
     return true;
@@ -77,6 +84,9 @@ bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_s
     stat.minor_faults = fields[FIELD_MINOR_FAULTS];
     stat.major_faults = fields[FIELD_MAJOR_FAULTS];
     stat.cpu_ticks = fields[FIELD_USER_TICKS] + fields[FIELD_SYSTEM_TICKS];
+    if (fields[FIELD_WAITED_USER_TICKS] <= UINT64_MAX - fields[FIELD_WAITED_SYSTEM_TICKS]) {
+        stat.waited_ticks = fields[FIELD_WAITED_USER_TICKS] + fields[FIELD_WAITED_SYSTEM_TICKS];
+    }
     stat.thread_count = fields[FIELD_THREADS];
     stat.start_ticks = fields[FIELD_START];
     *ret_stat = stat;

@@ -21,7 +21,8 @@ typedef struct bp_proc_stat {
     char state;    /* 'R', 'S', 'Z', … */
     bool is_kernel_thread;
     uint64_t minor_faults, major_faults;
-    uint64_t cpu_ticks; /* user and system */
+    uint64_t cpu_ticks;    /* user and system */
+    uint64_t waited_ticks; /* that of ended children that were waited for */
     uint64_t thread_count;
     uint64_t start_ticks; /* since boot */
 } bp_proc_stat;

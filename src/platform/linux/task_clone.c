@@ -46,6 +46,9 @@ bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_e
     clone->was_zombie = task->was_zombie;
     clone->start_ticks = task->start_ticks;
     bugpack_status status = clone_files(task, clone, error);
+    if (status == BUGPACK_OK && task->tree != NULL) {
+        status = bp_task_tree_clone(task->tree, &clone->tree, error);
+    }
     if (status != BUGPACK_OK) {
         bp_task_close(clone);
         return status;

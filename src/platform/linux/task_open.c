@@ -47,6 +47,7 @@ void bp_task_close(bp_task *task) {
             (void)close(fds[i]);
         }
     }
+    bp_task_tree_free(task->tree);
     free(task->entries);
     free(task);
 }
@@ -223,7 +224,20 @@ static bugpack_status open_proc(int *ret_fd, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
 }
 
-bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+/* Makes an open task one with descendants. */
+static bugpack_status add_tree(const bp_proc_root *root, bp_task **task, bugpack_error *error) {
+    bugpack_status status = bp_task_tree_new(root, &(*task)->tree, error);
+    /* One way of counting for all: the files', in clock ticks. */
+    (*task)->is_own = false;
+    if (status != BUGPACK_OK) {
+        bp_task_close(*task);
+        *task = NULL;
+    }
+    return status;
+}
+
+static bugpack_status open_process(pid_t pid, bool with_descendants, bp_task **ret_task,
+                                   bugpack_error *error) {
     if (pid < 0) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
     }
@@ -236,16 +250,44 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
         return status;
     }
     root.has_our_ids = has_our_ids(root.fd);
+    bp_task *task = NULL;
     if (pid == 0 || pid == getpid()) {
-        status = open_own(&root, ret_task, error);
+        status = open_own(&root, &task, error);
     } else if (!root.has_our_ids) {
         /* Whoever got the id from a system call would be shown a stranger. */
         status = bp_fail(error, BUGPACK_ERR_DENIED,
                          "cannot look at process %d: /proc is of another pid namespace than ours",
                          (int)pid);
     } else {
-        status = bp_task_open_at(&root, pid, ret_task, error);
+        status = bp_task_open_at(&root, pid, &task, error);
+    }
+    if (status == BUGPACK_OK && with_descendants) {
+        status = add_tree(&root, &task, error);
     }
     (void)close(root.fd);
+    if (status == BUGPACK_OK) {
+        *ret_task = task;
+    }
+    return status;
+}
+
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_process(pid, false, ret_task, error);
+}
+
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_process(pid, true, ret_task, error);
+}
+
+bugpack_status bp_task_open_tree_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
+                                    bugpack_error *error) {
+    bp_task *task = NULL;
+    bugpack_status status = bp_task_open_at(root, pid, &task, error);
+    if (status == BUGPACK_OK) {
+        status = add_tree(root, &task, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_task = task;
+    }
     return status;
 }

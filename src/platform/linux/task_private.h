@@ -25,7 +25,8 @@ struct bp_task {
     int threads_fd; /* /proc/<pid>/task */
     int statm_fd;
     uint64_t start_ticks;
-    char *entries; /* what getdents64 fills */
+    char *entries;             /* what getdents64 fills */
+    struct bp_task_tree *tree; /* NULL without descendants */
 };
 
 /* A task of process `pid` that holds nothing yet; for bp_task_close. NULL without memory. */
@@ -68,6 +69,38 @@ bugpack_status bp_task_list_threads(bp_task *task, bp_thread_counters **ret_coun
  * the others: then /proc/<pid> itself shows neither memory nor files. -1 when there is none.
  */
 int bp_task_open_living_thread(bp_task *task);
+
+/* What a task with descendants remembers between snapshots (task_tree.c). */
+bugpack_status bp_task_tree_new(const bp_proc_root *root, struct bp_task_tree **ret_tree,
+                                bugpack_error *error);
+void bp_task_tree_free(struct bp_task_tree *tree);
+
+/* A tree of the same root that remembers what this one does. */
+bugpack_status bp_task_tree_clone(const struct bp_task_tree *tree, struct bp_task_tree **ret_clone,
+                                  bugpack_error *error);
+
+/* Adds what all descendants have to a snapshot of the first process. */
+bugpack_status bp_task_tree_add(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
+                                bugpack_error *error);
+
+/* A snapshot of the one process, as bp_task_snapshot_take makes it without descendants. */
+bugpack_status bp_task_snapshot_one(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                    bugpack_error *error);
+
+/*
+ * The process ids of a process's living children, appended to a list that the caller frees: from
+ * the "children" files of its threads, or, where the kernel has none (CONFIG_PROC_CHILDREN), from
+ * the stat of every process. Best effort: whatever ends meanwhile may hide another.
+ */
+typedef struct bp_pid_list {
+    pid_t *pids;
+    size_t count, capacity;
+} bp_pid_list;
+
+bool bp_pid_list_add(bp_pid_list *list, pid_t pid);
+bugpack_status bp_task_list_children(const bp_task *task, int proc_fd,
+                                     const bp_task_snapshot *snapshot, bp_pid_list *children,
+                                     bugpack_error *error);
 
 #define BP_TASK_ENTRIES_BYTES ((size_t)256 * 1024)
 

@@ -154,12 +154,13 @@ static bugpack_status read_process_cpu(const bp_task *task, bp_task_snapshot *sn
     if (status == BUGPACK_OK) {
         snapshot->cpu_unit_ns = BP_NS_PER_SEC / task->root.ticks_per_sec;
         snapshot->process_cpu = stat.cpu_ticks;
+        snapshot->waited_cpu = stat.waited_ticks;
     }
     return status;
 }
 
-bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
-                                     bugpack_error *error) {
+bugpack_status bp_task_snapshot_one(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                    bugpack_error *error) {
     bp_task_snapshot snapshot = {0};
     bugpack_status status = read_process_cpu(task, &snapshot, error);
     if (status != BUGPACK_OK) {
@@ -188,5 +189,20 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
     snapshot = (bp_task_snapshot){0};
 out:
     bp_task_snapshot_release(&snapshot);
+    return status;
+}
+
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = bp_task_snapshot_one(task, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && task->tree != NULL) {
+        status = bp_task_tree_add(task, with_names, &snapshot, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_snapshot = snapshot;
+    } else {
+        bp_task_snapshot_release(&snapshot);
+    }
     return status;
 }

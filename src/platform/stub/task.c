@@ -17,6 +17,10 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
     return unsupported(error);
 }
 
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return bp_task_open(pid, ret_task, error);
+}
+
 void bp_task_close(bp_task *task) {
     (void)task;
 }
