@@ -73,7 +73,10 @@ typedef struct bugpack_report_request {
 } bugpack_report_request;
 
 #define BUGPACK_REPORT_REQUEST_INIT                                                                \
-    { sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL, false }
+    {                                                                                              \
+        sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL,    \
+            false                                                                                  \
+    }
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048

@@ -43,7 +43,8 @@ const char bp_cli_run_help[] =
     "BYTES may end in K, M or G.\n"
     "\n"
     "Exit status: that of the command; a signal that ended it ends bugpack as well.\n"
-    "126 the command cannot be executed, 127 there is none, 1 failed before it, 2 usage.\n";
+    "126 the command cannot be executed, 127 there is none, 1 failed before it,\n"
+    "2 usage.\n";
 
 /* What programs say of what they do not handle. The group is the rest of the sentence from there.
  */

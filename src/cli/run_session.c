@@ -13,22 +13,16 @@
 
 #include "cli/message.h"
 #include "cli/provide.h"
-#include "recorder/line_splitter.h"
+#include "run/lines.h"
 
 /* What is kept to be told when the command has ended; beyond that the number of reports. */
 enum { sentences_max = 100 };
-
-typedef struct stream_state {
-    bp_cli_run_session *session;
-    bp_run_stream stream;
-    bp_line_splitter splitter;
-} stream_state;
 
 struct bp_cli_run_session {
     bugpack *session;
     const bp_cli_run_options *options;
     bool speaks_at_once;
-    stream_state streams[BP_RUN_STREAM_COUNT];
+    bp_run_lines *lines;
     /* Written by the session's worker, read when that is gone. */
     pthread_mutex_t mutex;
     char *sentences[sentences_max];
@@ -84,36 +78,29 @@ static void on_event(const bugpack_event *event, void *context) {
     }
 }
 
-static void take_line(void *context, const char *line, size_t line_bytes) {
-    const stream_state *stream = context;
-    bugpack *session = stream->session->session;
-    const char *channel = bp_run_stream_name(stream->stream);
-    bugpack_level level = stream->stream == BP_RUN_STDERR ? BUGPACK_WARN : BUGPACK_INFO;
-    bugpack_log_bytes(session, level, channel, line, line_bytes);
+static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
+    const bp_cli_run_session *session = context;
+    const char *channel = bp_run_stream_name(stream);
+    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_WARN : BUGPACK_INFO;
+    bugpack_log_bytes(session->session, level, channel, line, line_bytes);
     char key[BP_RUN_KEY_BYTES];
-    if (bp_run_patterns_match(stream->session->options->patterns, channel, line, line_bytes, key)) {
-        bugpack_gap(session, key);
+    if (bp_run_patterns_match(session->options->patterns, channel, line, line_bytes, key)) {
+        bugpack_gap(session->session, key);
     }
 }
 
 void bp_cli_run_session_output(void *context, bp_run_stream stream, const char *bytes,
                                size_t byte_count) {
-    bp_cli_run_session *session = context;
-    bp_line_splitter_feed(&session->streams[stream].splitter, bytes, byte_count);
-}
-
-/* What stands in an unfinished line belongs to the moment of the report: a prompt, for one. */
-static void flush_lines(bp_cli_run_session *session) {
-    for (size_t i = 0; i < BP_RUN_STREAM_COUNT; i++) {
-        bp_line_splitter_flush(&session->streams[i].splitter);
-    }
+    const bp_cli_run_session *session = context;
+    bp_run_lines_feed(session->lines, stream, bytes, byte_count);
 }
 
 static void ask_for_report(bp_cli_run_session *session, bool is_crash, const char *description) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = description;
     request.is_crash = is_crash;
-    flush_lines(session);
+    /* What stands in an unfinished line belongs to the moment of the report: a prompt, for one. */
+    bp_run_lines_flush(session->lines);
     bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
     if (status != BUGPACK_OK) {
         tell(session, "no report: ", bugpack_status_name(status));
@@ -147,7 +134,7 @@ void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *re
                        given != NULL ? given : "");
         ask_for_report(session, true, description);
     }
-    flush_lines(session);
+    bp_run_lines_flush(session->lines);
 }
 
 static const char *base_name(const char *path) {
@@ -195,13 +182,13 @@ bp_cli_exit bp_cli_run_session_open(const bp_cli_run_options *options, const bp_
     }
     session->options = options;
     session->speaks_at_once = child->keyboard_to_fd < 0;
-    for (size_t i = 0; i < BP_RUN_STREAM_COUNT; i++) {
-        stream_state *stream = &session->streams[i];
-        stream->session = session;
-        stream->stream = (bp_run_stream)i;
-        bp_line_splitter_init(&stream->splitter, take_line, stream);
+    session->lines = bp_run_lines_new(take_line, session);
+    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+    if (session->lines == NULL) {
+        bp_cli_say("cannot open a session: out of memory");
+    } else {
+        status = open_session(session, child);
     }
-    bugpack_status status = open_session(session, child);
     if (status != BUGPACK_OK) {
         bp_cli_run_session_close(session);
         return status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
@@ -222,6 +209,7 @@ void bp_cli_run_session_close(bp_cli_run_session *session) {
     if (session->untold_count > 0) {
         bp_cli_say("and %zu more like these", session->untold_count);
     }
+    bp_run_lines_free(session->lines);
     (void)pthread_mutex_destroy(&session->mutex);
     free(session);
 }

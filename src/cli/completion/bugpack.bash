@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture recover sample help --help --version' "$current"
+        _bugpack_words 'capture recover run sample help --help --version' "$current"
         return
     fi
     case $previous in
@@ -35,10 +35,15 @@ _bugpack() {
             _bugpack_files -f "$current"
             return
             ;;
-        -o | --output-dir)
+        -o | --output-dir | --pedantic-dir)
             _bugpack_files -d "$current"
             return
             ;;
+        --hotkey)
+            _bugpack_words 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' "$current"
+            return
+            ;;
+        --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout) return ;;
     esac
     case $command in
@@ -46,9 +51,18 @@ _bugpack() {
             _bugpack_words '--pid --window --log --log-limit --session --attach --attach-limit --app
                 --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
+        run)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--hotkey --gap-pattern --pedantic --pedantic-dir
+                    --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
+                    --attach-limit --app --description --output-dir --quiet --help' "$current"
+            else
+                mapfile -t COMPREPLY < <(compgen -c -- "$current")
+            fi
+            ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
         recover) _bugpack_words '--app --output-dir --help' "$current" ;;
-        help) _bugpack_words 'capture recover sample' "$current" ;;
+        help) _bugpack_words 'capture recover run sample' "$current" ;;
     esac
 }
 

@@ -1,28 +1,36 @@
 # Completion of bugpack(1) for fish.
 
-set -l commands capture recover sample help
+set -l commands capture recover run sample help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a running process'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Turn what dead sessions left into crash reports'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture recover sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture recover run sample'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l log -r -F -d 'Take the end of a log file'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l log-limit -x -d 'How much of each log file'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l session -r -F -d 'JSON that the program says of itself'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l attach -r -F -d 'Take a whole file'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l attach-limit -x -d 'Leave out a larger attachment'
-complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -l app -x -d 'Name the report after this'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l description -x -d 'What you saw'
-complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x -d 'How much of each log file'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -F -d 'JSON that the program says of itself'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F -d 'Take a whole file'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app -x -d 'Name the report after this'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l output -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -s q -l quiet -d 'No progress and no warnings'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
+
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l hotkey -x -a 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' -d 'The key that takes a report'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l gap-pattern -x -d 'A line that matches is a gap'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report gaps'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'

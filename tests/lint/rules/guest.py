@@ -2,8 +2,8 @@
 
 from tree import lines_matching, without_comments
 
-# These two are programs of their own.
-PROGRAMS = ("src/cli/", "src/hosts/")
+# These are programs of their own, or parts of one that no library has.
+PROGRAMS = ("src/cli/", "src/run/", "src/hosts/")
 RUDE = ("exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|sigprocmask|atexit|pthread_atfork"
         "|fork|vfork|alarm|setlocale|uselocale|chdir|fchdir|umask|setenv|putenv|unsetenv|clearenv"
         "|setrlimit|dup2|dup3|printf|vprintf|dprintf|vdprintf|puts|putchar|perror|syslog|tzset|srand"

@@ -1,0 +1,152 @@
+#!/bin/sh
+# bugpack run on pipes: bytes, statuses, signals, reports.
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3
+cd "$scratch" || exit 1
+mkdir reports
+
+# run_command ARGUMENT...: with the reports in reports/.
+run_command() {
+    run run -o reports "$@"
+}
+
+only_zip() {
+    set -- reports/*.zip
+    if [ $# -ne 1 ] || [ ! -e "$1" ]; then
+        wrong "there are these reports: $*"
+    fi
+    zip=$1
+}
+
+forget() {
+    rm -rf reports && mkdir reports
+}
+
+# wait_for FILE: until it is there, or the time is up.
+wait_for() {
+    tries=0
+    while [ ! -e "$1" ] && [ $tries -lt 300 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    [ -e "$1" ] || wrong "$1 does not appear"
+}
+
+fact 'standard output and standard error stay apart, and the status is the command s own'
+# shellcheck disable=SC2016 # for the command
+run_command -- sh -c 'printf "out\n\000\377"; echo err >&2; exit 7'
+expect_status 7
+printf 'out\n\000\377' >wanted
+cmp -s wanted out || wrong 'standard output is not what was written'
+expect_same 'standard error' err "$(cat err)"
+expect_empty reports
+
+fact 'options of the command are its own'
+# shellcheck disable=SC2016 # for the command
+run_command sh -c 'echo "$0 $1"' --quiet -o
+expect_out '--quiet -o'
+
+fact 'standard input is the command s own'
+echo typed >input
+"$BUGPACK" run -o reports -- cat <input >out 2>err
+expect_out typed
+
+fact 'what cannot be run is told'
+run_command -- ./no-such-command
+expect_status 127
+expect_err "cannot run './no-such-command': No such file or directory"
+run_command -- ./input
+expect_status 126
+expect_err 'Permission denied'
+expect_empty reports
+
+fact 'a command line that makes no sense is refused'
+run run
+expect_usage 'a command is missing'
+run run --hotkey F13 -- true
+expect_usage "not 'F13'"
+run run --gap-pattern 'a(' -- true
+expect_usage "the pattern 'a(' is not acceptable"
+run run --auto-snapshot-cap 0 -- true
+expect_usage 'not '"'0'"
+run run -o no-such-directory -- touch started
+expect_status 1
+expect_err no-such-directory
+[ ! -e started ] || wrong 'the command was started'
+
+fact 'ten megabytes arrive whole'
+head -c 10000000 /dev/urandom >noise
+run_command -- cat noise
+cmp -s noise out || wrong 'they do not'
+
+fact 'a command whose reader goes away ends by SIGPIPE'
+"$BUGPACK" run -o reports -- sh -c 'yes; kill -0 $$; echo "$?" >after' 2>err | head -n 1 >out
+expect_out y
+expect_empty reports
+
+fact 'a command that dies by a signal leaves a crash report, and so do we'
+run_command -- sh -c 'echo first; printf "last words"; kill -SEGV $$'
+expect_status 139
+only_zip
+case $zip in reports/sh-crash-*) ;; *) wrong "its name is $zip" ;; esac
+expect_same 'the kind' crash "$(value "$zip" metadata.json .report_type)"
+expect_same 'the last line' 'last words' "$(unzip -p "$zip" logs.jsonl | tail -n 1 | jq -r .message)"
+expect_err "report written: $scratch/$zip"
+forget
+
+fact 'a signal that is sent to us is passed on, and is no crash'
+# shellcheck disable=SC2016
+start "$BUGPACK" run -o reports -- sh -c 'trap "echo got >told; exit 9" TERM; touch ready; while :; do sleep 0.1; done'
+wait_for ready
+kill -TERM "$pid"
+wait "$pid"
+expect_same 'the status' 9 $?
+wait_for told
+rm -f ready
+start "$BUGPACK" run -o reports -- sh -c 'touch ready; exec sleep 60'
+wait_for ready
+kill -TERM "$pid"
+wait "$pid"
+expect_same 'the status' 143 $?
+expect_empty reports
+rm -f ready
+
+fact 'SIGUSR1 takes a report with the unfinished line and the descendants in it'
+# shellcheck disable=SC2016
+start "$BUGPACK" run -o reports -- sh -c 'printf "a line\nhalf"; sleep 60 & touch ready; wait'
+wait_for ready
+sleep 0.2
+kill -USR1 "$pid"
+tries=0
+while [ -z "$(ls reports)" ] && [ $tries -lt 300 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+kill -TERM "$pid"
+wait "$pid"
+only_zip
+expect_same 'the messages' 'a line half' \
+    "$(unzip -p "$zip" logs.jsonl | jq -r 'select(.channel == "stdout").message' | tr '\n' ' ' | sed 's/ $//')"
+expect_same 'the threads' 'sh sleep' \
+    "$(value "$zip" runtime-metrics.json '[.threads[].name] | sort | join(" ")')"
+forget
+
+fact 'files are taken into the report'
+echo '{"a": 1}' >session.json
+run_command --session session.json --log input --attach x=noise --app named --description seen -- sh -c 'kill -ABRT $$'
+expect_status 134
+only_zip
+case $zip in reports/named-crash-*) ;; *) wrong "its name is $zip" ;; esac
+for entry in session.json logs/input x; do
+    entries "$zip" | grep -qxF "$entry" || wrong "$entry is not in it"
+done
+expect_same 'the description' 'killed by signal 6 (Aborted): seen' "$(value "$zip" metadata.json .description | sed 's/, core dumped//')"
+forget
+
+fact 'with --quiet a written report is not told'
+# shellcheck disable=SC2016
+run_command -q -- sh -c 'kill -ABRT $$'
+! grep -q report err || wrong 'it is told'
+only_zip
+
+finish

@@ -1,0 +1,38 @@
+#!/bin/sh
+# An unmodified program of Debian's, redis, whose log lines become gaps: one report a distinct key.
+. "$(dirname "$0")/lib.sh"
+need unzip jq redis-server redis-cli
+cd "$scratch" || exit 1
+mkdir reports gaps
+
+fact 'a server under bugpack run answers, and each distinct line that matches gives one report'
+start "$BUGPACK" run -o reports --pedantic-dir gaps --gap-pattern 'Accepted 127[.]0[.]0[.]1:([0-9])' \
+    --gap-pattern '(Bad directive)' --gap-pattern '(Client closed) connection' -- \
+    redis-server --port 0 --unixsocket "$scratch/socket" --save '' --loglevel verbose --daemonize no
+tries=0
+while [ "$(redis-cli -s socket ping 2>/dev/null)" != PONG ] && [ $tries -lt 200 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+for _ in 1 2 3 4 5; do
+    expect_same 'the answer' PONG "$(redis-cli -s socket ping)"
+done
+redis-cli -s socket shutdown nosave >/dev/null 2>&1
+wait "$pid"
+expect_same 'the status' 0 $?
+set -- gaps/*.zip
+expect_same 'the number of reports' 1 $#
+expect_same 'the key' 'stdout:line:Client closed' "$(value "$1" metadata.json .gap_key)"
+unzip -p "$1" logs.jsonl | jq -r .message | grep -q 'Client closed connection' ||
+    wrong 'the line is not in the log'
+
+fact 'two keys give two reports, however often'
+rm -f gaps/*
+# shellcheck disable=SC2016
+run run -o reports --pedantic-dir gaps --gap-pattern 'gap ([a-z:]+)' -- \
+    sh -c 'for i in 1 2 3 4 5; do echo "gap display:unimpl:rop"; echo "gap b" >&2; done'
+expect_status 0
+expect_same 'the keys' 'display:unimpl:rop stderr:line:b' \
+    "$(for zip in gaps/*.zip; do value "$zip" metadata.json .gap_key; done | sort | tr '\n' ' ' | sed 's/ $//')"
+
+finish

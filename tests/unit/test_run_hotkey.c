@@ -1,0 +1,106 @@
+/*
+ * The key that is taken out of what a terminal sends.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+
+#include "run/hotkey.h"
+
+static bp_hotkey key;
+static char out[256];
+static size_t out_bytes;
+
+static void use(const char *name) {
+    cr_assert(bp_hotkey_parse(name, &key), "%s", name);
+}
+
+/* Feeds a text; the rest of it is then in `out`. */
+static size_t feed(const char *typed) {
+    memset(out, 0, sizeof out);
+    return bp_hotkey_filter(&key, typed, strlen(typed), out, &out_bytes);
+}
+
+Test(run_hotkey, f12_is_taken_out_of_what_is_around_it) {
+    use("F12");
+    cr_expect(eq(sz, feed("ab\033[24~cd"), 1));
+    cr_expect(eq(str, out, "abcd"));
+    cr_expect(eq(sz, key.held_bytes, 0));
+}
+
+Test(run_hotkey, each_press_counts) {
+    use("f12");
+    cr_expect(eq(sz, feed("\033[24~\033[24~x\033[24;1~"), 3));
+    cr_expect(eq(str, out, "x"));
+}
+
+Test(run_hotkey, other_keys_pass_whole) {
+    use("F12");
+    cr_expect(eq(sz, feed("\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~"), 0));
+    cr_expect(eq(str, out, "\033[23~\033[24;2~\033OS\033[A\033[200~x\033[201~"));
+}
+
+Test(run_hotkey, a_key_in_pieces_of_one_byte_is_found) {
+    use("F12");
+    const char *sequence = "\033[24~";
+    for (size_t i = 0; i < 4; i++) {
+        char byte[2] = {sequence[i], '\0'};
+        cr_expect(eq(sz, feed(byte), 0));
+        cr_expect(eq(sz, out_bytes, 0));
+    }
+    cr_expect(eq(sz, feed("~"), 1));
+    cr_expect(eq(sz, out_bytes, 0));
+}
+
+Test(run_hotkey, a_lone_escape_is_let_go_when_nothing_follows) {
+    use("F12");
+    cr_expect(eq(sz, feed("x\033"), 0));
+    cr_expect(eq(str, out, "x"));
+    cr_assert(eq(sz, key.held_bytes, 1));
+    cr_expect(eq(sz, bp_hotkey_give_up(&key, out), 1));
+    cr_expect(out[0] == '\033');
+    cr_expect(eq(sz, key.held_bytes, 0));
+}
+
+Test(run_hotkey, an_escape_before_the_key_passes_and_the_key_does_not) {
+    use("F12");
+    cr_expect(eq(sz, feed("\033\033[24~"), 1));
+    cr_expect(eq(str, out, "\033"));
+}
+
+Test(run_hotkey, f1_is_known_as_xterm_rxvt_and_the_console_send_it) {
+    use("F1");
+    cr_expect(eq(sz, feed("\033OP\033[11~\033[[A"), 3));
+    cr_expect(eq(sz, out_bytes, 0));
+}
+
+Test(run_hotkey, a_control_key_is_one_byte) {
+    use("Ctrl-G");
+    cr_expect(eq(sz, feed("a\007b\033[103;5u"), 2));
+    cr_expect(eq(str, out, "ab"));
+}
+
+Test(run_hotkey, nul_bytes_pass) {
+    use("F12");
+    size_t press_count = bp_hotkey_filter(&key, "\0\033[\0x", 5, out, &out_bytes);
+    cr_expect(eq(sz, press_count, 0));
+    cr_assert(eq(sz, out_bytes, 5));
+    cr_expect(memcmp(out, "\0\033[\0x", 5) == 0);
+}
+
+Test(run_hotkey, none_takes_nothing_and_holds_nothing) {
+    use("none");
+    cr_expect(eq(sz, feed("\033[24~\033"), 0));
+    cr_expect(eq(str, out, "\033[24~\033"));
+}
+
+Test(run_hotkey, refuses_other_names_and_leaves_the_key_alone) {
+    static const char *const bad[] = {"",       "F0",     "F13",    "F1 ",     "12",    "Ctrl-",
+                                      "Ctrl-1", "Ctrl-I", "Ctrl+m", "Ctrl-ab", "Alt-A", "NONE "};
+    use("F12");
+    bp_hotkey before = key;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_expect(not(bp_hotkey_parse(bad[i], &key)), "%s", bad[i]);
+    }
+    cr_expect(memcmp(&before, &key, sizeof key) == 0);
+}

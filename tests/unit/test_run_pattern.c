@@ -1,0 +1,123 @@
+/*
+ * Lines that become gaps.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bugpack/log.h>
+
+#include "run/pattern.h"
+#include "run/plain.h"
+
+static bp_run_patterns *patterns;
+static char key[BP_RUN_KEY_BYTES];
+
+static void set_up(void) {
+    patterns = bp_run_patterns_new();
+    cr_assert(ne(ptr, patterns, NULL));
+    key[0] = '\0';
+}
+
+static void tear_down(void) {
+    bp_run_patterns_free(patterns);
+}
+
+TestSuite(run_pattern, .init = set_up, .fini = tear_down);
+
+static void use(const char *expression) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, bp_run_patterns_add(patterns, expression, &error), BUGPACK_OK), "%s",
+              error.message);
+}
+
+static bool matches(const char *line) {
+    return bp_run_patterns_match(patterns, "stderr", line, strlen(line), key);
+}
+
+Test(run_pattern, the_first_group_is_the_detail) {
+    use("unknown opcode ([0-9]+)");
+    cr_assert(matches("12:00 unknown opcode 77 from peer"));
+    cr_expect(eq(str, key, "stderr:line:77"));
+}
+
+Test(run_pattern, without_a_group_the_match_is) {
+    use("opcode [0-9]+");
+    cr_assert(matches("unknown opcode 77 from peer"));
+    cr_expect(eq(str, key, "stderr:line:opcode 77"));
+}
+
+Test(run_pattern, a_group_that_took_no_part_gives_the_match) {
+    use("(draw)|copy");
+    cr_assert(matches("copy"));
+    cr_expect(eq(str, key, "stderr:line:copy"));
+}
+
+Test(run_pattern, a_text_in_the_form_of_a_key_is_the_key) {
+    use("gap (.*)$");
+    cr_assert(matches("gap display:unimpl:draw_rop3"));
+    cr_expect(eq(str, key, "display:unimpl:draw_rop3"));
+    cr_assert(matches("gap a b:c:d"));
+    cr_expect(eq(str, key, "stderr:line:a b:c:d"));
+    cr_assert(matches("gap a:b:"));
+    cr_expect(eq(str, key, "stderr:line:a:b:"));
+}
+
+Test(run_pattern, the_first_pattern_that_matches_wins) {
+    use("never");
+    use("(b)");
+    use("(a)");
+    cr_assert(matches("ab"));
+    cr_expect(eq(str, key, "stderr:line:b"));
+}
+
+Test(run_pattern, colour_does_not_hide_a_line) {
+    use("^ERROR: (.*)$");
+    cr_assert(matches("\033[1;31mERROR\033[0m: x\033]8;;http://a\033\\y\033]8;;\a\033(B"));
+    cr_expect(eq(str, key, "stderr:line:xy"));
+}
+
+Test(run_pattern, a_nul_does_not_end_a_line) {
+    use("tail");
+    cr_expect(bp_run_patterns_match(patterns, "stdout", "head\0tail", 9, key));
+}
+
+Test(run_pattern, an_empty_match_is_none_and_leaves_the_key_alone) {
+    use("x*");
+    (void)snprintf(key, sizeof key, "untouched");
+    cr_expect(not(matches("abc")));
+    cr_expect(eq(str, key, "untouched"));
+}
+
+Test(run_pattern, a_long_key_is_cut_between_characters) {
+    use("(.*)");
+    char line[1024];
+    for (size_t i = 0; i + 1 < sizeof line; i += 2) {
+        memcpy(line + i, "\303\251", 2);
+    }
+    line[1022] = '\0';
+    cr_assert(matches(line));
+    size_t length = strlen(key);
+    cr_expect(lt(sz, length, BP_RUN_KEY_BYTES));
+    cr_expect(gt(sz, length, BP_RUN_KEY_BYTES - 4));
+    cr_expect(eq(int, (unsigned char)key[length - 1], 0xa9));
+}
+
+Test(run_pattern, refuses_what_is_no_expression) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_run_patterns_add(patterns, "a(b", &error), BUGPACK_ERR_INVALID));
+    cr_expect(strstr(error.message, "a(b") != NULL);
+    cr_expect(eq(sz, bp_run_patterns_count(patterns), 0));
+    cr_expect(not(matches("ab")));
+}
+
+Test(run_pattern, a_sequence_that_is_broken_off_ends_with_the_line) {
+    static const char *const pieces[] = {"a\033",         "a\033[", "a\033[1;",
+                                         "a\033]0;title", "a\033P", "a\033("};
+    char plain[64];
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        cr_expect(eq(sz, bp_run_plain(pieces[i], strlen(pieces[i]), plain), 1));
+        cr_expect(eq(str, plain, "a"));
+    }
+}

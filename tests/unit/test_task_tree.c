@@ -1,0 +1,161 @@
+/*
+ * A process and its descendants, in a /proc that is made up.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "unit/proc_recording.h"
+
+static made_proc made;
+static bp_task *task;
+
+/* A process of one thread: its own ticks, and those of children that it waited for. */
+static void put(int pid, int parent, int ticks, int waited, int start) {
+    char name[64];
+    char path[160];
+    char text[256];
+    (void)snprintf(path, sizeof path, "%s/%d", made.path, pid);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof path, "%s/%d/task", made.path, pid);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof path, "%s/%d/task/%d", made.path, pid, pid);
+    (void)mkdir(path, 0700);
+    (void)snprintf(text, sizeof text,
+                   "%d (p%d) S %d 7 7 0 -1 0 0 0 0 0 %d 0 %d 0 20 0 1 0 %d 4096 1 \n", pid, pid,
+                   parent, ticks, waited, start);
+    (void)snprintf(name, sizeof name, "%d/stat", pid);
+    made_proc_write(&made, name, text);
+    (void)snprintf(name, sizeof name, "%d/task/%d/stat", pid, pid);
+    made_proc_write(&made, name, text);
+    (void)snprintf(name, sizeof name, "%d/status", pid);
+    (void)snprintf(text, sizeof text, "Name:\tp\nTgid:\t%d\nPid:\t%d\n", pid, pid);
+    made_proc_write(&made, name, text);
+    (void)snprintf(name, sizeof name, "%d/statm", pid);
+    made_proc_write(&made, name, "100 25 1 1 0 1 0\n");
+}
+
+static void put_children(int pid, const char *children) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "%d/task/%d/children", pid, pid);
+    made_proc_write(&made, name, children);
+}
+
+static void end(int pid) {
+    static const char *const files[] = {"stat", "statm", "status"};
+    char name[64];
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "%d/%s", pid, files[i]);
+        made_proc_remove(&made, name);
+    }
+}
+
+static void set_up(void) {
+    made_proc_init(&made);
+    put(7, 1, 50, 0, 1000);
+    put(8, 7, 20, 0, 1001);
+    put(9, 8, 10, 0, 1002);
+    put_children(7, "8 ");
+    put_children(8, "9 ");
+    put_children(9, "");
+    cr_assert(eq(int, bp_task_open_tree_at(&made.root, 7, &task, NULL), BUGPACK_OK));
+}
+
+static void tear_down(void) {
+    bp_task_close(task);
+    made_proc_release(&made);
+}
+
+TestSuite(task_tree, .init = set_up, .fini = tear_down);
+
+static bp_task_snapshot take(bp_task *of) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, bp_task_snapshot_take(of, true, &snapshot, &error), BUGPACK_OK), "%s",
+              error.message);
+    return snapshot;
+}
+
+static uint64_t cpu_now(void) {
+    bp_task_snapshot snapshot = take(task);
+    uint64_t cpu = snapshot.process_cpu;
+    bp_task_snapshot_release(&snapshot);
+    return cpu;
+}
+
+Test(task_tree, adds_up_time_memory_and_threads_of_all_generations) {
+    bp_task_snapshot snapshot = take(task);
+    cr_expect(eq(u64, snapshot.process_cpu, 80));
+    cr_expect(eq(u64, snapshot.rss_bytes, 3 * 102400));
+    cr_assert(eq(sz, snapshot.thread_count, 3));
+    cr_expect(eq(u64, snapshot.threads[2].tid, 9));
+    cr_expect(eq(str, snapshot.threads[2].name, "p9"));
+    bp_task_snapshot_release(&snapshot);
+}
+
+Test(task_tree, time_of_a_child_that_was_waited_for_stays) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    end(9);
+    put(8, 7, 20, 12, 1001);
+    put_children(8, "");
+    cr_expect(eq(u64, cpu_now(), 82));
+}
+
+Test(task_tree, time_of_a_child_that_nobody_waited_for_stays) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    end(9);
+    put(8, 7, 25, 0, 1001);
+    put_children(8, "");
+    cr_expect(eq(u64, cpu_now(), 85));
+    cr_expect(eq(u64, cpu_now(), 85));
+}
+
+Test(task_tree, a_child_whose_parent_ended_still_belongs_to_it) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    end(8);
+    put(7, 1, 50, 20, 1000);
+    put_children(7, "");
+    put(9, 1, 15, 0, 1002);
+    cr_expect(eq(u64, cpu_now(), 85));
+}
+
+Test(task_tree, a_reused_id_is_a_stranger) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    put_children(8, "");
+    put(9, 1, 5000, 0, 2000);
+    cr_expect(eq(u64, cpu_now(), 80));
+}
+
+Test(task_tree, without_children_files_parents_are_looked_for) {
+    for (int pid = 7; pid <= 9; pid++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%d/task/%d/children", pid, pid);
+        made_proc_remove(&made, name);
+    }
+    cr_expect(eq(u64, cpu_now(), 80));
+}
+
+Test(task_tree, a_children_file_that_is_garbage_adds_nobody) {
+    put_children(7, "8 x 99999999999999999999 0 7 -3");
+    cr_expect(eq(u64, cpu_now(), 80));
+}
+
+Test(task_tree, a_clone_remembers_what_was_lost) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    bp_task *clone = NULL;
+    cr_assert(eq(int, bp_task_clone(task, &clone, NULL), BUGPACK_OK));
+    end(9);
+    put_children(8, "");
+    bp_task_snapshot snapshot = take(clone);
+    cr_expect(eq(u64, snapshot.process_cpu, 80));
+    bp_task_snapshot_release(&snapshot);
+    bp_task_close(clone);
+}
+
+Test(task_tree, the_first_process_is_the_tree) {
+    end(7);
+    bp_task_snapshot snapshot = {0};
+    cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, NULL), BUGPACK_ERR_NO_PROCESS));
+}
