@@ -11,6 +11,7 @@
 #include <bugpack/events.h>
 #include <bugpack/export.h>
 #include <bugpack/gap.h>
+#include <bugpack/heap.h>
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
 #include <bugpack/log_macros.h>

@@ -134,6 +134,11 @@ typedef struct bugpack_options {
     /* Told of every report (bugpack/events.h); NULL: nobody. */
     bugpack_event_callback *on_event;
     void *on_event_context;
+
+    /* With a target_pid: the bugpack command, which may be run for a moment to learn the layout of
+     * a stripped jemalloc library for thread-heap.json; see bugpack_thread_heap_options. NULL: what
+     * was learned earlier has to do. */
+    const char *calibrator_path;
 } bugpack_options;
 
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
@@ -143,7 +148,7 @@ typedef struct bugpack_options {
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
             BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false, false, false, \
             NULL, 50u, 20u, NULL, 0, 0u, NULL, 20u, (uint64_t)512 << 20, 60000u, 1000u,            \
-            (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL             \
+            (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL, NULL       \
     }
 
 /*

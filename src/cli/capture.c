@@ -133,6 +133,7 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.min_free_bytes = 0;
     session_options.report_dir_max_count = 0;
     session_options.report_dir_max_bytes = 0;
+    session_options.calibrator_path = bp_cli_own_path;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {

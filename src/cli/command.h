@@ -24,18 +24,24 @@ bp_cli_exit bp_cli_exit_of(bugpack_status status);
 /* One word behind "bugpack". */
 typedef struct bp_cli_command {
     const char *name;
-    const char *summary; /* a few words for the list of commands */
+    const char *summary; /* a few words for the list of commands; NULL keeps it out of there */
     const char *help;    /* what --help prints, whole, with its final newline */
     /* `arguments[0]` is the command's name. Errors are told before it returns. */
     bp_cli_exit (*run)(int argument_count, char **arguments);
 } bp_cli_command;
 
 extern const bp_cli_command bp_cli_capture_command;
+extern const bp_cli_command bp_cli_heap_command;
 extern const bp_cli_command bp_cli_recover_command;
 extern const bp_cli_command bp_cli_run_command;
 extern const bp_cli_command bp_cli_sample_command;
 
 /* Whether SIGPIPE was ignored when the program began; the program itself always ignores it. */
 extern bool bp_cli_pipe_was_ignored;
+/* Not for people: the library runs it to learn the layout of a jemalloc. */
+extern const bp_cli_command bp_cli_calibrate_command;
+
+/* How a process that this one starts can start this program, wherever it was installed. */
+extern const char bp_cli_own_path[];
 
 #endif

@@ -8,8 +8,9 @@
 #include "cli/command.h"
 #include "cli/message.h"
 
-static const bp_cli_command *const commands[] = {&bp_cli_capture_command, &bp_cli_recover_command,
-                                                 &bp_cli_run_command, &bp_cli_sample_command};
+static const bp_cli_command *const commands[] = {
+    &bp_cli_capture_command, &bp_cli_heap_command,   &bp_cli_recover_command,
+    &bp_cli_run_command,     &bp_cli_sample_command, &bp_cli_calibrate_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
 bool bp_cli_pipe_was_ignored;
@@ -32,7 +33,9 @@ static bp_cli_exit print_help(void) {
                 "Commands:\n",
                 stdout);
     for (size_t i = 0; i < command_count; i++) {
-        (void)printf("  %-10s  %s\n", commands[i]->name, commands[i]->summary);
+        if (commands[i]->summary != NULL) {
+            (void)printf("  %-10s  %s\n", commands[i]->name, commands[i]->summary);
+        }
     }
     return bp_cli_print("  help        show the help of a command: bugpack help capture\n"
                         "\n"

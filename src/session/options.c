@@ -189,7 +189,8 @@ static bugpack_status copy_kind_dir(const char **dir, const char *report_dir, co
  */
 static bugpack_status copy_strings(bugpack_options *options, bugpack_error *error) {
     const bugpack_options given = *options;
-    const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id};
+    const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id,
+                            &options->calibrator_path};
     bool is_copied = true;
     options->report_dir = options->recorder_dir = NULL;
     options->pedantic_dir = options->auto_snapshot_dir = NULL;
@@ -246,9 +247,10 @@ static void free_text(const char *text) {
 }
 
 void bp_options_release(bugpack_options *options) {
-    const char *texts[] = {options->app_name,         options->app_version,  options->app_build_id,
-                           options->report_dir,       options->recorder_dir, options->pedantic_dir,
-                           options->auto_snapshot_dir};
+    const char *texts[] = {options->app_name,          options->app_version,
+                           options->app_build_id,      options->report_dir,
+                           options->recorder_dir,      options->pedantic_dir,
+                           options->auto_snapshot_dir, options->calibrator_path};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free_text(texts[i]);
     }

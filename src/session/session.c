@@ -159,6 +159,9 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     if (status == BUGPACK_OK && session->sampler != NULL) {
         status = bp_session_provide_process(session, error);
     }
+    if (status == BUGPACK_OK && session->target.pid != 0) {
+        status = bp_session_provide_thread_heap(session, error);
+    }
     if (status == BUGPACK_OK) {
         status = bp_session_start_history(session, error);
     }

@@ -1,0 +1,112 @@
+#include "model/thread_heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/fields.h"
+
+/* Scripts compare these: one is never renamed. */
+static const char *const failure_names[BP_HEAP_FAILURE_COUNT] = {
+    [BP_HEAP_FAILURE_NONE] = "none",
+    [BP_HEAP_FAILURE_SELF] = "self",
+    [BP_HEAP_FAILURE_PID_MISSING] = "pid-missing",
+    [BP_HEAP_FAILURE_READLINK] = "readlink-failure",
+    [BP_HEAP_FAILURE_MAPS_READ] = "maps-read-failure",
+    [BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND] = "jemalloc-not-found",
+    [BP_HEAP_FAILURE_ARCH_MISMATCH] = "arch-mismatch",
+    [BP_HEAP_FAILURE_DWARF_PARSE] = "dwarf-parse-failure",
+    [BP_HEAP_FAILURE_CALIBRATION_REFUSED] = "calibration-refused",
+    [BP_HEAP_FAILURE_CALIBRATION] = "calibration-failure",
+    [BP_HEAP_FAILURE_UNSUPPORTED] = "unsupported",
+    [BP_HEAP_FAILURE_THREAD_POINTER] = "thread-pointer",
+    [BP_HEAP_FAILURE_PTRACE_SEIZE] = "ptrace-seize",
+    [BP_HEAP_FAILURE_PTRACE_INTERRUPT] = "ptrace-interrupt",
+    [BP_HEAP_FAILURE_WAITPID] = "waitpid",
+    [BP_HEAP_FAILURE_GET_REGSET] = "get-regset",
+    [BP_HEAP_FAILURE_VM_READV] = "process-vm-readv",
+    [BP_HEAP_FAILURE_TLS_ARITHMETIC] = "tls-arithmetic",
+};
+
+const char *bp_heap_failure_name(bp_heap_failure failure) {
+    return (unsigned)failure < BP_HEAP_FAILURE_COUNT ? failure_names[failure] : "unknown";
+}
+
+bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno) {
+    return failure == BP_HEAP_FAILURE_SELF || failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND ||
+           (failure == BP_HEAP_FAILURE_READLINK && system_errno == ENOENT);
+}
+
+void bp_thread_heap_reading_release(bp_thread_heap_reading *reading) {
+    for (size_t i = 0; i < reading->snapshot_count; i++) {
+        free(reading->snapshots[i].threads);
+    }
+    free(reading->snapshots);
+    free(reading->object);
+    *reading = (bp_thread_heap_reading){0};
+}
+
+size_t bp_thread_heap_unread_count(const bp_thread_heap_reading *reading) {
+    if (reading->snapshot_count == 0) {
+        return 0;
+    }
+    const bp_thread_heap_snapshot *last = &reading->snapshots[reading->snapshot_count - 1];
+    return last->thread_count - last->measured_count;
+}
+
+static void add_thread(bp_json *json, const bp_thread_heap *thread) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "tid", thread->tid);
+    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    bp_json_add_bool(json, "measured", thread->is_measured);
+    bp_json_add_uint(json, "allocated_bytes", thread->allocated_bytes);
+    bp_json_add_uint(json, "deallocated_bytes", thread->deallocated_bytes);
+    if (!thread->is_measured) {
+        bp_json_add_text(json, "failure", bp_heap_failure_name(thread->failure));
+    }
+    bp_json_object_end(json);
+}
+
+static void add_snapshot(bp_json *json, const bp_thread_heap_snapshot *snapshot) {
+    bp_json_object_begin(json, NULL);
+    bp_model_add_time(json, "taken_at", snapshot->taken_wall_ns);
+    bp_json_add_uint(json, "monotonic_ns", snapshot->taken_ns);
+    bp_json_add_uint(json, "stopped_threads", snapshot->stopped_count);
+    bp_json_add_uint(json, "vanished_threads", snapshot->vanished_count);
+    bp_json_array_begin(json, "threads");
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        add_thread(json, &snapshot->threads[i]);
+    }
+    bp_json_array_end(json);
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
+                                    bugpack_error *error) {
+    bp_json *json = bp_json_new();
+    bp_json_add_uint(json, "pid", reading->pid);
+    bp_model_add_name(json, "name", reading->process_name, sizeof reading->process_name);
+    bp_json_add_bool(json, "measured", reading->failure == BP_HEAP_FAILURE_NONE);
+    if (reading->failure != BP_HEAP_FAILURE_NONE) {
+        bp_json_add_text(json, "failure", bp_heap_failure_name(reading->failure));
+        bp_json_add_text(json, "reason", reading->reason);
+    }
+    if (reading->object != NULL) {
+        bp_json_object_begin(json, "jemalloc");
+        bp_json_add_text(json, "path", reading->object);
+        bp_model_add_known_text(json, "build_id", reading->build_id);
+        bp_json_add_text(json, "place", reading->is_shared ? "library" : "executable");
+        if (reading->failure == BP_HEAP_FAILURE_NONE) {
+            bp_json_add_text(json, "offsets_from",
+                             reading->is_calibrated ? "calibration" : "debug-information");
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_add_bool(json, "interrupted", reading->is_interrupted);
+    bp_json_array_begin(json, "snapshots");
+    for (size_t i = 0; i < reading->snapshot_count; i++) {
+        add_snapshot(json, &reading->snapshots[i]);
+    }
+    bp_json_array_end(json);
+    return bp_json_finish(json, out, error);
+}

@@ -1,0 +1,96 @@
+/*
+ * thread-heap.json: what each thread of another process has allocated and freed, or why that is not
+ * known.
+ */
+#ifndef BP_MODEL_THREAD_HEAP_H
+#define BP_MODEL_THREAD_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+/* What kept the counters of a process, or of one thread, from being read. */
+typedef enum bp_heap_failure {
+    BP_HEAP_FAILURE_NONE,
+    /* Of a process. */
+    BP_HEAP_FAILURE_SELF, /* our own process is not probed */
+    BP_HEAP_FAILURE_PID_MISSING,
+    BP_HEAP_FAILURE_READLINK, /* /proc/<pid>/exe: a kernel thread, or a refusal */
+    BP_HEAP_FAILURE_MAPS_READ,
+    BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND,
+    BP_HEAP_FAILURE_ARCH_MISMATCH,
+    BP_HEAP_FAILURE_DWARF_PARSE,         /* a jemalloc inside the executable, and no debug data */
+    BP_HEAP_FAILURE_CALIBRATION_REFUSED, /* a library file that must not be run here */
+    BP_HEAP_FAILURE_CALIBRATION,         /* it was run, or could not be, and gave no answer */
+    BP_HEAP_FAILURE_UNSUPPORTED,         /* this system has no way to do it */
+    /* Of a thread; of a process where no thread was read, and all for the same reason. */
+    BP_HEAP_FAILURE_THREAD_POINTER, /* the C library does not tell, and stopping is not allowed */
+    BP_HEAP_FAILURE_PTRACE_SEIZE,
+    BP_HEAP_FAILURE_PTRACE_INTERRUPT,
+    BP_HEAP_FAILURE_WAITPID, /* the thread did not stop in time */
+    BP_HEAP_FAILURE_GET_REGSET,
+    BP_HEAP_FAILURE_VM_READV,
+    BP_HEAP_FAILURE_TLS_ARITHMETIC,
+    BP_HEAP_FAILURE_COUNT
+} bp_heap_failure;
+
+/* The stable name: "pid-missing". "none" for the first; never NULL. */
+const char *bp_heap_failure_name(bp_heap_failure failure);
+
+/* Whether there is simply nothing to measure: no jemalloc, our own process, a kernel thread. */
+bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno);
+
+typedef struct bp_thread_heap {
+    uint64_t tid;
+    uint64_t birth; /* as in platform/task.h */
+    char name[64];  /* any bytes */
+    bool is_measured;
+    uint64_t allocated_bytes; /* since the thread began; 0 unless it is measured */
+    uint64_t deallocated_bytes;
+    bp_heap_failure failure; /* why it is not measured */
+    int system_errno;        /* behind the failure, or 0 */
+} bp_thread_heap;
+
+/* All threads at one instant, ascending by tid. */
+typedef struct bp_thread_heap_snapshot {
+    uint64_t taken_wall_ns;
+    uint64_t taken_ns; /* monotonic */
+    bp_thread_heap *threads;
+    size_t thread_count;
+    size_t measured_count;
+    size_t stopped_count;  /* threads that had to be stopped for an instant */
+    size_t vanished_count; /* threads that ended in the midst; they have no line */
+} bp_thread_heap_snapshot;
+
+/* Starts zeroed; the pointers are owned. */
+typedef struct bp_thread_heap_reading {
+    uint64_t pid;
+    char process_name[64];
+    bp_heap_failure failure; /* NONE when at least one thread of the last snapshot is measured */
+    int system_errno;        /* behind it, or 0 */
+    char reason[512];        /* a sentence, where there is a failure */
+    char *object;            /* the file that jemalloc is in; NULL while unknown */
+    char build_id[65];       /* its build id, or "" */
+    bool is_shared;          /* a library and not the executable */
+    bool is_calibrated;      /* the offsets come from a calibration and not from debug data */
+    bp_thread_heap_snapshot *snapshots;
+    size_t snapshot_count;
+    bool is_interrupted; /* fewer snapshots than were asked for, because somebody said so */
+} bp_thread_heap_reading;
+
+void bp_thread_heap_reading_release(bp_thread_heap_reading *reading);
+
+/* Living threads of the last snapshot whose counters could not be read. */
+size_t bp_thread_heap_unread_count(const bp_thread_heap_reading *reading);
+
+/* Appends thread-heap.json, or the same as plain text for a person. */
+bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
+                                    bugpack_error *error);
+bugpack_status bp_thread_heap_print_text(const bp_thread_heap_reading *reading, bp_buffer *out,
+                                         bugpack_error *error);
+
+#endif

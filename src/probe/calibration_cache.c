@@ -1,0 +1,107 @@
+/*
+ * Calibrations of earlier runs. The place is this user's, but what is in it is read like anything
+ * else from outside.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "probe/calibration.h"
+
+static bool is_build_id(const char *text) {
+    size_t length = strlen(text);
+    return length >= 8 && length <= 64 && strspn(text, "0123456789abcdef") == length;
+}
+
+static bool cache_path(char out[PATH_MAX]) {
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int length;
+    if (cache != NULL && cache[0] == '/') {
+        length = snprintf(out, PATH_MAX, "%s/bugpack", cache);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(out, PATH_MAX, "%s/.cache/bugpack", home);
+    } else {
+        return false;
+    }
+    return length > 0 && length < PATH_MAX;
+}
+
+/* -1 when there is none, or it is not this user's alone. */
+static int open_cache(bool create) {
+    char path[PATH_MAX];
+    int fd = -1;
+    struct stat info;
+    if (!cache_path(path) || (create && bp_file_make_path(path, NULL) != BUGPACK_OK) ||
+        bp_file_open_directory(path, false, &fd, NULL) != BUGPACK_OK) {
+        return -1;
+    }
+    if (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void file_name(const char *build_id, char out[96]) {
+    (void)snprintf(out, 96, "jemalloc-%s", build_id);
+}
+
+bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
+                               bp_calibration *ret_calibration) {
+    char name[96];
+    char text[BP_CALIBRATION_TEXT_BYTES];
+    struct stat info;
+    int directory_fd = is_build_id(build_id) ? open_cache(false) : -1;
+    if (directory_fd < 0) {
+        return false;
+    }
+    file_name(build_id, name);
+    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    (void)close(directory_fd);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t length = -1;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        (info.st_mode & 022) == 0) {
+        length = read(fd, text, sizeof text);
+    }
+    (void)close(fd);
+    return length > 0 && bp_calibration_parse(text, (size_t)length, slot, ret_calibration);
+}
+
+void bp_calibration_cache_store(const char *build_id, uint64_t slot,
+                                const bp_calibration *calibration) {
+    char name[96];
+    char temporary[BP_ID_BYTES + 8];
+    char id[BP_ID_BYTES];
+    char text[BP_CALIBRATION_TEXT_BYTES];
+    int directory_fd = is_build_id(build_id) ? open_cache(true) : -1;
+    if (directory_fd < 0) {
+        return;
+    }
+    bp_id_new(id);
+    file_name(build_id, name);
+    (void)snprintf(temporary, sizeof temporary, ".new-%s", id);
+    bp_calibration_format(slot, calibration, text);
+    int fd = openat(directory_fd, temporary,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        /* Torn or lost in a power cut it is measured again: nothing is synced for it. */
+        size_t length = strlen(text);
+        bool is_written = write(fd, text, length) == (ssize_t)length;
+        is_written = close(fd) == 0 && is_written;
+        if (!is_written || renameat(directory_fd, temporary, directory_fd, name) != 0) {
+            (void)unlinkat(directory_fd, temporary, 0);
+        }
+    }
+    (void)close(directory_fd);
+}

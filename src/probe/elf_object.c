@@ -1,0 +1,228 @@
+#include "probe/elf_object.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Tables are walked at most so far: the largest libraries have some 100,000 of either. */
+static const size_t dynamic_entry_max = 1024;
+static const uint64_t relocation_max = (uint64_t)1 << 22;
+static const uint32_t chain_max = 1u << 16;
+
+static bool read_file(int fd, uint64_t offset, void *out, size_t byte_count) {
+    size_t done = 0;
+    if (offset > INT64_MAX - byte_count) {
+        return false;
+    }
+    while (done < byte_count) {
+        ssize_t count = pread(fd, (char *)out + done, byte_count - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        done += (size_t)count;
+    }
+    return true;
+}
+
+bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count) {
+    for (size_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+            address - segment->p_vaddr <= segment->p_filesz &&
+            byte_count <= segment->p_filesz - (address - segment->p_vaddr) &&
+            segment->p_offset <= INT64_MAX - (address - segment->p_vaddr)) {
+            return read_file(object->fd, segment->p_offset + (address - segment->p_vaddr), out,
+                             byte_count);
+        }
+    }
+    return false;
+}
+
+static void take_dynamic(bp_elf_object *object, const Elf64_Dyn *entry) {
+    uint64_t value = entry->d_un.d_val;
+    switch (entry->d_tag) {
+    case DT_SYMTAB:
+        object->symbols = value;
+        break;
+    case DT_STRTAB:
+        object->strings = value;
+        break;
+    case DT_STRSZ:
+        object->strings_bytes = value;
+        break;
+    case DT_GNU_HASH:
+        object->hash = value;
+        break;
+    case DT_RELA:
+        object->relocations = value;
+        break;
+    case DT_RELASZ:
+        object->relocations_bytes = value;
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_dynamic(bp_elf_object *object, const Elf64_Phdr *segment) {
+    Elf64_Dyn entry;
+    for (size_t i = 0; i < dynamic_entry_max && (i + 1) * sizeof entry <= segment->p_filesz; i++) {
+        if (!bp_elf_read_at(object, segment->p_vaddr + i * sizeof entry, &entry, sizeof entry) ||
+            entry.d_tag == DT_NULL) {
+            return;
+        }
+        take_dynamic(object, &entry);
+    }
+}
+
+bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
+    Elf64_Ehdr header;
+    *object = (bp_elf_object){.fd = fd};
+    if (!read_file(fd, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+        return BP_ELF_BAD;
+    }
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+        header.e_machine != BP_ELF_OWN_MACHINE) {
+        return BP_ELF_OTHER_MACHINE;
+    }
+    if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > BP_ELF_SEGMENT_MAX ||
+        !read_file(fd, header.e_phoff, object->segments,
+                   header.e_phnum * sizeof object->segments[0])) {
+        return BP_ELF_BAD;
+    }
+    object->segment_count = header.e_phnum;
+    for (size_t i = 0; i < object->segment_count; i++) {
+        if (object->segments[i].p_type == PT_DYNAMIC) {
+            object->is_dynamic = true;
+            read_dynamic(object, &object->segments[i]);
+        }
+    }
+    return BP_ELF_OK;
+}
+
+static uint32_t gnu_hash(const char *name) {
+    uint32_t hash = 5381;
+    for (; *name != '\0'; name++) {
+        hash = hash * 33 + (unsigned char)*name;
+    }
+    return hash;
+}
+
+/* Whether the symbol with this number has the name and is defined. */
+static bool is_symbol(const bp_elf_object *object, uint64_t number, const char *name,
+                      Elf64_Sym *ret_symbol) {
+    char found[128];
+    size_t name_bytes = strlen(name) + 1;
+    Elf64_Sym symbol;
+    if (name_bytes > sizeof found ||
+        !bp_elf_read_at(object, object->symbols + number * sizeof symbol, &symbol, sizeof symbol) ||
+        symbol.st_shndx == SHN_UNDEF || symbol.st_name >= object->strings_bytes ||
+        !bp_elf_read_at(object, object->strings + symbol.st_name, found, name_bytes) ||
+        memcmp(found, name, name_bytes) != 0) {
+        return false;
+    }
+    *ret_symbol = symbol;
+    return true;
+}
+
+/* The layout is that of binutils' bfd/elflink.c: header, Bloom filter, buckets, chains. */
+bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol) {
+    uint32_t header[4]; /* buckets, first symbol, words of the filter, shift */
+    if (object->hash == 0 || object->symbols == 0 || object->strings == 0 ||
+        !bp_elf_read_at(object, object->hash, header, sizeof header) || header[0] == 0 ||
+        header[2] == 0) {
+        return false;
+    }
+    uint32_t hash = gnu_hash(name);
+    uint64_t filter = object->hash + sizeof header;
+    uint64_t word;
+    if (!bp_elf_read_at(object, filter + (uint64_t)(hash / 64 % header[2]) * sizeof word, &word,
+                        sizeof word) ||
+        (word >> (hash % 64) & word >> ((hash >> (header[3] & 31)) % 64) & 1) == 0) {
+        return false;
+    }
+    uint64_t buckets = filter + (uint64_t)header[2] * sizeof word;
+    uint64_t chains = buckets + (uint64_t)header[0] * sizeof hash;
+    uint32_t number;
+    if (!bp_elf_read_at(object, buckets + (uint64_t)(hash % header[0]) * sizeof number, &number,
+                        sizeof number) ||
+        number < header[1]) {
+        return false;
+    }
+    for (uint32_t i = 0; i < chain_max; i++, number++) {
+        uint32_t other;
+        if (!bp_elf_read_at(object, chains + (uint64_t)(number - header[1]) * sizeof other, &other,
+                            sizeof other)) {
+            return false;
+        }
+        if ((other | 1) == (hash | 1) && is_symbol(object, number, name, ret_symbol)) {
+            return true;
+        }
+        if ((other & 1) != 0) {
+            return false;
+        }
+    }
+    return false;
+}
+
+bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment) {
+    for (size_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_TLS) {
+            *ret_segment = (bp_tls_segment){segment->p_vaddr, segment->p_memsz, segment->p_align};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address) {
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
+            *ret_address = segment->p_vaddr & ~(page_bytes - 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Symbol 0 means the object's own block; a symbol that it defines adds its place in there. */
+static bool own_addend(const bp_elf_object *object, const Elf64_Rela *relocation,
+                       int64_t *ret_addend) {
+    Elf64_Sym symbol = {0};
+    uint64_t number = ELF64_R_SYM(relocation->r_info);
+    if (number != 0 && (!bp_elf_read_at(object, object->symbols + number * sizeof symbol, &symbol,
+                                        sizeof symbol) ||
+                        symbol.st_shndx == SHN_UNDEF)) {
+        return false;
+    }
+    *ret_addend = (int64_t)((uint64_t)relocation->r_addend + symbol.st_value);
+    return true;
+}
+
+bool bp_elf_find_tls_slot(const bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend) {
+    const uint64_t wanted =
+        BP_ELF_OWN_MACHINE == EM_AARCH64 ? R_AARCH64_TLS_TPREL : R_X86_64_TPOFF64;
+    Elf64_Rela block[128];
+    uint64_t count = object->relocations_bytes / sizeof block[0];
+    for (uint64_t at = 0; at < count && at < relocation_max; at += 128) {
+        size_t here = count - at < 128 ? (size_t)(count - at) : 128;
+        if (!bp_elf_read_at(object, object->relocations + at * sizeof block[0], block,
+                            here * sizeof block[0])) {
+            return false;
+        }
+        for (size_t i = 0; i < here; i++) {
+            if (ELF64_R_TYPE(block[i].r_info) == wanted &&
+                own_addend(object, &block[i], ret_addend)) {
+                *ret_slot = block[i].r_offset;
+                return true;
+            }
+        }
+    }
+    return false;
+}

@@ -1,0 +1,64 @@
+/*
+ * What the loader knows of a 64-bit ELF file: segments, dynamic symbols, TLS relocations. The file
+ * may be anything, and may change while it is read: every access is a bounded pread, so that one
+ * that shrinks is a refusal and no SIGBUS. Linux only.
+ */
+#ifndef BP_PROBE_ELF_OBJECT_H
+#define BP_PROBE_ELF_OBJECT_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/tls_address.h"
+
+/* The architecture that this program was built for, as ELF and as our arithmetic call it. */
+#if defined(__aarch64__)
+#define BP_ELF_OWN_MACHINE EM_AARCH64
+#define BP_TLS_OWN_ARCH BP_TLS_AARCH64
+#else
+#define BP_ELF_OWN_MACHINE EM_X86_64
+#define BP_TLS_OWN_ARCH BP_TLS_X86_64
+#endif
+
+#define BP_ELF_SEGMENT_MAX 64
+
+typedef struct bp_elf_object {
+    int fd; /* borrowed */
+    bool is_dynamic;
+    Elf64_Phdr segments[BP_ELF_SEGMENT_MAX];
+    size_t segment_count;
+    /* From the dynamic section, as addresses of the file; 0 where there is none. */
+    uint64_t symbols, strings, strings_bytes, hash, relocations, relocations_bytes;
+} bp_elf_object;
+
+typedef enum bp_elf_status {
+    BP_ELF_OK,
+    BP_ELF_BAD,          /* no ELF file, or a broken one */
+    BP_ELF_OTHER_MACHINE /* of another architecture, width or byte order than this program */
+} bp_elf_status;
+
+/* Reads the headers. `object` is usable after BP_ELF_OK, while `fd` stays open. */
+bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object);
+
+/* Copies bytes as the loader would place them at `address`, before relocation. All or false. */
+bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count);
+
+/* Finds a defined dynamic symbol by its exact name, through the GNU hash table. */
+bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol);
+
+/* The PT_TLS segment. */
+bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment);
+
+/* Where the first executable segment begins, down to the page; relative to it maps gives the load
+ * address. */
+bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address);
+
+/*
+ * The first slot into which the loader writes the offset of this object's own thread-local block
+ * from the thread pointer, plus `ret_addend`: R_X86_64_TPOFF64, R_AARCH64_TLS_TPREL.
+ */
+bool bp_elf_find_tls_slot(const bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend);
+
+#endif

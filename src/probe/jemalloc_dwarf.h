@@ -1,0 +1,35 @@
+/*
+ * What debug data says of a jemalloc: where its thread-local block is, and where in it the two
+ * counters are. Through elfutils' libdw, which is loaded when it is first needed, so that neither
+ * the command nor a host depends on it. Linux only.
+ */
+#ifndef BP_PROBE_JEMALLOC_DWARF_H
+#define BP_PROBE_JEMALLOC_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bp_jemalloc_layout {
+    uint64_t block;           /* st_value of the symbol: its place in the file's TLS segment */
+    uint64_t block_bytes;     /* st_size */
+    uint64_t allocated_place; /* of the counters, from the start of the block */
+    uint64_t deallocated_place;
+} bp_jemalloc_layout;
+
+typedef enum bp_dwarf_status {
+    BP_DWARF_FOUND,
+    BP_DWARF_NO_JEMALLOC, /* no symbol `tsd_tls` of any prefix, or no symbols at all */
+    BP_DWARF_NO_LAYOUT,   /* a jemalloc, but no debug data that describes `tsd_s` */
+    BP_DWARF_NO_LIBRARY   /* libdw was not there when bugpack was built, or is not there now */
+} bp_dwarf_status;
+
+/*
+ * Looks into the file itself, and then into separate debug data: by build id and by debug link
+ * below /usr/lib/debug, and by debug link beside `path`. A separate file counts only when its build
+ * id is the same. Nothing is ever fetched. `reason` gets a clause unless it was found.
+ */
+bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
+                                       char *reason, size_t reason_bytes);
+
+#endif

@@ -1,0 +1,12 @@
+#include "probe/jemalloc_dwarf.h"
+
+#include <stdio.h>
+
+bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
+                                       char *reason, size_t reason_bytes) {
+    (void)fd;
+    (void)path;
+    (void)ret_layout;
+    (void)snprintf(reason, reason_bytes, "this bugpack was built without libdw");
+    return BP_DWARF_NO_LIBRARY;
+}

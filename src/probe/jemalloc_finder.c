@@ -1,0 +1,210 @@
+#include "probe/jemalloc_finder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+enum { bucket_count = 256 };
+
+struct bp_heap_prober {
+    bp_heap_prober_options options; /* its string is ours */
+    pthread_mutex_t mutex;          /* around the objects, and around looking at one */
+    bp_known_object *buckets[bucket_count];
+};
+
+bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
+                                  bp_heap_prober **ret_prober, bugpack_error *error) {
+    bp_heap_prober *prober = calloc(1, sizeof *prober);
+    if (prober == NULL || pthread_mutex_init(&prober->mutex, NULL) != 0) {
+        free(prober);
+        return bp_fail_memory(error, "prepare a probe");
+    }
+    prober->options = *options;
+    if (options->calibrator_path != NULL) {
+        prober->options.calibrator_path = strdup(options->calibrator_path);
+        if (prober->options.calibrator_path == NULL) {
+            bp_heap_prober_free(prober);
+            return bp_fail_memory(error, "prepare a probe");
+        }
+    }
+    *ret_prober = prober;
+    return BUGPACK_OK;
+}
+
+void bp_heap_prober_free(bp_heap_prober *prober) {
+    if (prober == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < bucket_count; i++) {
+        for (bp_known_object *object = prober->buckets[i], *next; object != NULL; object = next) {
+            next = object->next;
+            free(object);
+        }
+    }
+    free((char *)(uintptr_t)prober->options.calibrator_path);
+    (void)pthread_mutex_destroy(&prober->mutex);
+    free(prober);
+}
+
+const bp_heap_prober_options *bp_heap_prober_settings(const bp_heap_prober *prober) {
+    return &prober->options;
+}
+
+/* One process: what is mapped, and what is looked for in it. */
+struct search {
+    bp_heap_prober *prober;
+    int process_fd;
+    uint64_t executable_inode;
+    bp_jemalloc_found *found;
+};
+
+static bp_known_object *recall(bp_heap_prober *prober, const bp_mapped_object *mapped,
+                               bool is_executable) {
+    bp_known_object *object = prober->buckets[mapped->inode % bucket_count];
+    while (object != NULL &&
+           (object->inode != mapped->inode || object->device_major != mapped->device_major ||
+            object->device_minor != mapped->device_minor ||
+            object->is_executable != is_executable)) {
+        object = object->next;
+    }
+    return object;
+}
+
+/* Looks at a file that is not known yet. NULL without memory. The mutex is held. */
+static bp_known_object *learn(struct search *search, const bp_mapped_object *mapped,
+                              bool is_executable) {
+    bp_heap_prober *prober = search->prober;
+    bp_known_object *object = calloc(1, sizeof *object);
+    if (object == NULL) {
+        return NULL;
+    }
+    object->device_major = mapped->device_major;
+    object->device_minor = mapped->device_minor;
+    object->inode = mapped->inode;
+    object->is_executable = is_executable;
+    int fd = bp_mapped_object_open(search->process_fd, mapped);
+    if (fd >= 0) {
+        bp_jemalloc_examine(&prober->options, fd, mapped, is_executable, object);
+        (void)close(fd);
+    } else {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        (void)bp_fail_process_errno(&error, errno, "cannot open \"%s\"", mapped->path);
+        object->kind = BP_OBJECT_UNREADABLE;
+        memcpy(object->reason, error.message, sizeof object->reason);
+    }
+    object->next = prober->buckets[object->inode % bucket_count];
+    prober->buckets[object->inode % bucket_count] = object;
+    return object;
+}
+
+static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
+                                 const char *reason) {
+    search->found->failure = failure;
+    (void)snprintf(search->found->reason, sizeof search->found->reason, "%s", reason);
+    return BUGPACK_OK;
+}
+
+/* Looks at one file of the process; what it is goes into `found`. */
+static bugpack_status look_at(struct search *search, const bp_mapped_object *mapped,
+                              bugpack_error *error) {
+    bp_jemalloc_found *found = search->found;
+    bool is_executable = mapped->inode == search->executable_inode;
+    (void)pthread_mutex_lock(&search->prober->mutex);
+    bp_known_object *object = recall(search->prober, mapped, is_executable);
+    object = object != NULL ? object : learn(search, mapped, is_executable);
+    bp_known_object known = {0};
+    if (object != NULL) {
+        known = *object;
+    }
+    (void)pthread_mutex_unlock(&search->prober->mutex);
+    if (object == NULL) {
+        return bp_fail_memory(error, "look at the files of a process");
+    }
+    if (known.kind == BP_OBJECT_LIBC && !found->has_libc) {
+        found->has_libc = true;
+        found->libc = known.libc;
+        found->libc_base = mapped->start - known.code_address;
+    } else if (known.kind == BP_OBJECT_JEMALLOC && found->path == NULL) {
+        found->path = strdup(mapped->path);
+        if (found->path == NULL) {
+            return bp_fail_memory(error, "look at the files of a process");
+        }
+        found->jemalloc = known;
+        found->jemalloc_base = mapped->start - known.code_address;
+        return known.failure == BP_HEAP_FAILURE_NONE
+                   ? BUGPACK_OK
+                   : fail_found(search, known.failure, known.reason);
+    } else if (known.failure == BP_HEAP_FAILURE_ARCH_MISMATCH) {
+        return fail_found(search, known.failure, known.reason);
+    } else if (known.reason[0] != '\0' && found->reason[0] == '\0') {
+        /* For the case that there is no jemalloc: what has not been looked into. */
+        (void)snprintf(found->reason, sizeof found->reason, "%s", known.reason);
+    }
+    return BUGPACK_OK;
+}
+
+/* In the order in which one is likely; also until libc is known, which is never the last. */
+static bugpack_status look_at_all(struct search *search, const bp_mapped_objects *objects,
+                                  bugpack_error *error) {
+    bp_jemalloc_found *found = search->found;
+    bugpack_status status = BUGPACK_OK;
+    for (unsigned pass = 0; pass < 3 && status == BUGPACK_OK; pass++) {
+        for (size_t i = 0; i < objects->count && status == BUGPACK_OK; i++) {
+            const bp_mapped_object *object = &objects->items[i];
+            bool is_executable = object->inode == search->executable_inode;
+            bool is_named = !is_executable && (bp_mapped_object_is_called(object, "jemalloc") ||
+                                               bp_mapped_object_is_called(object, "libc.so"));
+            bool is_its_turn = pass == 0   ? is_named
+                               : pass == 1 ? is_executable
+                                           : !is_named && !is_executable && found->path == NULL;
+            if (is_its_turn && found->failure == BP_HEAP_FAILURE_NONE) {
+                status = look_at(search, object, error);
+            }
+        }
+    }
+    return status;
+}
+
+bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
+                                bp_jemalloc_found *ret_found, bugpack_error *error) {
+    bp_jemalloc_found found = {0};
+    struct search search = {.prober = prober, .process_fd = process_fd, .found = &found};
+    bp_mapped_objects objects = {0};
+    char link[1];
+    struct stat executable;
+    bugpack_status status = BUGPACK_OK;
+    if (readlinkat(process_fd, "exe", link, sizeof link) < 0 ||
+        fstatat(process_fd, "exe", &executable, 0) != 0) {
+        found.failure = BP_HEAP_FAILURE_READLINK;
+        found.system_errno = errno;
+        goto out;
+    }
+    search.executable_inode = executable.st_ino;
+    found.system_errno = bp_mapped_objects_read(process_fd, &objects);
+    if (found.system_errno == ENOMEM) {
+        status = bp_fail_memory(error, "look at the files of a process");
+        goto out;
+    }
+    if (found.system_errno != 0) {
+        found.failure = BP_HEAP_FAILURE_MAPS_READ;
+        goto out;
+    }
+    status = look_at_all(&search, &objects, error);
+    if (status == BUGPACK_OK && found.path == NULL && found.failure == BP_HEAP_FAILURE_NONE) {
+        found.failure = BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND;
+    }
+out:
+    bp_mapped_objects_release(&objects);
+    if (status != BUGPACK_OK) {
+        free(found.path);
+        return status;
+    }
+    *ret_found = found;
+    return BUGPACK_OK;
+}

@@ -1,0 +1,30 @@
+/*
+ * Reading the memory of another process as it runs: process_vm_readv, which neither attaches nor
+ * stops. Linux only.
+ */
+#ifndef BP_PROBE_REMOTE_MEMORY_H
+#define BP_PROBE_REMOTE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One piece to read. */
+typedef struct bp_remote_piece {
+    uint64_t address;
+    void *out;
+    size_t bytes;
+} bp_remote_piece;
+
+#define BP_REMOTE_PIECE_MAX 8
+
+/*
+ * Reads all pieces, at most BP_REMOTE_PIECE_MAX, in one call. Returns 0, or an errno: EFAULT when
+ * one of them is not mapped, ESRCH, EPERM. What was read of the others stays in `out`.
+ */
+int bp_remote_read(pid_t pid, const bp_remote_piece *pieces, size_t piece_count);
+
+/* One piece. */
+int bp_remote_read_one(pid_t pid, uint64_t address, void *out, size_t bytes);
+
+#endif

@@ -1,0 +1,232 @@
+#include "probe/thread_heap_snapshot.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/thread.h"
+#include "probe/remote_memory.h"
+#include "probe/thread_pointers.h"
+#include "probe/thread_stop.h"
+
+/* A walk that a changing list led astray is begun again; what is new since then is found too. */
+enum { walk_max = 4 };
+
+/* However many threads would have to be stopped, the whole takes no longer. */
+static const uint64_t stop_budget_ns = 2 * BP_NS_PER_SEC;
+
+struct taking {
+    const bp_heap_target *target;
+    bp_thread_heap_snapshot snapshot;
+    int64_t slot; /* what the loader wrote for this process */
+};
+
+static void fail_thread(bp_thread_heap *thread, bp_heap_failure failure, int system_errno) {
+    thread->failure = failure;
+    thread->system_errno = system_errno;
+}
+
+/*
+ * Reads both counters by the thread pointer. With `tid_address`, the thread's id is read in the
+ * same call: a descriptor that was given to another thread meanwhile does not count.
+ */
+static void read_counters(const struct taking *taking, uint64_t pointer, uint64_t tid_address,
+                          bp_thread_heap *thread) {
+    const bp_known_object *jemalloc = &taking->target->found.jemalloc;
+    uint64_t addresses[2];
+    uint64_t counters[2] = {0, 0};
+    int32_t tid = (int32_t)thread->tid;
+    if (!bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, taking->slot, jemalloc->has_slot,
+                                jemalloc->allocated_place, &addresses[0]) ||
+        !bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, taking->slot, jemalloc->has_slot,
+                                jemalloc->deallocated_place, &addresses[1])) {
+        fail_thread(thread, BP_HEAP_FAILURE_TLS_ARITHMETIC, 0);
+        return;
+    }
+    /* Freed first, so that a block that is allocated and freed meanwhile is never freed only. */
+    const bp_remote_piece pieces[] = {{addresses[1], &counters[1], sizeof counters[1]},
+                                      {addresses[0], &counters[0], sizeof counters[0]},
+                                      {tid_address, &tid, sizeof tid}};
+    int result = bp_remote_read(taking->target->pid, pieces, tid_address != 0 ? 3 : 2);
+    if (result != 0 || tid != (int32_t)thread->tid) {
+        fail_thread(thread, result != 0 ? BP_HEAP_FAILURE_VM_READV : BP_HEAP_FAILURE_THREAD_POINTER,
+                    result);
+        return;
+    }
+    thread->allocated_bytes = counters[0];
+    thread->deallocated_bytes = counters[1];
+    thread->is_measured = true;
+    fail_thread(thread, BP_HEAP_FAILURE_NONE, 0);
+}
+
+/* One walk of the list, for the threads that have no counters yet. True when all have some. */
+static bool read_by_list(struct taking *taking) {
+    const bp_jemalloc_found *found = &taking->target->found;
+    bp_thread_heap_snapshot *snapshot = &taking->snapshot;
+    bp_thread_pointer *pointers = NULL;
+    size_t count = 0;
+    size_t missing_count = 0;
+    int result = bp_thread_pointers_list(taking->target->pid, &found->libc, found->libc_base,
+                                         snapshot->thread_count * 4 + 1024, &pointers, &count);
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        bp_thread_heap *thread = &snapshot->threads[i];
+        const bp_thread_pointer *pointer =
+            thread->is_measured ? NULL : bp_thread_pointers_find(pointers, count, thread->tid);
+        if (pointer != NULL) {
+            read_counters(taking, pointer->pointer, pointer->tid_address, thread);
+        } else if (!thread->is_measured && result != 0) {
+            fail_thread(thread, BP_HEAP_FAILURE_VM_READV, result);
+        }
+        missing_count += !thread->is_measured;
+    }
+    free(pointers);
+    return missing_count == 0;
+}
+
+/*
+ * Stops one thread after the other. On a thread of its own, because its end lets everything go that
+ * could not be let go otherwise.
+ */
+static void *stop_and_read(void *argument) {
+    struct taking *taking = argument;
+    bp_thread_heap_snapshot *snapshot = &taking->snapshot;
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + stop_budget_ns;
+    bp_thread_set_name("bugpack-stop");
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        bp_thread_heap *thread = &snapshot->threads[i];
+        uint64_t pointer = 0;
+        int failure_errno = 0;
+        if (thread->failure != BP_HEAP_FAILURE_THREAD_POINTER) {
+            continue;
+        }
+        if (bp_clock_monotonic_ns() >= deadline_ns) {
+            fail_thread(thread, BP_HEAP_FAILURE_WAITPID, ETIMEDOUT);
+            continue;
+        }
+        bp_heap_failure failure = bp_thread_stop_read_pointer(
+            (pid_t)thread->tid, taking->target->options.stop_timeout_ms, &pointer, &failure_errno);
+        if (failure == BP_HEAP_FAILURE_NONE) {
+            snapshot->stopped_count++;
+            read_counters(taking, pointer, 0, thread);
+        } else {
+            fail_thread(thread, failure, failure_errno);
+        }
+    }
+    return NULL;
+}
+
+static void fail_all(bp_thread_heap_snapshot *snapshot, bp_heap_failure failure, int system_errno) {
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        fail_thread(&snapshot->threads[i], failure, system_errno);
+    }
+}
+
+static bugpack_status read_all(struct taking *taking, bugpack_error *error) {
+    const bp_heap_target *target = taking->target;
+    const bp_jemalloc_found *found = &target->found;
+    if (found->failure != BP_HEAP_FAILURE_NONE) {
+        fail_all(&taking->snapshot, found->failure, found->system_errno);
+        return BUGPACK_OK;
+    }
+    if (found->jemalloc.has_slot) {
+        int result = bp_remote_read_one(target->pid, found->jemalloc_base + found->jemalloc.slot,
+                                        &taking->slot, sizeof taking->slot);
+        if (result != 0) {
+            fail_all(&taking->snapshot, BP_HEAP_FAILURE_VM_READV, result);
+            return BUGPACK_OK;
+        }
+    }
+    fail_all(&taking->snapshot, BP_HEAP_FAILURE_THREAD_POINTER, 0);
+    bool is_complete = false;
+    for (int i = 0; found->has_libc && i < walk_max && !is_complete; i++) {
+        is_complete = read_by_list(taking);
+    }
+    if (is_complete || !target->options.allow_stop) {
+        return BUGPACK_OK;
+    }
+    pthread_t thread;
+    bugpack_status status = bp_thread_start(stop_and_read, taking, &thread, error);
+    if (status == BUGPACK_OK) {
+        (void)pthread_join(thread, NULL);
+    }
+    return status;
+}
+
+static int compare_threads(const void *a_thread, const void *b_thread) {
+    const bp_thread_heap *a = a_thread;
+    const bp_thread_heap *b = b_thread;
+    return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static int compare_counters(const void *a_counters, const void *b_counters) {
+    const bp_thread_counters *a = a_counters;
+    const bp_thread_counters *b = b_counters;
+    return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static bugpack_status take_threads(const bp_task_snapshot *before,
+                                   bp_thread_heap_snapshot *snapshot, bugpack_error *error) {
+    snapshot->threads = calloc(before->thread_count + 1, sizeof *snapshot->threads);
+    if (snapshot->threads == NULL) {
+        return bp_fail_memory(error, "list the threads of a process");
+    }
+    for (size_t i = 0; i < before->thread_count; i++) {
+        const bp_thread_counters *from = &before->threads[i];
+        bp_thread_heap *thread = &snapshot->threads[i];
+        thread->tid = from->tid;
+        thread->birth = from->birth;
+        memcpy(thread->name, from->name, sizeof thread->name);
+    }
+    snapshot->thread_count = before->thread_count;
+    qsort(snapshot->threads, snapshot->thread_count, sizeof *snapshot->threads, compare_threads);
+    return BUGPACK_OK;
+}
+
+/* Leaves those that are still there, or whose id is not another thread's by now. */
+static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snapshot) {
+    size_t kept = 0;
+    qsort(after->threads, after->thread_count, sizeof *after->threads, compare_counters);
+    for (size_t i = 0; i < snapshot->thread_count; i++) {
+        bp_thread_counters key = {.tid = snapshot->threads[i].tid};
+        const bp_thread_counters *still =
+            bsearch(&key, after->threads, after->thread_count, sizeof key, compare_counters);
+        if (still != NULL && still->birth == snapshot->threads[i].birth) {
+            snapshot->measured_count += snapshot->threads[i].is_measured;
+            snapshot->threads[kept++] = snapshot->threads[i];
+        }
+    }
+    snapshot->vanished_count = snapshot->thread_count - kept;
+    snapshot->thread_count = kept;
+}
+
+bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
+                                     bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error) {
+    struct taking taking = {.target = target};
+    bp_task_snapshot before = {0};
+    bp_task_snapshot after = {0};
+    bugpack_status status = bp_task_snapshot_take(target->task, true, &before, error);
+    if (status == BUGPACK_OK) {
+        status = take_threads(&before, &taking.snapshot, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_instant now = bp_clock_now();
+        taking.snapshot.taken_ns = now.monotonic_ns;
+        taking.snapshot.taken_wall_ns = now.wall_ns;
+        status = read_all(&taking, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_task_snapshot_take(target->task, false, &after, error);
+    }
+    if (status == BUGPACK_OK) {
+        drop_vanished(&after, &taking.snapshot);
+        *ret_snapshot = taking.snapshot;
+        taking.snapshot.threads = NULL;
+    }
+    free(taking.snapshot.threads);
+    bp_task_snapshot_release(&before);
+    bp_task_snapshot_release(&after);
+    return status;
+}
