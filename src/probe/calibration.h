@@ -59,8 +59,9 @@ bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
 void bp_calibration_cache_store(const char *build_id, uint64_t slot,
                                 const bp_calibration *calibration);
 
-/* The helper's main, once it has given up its privileges: arguments are the descriptor of the library, the slot (hexadecimal) and the
- * prefix of mallctl ("-" for none). Prints the answer to descriptor 1. Returns the exit status. */
+/* The helper's main, once it has given up its privileges: arguments are the descriptor of the
+ * library, the slot (hexadecimal) and the prefix of mallctl ("-" for none). Prints the answer to
+ * descriptor 1. Returns the exit status. */
 int bp_calibration_help(int argument_count, char **arguments);
 
 /* The text of an answer and of a cached one, and back. Pure. */

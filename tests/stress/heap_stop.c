@@ -1,0 +1,152 @@
+/*
+ * Stopping a thread for an instant harms nothing: a tracer that is killed at any time leaves its
+ * target running, and every signal that the target was sent arrives.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe/thread_stop.h"
+#include "support/check.h"
+
+enum { kill_count = 100, signal_count = 300 };
+
+static const uint32_t stop_timeout_ms = 5000;
+
+/* What the target does, where the test sees it. */
+struct progress {
+    atomic_uint turns;
+    atomic_uint signals;
+    atomic_bool is_ready;
+};
+static struct progress *progress;
+
+static void nap_us(long us) {
+    const struct timespec wait = {.tv_nsec = us * 1000};
+    (void)nanosleep(&wait, NULL);
+}
+
+static void count_signal(int signal_number) {
+    (void)signal_number;
+    atomic_fetch_add(&progress->signals, 1);
+}
+
+static pid_t start_target(void) {
+    *progress = (struct progress){0};
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        struct sigaction action = {.sa_handler = count_signal};
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        (void)sigaction(SIGRTMIN, &action, NULL);
+        atomic_store(&progress->is_ready, true);
+        for (;;) {
+            atomic_fetch_add(&progress->turns, 1);
+            nap_us(50);
+        }
+    }
+    while (!atomic_load(&progress->is_ready)) {
+        nap_us(100);
+    }
+    return pid;
+}
+
+/* The letter of its state, from /proc. */
+static char state_of(pid_t pid) {
+    char path[64];
+    char text[256] = "";
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    CHECK(file != NULL);
+    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
+    (void)fclose(file);
+    const char *end = strrchr(text, ')');
+    CHECK(end != NULL && end[1] == ' ');
+    return end[2];
+}
+
+static void wait_for_turns(pid_t pid) {
+    unsigned before = atomic_load(&progress->turns);
+    while (atomic_load(&progress->turns) < before + 3) {
+        char state = state_of(pid);
+        CHECK(state == 'R' || state == 'S' || state == 't' || state == 'D');
+        nap_us(200);
+    }
+}
+
+static void a_killed_tracer_leaves_its_target_running(void) {
+    pid_t target = start_target();
+    for (int i = 0; i < kill_count; i++) {
+        pid_t tracer = fork();
+        CHECK(tracer >= 0);
+        if (tracer == 0) {
+            for (;;) {
+                uint64_t pointer;
+                int failure_errno;
+                (void)bp_thread_stop_read_pointer(target, stop_timeout_ms, &pointer,
+                                                  &failure_errno);
+            }
+        }
+        nap_us(500 + 37 * i);
+        CHECK(kill(tracer, SIGKILL) == 0);
+        CHECK(waitpid(tracer, NULL, 0) == tracer);
+        wait_for_turns(target);
+        CHECK(waitpid(target, NULL, WNOHANG) == 0);
+    }
+    CHECK(kill(target, SIGKILL) == 0);
+    CHECK(waitpid(target, NULL, 0) == target);
+}
+
+/* A queued signal is neither lost nor doubled by a stop that meets it. */
+static void every_signal_is_delivered_once(void) {
+    pid_t target = start_target();
+    unsigned read_count = 0;
+    for (int i = 0; i < signal_count; i++) {
+        uint64_t pointer = 0;
+        int failure_errno = 0;
+        CHECK(sigqueue(target, SIGRTMIN, (union sigval){.sival_int = i}) == 0);
+        bp_heap_failure failure =
+            bp_thread_stop_read_pointer(target, stop_timeout_ms, &pointer, &failure_errno);
+        if (failure != BP_HEAP_FAILURE_NONE && i == 0) {
+            SKIP("ptrace is forbidden here");
+        }
+        CHECK(failure == BP_HEAP_FAILURE_NONE && pointer != 0);
+        read_count++;
+    }
+    CHECK(read_count == signal_count);
+    while (atomic_load(&progress->signals) < signal_count) {
+        nap_us(1000);
+    }
+    wait_for_turns(target);
+    CHECK(atomic_load(&progress->signals) == signal_count);
+    CHECK(kill(target, SIGKILL) == 0);
+    CHECK(waitpid(target, NULL, 0) == target);
+}
+
+static void a_thread_that_is_gone_is_a_failure_of_its_own(void) {
+    pid_t target = start_target();
+    uint64_t pointer = 4711;
+    int failure_errno = 0;
+    CHECK(kill(target, SIGKILL) == 0);
+    CHECK(waitpid(target, NULL, 0) == target);
+    CHECK(bp_thread_stop_read_pointer(target, stop_timeout_ms, &pointer, &failure_errno) ==
+          BP_HEAP_FAILURE_PTRACE_SEIZE);
+    CHECK(failure_errno != 0 && pointer == 4711);
+}
+
+int main(void) {
+    progress =
+        mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(progress != MAP_FAILED);
+    every_signal_is_delivered_once();
+    a_killed_tracer_leaves_its_target_running();
+    a_thread_that_is_gone_is_a_failure_of_its_own();
+    return 0;
+}

@@ -1,0 +1,148 @@
+/*
+ * thread-heap.json as it is printed, the stable names, and what is said of a refusal.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "probe/heap_advice.h"
+#include "support/heap_samples.h"
+
+static bp_buffer out;
+
+static void begin(void) {
+    bp_buffer_init(&out, (size_t)1 << 20);
+}
+
+static void end(void) {
+    bp_buffer_release(&out);
+}
+
+TestSuite(thread_heap, .init = begin, .fini = end);
+
+Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
+    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_full, &out, NULL), BUGPACK_OK));
+    cr_assert(eq(str, out.data,
+                 "{\n"
+                 "  \"pid\": 4711,\n"
+                 "  \"name\": \"viewer\xee\xbf\xbf\",\n"
+                 "  \"measured\": true,\n"
+                 "  \"jemalloc\": {\n"
+                 "    \"path\": \"/usr/lib/libjemalloc.so.2\",\n"
+                 "    \"build_id\": \"1d5163c246dc9cd2\",\n"
+                 "    \"place\": \"library\",\n"
+                 "    \"offsets_from\": \"calibration\"\n"
+                 "  },\n"
+                 "  \"interrupted\": false,\n"
+                 "  \"snapshots\": [\n"
+                 "    {\n"
+                 "      \"taken_at\": \"2026-11-21T00:36:51.123456Z\",\n"
+                 "      \"monotonic_ns\": 18446744073709551615,\n"
+                 "      \"stopped_threads\": 1,\n"
+                 "      \"vanished_threads\": 2,\n"
+                 "      \"threads\": [\n"
+                 "        {\n"
+                 "          \"tid\": 4711,\n"
+                 "          \"name\": \"net)\\n\xee\xbf\xbf\",\n"
+                 "          \"measured\": true,\n"
+                 "          \"allocated_bytes\": 9007199254740993,\n"
+                 "          \"deallocated_bytes\": 40960\n"
+                 "        },\n"
+                 "        {\n"
+                 "          \"tid\": 4712,\n"
+                 "          \"name\": \"\",\n"
+                 "          \"measured\": false,\n"
+                 "          \"allocated_bytes\": 0,\n"
+                 "          \"deallocated_bytes\": 0,\n"
+                 "          \"failure\": \"waitpid\"\n"
+                 "        }\n"
+                 "      ]\n"
+                 "    }\n"
+                 "  ]\n"
+                 "}\n"));
+    cr_assert(eq(sz, bp_thread_heap_unread_count(&sample_heap_full), 1));
+}
+
+Test(thread_heap, says_why_nothing_is_measured) {
+    cr_assert(eq(int, bp_thread_heap_print(&sample_heap_bare, &out, NULL), BUGPACK_OK));
+    cr_assert(eq(str, out.data,
+                 "{\n"
+                 "  \"pid\": 4711,\n"
+                 "  \"name\": \"\",\n"
+                 "  \"measured\": false,\n"
+                 "  \"failure\": \"jemalloc-not-found\",\n"
+                 "  \"reason\": \"the process has no jemalloc that could be found\",\n"
+                 "  \"interrupted\": true,\n"
+                 "  \"snapshots\": []\n"
+                 "}\n"));
+    cr_assert(eq(sz, bp_thread_heap_unread_count(&sample_heap_bare), 0));
+}
+
+Test(thread_heap, shows_a_terminal_nothing_that_it_obeys) {
+    cr_assert(eq(int, bp_thread_heap_print_text(&sample_heap_full, &out, NULL), BUGPACK_OK));
+    for (size_t i = 0; i < out.size; i++) {
+        unsigned char byte = (unsigned char)out.data[i];
+        cr_assert(byte == '\n' || (byte >= 0x20 && byte < 0x7f));
+    }
+    cr_assert(
+        ne(ptr, strstr(out.data, "      4712             (unknown)               waitpid"), NULL));
+}
+
+/* Scripts compare these: a change here is a change of the schema. */
+Test(thread_heap, failures_have_the_names_that_were_published) {
+    static const char *const names[BP_HEAP_FAILURE_COUNT] = {"none",
+                                                             "self",
+                                                             "pid-missing",
+                                                             "readlink-failure",
+                                                             "maps-read-failure",
+                                                             "jemalloc-not-found",
+                                                             "arch-mismatch",
+                                                             "dwarf-parse-failure",
+                                                             "calibration-refused",
+                                                             "calibration-failure",
+                                                             "unsupported",
+                                                             "thread-pointer",
+                                                             "ptrace-seize",
+                                                             "ptrace-interrupt",
+                                                             "waitpid",
+                                                             "get-regset",
+                                                             "process-vm-readv",
+                                                             "tls-arithmetic"};
+    for (int i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
+        cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)i), (char *)names[i]));
+    }
+    cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)99), "unknown"));
+    cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)-1), "unknown"));
+}
+
+Test(thread_heap, absence_is_told_from_refusal) {
+    cr_assert(bp_heap_failure_is_absence(BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND, 0));
+    cr_assert(bp_heap_failure_is_absence(BP_HEAP_FAILURE_SELF, 0));
+    cr_assert(bp_heap_failure_is_absence(BP_HEAP_FAILURE_READLINK, ENOENT));
+    cr_assert(not(bp_heap_failure_is_absence(BP_HEAP_FAILURE_READLINK, EACCES)));
+    cr_assert(not(bp_heap_failure_is_absence(BP_HEAP_FAILURE_VM_READV, EPERM)));
+}
+
+Test(thread_heap, a_refusal_of_the_kernel_says_what_to_do_about_it) {
+    static const struct {
+        int scope;
+        const char *words;
+    } cases[] = {{1, "set it to 0"},
+                 {2, "administrators only"},
+                 {3, "until the next boot"},
+                 {0, "in a container allow it CAP_SYS_PTRACE"},
+                 {BP_YAMA_NONE, "in a container allow it CAP_SYS_PTRACE"}};
+    char advice[512];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EPERM, cases[i].scope, advice, sizeof advice);
+        cr_assert(ne(ptr, strstr(advice, cases[i].words), NULL), "%s", advice);
+        cr_assert(ne(ptr, strstr(advice, "the memory of the process cannot be read"), NULL));
+    }
+    bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EFAULT, 1, advice, sizeof advice);
+    cr_assert(eq(ptr, strstr(advice, "Yama"), NULL), "no advice for what no privilege mends");
+    char small[8];
+    bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EPERM, 1, small, sizeof small);
+    cr_assert(eq(sz, strlen(small), sizeof small - 1));
+}
