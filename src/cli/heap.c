@@ -16,19 +16,20 @@
 static const char help[] =
     "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms MS] [--json]\n"
     "\n"
-    "Print how many bytes each thread of a running jemalloc process has allocated and\n"
-    "freed since it began. The process is neither changed nor, as a rule, stopped.\n"
+    "Print how many bytes each thread of a running jemalloc process has allocated\n"
+    "and freed since it began. The process is not changed and, as a rule, not\n"
+    "stopped.\n"
     "\n"
     "Options:\n"
     "      --pid PID         the process to look at\n"
-    "      --snapshots N     how often to look (default 1, at most 100000); SIGINT ends\n"
-    "                        earlier, with what was read so far\n"
+    "      --snapshots N     how often to look (default 1, at most 100000); SIGINT\n"
+    "                        ends earlier, with what was read so far\n"
     "      --interval-ms MS  from one look to the next (default 1000, at most 600000)\n"
     "      --json            JSON instead of text: the thread-heap.json of a report\n"
     "  -h, --help            show this help\n"
     "\n"
-    "Exit status: 0 printed (also when the process has no jemalloc), 1 failed, 2 usage,\n"
-    "3 some threads could not be read, 4 no such process.\n";
+    "Exit status: 0 printed (also when the process has no jemalloc), 1 failed,\n"
+    "2 usage, 3 some threads could not be read, 4 no such process.\n";
 
 enum { option_pid = BP_CLI_OPTION_LONG_BASE, option_snapshots, option_interval, option_json };
 

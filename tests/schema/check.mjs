@@ -49,7 +49,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
-    'notifications.json', 'disconnect-cause.json']) {
+    'notifications.json', 'disconnect-cause.json', 'thread-heap.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -97,6 +97,17 @@ const broken = [
   [summaryName, (d) => { d.gaps[0].key = ''; }, '/gaps/0/key must NOT have fewer'],
   [summaryName, (d) => { delete d.suppressed; }, "/ must have required property 'suppressed'"],
   [summaryName, (d) => { d.gaps = []; }, '/gaps must NOT have fewer'],
+  ['thread-heap.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
+  ['thread-heap.json', (d) => { d.measured = false; }, "/ must have required property 'failure'"],
+  ['thread-heap.json', (d) => { d.failure = 'self'; }, '/failure boolean schema is false'],
+  ['thread-heap.json', (d) => { delete d.jemalloc; }, "/ must have required property 'jemalloc'"],
+  ['thread-heap.json', (d) => { d.jemalloc.place = 'heap'; }, '/jemalloc/place must be equal'],
+  ['thread-heap.json', (d) => { d.snapshots[0].threads[1].failure = 'x'; },
+    '/snapshots/0/threads/1/failure must be equal'],
+  ['thread-heap.json', (d) => { d.snapshots[0].threads[1].allocated_bytes = 1; },
+    '/snapshots/0/threads/1/allocated_bytes must be equal'],
+  ['thread-heap.json', (d) => { delete d.snapshots[0].threads[1].failure; },
+    '/snapshots/0/threads/1 must have required'],
   ['manifest.json', (d) => { d.complete = true; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.missing = 0; }, '/ must match exactly one schema'],
   ['manifest.json', (d) => { d.artefacts[1].status = 'cut'; }, '/artefacts/1/status must be'],

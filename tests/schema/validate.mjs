@@ -27,6 +27,7 @@ const known = {
   'notifications.json': 'notifications',
   'traffic-index.jsonl': 'traffic-index',
   'disconnect-cause.json': 'disconnect-cause',
+  'thread-heap.json': 'thread-heap',
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

@@ -18,6 +18,9 @@
 
 enum { kill_count = 100, signal_count = 300 };
 
+/* What has not come after so many (10 s at the least) never will. */
+static const unsigned hopeless_naps = 50000;
+
 static const uint32_t stop_timeout_ms = 5000;
 
 /* What the target does, where the test sees it. */
@@ -74,7 +77,8 @@ static char state_of(pid_t pid) {
 
 static void wait_for_turns(pid_t pid) {
     unsigned before = atomic_load(&progress->turns);
-    while (atomic_load(&progress->turns) < before + 3) {
+    for (unsigned naps = 0; atomic_load(&progress->turns) < before + 3; naps++) {
+        CHECK(naps < hopeless_naps);
         char state = state_of(pid);
         CHECK(state == 'R' || state == 'S' || state == 't' || state == 'D');
         nap_us(200);
@@ -121,8 +125,9 @@ static void every_signal_is_delivered_once(void) {
         read_count++;
     }
     CHECK(read_count == signal_count);
-    while (atomic_load(&progress->signals) < signal_count) {
-        nap_us(1000);
+    for (unsigned naps = 0; atomic_load(&progress->signals) < signal_count; naps++) {
+        CHECK(naps < hopeless_naps);
+        nap_us(200);
     }
     wait_for_turns(target);
     CHECK(atomic_load(&progress->signals) == signal_count);

@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture recover run sample help --help --version' "$current"
+        _bugpack_words 'capture heap recover run sample help --help --version' "$current"
         return
     fi
     case $previous in
@@ -44,7 +44,8 @@ _bugpack() {
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
-        --window | --log-limit | --attach-limit | --app | --description | --timeout) return ;;
+        --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | \
+            --interval-ms) return ;;
     esac
     case $command in
         capture)
@@ -60,9 +61,10 @@ _bugpack() {
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi
             ;;
+        heap) _bugpack_words '--pid --snapshots --interval-ms --json --help' "$current" ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
         recover) _bugpack_words '--app --output-dir --help' "$current" ;;
-        help) _bugpack_words 'capture recover run sample' "$current" ;;
+        help) _bugpack_words 'capture heap recover run sample' "$current" ;;
     esac
 }
 

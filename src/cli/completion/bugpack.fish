@@ -1,18 +1,19 @@
 # Completion of bugpack(1) for fish.
 
-set -l commands capture recover run sample help
+set -l commands capture heap recover run sample help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a running process'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Turn what dead sessions left into crash reports'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture recover run sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture heap recover run sample'
 
-complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
+complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
@@ -34,3 +35,6 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'
+complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'How often to look'
+complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
+complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'

@@ -1,0 +1,209 @@
+#!/bin/sh
+# Allocation counters from outside, alone and in a report.
+. "$(dirname "$0")/lib.sh"
+need jq unzip
+plain=${ALLOC_WORKER_PLAIN:?the worker without a jemalloc}
+export XDG_CACHE_HOME="$scratch/cache"
+mkdir "$XDG_CACHE_HOME"
+cd "$scratch" || exit 1
+
+# start_ready FILE COMMAND...: like start, and waits until the command has written FILE.
+start_ready() {
+    ready=$1
+    shift
+    start "$@"
+    until [ -s "$ready" ]; do
+        kill -0 "$pid" 2>/dev/null || skip "$1 does not run here"
+        sleep 0.01
+    done
+}
+
+fact 'the worker refuses what it cannot do, each with a status of its own'
+for case in '2 --bytes 0 --ready r' '5 --bytes x --ready r' '5 --bytes 1' '5 --what' \
+    '4 --bytes 1 --ready /nowhere/r'; do
+    # shellcheck disable=SC2086 # words
+    timeout 60 "$plain" ${case#* } </dev/null >/dev/null 2>&1
+    expect_same "the status of <${case#* }>" "${case%% *}" "$?"
+done
+
+fact 'a missing process is status 4 and no JSON'
+start sleep 0
+wait "$pid"
+run heap --pid "$pid" --json
+expect_status 4
+expect_no_out
+expect_err "no process with id $pid"
+
+fact 'a process without jemalloc has zeros, is not measured, and is no failure'
+start_ready plain_ready "$plain" --bytes 1048576 --ready plain_ready
+target=$pid
+run heap --pid "$target" --json
+expect_status 0
+expect_err 'jemalloc-not-found'
+expect_same 'the document' "false jemalloc-not-found $target false 0 0" "$(jq -r \
+    '"\(.measured) \(.failure) " + (.snapshots[0].threads[0]
+    | "\(.tid) \(.measured) \(.allocated_bytes) \(.deallocated_bytes)")' out)"
+run heap --pid "$target"
+expect_status 0
+expect_out 'not measured: jemalloc-not-found'
+
+fact 'its report is complete, and the ledger says why the counters are not there'
+capture
+expect_status 0
+expect_no_err
+expect_same 'the status' omitted "$(ledger "$zip" thread-heap.json status)"
+case $(ledger "$zip" thread-heap.json reason) in
+    jemalloc-not-found:*) ;;
+    *) wrong "the reason is $(ledger "$zip" thread-heap.json reason)" ;;
+esac
+entries "$zip" | grep -q thread-heap && wrong 'the entry is there'
+
+fact 'a kernel thread is no failure either'
+if [ "$(ps -o comm= -p 2 2>/dev/null)" = kthreadd ]; then
+    run heap --pid 2 --json
+    if [ "$(id -u)" -eq 0 ]; then
+        expect_status 0
+        expect_same 'the failure' readlink-failure "$(jq -r .failure out)"
+        expect_same 'both counters' '0 0' \
+            "$(jq -r '.snapshots[0].threads[0] | "\(.allocated_bytes) \(.deallocated_bytes)"' out)"
+    fi
+else
+    echo 'not tried: there is no kthreadd'
+fi
+
+fact 'the command line is checked'
+run heap
+expect_usage "option '--pid' is missing"
+run heap --pid 1 --snapshots 0
+expect_usage '--snapshots takes a number from 1 to 100000'
+run heap --pid 1 --snapshots 100001
+expect_usage '--snapshots takes'
+run heap --pid 1 --interval-ms 600001
+expect_usage '--interval-ms takes a number from 0 to 600000'
+run heap --pid x
+expect_usage '--pid takes'
+
+fact 'the calibration is a command that people are not shown, and that does nothing for them'
+run --help
+grep -q calibrate out && wrong 'the help lists it'
+run calibrate-jemalloc 3 zz -
+expect_status 2
+expect_no_out
+
+# exact DIR PROGRAM: the stand-in's counters are read to the byte.
+exact() {
+    rm -f stand_in_ready
+    start_ready stand_in_ready "$1" stand_in_ready 2
+    run heap --pid "$pid" --json
+    expect_status 0
+    expect_no_err
+    expect_same 'the counters' '[[1000,500],[1001,501],[1002,502]]' "$(jq -c \
+        '[.snapshots[0].threads[] | [.allocated_bytes, .deallocated_bytes]] | sort' out)"
+    expect_same 'how they were found' 'executable debug-information' \
+        "$(jq -r '.jemalloc | "\(.place) \(.offsets_from)"' out)"
+    kill "$pid"
+}
+
+if [ -n "${TSD_STAND_IN:-}" ] && [ -z "${WITHOUT_LIBDW:-}" ] &&
+    command -v objcopy >/dev/null 2>&1; then
+    fact 'a jemalloc inside the executable is read with its debug data'
+    exact "$TSD_STAND_IN"
+    fact 'also when the debug data lie in a file beside it, or in .debug'
+    objcopy --only-keep-debug "$TSD_STAND_IN" stand_in.debug
+    objcopy --strip-debug --add-gnu-debuglink=stand_in.debug "$TSD_STAND_IN" stand_in
+    exact ./stand_in
+    mkdir .debug
+    mv stand_in.debug .debug
+    exact ./stand_in
+    fact 'debug data of another build are not believed'
+    objcopy --update-section .note.gnu.build-id="$source_dir/LICENSE" .debug/stand_in.debug 2>err
+    rm -f stand_in_ready
+    start_ready stand_in_ready ./stand_in stand_in_ready
+    run heap --pid "$pid" --json
+    expect_status 1
+    expect_err dwarf-parse-failure
+    expect_same 'the failure' dwarf-parse-failure "$(jq -r .failure out)"
+    kill "$pid"
+    fact 'without symbols there is no jemalloc to be seen'
+    objcopy --strip-all "$TSD_STAND_IN" stand_in_bare
+    rm -f stand_in_ready
+    start_ready stand_in_ready ./stand_in_bare stand_in_ready
+    run heap --pid "$pid" --json
+    expect_status 0
+    expect_same 'the failure' jemalloc-not-found "$(jq -r .failure out)"
+    kill "$pid"
+else
+    echo 'not tried: debug data (no libdw, or no objcopy)'
+fi
+
+if [ -z "${ALLOC_WORKER_SHARED:-}" ]; then
+    echo 'not tried: a shared jemalloc (libjemalloc-dev was not there when this was built)'
+    finish
+fi
+
+fact '16 MiB are read as 16 to 20, and three snapshots never decrease'
+start_ready shared_ready "$ALLOC_WORKER_SHARED" --bytes 16777216 --ready shared_ready
+target=$pid
+run heap --pid "$target" --json --snapshots 3 --interval-ms 50
+expect_status 0
+expect_no_err
+expect_same 'three snapshots of one thread' '3 1' \
+    "$(jq -r '"\(.snapshots | length) \([.snapshots[].threads | length] | unique[0])"' out)"
+expect_same 'the counters' true "$(jq '[.snapshots[].threads[0]] | all(.[];
+    .allocated_bytes >= 16777216 and .allocated_bytes <= 20971520 and .deallocated_bytes < 16777216)
+    and . == sort_by(.allocated_bytes) and . == sort_by(.deallocated_bytes)' out)"
+expect_same 'how they were found' 'library calibration' \
+    "$(jq -r '.jemalloc | "\(.place) \(.offsets_from)"' out)"
+expect_same 'the mode of the cache' '700 600' \
+    "$(stat -c %a "$XDG_CACHE_HOME/bugpack") $(stat -c %a "$XDG_CACHE_HOME"/bugpack/jemalloc-*)"
+
+fact 'a poisoned cache is not believed, and mended'
+for file in "$XDG_CACHE_HOME"/bugpack/jemalloc-*; do
+    cp "$file" cached
+    echo 'allocated 99999999' >"$file"
+    run heap --pid "$target" --json
+    expect_status 0
+    cmp -s cached "$file" || wrong 'it was not mended'
+done
+
+fact 'a library that others may write to is not run'
+library=$(jq -r .jemalloc.path out)
+cp "$library" libjemalloc.so.2
+chmod 666 libjemalloc.so.2
+rm -rf "$XDG_CACHE_HOME/bugpack" shared_ready
+LD_LIBRARY_PATH=. start_ready shared_ready "$ALLOC_WORKER_SHARED" --bytes 1 --ready shared_ready
+run heap --pid "$pid" --json
+expect_status 1
+expect_same 'the failure' calibration-refused "$(jq -r .failure out)"
+expect_err 'others may write to it'
+kill "$pid"
+
+fact 'SIGINT ends it with what was read so far'
+timeout -s INT 2 "$BUGPACK" heap --pid "$target" --json --snapshots 1000 --interval-ms 400 \
+    >out 2>err </dev/null
+expect_same 'the document' 'true true true' "$(jq -r \
+    '"\(.interrupted) \(.snapshots | length > 0) \(.snapshots | length < 1000)"' out)"
+
+fact 'the report of such a process has the counters'
+capture
+expect_status 0
+expect_no_err
+expect_same 'the status' ok "$(ledger "$zip" thread-heap.json status)"
+expect_same 'the counters' true \
+    "$(value "$zip" thread-heap.json '.snapshots[0].threads[0].allocated_bytes >= 16777216')"
+
+if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
+    fact 'who may not look is told what to do about it'
+    as_nobody timeout 60 "$BUGPACK" heap --pid "$target" --json >out 2>err </dev/null
+    status=$?
+    case $status in
+        1)
+            expect_err 'run as its user or as root'
+            expect_same 'the failure' readlink-failure "$(jq -r .failure out)"
+            ;;
+        126 | 127) echo 'not tried: nobody may not run the program from here' ;;
+        *) wrong "the exit status is $status" ;;
+    esac
+fi
+
+finish
