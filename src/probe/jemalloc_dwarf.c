@@ -13,7 +13,7 @@
 struct debug_file {
     int fd;
     Elf *elf;
-    Dwarf *dwarf; /* NULL when it holds no debug data */
+    Dwarf *dwarf; /* NULL until debug data are looked for, and when there are none */
 };
 
 /* Debug data beyond this is no jemalloc's: a limit for files that were made to keep us busy. */
@@ -33,11 +33,7 @@ static void close_file(const bp_libdw *dw, struct debug_file *file) {
 static bool open_file(const bp_libdw *dw, int fd, struct debug_file *file) {
     *file = (struct debug_file){.fd = fd};
     file->elf = dw->elf_begin(fd, ELF_C_READ, NULL);
-    if (file->elf == NULL) {
-        return false;
-    }
-    file->dwarf = dw->dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-    return true;
+    return file->elf != NULL;
 }
 
 /* "tsd_tls" behind any prefix; a compiler may have put ".llvm.4711" behind it. */
@@ -149,18 +145,22 @@ static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, unsigned *entries_
     return false;
 }
 
-static bool find_structure(const bp_libdw *dw, Dwarf *dwarf, bp_jemalloc_layout *layout) {
+/* Begins with reading all debug data into memory, so only a file with the symbol gets this far. */
+static bool find_structure(const bp_libdw *dw, struct debug_file *file,
+                           bp_jemalloc_layout *layout) {
     unsigned entries_left = entry_max;
     Dwarf_Off offset = 0;
     Dwarf_Off next;
     size_t header_bytes;
-    for (unsigned i = 0; dwarf != NULL && i < unit_max && entries_left > 0; i++, offset = next) {
+    file->dwarf = dw->dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    for (unsigned i = 0; file->dwarf != NULL && i < unit_max && entries_left > 0;
+         i++, offset = next) {
         Dwarf_Die unit;
-        if (dw->dwarf_nextcu(dwarf, offset, &next, &header_bytes, NULL, NULL, NULL) != 0 ||
+        if (dw->dwarf_nextcu(file->dwarf, offset, &next, &header_bytes, NULL, NULL, NULL) != 0 ||
             next <= offset) {
             return false;
         }
-        if (dw->dwarf_offdie(dwarf, offset + header_bytes, &unit) != NULL &&
+        if (dw->dwarf_offdie(file->dwarf, offset + header_bytes, &unit) != NULL &&
             find_in_unit(dw, &unit, &entries_left, layout)) {
             return true;
         }
@@ -229,11 +229,11 @@ static bp_dwarf_status search(const bp_libdw *dw, struct debug_file *own, const 
                               bp_jemalloc_layout *layout) {
     struct debug_file separate = {.fd = -1};
     bool has_block = find_block(dw, own->elf, layout);
-    bool has_structure = has_block && find_structure(dw, own->dwarf, layout);
+    bool has_structure = has_block && find_structure(dw, own, layout);
     if (!has_structure && (open_by_build_id(dw, own->elf, &separate) ||
                            open_by_link(dw, own->elf, path, &separate))) {
         has_block = has_block || find_block(dw, separate.elf, layout);
-        has_structure = has_block && find_structure(dw, separate.dwarf, layout);
+        has_structure = has_block && find_structure(dw, &separate, layout);
         close_file(dw, &separate);
     }
     if (has_structure) {
