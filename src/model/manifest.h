@@ -18,7 +18,7 @@
 typedef enum bp_artefact_status {
     BP_ARTEFACT_OK,
     BP_ARTEFACT_TRUNCATED, /* it is there, but not whole; `reason` says what is missing */
-    BP_ARTEFACT_OMITTED,   /* left out on purpose, because of a limit */
+    BP_ARTEFACT_OMITTED,   /* left out on purpose: over a limit, or there is nothing to take */
     BP_ARTEFACT_FAILED,
     BP_ARTEFACT_TIMED_OUT,
     BP_ARTEFACT_DISABLED /* the host or the user turned it off */

@@ -48,7 +48,7 @@ expect_status 0
 expect_out 'not measured: jemalloc-not-found'
 
 fact 'its report is complete, and the ledger says why the counters are not there'
-capture
+capture --description 'its heap'
 expect_status 0
 expect_no_err
 expect_same 'the status' omitted "$(ledger "$zip" thread-heap.json status)"
@@ -185,7 +185,7 @@ expect_same 'the document' 'true true true' "$(jq -r \
     '"\(.interrupted) \(.snapshots | length > 0) \(.snapshots | length < 1000)"' out)"
 
 fact 'the report of such a process has the counters'
-capture
+capture --description 'its heap'
 expect_status 0
 expect_no_err
 expect_same 'the status' ok "$(ledger "$zip" thread-heap.json status)"
