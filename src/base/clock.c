@@ -11,7 +11,12 @@ static uint64_t read_clock(clockid_t id) {
 }
 
 uint64_t bp_clock_monotonic_ns(void) {
+#ifdef CLOCK_UPTIME_RAW
+    /* macOS, where CLOCK_MONOTONIC goes on while the machine sleeps and has whole microseconds. */
+    return read_clock(CLOCK_UPTIME_RAW);
+#else
     return read_clock(CLOCK_MONOTONIC);
+#endif
 }
 
 uint64_t bp_clock_wall_ns(void) {

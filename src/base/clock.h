@@ -1,6 +1,7 @@
 /*
  * Two clocks and how they are written. Intervals come from the monotonic clock, names and
- * timestamps from the wall clock; nothing is ever computed from a difference of wall times.
+ * timestamps from the wall clock; nothing is ever computed from a difference of wall times. The
+ * monotonic clock stands still while the machine sleeps.
  */
 #ifndef BP_BASE_CLOCK_H
 #define BP_BASE_CLOCK_H

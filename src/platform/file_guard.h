@@ -9,6 +9,10 @@
  * it, so that the host neither sees it nor needs a handler. Any opening by others counts, also for
  * reading only: a lease that allows readers cannot be had on a file that is open for writing. So
  * nobody may look into a living session's files who does not want to end the guard.
+ *
+ * Elsewhere: nothing, and rings stay in memory. macOS has no leases; its flag UF_IMMUTABLE, set
+ * after mapping, would hold off a truncation, but would also keep a dead session's files from
+ * being removed, and nobody has tried it.
  */
 #ifndef BP_PLATFORM_FILE_GUARD_H
 #define BP_PLATFORM_FILE_GUARD_H

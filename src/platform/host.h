@@ -21,13 +21,15 @@ void bp_host_identify(bp_host_identity *ret_identity);
 
 /*
  * The directory that holds reports when the host names none, not yet made: on Linux
- * $XDG_STATE_HOME/bugpack when that is an absolute path, else ~/.local/state/bugpack.
+ * $XDG_STATE_HOME/bugpack when that is an absolute path, else ~/.local/state/bugpack; on macOS
+ * ~/Library/Application Support/bugpack.
  */
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error);
 
 /*
  * The directory below which sessions keep what must outlive a crash, not yet made: on Linux
- * $XDG_RUNTIME_DIR/bugpack. False when that is not an absolute path.
+ * $XDG_RUNTIME_DIR/bugpack; on macOS $TMPDIR/bugpack, which there is this user's alone, or the same
+ * directory as confstr(3) names it. False when there is no absolute path.
  */
 bool bp_host_runtime_directory(char *path, size_t path_bytes);
 

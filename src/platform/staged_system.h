@@ -1,6 +1,6 @@
 /*
  * What of a staged file differs from system to system: three calls, each implemented once per
- * system (linux/, stub/; a Mac's are F_FULLFSYNC and renamex_np). All return 0 or -1 with errno,
+ * system (linux/, darwin/, stub/). All return 0 or -1 with errno,
  * but for the first.
  */
 #ifndef BP_PLATFORM_STAGED_SYSTEM_H

@@ -73,9 +73,10 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
 
 /*
  * Tells whether this process is the one that made the guard. After a fork, a raw clone or a
- * double fork the child reads false; checking costs one load. The guard lies in a page that the
- * kernel wipes in the child (MADV_WIPEONFORK, Linux 4.14) where it can; the sessions of a process
- * share it, and it is cheap to keep. Made without a lock, so also in the child of a fork.
+ * double fork the child reads false; checking costs one load. On Linux the guard lies in a page
+ * that the kernel wipes in the child (MADV_WIPEONFORK, Linux 4.14), which the sessions of a process
+ * share; elsewhere it is the process id, which a late descendant could get again once this process
+ * has ended. Cheap to keep, and made without a lock, so also in the child of a fork.
  */
 typedef struct bp_fork_guard bp_fork_guard;
 bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error);

@@ -62,9 +62,12 @@ static void block_signals(sigset_t *ret_before) {
  */
 static int create(pthread_attr_t *attributes, void *(*run)(void *), void *argument,
                   pthread_t *thread) {
-    const struct sched_param no_priority = {.sched_priority = 0};
+    /* What new attributes have is the ordinary priority: 0 on Linux; 31 on macOS, where 0 would be
+     * the lowest there is. It has to be set all the same, or glibc takes the maker's. */
+    struct sched_param ordinary = {0};
+    (void)pthread_attr_getschedparam(attributes, &ordinary);
     (void)pthread_attr_setschedpolicy(attributes, SCHED_OTHER);
-    (void)pthread_attr_setschedparam(attributes, &no_priority);
+    (void)pthread_attr_setschedparam(attributes, &ordinary);
     (void)pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
     int result = pthread_create(thread, attributes, run, argument);
     if (result == EPERM) {

@@ -1,8 +1,6 @@
 #include "platform/thread.h"
 
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -48,26 +46,4 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                              .tv_nsec = (long)(until_ns % BP_NS_PER_SEC)};
     (void)pthread_cond_timedwait(condition, mutex, &until);
     return true;
-}
-
-struct bp_fork_guard {
-    pid_t owner;
-};
-
-bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
-    bp_fork_guard *guard = malloc(sizeof *guard);
-    if (guard == NULL) {
-        return bp_fail_memory(error, "guard the session against fork");
-    }
-    guard->owner = getpid();
-    *ret_guard = guard;
-    return BUGPACK_OK;
-}
-
-void bp_fork_guard_free(bp_fork_guard *guard) {
-    free(guard);
-}
-
-bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
-    return guard->owner == getpid();
 }

@@ -1,0 +1,43 @@
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/host.h"
+
+bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
+    const char *home = getenv("HOME");
+    if (home == NULL || home[0] != '/') {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "no report directory was given, and HOME names none");
+    }
+    int length = snprintf(path, path_bytes, "%s/Library/Application Support/bugpack", home);
+    if (length < 0 || (size_t)length >= path_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the report directory's path is too long");
+    }
+    return BUGPACK_OK;
+}
+
+bool bp_host_runtime_directory(char *path, size_t path_bytes) {
+    char of_user[PATH_MAX];
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/') {
+        /* A daemon has no TMPDIR; this asks for what a login would set it to. */
+        size_t bytes = confstr(_CS_DARWIN_USER_TEMP_DIR, of_user, sizeof of_user);
+        if (bytes == 0 || bytes > sizeof of_user || of_user[0] != '/') {
+            return false;
+        }
+        base = of_user;
+    }
+    size_t base_bytes = strlen(base);
+    while (base_bytes > 1 && base[base_bytes - 1] == '/') {
+        base_bytes--; /* both end with one */
+    }
+    if (base_bytes >= path_bytes || base_bytes > PATH_MAX) {
+        return false;
+    }
+    int length = snprintf(path, path_bytes, "%.*s/bugpack", (int)base_bytes, base);
+    return length > 0 && (size_t)length < path_bytes;
+}

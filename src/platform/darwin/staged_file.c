@@ -1,0 +1,50 @@
+/*
+ * A Mac has no files without a name, so each staged file has a temporary one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "platform/staged_system.h"
+
+int bp_staged_open_unnamed(int dir_fd) {
+    (void)dir_fd;
+    errno = ENOTSUP;
+    return -1;
+}
+
+int bp_staged_link_unnamed(int fd, int dir_fd, const char *name) {
+    (void)fd;
+    (void)dir_fd;
+    (void)name;
+    errno = ENOTSUP;
+    return -1;
+}
+
+/*
+ * fsync hands the bytes to the drive, which may keep them in its cache; F_FULLFSYNC empties that as
+ * well (fsync(2) and fcntl(2) of macOS). Network file systems and many foreign ones do not know it,
+ * and say so in different words. Only what the disk itself reports is final: fsync, asked after
+ * that, may well say that all is fine.
+ */
+int bp_staged_sync(int fd) {
+    int result;
+    do {
+        result = fcntl(fd, F_FULLFSYNC);
+    } while (result == -1 && errno == EINTR);
+    if (result != -1) {
+        return 0;
+    }
+    if (errno == EIO || errno == ENOSPC || errno == EDQUOT || errno == EBADF) {
+        return -1;
+    }
+    do {
+        result = fsync(fd);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
+    return renameatx_np(dir_fd, from, dir_fd, to, RENAME_EXCL);
+}

@@ -1,0 +1,51 @@
+#include "platform/thread.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+uint64_t bp_thread_id(void) {
+    /* The id of THREAD_IDENTIFIER_INFO. No system call: libpthread keeps it with the thread, and
+     * asks anew in the child of a fork. */
+    uint64_t id = 0;
+    (void)pthread_threadid_np(NULL, &id);
+    return id;
+}
+
+void bp_thread_set_name(const char *name) {
+    (void)pthread_setname_np(name);
+}
+
+size_t bp_thread_local_bytes(void) {
+    return 0; /* dyld takes them from the heap, at a thread's first use */
+}
+
+void bp_thread_stand_back(void) {
+}
+
+bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
+    int result = pthread_cond_init(condition, NULL);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot make a condition variable");
+    }
+    return BUGPACK_OK;
+}
+
+/* Nothing chooses the clock of a condition variable here, but a wait for a length of time is
+ * measured by the one that stands still in sleep, as bp_clock_monotonic_ns is. */
+bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                             uint64_t deadline_ns) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (now_ns >= deadline_ns) {
+        return false;
+    }
+    /* A year is as good as for ever, and no length that the kernel has to compute with. */
+    const uint64_t longest_ns = 365ull * 86400 * BP_NS_PER_SEC;
+    uint64_t left_ns = deadline_ns - now_ns < longest_ns ? deadline_ns - now_ns : longest_ns;
+    struct timespec left = {.tv_sec = (time_t)(left_ns / BP_NS_PER_SEC),
+                            .tv_nsec = (long)(left_ns % BP_NS_PER_SEC)};
+    return pthread_cond_timedwait_relative_np(condition, mutex, &left) != ETIMEDOUT ||
+           left_ns == longest_ns;
+}

@@ -1,0 +1,34 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "platform/host.h"
+
+bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
+    /* The XDG specification: a relative value is invalid and to be ignored. */
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int length;
+    if (state != NULL && state[0] == '/') {
+        length = snprintf(path, path_bytes, "%s/bugpack", state);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(path, path_bytes, "%s/.local/state/bugpack", home);
+    } else {
+        return bp_fail(
+            error, BUGPACK_ERR_INVALID,
+            "no report directory was given, and neither XDG_STATE_HOME nor HOME names one");
+    }
+    if (length < 0 || (size_t)length >= path_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the report directory's path is too long");
+    }
+    return BUGPACK_OK;
+}
+
+bool bp_host_runtime_directory(char *path, size_t path_bytes) {
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (runtime == NULL || runtime[0] != '/') {
+        return false;
+    }
+    int length = snprintf(path, path_bytes, "%s/bugpack", runtime);
+    return length > 0 && (size_t)length < path_bytes;
+}
