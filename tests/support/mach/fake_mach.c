@@ -12,7 +12,7 @@
 
 #include "support/mach/fake_kernel.h"
 
-enum { RIGHTS_MAX = 4096, LISTS_MAX = 64 };
+enum { RIGHTS_MAX = 4096, LISTS_MAX = 512 };
 
 /* A send right: the name that our task has for a thread, whether that lives or not. */
 typedef struct right {
@@ -141,6 +141,54 @@ kern_return_t vm_deallocate(task_t task, vm_address_t address, vm_size_t size) {
     wrong_releases += result != KERN_SUCCESS;
     mach_fake_leave();
     return result;
+}
+
+static natural_t *give_numbers(size_t count) {
+    natural_t *numbers = list_count < LISTS_MAX ? calloc(count + 1, sizeof *numbers) : NULL;
+    if (numbers != NULL) {
+        lists[list_count].address = numbers;
+        lists[list_count++].bytes = count * sizeof *numbers;
+    }
+    return numbers;
+}
+
+kern_return_t mach_port_names(task_t task, mach_port_name_array_t *names,
+                              mach_msg_type_number_t *name_count, mach_port_type_array_t *types,
+                              mach_msg_type_number_t *type_count) {
+    (void)mach_fake_enter("mach_port_names");
+    *names = task == mach_task_self_ ? give_numbers(right_count) : NULL;
+    *types = task == mach_task_self_ ? give_numbers(right_count) : NULL;
+    bool works = *names != NULL && *types != NULL;
+    for (size_t i = 0; works && i < right_count; i++) {
+        (*names)[i] = rights[i].name;
+        (*types)[i] = MACH_PORT_TYPE_SEND;
+    }
+    *name_count = *type_count = (mach_msg_type_number_t)right_count;
+    mach_fake_leave();
+    return works ? KERN_SUCCESS : KERN_RESOURCE_SHORTAGE;
+}
+
+kern_return_t mach_port_get_refs(task_t task, mach_port_name_t name, mach_port_right_t right_kind,
+                                 mach_port_urefs_t *refs) {
+    (void)mach_fake_enter("mach_port_get_refs");
+    bool works = task == mach_task_self_ && find_right(name) != NULL;
+    *refs = right_kind == MACH_PORT_RIGHT_SEND;
+    mach_fake_leave();
+    return works ? KERN_SUCCESS : KERN_INVALID_NAME;
+}
+
+/* As a kernel that keeps its table to itself. */
+kern_return_t mach_port_space_info(task_t task, ipc_info_space_t *space,
+                                   ipc_info_name_array_t *names, mach_msg_type_number_t *name_count,
+                                   ipc_info_tree_name_array_t *tree,
+                                   mach_msg_type_number_t *tree_count) {
+    (void)task;
+    (void)space;
+    (void)names;
+    (void)name_count;
+    (void)tree;
+    (void)tree_count;
+    return KERN_FAILURE;
 }
 
 /* What the leaking builds call instead of the two: see CMakeLists.txt. */

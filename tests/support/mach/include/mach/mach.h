@@ -91,4 +91,36 @@ kern_return_t thread_info(thread_act_t thread, thread_flavor_t flavor, integer_t
 kern_return_t mach_port_deallocate(task_t task, mach_port_t name);
 kern_return_t vm_deallocate(task_t task, vm_address_t address, vm_size_t size);
 
+/* What tests/macos asks. */
+typedef natural_t mach_port_name_t;
+typedef natural_t mach_port_type_t;
+typedef natural_t mach_port_right_t;
+typedef natural_t mach_port_urefs_t;
+typedef mach_port_name_t *mach_port_name_array_t;
+typedef mach_port_type_t *mach_port_type_array_t;
+typedef struct ipc_info_space {
+    natural_t iis_table_size;
+} ipc_info_space_t;
+typedef struct ipc_info_name {
+    mach_port_name_t iin_name;
+} * ipc_info_name_array_t;
+typedef struct ipc_info_tree_name {
+    mach_port_name_t iitn_lchild;
+} * ipc_info_tree_name_array_t;
+
+#define MACH_PORT_RIGHT_SEND 0
+#define MACH_PORT_RIGHT_DEAD_NAME 4
+#define MACH_PORT_TYPE_SEND (1u << 16)
+#define MACH_PORT_TYPE_DEAD_NAME (1u << 20)
+
+kern_return_t mach_port_names(task_t task, mach_port_name_array_t *names,
+                              mach_msg_type_number_t *name_count, mach_port_type_array_t *types,
+                              mach_msg_type_number_t *type_count);
+kern_return_t mach_port_get_refs(task_t task, mach_port_name_t name, mach_port_right_t right,
+                                 mach_port_urefs_t *refs);
+kern_return_t mach_port_space_info(task_t task, ipc_info_space_t *space,
+                                   ipc_info_name_array_t *names, mach_msg_type_number_t *name_count,
+                                   ipc_info_tree_name_array_t *tree,
+                                   mach_msg_type_number_t *tree_count);
+
 #endif
