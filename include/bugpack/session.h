@@ -55,8 +55,8 @@ typedef struct bugpack_options {
     const char *app_build_id;
 
     /* Where reports go. The last component must be a directory and not a symbolic link. NULL means
-     * $XDG_STATE_HOME/bugpack, or ~/.local/state/bugpack, made with mode 0700 when it is missing.
-     */
+     * $XDG_STATE_HOME/bugpack, or ~/.local/state/bugpack (macOS: ~/Library/Application
+     * Support/bugpack), made with mode 0700 when it is missing. */
     const char *report_dir;
     /* Make the last component of report_dir, with mode 0700, when it is missing. */
     bool create_report_dir;
@@ -91,7 +91,7 @@ typedef struct bugpack_options {
     /* Where the rings lie, so that they outlive a crash: a directory of this user's alone, best on
      * tmpfs, whose last component is made when it is missing. NULL means $XDG_RUNTIME_DIR/bugpack.
      * Where it cannot be had, or without XDG_RUNTIME_DIR, or with recorder_in_memory, they lie in
-     * memory. */
+     * memory; on macOS always. */
     const char *recorder_dir;
     bool recorder_in_memory;
 

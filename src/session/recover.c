@@ -160,7 +160,7 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugp
     if (recorder_dir == NULL) {
         if (!bp_host_runtime_directory(default_dir, sizeof default_dir)) {
             return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                           "no directory was given, and XDG_RUNTIME_DIR names none");
+                           "no directory was given, and the environment names none");
         }
         recorder_dir = default_dir;
     }
