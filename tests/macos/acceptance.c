@@ -21,7 +21,7 @@
 #include "platform/thread.h"
 #include "probe/sampler.h"
 
-enum { HELPER_COUNT = 12, SOAK_SAMPLES = 2000 };
+enum { THREAD_COUNT = 12, SOAK_SAMPLES = 2000 };
 
 static atomic_bool is_over;
 static int failed_count;
@@ -32,7 +32,7 @@ static void verdict(bool is_passed, const char *what) {
 }
 
 /* The first one is busy for half of its time, the others sleep. */
-static void *help(void *argument) {
+static void *live(void *argument) {
     const size_t number = *(const size_t *)argument;
     char name[16];
     (void)snprintf(name, sizeof name, "accept-%zu", number);
@@ -145,7 +145,7 @@ static void test_threads(const bp_metrics *metrics) {
     }
     (void)printf("     %zu threads, %u of ours, the busiest is \"%s\"\n", metrics->thread_count,
                  found_count, busiest != NULL ? busiest->name : "");
-    verdict(is_sorted && found_count == HELPER_COUNT && busiest != NULL &&
+    verdict(is_sorted && found_count == THREAD_COUNT && busiest != NULL &&
                 strcmp(busiest->name, "accept-0") == 0,
             "6: threads are there, in order and named, and the busy one carries the load");
 }
@@ -204,11 +204,11 @@ int main(int argc, char **argv) {
         (void)fprintf(stderr, "usage: acceptance [SAMPLES]\n");
         return 2;
     }
-    pthread_t threads[HELPER_COUNT];
-    size_t numbers[HELPER_COUNT];
-    for (size_t i = 0; i < HELPER_COUNT; i++) {
+    pthread_t threads[THREAD_COUNT];
+    size_t numbers[THREAD_COUNT];
+    for (size_t i = 0; i < THREAD_COUNT; i++) {
         numbers[i] = i;
-        if (pthread_create(&threads[i], NULL, help, &numbers[i]) != 0) {
+        if (pthread_create(&threads[i], NULL, live, &numbers[i]) != 0) {
             (void)fprintf(stderr, "acceptance: cannot start a thread\n");
             return 2;
         }
@@ -222,7 +222,7 @@ int main(int argc, char **argv) {
         run_tests(sampler, (unsigned)sample_count, began_ns);
     }
     atomic_store(&is_over, true);
-    for (size_t i = 0; i < HELPER_COUNT; i++) {
+    for (size_t i = 0; i < THREAD_COUNT; i++) {
         (void)pthread_join(threads[i], NULL);
     }
     bp_sampler_close(sampler);
