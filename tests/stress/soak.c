@@ -1,0 +1,240 @@
+/*
+ * The soak: a host in pedantic mode meets more gaps than it may report, and is then asked for a
+ * report again and again, for a set time, while its threads record. What it holds at the end must
+ * be what it held after its first report, within 5 %: descriptors, threads, memory, rings.
+ *
+ *     stress_soak [SECONDS]        (120 unless told)
+ *
+ * It prints how many samples were taken, so that a leak can be told by the sample.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+enum { writer_count = 4, gap_count = 60, gap_cap = 50, kept_reports = 64 };
+
+static atomic_bool must_stop, meets_gaps;
+static bugpack *session;
+
+/* What a leak would show in. */
+struct holdings {
+    size_t descriptors, threads, rings, ring_kb, rss_kb;
+};
+
+static void pause_us(long microseconds) {
+    const struct timespec time = {0, microseconds * 1000};
+    (void)nanosleep(&time, NULL);
+}
+
+static size_t count_entries(const char *path) {
+    size_t count = 0;
+    DIR *directory = opendir(path);
+    CHECK(directory != NULL);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    (void)closedir(directory);
+    return count;
+}
+
+/* The rings' files are only looked at by name: opening one would end its guard. */
+static void measure_rings(const char *recorder_dir, struct holdings *held) {
+    DIR *directory = opendir(recorder_dir);
+    CHECK(directory != NULL);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        struct stat status;
+        if (entry->d_name[0] != '.' && strstr(entry->d_name, ".ring") != NULL) {
+            CHECK(fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0);
+            held->rings++;
+            held->ring_kb += (size_t)status.st_blocks / 2;
+        }
+    }
+    (void)closedir(directory);
+}
+
+/* The only session below `base_dir`. */
+static void find_session(const char *base_dir, char *path, size_t path_bytes) {
+    DIR *directory = opendir(base_dir);
+    CHECK(directory != NULL);
+    path[0] = '\0';
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strncmp(entry->d_name, "soak-", 5) == 0) {
+            (void)snprintf(path, path_bytes, "%s/%s", base_dir, entry->d_name);
+        }
+    }
+    (void)closedir(directory);
+    CHECK(path[0] != '\0');
+}
+
+static struct holdings measure(const char *base_dir) {
+    char path[4096];
+    pause_us(300000); /* a report's spools are closed after its result is told */
+    unsigned long size_pages = 0, rss_pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    CHECK(statm != NULL && fscanf(statm, "%lu %lu", &size_pages, &rss_pages) == 2);
+    (void)fclose(statm);
+    struct holdings held = {.descriptors = count_entries("/proc/self/fd") - 1, /* its own */
+                            .threads = count_entries("/proc/self/task"),
+                            .rss_kb = rss_pages * ((size_t)sysconf(_SC_PAGESIZE) / 1024)};
+    find_session(base_dir, path, sizeof path);
+    measure_rings(path, &held);
+    return held;
+}
+
+static void print(const char *when, struct holdings held) {
+    (void)printf("%s: %zu descriptors, %zu threads, %zu rings of %zu KiB, %zu KiB resident\n", when,
+                 held.descriptors, held.threads, held.rings, held.ring_kb, held.rss_kb);
+    (void)fflush(stdout);
+}
+
+static bool is_within_5_percent(const char *what, size_t before, size_t after) {
+    bool is_good = after * 100 <= before * 105;
+    if (!is_good) {
+        (void)fprintf(stderr, "%s grew from %zu to %zu\n", what, before, after);
+    }
+    return is_good;
+}
+
+/* A part of the host that logs, speaks its protocol and meets gaps that were met before. */
+static void *write_records(void *argument) {
+    bugpack_channel *channel = argument;
+    char message[4096];
+    memset(message, 'm', sizeof message);
+    for (uint32_t i = 0; !atomic_load(&must_stop); i++) {
+        bugpack_traffic(channel, (bugpack_direction)(i & 1), i, "message", message,
+                        i % sizeof message);
+        bugpack_log(session, BUGPACK_INFO, "soak", "record %" PRIu32, i);
+        bugpack_notify(session, BUGPACK_INFO, "soak", "stream %" PRIu32, i % 700);
+        char key[64];
+        (void)snprintf(key, sizeof key, "display:unimpl:op_%" PRIu32, i % gap_count);
+        if (atomic_load(&meets_gaps)) {
+            bugpack_gap(session, key);
+        }
+        if (i % 16 == 0) {
+            pause_us(2000);
+        }
+    }
+    return NULL;
+}
+
+/* Fills every ring, so that memory which is only touched later does not look like a leak. */
+static void fill_rings(bugpack_channel **channels) {
+    static char message[4096];
+    for (int i = 0; i < 8192; i++) {
+        for (int c = 0; c < writer_count; c++) {
+            bugpack_traffic(channels[c], BUGPACK_SENT, 0, NULL, message, sizeof message);
+        }
+        bugpack_log(session, BUGPACK_INFO, "soak", "%02048d", i);
+        bugpack_notify(session, BUGPACK_INFO, "soak", "%0256d", i);
+    }
+}
+
+static bugpack_pedantic_state gaps(void) {
+    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
+    CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+    return state;
+}
+
+static void open_session(const char *directory, const char *recorder_dir,
+                         bugpack_channel **channels) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "soak";
+    options.report_dir = directory;
+    options.recorder_dir = recorder_dir;
+    options.sample_window_ms = 200;
+    options.history_interval_ms = 100;
+    options.traffic_budget_bytes = (uint64_t)8 << 20;
+    options.pedantic = true;
+    options.pedantic_cap = gap_cap;
+    options.pedantic_channel_cap = gap_cap;
+    options.report_dir_max_count = kept_reports;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    CHECK(bugpack_open(&options, &session, &error) == BUGPACK_OK);
+    static const char *const names[writer_count] = {"display", "inputs", "main", "usb"};
+    for (int i = 0; i < writer_count; i++) {
+        CHECK(bugpack_channel_open(session, names[i], NULL, &channels[i], &error) == BUGPACK_OK);
+    }
+}
+
+static uint64_t take_reports(uint64_t seconds) {
+    uint64_t end_ns = bp_clock_monotonic_ns() + seconds * BP_NS_PER_SEC;
+    uint64_t report_count = 0;
+    while (bp_clock_monotonic_ns() < end_ns) {
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        bugpack_status status = bugpack_report(session, NULL, &result);
+        if (status != BUGPACK_OK && status != BUGPACK_ERR_BUSY) {
+            (void)fprintf(stderr, "%s\n", result.error.message);
+            exit(1);
+        }
+        report_count += status == BUGPACK_OK;
+        pause_us(100000);
+    }
+    return report_count;
+}
+
+int main(int argument_count, char **arguments) {
+    uint64_t seconds = argument_count > 1 ? strtoull(arguments[1], NULL, 10) : 120;
+    temp_dir dir;
+    CHECK(temp_dir_make(&dir));
+    bugpack_channel *channels[writer_count];
+    char recorder_dir[sizeof dir.path + 16];
+    (void)snprintf(recorder_dir, sizeof recorder_dir, "%s/recorder", dir.path);
+    open_session(dir.path, recorder_dir, channels);
+    fill_rings(channels);
+
+    bugpack_gap(session, "display:unimpl:op_0");
+    while (gaps().written_count == 0) {
+        pause_us(10000);
+    }
+    pthread_t writers[writer_count];
+    for (int i = 0; i < writer_count; i++) {
+        CHECK(pthread_create(&writers[i], NULL, write_records, channels[i]) == 0);
+    }
+    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    struct holdings before = measure(recorder_dir);
+    print("after the first reports", before);
+    atomic_store(&meets_gaps, true);
+
+    while (gaps().written_count < gap_cap) {
+        pause_us(10000);
+    }
+    uint64_t report_count = take_reports(seconds);
+    struct holdings after = measure(recorder_dir);
+    print("at the end", after);
+    bugpack_pedantic_state state = gaps();
+    (void)printf("%" PRIu32 " pedantic reports of %" PRIu32 " gaps that were met %" PRIu64
+                 " times, then %" PRIu64 " hotkey reports in %" PRIu64 " s: %" PRIu64 " samples\n",
+                 state.written_count, state.distinct_count, state.sight_count, report_count,
+                 seconds, report_count + state.written_count + 1);
+
+    atomic_store(&must_stop, true);
+    for (int i = 0; i < writer_count; i++) {
+        CHECK(pthread_join(writers[i], NULL) == 0);
+    }
+    bugpack_close(session);
+    CHECK(state.written_count == gap_cap && state.distinct_count == gap_count);
+    CHECK(report_count > 0);
+    bool is_good = is_within_5_percent("descriptors", before.descriptors, after.descriptors) &&
+                   is_within_5_percent("threads", before.threads, after.threads) &&
+                   is_within_5_percent("the number of rings", before.rings, after.rings) &&
+                   is_within_5_percent("the rings", before.ring_kb, after.ring_kb) &&
+                   is_within_5_percent("resident memory", before.rss_kb, after.rss_kb);
+    CHECK(before.rings > 0);
+    CHECK(is_good);
+    temp_dir_remove(&dir);
+    return 0;
+}
