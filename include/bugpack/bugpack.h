@@ -12,6 +12,7 @@
 #include <bugpack/export.h>
 #include <bugpack/gap.h>
 #include <bugpack/heap.h>
+#include <bugpack/heap_state.h>
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
 #include <bugpack/log_macros.h>

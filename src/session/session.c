@@ -163,6 +163,9 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
         status = bp_session_provide_thread_heap(session, error);
     }
     if (status == BUGPACK_OK) {
+        status = bp_session_provide_heap_state(session, error);
+    }
+    if (status == BUGPACK_OK) {
         status = bp_session_start_history(session, error);
     }
     if (status == BUGPACK_OK) {

@@ -155,6 +155,9 @@ bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error
 /* Registers thread-heap.json, for a session about another process. */
 bugpack_status bp_session_provide_thread_heap(bugpack *session, bugpack_error *error);
 
+/* Registers heap-state.json, unless the session is about another process. */
+bugpack_status bp_session_provide_heap_state(bugpack *session, bugpack_error *error);
+
 /* Takes the report that was ordered, from the first sample to the published zip. Worker only. */
 void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_result *result);
 

@@ -1,0 +1,20 @@
+/*
+ * The heap's state as heap-state.json, as text, and the difference of two.
+ */
+#ifndef BP_MODEL_HEAP_STATE_H
+#define BP_MODEL_HEAP_STATE_H
+
+#include <bugpack/heap_state.h>
+
+#include "base/buffer.h"
+
+/* Appends heap-state.json; what is not known is left out. */
+bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *out,
+                                   bugpack_error *error);
+
+/* Append what bugpack_heap_state_text and bugpack_heap_state_diff give. */
+bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *out);
+bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
+                                  bp_buffer *out);
+
+#endif

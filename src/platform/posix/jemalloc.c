@@ -1,0 +1,71 @@
+#include "platform/posix/jemalloc.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "platform/posix/allocator_symbol.h"
+
+/* The counters are what they were when the epoch was last moved (jemalloc(3), "epoch"). */
+static int advance_epoch(bp_mallctl *mallctl) {
+    uint64_t epoch = 1;
+    return mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+}
+
+/* The types of the counters are those that jemalloc(3) gives them. */
+static int read_size(bp_mallctl *mallctl, const char *name, uint64_t *ret_value) {
+    size_t value = 0;
+    size_t value_bytes = sizeof value;
+    int result = mallctl(name, &value, &value_bytes, NULL, 0);
+    if (result == 0 && value_bytes != sizeof value) {
+        result = EINVAL;
+    }
+    if (result == 0) {
+        *ret_value = value;
+    }
+    return result;
+}
+
+static int read_unsigned(bp_mallctl *mallctl, const char *name, uint64_t *ret_value) {
+    unsigned value = 0;
+    size_t value_bytes = sizeof value;
+    int result = mallctl(name, &value, &value_bytes, NULL, 0);
+    if (result == 0 && value_bytes != sizeof value) {
+        result = EINVAL;
+    }
+    if (result == 0) {
+        *ret_value = value;
+    }
+    return result;
+}
+
+void bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading) {
+    reading->state = bp_heap_state_of("jemalloc");
+    reading->missing[0] = '\0';
+    int result = advance_epoch(mallctl);
+    if (result != 0) {
+        bp_heap_reading_miss(reading, "epoch", result);
+        return;
+    }
+    bugpack_heap_state *state = &reading->state;
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } sizes[] = {{"stats.allocated", &state->allocated_bytes},
+                 {"stats.active", &state->active_bytes},
+                 {"stats.resident", &state->resident_bytes},
+                 {"stats.mapped", &state->mapped_bytes}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        result = read_size(mallctl, sizes[i].name, sizes[i].value);
+        if (result != 0) {
+            bp_heap_reading_miss(reading, sizes[i].name, result);
+        }
+    }
+    result = read_unsigned(mallctl, "arenas.narenas", &state->narenas);
+    if (result != 0) {
+        bp_heap_reading_miss(reading, "arenas.narenas", result);
+    }
+}
+
+bool bp_jemalloc_is_unused(const bugpack_heap_state *state) {
+    return state->allocated_bytes == 0 && state->active_bytes == 0;
+}

@@ -1,0 +1,204 @@
+/*
+ * The heap's state as JSON, as text and as a difference; and in reports.
+ */
+#include <bugpack/bugpack.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/heap_state.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+#include "unit/model_fixture.h"
+
+TestSuite(heap_state, .init = setup, .fini = teardown);
+
+static bugpack_heap_state full(void) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    (void)snprintf(state.allocator, sizeof state.allocator, "jemalloc");
+    state.allocated_bytes = 524288;
+    state.active_bytes = 1048576;
+    state.resident_bytes = 2097152;
+    state.mapped_bytes = 4194304;
+    state.narenas = 64;
+    return state;
+}
+
+/* The text or the difference, to be freed. */
+static char *text_of(const bugpack_heap_state *state) {
+    char *text = NULL;
+    cr_assert(eq(int, bugpack_heap_state_text(state, &text, &error), BUGPACK_OK));
+    return text;
+}
+
+static char *diff_of(const bugpack_heap_state *before, const bugpack_heap_state *after) {
+    char *text = NULL;
+    cr_assert(eq(int, bugpack_heap_state_diff(before, after, &text, &error), BUGPACK_OK));
+    return text;
+}
+
+#define EXPECT_TEXT(given, expected)                                                               \
+    do {                                                                                           \
+        char *text = given;                                                                        \
+        cr_expect(eq(str, text, expected));                                                        \
+        bugpack_free(text);                                                                        \
+    } while (0)
+
+Test(heap_state, json_has_each_key_in_its_order) {
+    bugpack_heap_state state = full();
+    state.allocated_bytes = UINT64_MAX - 1;
+    EXPECT_PRINTED(bp_heap_state_print(&state, &out, &error),
+                   "{\n"
+                   "  \"allocated_bytes\": 18446744073709551614,\n"
+                   "  \"active_bytes\": 1048576,\n"
+                   "  \"resident_bytes\": 2097152,\n"
+                   "  \"mapped_bytes\": 4194304,\n"
+                   "  \"narenas\": 64,\n"
+                   "  \"allocator\": \"jemalloc\"\n"
+                   "}\n");
+}
+
+Test(heap_state, json_leaves_out_what_is_not_known_and_keeps_zero) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    EXPECT_PRINTED(bp_heap_state_print(&state, &out, &error), "{}\n");
+    bp_buffer_clear(&out);
+    state.active_bytes = 0;
+    EXPECT_PRINTED(bp_heap_state_print(&state, &out, &error), "{\n  \"active_bytes\": 0\n}\n");
+}
+
+Test(heap_state, text_has_a_line_for_each_number) {
+    bugpack_heap_state state = full();
+    EXPECT_TEXT(text_of(&state), "allocated_bytes: 524288\n"
+                                 "active_bytes: 1048576\n"
+                                 "resident_bytes: 2097152\n"
+                                 "mapped_bytes: 4194304\n"
+                                 "narenas: 64\n");
+}
+
+Test(heap_state, text_says_unknown_of_each_that_is_absent) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    EXPECT_TEXT(text_of(&state), "allocated_bytes: (unknown)\n"
+                                 "active_bytes: (unknown)\n"
+                                 "resident_bytes: (unknown)\n"
+                                 "mapped_bytes: (unknown)\n"
+                                 "narenas: (unknown)\n");
+}
+
+Test(heap_state, equal_states_have_no_difference) {
+    bugpack_heap_state state = full();
+    bugpack_heap_state nothing = BUGPACK_HEAP_STATE_INIT;
+    EXPECT_TEXT(diff_of(&state, &state), "");
+    EXPECT_TEXT(diff_of(&nothing, &nothing), "");
+}
+
+Test(heap_state, difference_tells_only_what_changed) {
+    bugpack_heap_state before = full();
+    bugpack_heap_state after = full();
+    after.allocated_bytes = 9437184;
+    after.narenas = 0;
+    EXPECT_TEXT(diff_of(&before, &after), "allocated_bytes: 524288 → 9437184\n"
+                                          "narenas: 64 → 0\n");
+}
+
+Test(heap_state, difference_tells_what_came_to_be_known_and_what_was_lost) {
+    bugpack_heap_state before = full();
+    bugpack_heap_state after = BUGPACK_HEAP_STATE_INIT;
+    EXPECT_TEXT(diff_of(&before, &after), "allocator: jemalloc → (unknown)\n"
+                                          "allocated_bytes: 524288 → (unknown)\n"
+                                          "active_bytes: 1048576 → (unknown)\n"
+                                          "resident_bytes: 2097152 → (unknown)\n"
+                                          "mapped_bytes: 4194304 → (unknown)\n"
+                                          "narenas: 64 → (unknown)\n");
+    after.active_bytes = 0;
+    before = (bugpack_heap_state)BUGPACK_HEAP_STATE_INIT;
+    EXPECT_TEXT(diff_of(&before, &after), "active_bytes: (unknown) → 0\n");
+}
+
+Test(heap_state, a_state_that_was_not_begun_is_refused_and_output_left_alone) {
+    bugpack_heap_state zeros = {0};
+    bugpack_heap_state state = full();
+    char *text = (char *)&state;
+    cr_expect(eq(int, bugpack_heap_state_text(&zeros, &text, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_text(NULL, &text, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_diff(&state, &zeros, &text, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_diff(NULL, &state, &text, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_read(&zeros, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(ptr, text, (char *)&state));
+    cr_expect(eq(u64, zeros.mapped_bytes, 0));
+}
+
+Test(heap_state, reading_keeps_to_the_size_that_the_host_knows) {
+    struct {
+        bugpack_heap_state state;
+        char behind[16];
+    } host = {.state = BUGPACK_HEAP_STATE_INIT, .behind = "untouched"};
+    host.state.struct_size = sizeof host; /* of a later version */
+    bugpack_status status = bugpack_heap_state_read(&host.state, &error);
+    if (status == BUGPACK_ERR_UNSUPPORTED) { /* as the stub says */
+        return;
+    }
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
+    cr_expect(eq(sz, host.state.struct_size, sizeof host));
+    cr_expect(eq(str, host.behind, "untouched"));
+    cr_expect(ne(str, host.state.allocator, ""));
+}
+
+/* Takes one report; its path is in `result`. */
+static void take_report(const temp_dir *dir, pid_t target_pid, bool is_off,
+                        bugpack_report_result *result) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "heap";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 1;
+    options.target_pid = target_pid;
+    options.recorder_in_memory = true;
+    bugpack *session = NULL;
+    cr_assert(eq(int, bugpack_open(&options, &session, &error), BUGPACK_OK), "%s", error.message);
+    if (is_off) {
+        cr_assert(eq(int, bugpack_heap_state_enable(session, true), BUGPACK_OK));
+        cr_assert(eq(int, bugpack_heap_state_enable(session, false), BUGPACK_OK));
+    }
+    cr_assert(eq(int, bugpack_report(session, NULL, result), BUGPACK_OK));
+    cr_expect(eq(uint, result->missing_count, 0), "%s", result->missing);
+    bugpack_close(session);
+}
+
+Test(heap_state, stands_in_a_report) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    take_report(&dir, 0, false, &result);
+    cr_expect(report_entry_contains(result.path, "heap-state.json", "\"allocated_bytes\": "));
+    cr_expect(report_entry_contains(result.path, "heap-state.json", "\"allocator\": \""));
+    temp_dir_remove(&dir);
+}
+
+Test(heap_state, turned_off_it_is_only_in_the_ledger) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    take_report(&dir, 0, true, &result);
+    char *names = report_list(result.path);
+    cr_expect(strstr(names, "heap-state.json") == NULL);
+    free(names);
+    cr_expect(report_entry_contains(result.path, "manifest.json",
+                                    "\"name\": \"heap-state.json\",\n"
+                                    "      \"status\": \"disabled\",\n"));
+    cr_expect(report_entry_contains(result.path, "manifest.json", "the host turned it off"));
+    temp_dir_remove(&dir);
+}
+
+Test(heap_state, a_report_about_another_process_has_none_of_ours) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    take_report(&dir, getppid(), true, &result);
+    cr_expect(not(report_entry_contains(result.path, "manifest.json", "heap-state")));
+    temp_dir_remove(&dir);
+}
+
+Test(heap_state, a_session_that_is_not_there_cannot_be_turned_off) {
+    cr_expect(eq(int, bugpack_heap_state_enable(NULL, false), BUGPACK_ERR_INVALID));
+}
