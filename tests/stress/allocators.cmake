@@ -51,3 +51,12 @@ foreach(way "" _STATIC)
         bugpack_heap_test(${name} stress_heap_own jemalloc ${BUGPACK_JEMALLOC${way}})
     endif()
 endforeach()
+
+# A tcmalloc that stands before the jemalloc that is linked, and leaves it unused.
+if(TARGET stress_heap_jemalloc_linked AND BUGPACK_TCMALLOC)
+    bugpack_heap_test(jemalloc_displaced stress_heap_jemalloc_linked tcmalloc displaced)
+    set_tests_properties(stress/heap_jemalloc_displaced PROPERTIES
+        ENVIRONMENT "LD_PRELOAD=${BUGPACK_TCMALLOC}")
+else()
+    bugpack_heap_test(jemalloc_displaced stress_heap_own tcmalloc displaced-NOTFOUND)
+endif()

@@ -65,7 +65,7 @@ static void check_order(const bugpack_heap_state *state) {
     }
 }
 
-/* 16 MiB more are given out, by another thread that lives on or has ended. */
+/* 16 MiB more are given out, by another thread that has ended since. */
 static void check_growth(const char *allocator) {
     bugpack_heap_state before = read_state(allocator);
     pthread_t thread;

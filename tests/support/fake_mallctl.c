@@ -12,8 +12,12 @@ EXPORTED int FAKE_MALLCTL(const char *name, void *old, size_t *old_bytes, void *
                           size_t fresh_bytes);
 
 EXPORTED extern fake_mallctl_control fake_mallctl;
-fake_mallctl_control fake_mallctl = {
-    .allocated = 5000, .active = 8192, .resident = 16384, .mapped = 12288, .narenas = 7};
+fake_mallctl_control fake_mallctl = {.allocated = 5000,
+                                     .active = 8192,
+                                     .resident = 16384,
+                                     .mapped = 12288,
+                                     .internal = 1000,
+                                     .narenas = 7};
 
 static int answer(const void *value, size_t value_bytes, const char *name, void *old,
                   size_t *old_bytes) {
@@ -44,7 +48,8 @@ int FAKE_MALLCTL(const char *name, void *old, size_t *old_bytes, void *fresh, si
     } sizes[] = {{"stats.allocated", &fake_mallctl.allocated},
                  {"stats.active", &fake_mallctl.active},
                  {"stats.resident", &fake_mallctl.resident},
-                 {"stats.mapped", &fake_mallctl.mapped}};
+                 {"stats.mapped", &fake_mallctl.mapped},
+                 {"stats.arenas.4096.internal", &fake_mallctl.internal}};
     while (fake_mallctl.hangs) {
         (void)pause();
     }
@@ -59,6 +64,9 @@ int FAKE_MALLCTL(const char *name, void *old, size_t *old_bytes, void *fresh, si
     }
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (strcmp(name, sizes[i].name) == 0) {
+            if (*sizes[i].value == FAKE_NO_INTERNAL) {
+                return ENOENT;
+            }
             return answer(sizes[i].value, sizeof(size_t), name, old, old_bytes);
         }
     }

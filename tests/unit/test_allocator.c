@@ -126,6 +126,25 @@ Test(allocator, a_jemalloc_that_is_linked_and_unused_gives_way_and_is_told_of) {
     cr_expect(ne(u64, reading.state.mapped_bytes, 12288));
 }
 
+Test(allocator, a_jemalloc_that_only_keeps_its_own_caches_is_unused) {
+    fake_mallctl_control *fake = load("");
+    fake->internal = fake->allocated;
+    cr_assert(eq(int, bp_allocator_read(&reading, &error), BUGPACK_OK));
+    cr_expect(eq(str, reading.state.allocator, BUGPACK_OWN_ALLOCATOR));
+    cr_expect(eq(str, reading.unused, "jemalloc (mallctl) is linked, and has given nothing out"));
+    fake->allocated++;
+    cr_assert(eq(int, bp_allocator_read(&reading, &error), BUGPACK_OK));
+    cr_expect(eq(str, reading.state.allocator, "jemalloc"));
+}
+
+Test(allocator, a_jemalloc_that_does_not_tell_its_own_share_is_used) {
+    fake_mallctl_control *fake = load("");
+    fake->internal = FAKE_NO_INTERNAL;
+    cr_assert(eq(int, bp_allocator_read(&reading, &error), BUGPACK_OK));
+    cr_expect(eq(str, reading.missing, ""));
+    expect_all_but(counter_count);
+}
+
 Test(allocator, an_unused_jemalloc_does_not_hide_one_that_is_used) {
     fake_mallctl_control *unused = load("");
     fake_mallctl_control *used = load("_rjem_");

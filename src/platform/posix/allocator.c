@@ -20,8 +20,7 @@ static bool read_jemalloc(bp_heap_reading *reading) {
         if (mallctl == NULL) {
             continue;
         }
-        bp_jemalloc_read(mallctl, reading);
-        if (!bp_jemalloc_is_unused(&reading->state)) {
+        if (bp_jemalloc_read(mallctl, reading)) {
             reading->unused[0] = '\0';
             return true;
         }

@@ -38,13 +38,28 @@ static int read_unsigned(bp_mallctl *mallctl, const char *name, uint64_t *ret_va
     return result;
 }
 
-void bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading) {
+/*
+ * Nothing given out and no page held for it, or nothing but what jemalloc took for itself: asking
+ * a jemalloc 5 gives the asking thread a cache, and its bytes are counted like anybody's. 4096
+ * stands for all arenas (MALLCTL_ARENAS_ALL, since 5.0); an older one has no such sum.
+ */
+static bool is_used(bp_mallctl *mallctl, const bugpack_heap_state *state) {
+    if (state->allocated_bytes == 0 && state->active_bytes == 0) {
+        return false;
+    }
+    uint64_t own_bytes = 0;
+    return state->allocated_bytes == BUGPACK_HEAP_UNKNOWN ||
+           read_size(mallctl, "stats.arenas.4096.internal", &own_bytes) != 0 || own_bytes == 0 ||
+           state->allocated_bytes > own_bytes;
+}
+
+bool bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading) {
     reading->state = bp_heap_state_of("jemalloc");
     reading->missing[0] = '\0';
     int result = advance_epoch(mallctl);
     if (result != 0) {
         bp_heap_reading_miss(reading, "epoch", result);
-        return;
+        return true;
     }
     bugpack_heap_state *state = &reading->state;
     const struct {
@@ -64,8 +79,5 @@ void bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading) {
     if (result != 0) {
         bp_heap_reading_miss(reading, "arenas.narenas", result);
     }
-}
-
-bool bp_jemalloc_is_unused(const bugpack_heap_state *state) {
-    return state->allocated_bytes == 0 && state->active_bytes == 0;
+    return is_used(mallctl, state);
 }

@@ -15,11 +15,9 @@ typedef int bp_mallctl(const char *name, void *old, size_t *old_bytes, void *fre
 
 /*
  * Advances the epoch, exactly once, and reads the counters. One that fails is left unknown and
- * noted in `missing`; all of them when the epoch fails. Only `state` and `missing` are set.
+ * noted in `missing`; all of them when the epoch fails. Only `state` and `missing` are set. False
+ * when it is linked and the program has nothing of it.
  */
-void bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading);
-
-/* Whether it has given out nothing and holds nothing for it: linked, but not what malloc is. */
-bool bp_jemalloc_is_unused(const bugpack_heap_state *state);
+bool bp_jemalloc_read(bp_mallctl *mallctl, bp_heap_reading *reading);
 
 #endif
