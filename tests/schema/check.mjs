@@ -49,7 +49,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
-    'notifications.json', 'disconnect-cause.json', 'thread-heap.json']) {
+    'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -85,6 +85,11 @@ const broken = [
   ['disconnect-cause.json', (d) => { d.channels[0].sent.bytes = -1; }, '/channels/0/sent/bytes must'],
   ['disconnect-cause.json', (d) => { delete d.channels[0].sent.idle_ms; }, '/channels/0/sent must have'],
   ['disconnect-cause.json', (d) => { d.channels[0].sent.last = 'now'; }, '/channels/0/sent/last must'],
+  ['heap-state.json', (d) => { d.allocated_bytes = -1; }, '/allocated_bytes must be >= 0'],
+  ['heap-state.json', (d) => { d.active_bytes = null; }, '/active_bytes must be integer'],
+  ['heap-state.json', (d) => { d.narenas = 1.5; }, '/narenas must be integer'],
+  ['heap-state.json', (d) => { d.allocator = ''; }, '/allocator must NOT have fewer'],
+  ['heap-state.json', (d) => { delete d.allocator; }, "/ must have required property 'allocator'"],
   ['notifications.json', (d) => { d.notifications[0].count = 0; }, '/notifications/0/count must'],
   ['notifications.json', (d) => { d.notifications[0].level = 'loud'; }, '/notifications/0/level'],
   ['notifications.json', (d) => { delete d.notifications[1].first; }, '/notifications/1 must have'],

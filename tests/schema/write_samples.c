@@ -203,6 +203,8 @@ static bool write_full(const char *directory) {
                           "full", "runtime-metrics.json") &&
            write_artefact(bp_process_print(&sample_process_full, &text, &error), directory, "full",
                           "process.json") &&
+           write_artefact(bp_heap_state_print(&sample_heap_state_full, &text, &error), directory,
+                          "full", "heap-state.json") &&
            write_artefact(print_log(), directory, "full", "logs.jsonl") &&
            write_artefact(print_history(), directory, "full", "metrics-history.jsonl") &&
            write_artefact(print_notifications(directory, true), directory, "full",
@@ -225,6 +227,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "metadata.json") &&
            write_artefact(bp_process_print(&sample_process_bare, &text, &error), directory, report,
                           "process.json") &&
+           write_artefact(bp_heap_state_print(&sample_heap_state_bare, &text, &error), directory,
+                          report, "heap-state.json") &&
            write_artefact(print_notifications(directory, false), directory, report,
                           "notifications.json") &&
            write_artefact(bp_disconnect_print(&sample_disconnect_bare, &text, &error), directory,

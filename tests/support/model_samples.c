@@ -113,6 +113,21 @@ const bp_process_facts sample_process_full = {
 const bp_process_facts sample_process_bare = {
     .pid = 2, .name = "kthreadd", .is_kernel_thread = true, .voluntary_switches = KNOWN(5)};
 
+const bugpack_heap_state sample_heap_state_full = {.struct_size = sizeof sample_heap_state_full,
+                                                   .allocator = "jemalloc",
+                                                   .allocated_bytes = 0,
+                                                   .active_bytes = UINT64_MAX - 1,
+                                                   .resident_bytes = 2097152,
+                                                   .mapped_bytes = 4194304,
+                                                   .narenas = 64};
+const bugpack_heap_state sample_heap_state_bare = {.struct_size = sizeof sample_heap_state_bare,
+                                                   .allocator = "other",
+                                                   .allocated_bytes = BUGPACK_HEAP_UNKNOWN,
+                                                   .active_bytes = BUGPACK_HEAP_UNKNOWN,
+                                                   .resident_bytes = BUGPACK_HEAP_UNKNOWN,
+                                                   .mapped_bytes = BUGPACK_HEAP_UNKNOWN,
+                                                   .narenas = BUGPACK_HEAP_UNKNOWN};
+
 const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT] = {
     {.name = "metadata.json",
      .status = BP_ARTEFACT_OK,

@@ -6,6 +6,7 @@
 #define TESTS_SUPPORT_MODEL_SAMPLES_H
 
 #include "model/disconnect.h"
+#include "model/heap_state.h"
 #include "model/manifest.h"
 #include "model/metadata.h"
 #include "model/metrics.h"
@@ -16,6 +17,7 @@
 extern const bp_metadata sample_metadata_full, sample_metadata_bare;
 extern const bp_metrics sample_metrics_full, sample_metrics_bare;
 extern const bp_process_facts sample_process_full, sample_process_bare;
+extern const bugpack_heap_state sample_heap_state_full, sample_heap_state_bare;
 
 extern const bp_disconnect sample_disconnect_full, sample_disconnect_bare;
 
