@@ -7,6 +7,7 @@
 #ifndef BP_PLATFORM_PLATFORM_H
 #define BP_PLATFORM_PLATFORM_H
 
+#include "platform/allocator.h"
 #include "platform/heap.h"
 #include "platform/host.h"
 #include "platform/process_facts.h"

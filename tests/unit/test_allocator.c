@@ -162,7 +162,7 @@ Test(allocator, reads_what_this_program_runs_on) {
     cr_expect(eq(str, reading.state.allocator, BUGPACK_OWN_ALLOCATOR));
     cr_expect(eq(str, reading.missing, ""));
     uint64_t before = reading.state.allocated_bytes;
-    char *planted = malloc(planted_bytes);
+    char *volatile planted = malloc(planted_bytes); /* no compiler may leave it out */
     cr_assert(planted != NULL);
     memset(planted, 1, planted_bytes);
     cr_assert(eq(int, bp_allocator_read(&reading, &error), BUGPACK_OK));

@@ -9,6 +9,7 @@
 #include "support/mach/fake_kernel.h"
 
 #include "model/metrics.h"
+#include "platform/allocator.h"
 #include "platform/heap.h"
 #include "platform/task.h"
 
@@ -308,6 +309,20 @@ Test(darwin_own, heap_zones_are_summed_and_nothing_is_no_answer) {
     cr_expect(eq(int, (int)bp_heap_zones_read(&zones, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, strstr(error.message, "malloc_zone_statistics"), NULL));
     cr_expect(eq(u64, zones.mapped_bytes.value, 4000000));
+}
+
+Test(darwin_own, without_a_jemalloc_the_allocator_is_that_of_the_zones) {
+    bp_heap_reading reading;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bp_allocator_read(&reading, &error)), "%s", error.message);
+    cr_expect(eq(str, reading.state.allocator, "libmalloc"));
+    cr_expect(eq(u64, reading.state.allocated_bytes, 1000000));
+    cr_expect(eq(u64, reading.state.active_bytes, 4000000));
+    cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
+    cr_expect(eq(u64, reading.state.resident_bytes, BUGPACK_HEAP_UNKNOWN));
+    mach_fake.heap_held_bytes = 0;
+    cr_expect(eq(int, (int)bp_allocator_read(&reading, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(u64, reading.state.mapped_bytes, 4000000));
 }
 
 Test(darwin_own, a_refused_release_keeps_no_other_right_from_going) {

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "platform/allocator.h"
 #include "platform/heap.h"
 #include "platform/process_facts.h"
 #include "probe/sampler.h"
@@ -29,6 +30,14 @@ Test(stub, reading_says_so_too_and_leaves_output_alone) {
     cr_expect(eq(u64, snapshot.taken_ns, 42));
     cr_expect(eq(int, facts.pid, 42));
     bp_task_close(NULL);
+}
+
+Test(stub, asking_the_allocator_says_that_there_is_no_way_and_leaves_output_alone) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_heap_reading reading = {.state = {.mapped_bytes = 42}};
+    cr_expect(eq(int, bp_allocator_read(&reading, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(str, error.message, "there is no way to ask an allocator here"));
+    cr_expect(eq(u64, reading.state.mapped_bytes, 42));
 }
 
 Test(stub, an_allocator_without_zones_says_so_and_leaves_output_alone) {
