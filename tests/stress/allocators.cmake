@@ -22,6 +22,8 @@ endfunction()
 
 bugpack_stress_test(heap_hang heap_hang.c ../support/temp_dir.c ../support/report_reader.c)
 bugpack_use_fake_mallctl(stress_heap_hang)
+bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c ../support/temp_dir.c
+                    ../support/report_reader.c)
 
 # As it is: on the C library's, or a sanitizer's.
 add_executable(stress_heap_own ${heap_host})
