@@ -1,0 +1,55 @@
+/*
+ * The files that a capture of the whole machine reads, from bytes to values. Pure: no file is
+ * opened here, and everything compiles and is tested on every system. The bytes may be anything.
+ *
+ * A parser that returns false has left its outputs alone, but for the groups of counters, which
+ * work so: a group is measured when all its counters are there and make sense; else its counters
+ * are 0 and its bit in `measured` is clear. Layouts: proc(5), kernel/sched/debug.c of the kernel,
+ * Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst.
+ */
+#ifndef BP_PLATFORM_LINUX_HOST_TEXT_H
+#define BP_PLATFORM_LINUX_HOST_TEXT_H
+
+#include "platform/host_threads.h"
+
+/* task/<tid>/stat: the name, the start, the scheduling and the group STAT. */
+bool bp_host_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_per_sec,
+                        bp_host_thread *thread);
+
+/* The group SCHEDSTAT. */
+bool bp_host_parse_schedstat(const char *text, size_t text_bytes, bp_host_thread *thread);
+
+/* The group STATUS, and the affinity on its own. True when the group is measured. */
+bool bp_host_parse_status(const char *text, size_t text_bytes, bp_host_thread *thread);
+
+/* The groups IO and MEMORY. */
+bool bp_host_parse_io(const char *text, size_t text_bytes, bp_host_thread *thread);
+bool bp_host_parse_smaps_rollup(const char *text, size_t text_bytes, bp_host_thread *thread);
+
+/*
+ * The groups SCHED, WAKEUPS, WAITS and BLOCKS. Returns, a bit each, those of which anything was
+ * found: one that is found and not measured is broken, one that is not found is not counted by this
+ * kernel. Times have a point, and are milliseconds before it and nanoseconds behind it.
+ */
+uint32_t bp_host_parse_sched(const char *text, size_t text_bytes, bp_host_thread *thread);
+
+/* "0-3,8", sorted or not. False for nothing, for a range that runs backwards, and for a CPU from
+ * BP_CPU_MAX on, however large. */
+bool bp_host_parse_cpu_list(const char *text, size_t text_bytes, bp_cpu_list *ret_list);
+
+/* A pressure file. A line that is missing or broken is not known; false when both are. */
+bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *ret_pressure);
+
+/* A file of a cgroup with one number, or "max". */
+bool bp_host_parse_figure(const char *text, size_t text_bytes, bp_host_figure *ret_figure);
+
+/* The number behind `key` and a blank, at the start of a line: cpu.stat, memory.events. Multiplied
+ * by `scale`; false when that does not fit. */
+bool bp_host_find_figure(const char *text, size_t text_bytes, const char *key, uint64_t scale,
+                         bp_host_figure *ret_figure);
+
+/* cpu.max: "max 100000" or "50000 100000", in microseconds. */
+bool bp_host_parse_cpu_max(const char *text, size_t text_bytes, bp_host_figure *ret_quota_ns,
+                           bp_host_figure *ret_period_ns);
+
+#endif
