@@ -1,0 +1,222 @@
+#include "probe/host_capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "probe/host_passes.h"
+
+enum { reader_max = 8 };
+
+static const size_t head_bytes_max = (size_t)256 << 20;
+static const uint64_t spool_bytes_max = (uint64_t)8 << 30;
+
+static bugpack_status list_processes(bp_host_passes *passes, int proc_fd, bugpack_error *error) {
+    uint32_t *tgids = NULL;
+    size_t count = 0;
+    int result = bp_host_list_numbers(proc_fd, &tgids, &count);
+    bugpack_status status = BUGPACK_OK;
+    if (result != 0) {
+        status = bp_fail_errno(error, result, "cannot list the processes of the machine");
+    }
+    passes->processes = calloc(count + 1, sizeof *passes->processes);
+    if (status == BUGPACK_OK && passes->processes == NULL) {
+        status = bp_fail_memory(error, "list the processes of the machine");
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        passes->processes[i].tgid = tgids[i];
+        passes->process_count++;
+    }
+    free(tgids);
+    return status;
+}
+
+static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error) {
+    size_t count = 0;
+    for (size_t i = 0; i < passes->process_count; i++) {
+        count += passes->processes[i].tid_count;
+    }
+    passes->places = malloc((count + 1) * sizeof *passes->places);
+    if (passes->places == NULL) {
+        return bp_fail_memory(error, "list the threads of the machine");
+    }
+    for (size_t i = 0; i < passes->process_count; i++) {
+        for (size_t j = 0; j < passes->processes[i].tid_count; j++) {
+            passes->places[passes->place_count++] = (bp_host_place){(uint32_t)i, (uint32_t)j};
+        }
+    }
+    passes->batch_count = (count + BP_HOST_BATCH_THREADS - 1) / BP_HOST_BATCH_THREADS;
+    return BUGPACK_OK;
+}
+
+/* The head, now that everything is known, and the threads behind it. */
+static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
+                               const bp_host_summary *summary, bp_spool *spool,
+                               bugpack_error *error) {
+    bp_host_cgroup *cgroups = NULL;
+    bp_pressure pressure[BP_PRESSURE_COUNT];
+    char piece[16384];
+    bp_buffer head;
+    bp_buffer_init(&head, head_bytes_max);
+    memset(pressure, 0, sizeof pressure);
+    bp_host_read_pressure(proc_fd, pressure);
+    if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups)) {
+        return bp_fail_memory(error, "list the cgroups of the machine");
+    }
+    bugpack_status status =
+        bp_host_print_head(summary, cgroups, passes->cgroups.count, pressure, &head, error);
+    free(cgroups);
+    if (status == BUGPACK_OK) {
+        status = bp_spool_flush(&passes->body, error);
+    }
+    if (status == BUGPACK_OK) {
+        const char *tail = passes->body.size > 0 ? bp_host_tail : bp_host_tail_empty;
+        int64_t count = 0;
+        (void)bp_spool_write(spool, head.data, head.size);
+        for (uint64_t at = 0; at < passes->body.size && count >= 0; at += (uint64_t)count) {
+            count = bp_spool_read(&passes->body, at, piece, sizeof piece);
+            if (count <= 0) {
+                status = bp_fail_errno(error, count < 0 ? errno : EIO,
+                                       "cannot read a temporary file of a report");
+                break;
+            }
+            (void)bp_spool_write(spool, piece, (size_t)count);
+        }
+        (void)bp_spool_write(spool, tail, strlen(tail));
+    }
+    bp_buffer_release(&head);
+    return status == BUGPACK_OK ? bp_spool_flush(spool, error) : status;
+}
+
+/* Both passes. A write that failed shows when the body is flushed. */
+static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *model,
+                                 bp_host_summary *summary, bugpack_error *error) {
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned count = passes->plan->reader_count;
+    count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
+    count = count < 1 ? 1 : count > reader_max ? reader_max : count;
+    bp_host_member *members = calloc(count, sizeof *members);
+    bool has_memory = members != NULL;
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        members[i].passes = passes;
+        members[i].reader = *model;
+        has_memory = bp_host_reader_init(&members[i].reader) && has_memory;
+    }
+    bugpack_status status =
+        has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
+    if (status == BUGPACK_OK) {
+        bp_host_passes_run(members, count, false);
+        status = place_threads(passes, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_host_passes_run(members, count, true);
+    }
+    if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
+        status = bp_fail_memory(error, "write down the threads of the machine");
+    }
+    for (unsigned i = 0; members != NULL && i < count; i++) {
+        bp_host_summary_add(summary, &members[i].reader.tally);
+        bp_host_reader_release(&members[i].reader);
+    }
+    free(members);
+    return status;
+}
+
+/* Our own id as this /proc has it, and whether ids in it are those that system calls take. */
+static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_our_ids) {
+    char target[24];
+    *ret_has_our_ids = false;
+    ssize_t length =
+        root->is_recording ? -1 : readlinkat(proc_fd, "self", target, sizeof target - 1);
+    if (length <= 0) {
+        return 0;
+    }
+    target[length] = '\0';
+    uint64_t self = strtoull(target, NULL, 10);
+    *ret_has_our_ids = self == (uint64_t)getpid();
+    return self;
+}
+
+static uint64_t read_boottime_ns(void) {
+    struct timespec now;
+    return clock_gettime(CLOCK_BOOTTIME, &now) == 0
+               ? (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec
+               : 0;
+}
+
+static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
+                              int cgroup_fd, bp_host_passes *passes, bp_spool *spool,
+                              bp_host_summary *summary, bugpack_error *error) {
+    long ticks = sysconf(_SC_CLK_TCK);
+    bool has_our_ids;
+    bp_instant began = bp_clock_now();
+    uint64_t self = find_self(root, proc_fd, &has_our_ids);
+    *summary = (bp_host_summary){.captured_wall_ns = began.wall_ns,
+                                 .boottime_ns = root->is_recording ? 0 : read_boottime_ns(),
+                                 .self_tgid = self,
+                                 .ticks_per_sec = root->ticks_per_sec != 0 ? root->ticks_per_sec
+                                                  : ticks > 0              ? (uint64_t)ticks
+                                                                           : 100};
+    const bp_host_reader model = {.proc_fd = proc_fd,
+                                  .ticks_per_sec = summary->ticks_per_sec,
+                                  .cgroups = &passes->cgroups,
+                                  .prober = has_our_ids ? plan->prober : NULL,
+                                  .self_tgid = self,
+                                  .process_fd = -1};
+    bugpack_status status = list_processes(passes, proc_fd, error);
+    if (status == BUGPACK_OK) {
+        status = run_passes(passes, &model, summary, error);
+    }
+    summary->is_cut = passes->written_batches < passes->batch_count ||
+                      atomic_load(&passes->next_process) < passes->process_count;
+    summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    if (status == BUGPACK_OK) {
+        status = assemble(passes, proc_fd, cgroup_fd, summary, spool, error);
+    }
+    return status;
+}
+
+bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
+                               bp_spool *ret_spool, bp_host_summary *ret_summary,
+                               bugpack_error *error) {
+    bp_host_summary summary;
+    bp_spool spool = BP_SPOOL_INIT;
+    bp_host_passes passes = {.plan = plan, .body = BP_SPOOL_INIT};
+    int cgroup_fd = -1;
+    int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc_fd < 0) {
+        return errno == ENOENT || errno == ENOTDIR
+                   ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
+                   : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
+    }
+    cgroup_fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bugpack_status status = bp_spool_open(&spool, dir_fd, spool_bytes_max, error);
+    if (status == BUGPACK_OK) {
+        status = bp_spool_open(&passes.body, dir_fd, spool_bytes_max, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_host_passes_init(&passes, error);
+        if (status == BUGPACK_OK) {
+            status = capture(root, plan, proc_fd, cgroup_fd, &passes, &spool, &summary, error);
+            bp_host_passes_release(&passes);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        *ret_spool = spool;
+        *ret_summary = summary;
+        spool = (bp_spool)BP_SPOOL_INIT;
+    }
+    bp_spool_release(&spool);
+    bp_spool_release(&passes.body);
+    if (cgroup_fd >= 0) {
+        (void)close(cgroup_fd);
+    }
+    (void)close(proc_fd);
+    return status;
+}

@@ -1,0 +1,52 @@
+/*
+ * A snapshot of every thread of every process on the machine, taken by a few threads of ours.
+ *
+ * Processes and threads that end meanwhile are everyday and cost only themselves; what cannot be
+ * read costs its group of counters and is told in the summary. Linux only; elsewhere UNSUPPORTED.
+ */
+#ifndef BP_PROBE_HOST_CAPTURE_H
+#define BP_PROBE_HOST_CAPTURE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/spool.h"
+#include "model/host_threads.h"
+#include "probe/thread_heap.h"
+
+/* Where the machine is read from; start from BP_HOST_ROOT_INIT, which is the machine itself. */
+typedef struct bp_host_root {
+    const char *proc_path;   /* "/proc", or a recording of one */
+    const char *cgroup_path; /* "/sys/fs/cgroup" */
+    bool is_recording;       /* ids in it are not those of running processes */
+    uint64_t ticks_per_sec;  /* of a recording; 0: ask the system */
+} bp_host_root;
+
+#define BP_HOST_ROOT_INIT                                                                          \
+    { "/proc", "/sys/fs/cgroup", false, 0 }
+
+typedef struct bp_host_plan {
+    bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
+    unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
+    /* Told now and then how many steps are done; at the end both are equal. Called on any of the
+     * reading threads, one at a time. Optional. */
+    void (*on_progress)(uint64_t done, uint64_t total, void *context);
+    void *context;
+    const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */
+} bp_host_plan;
+
+/*
+ * Writes host-threads.json into a spool in the directory `dir_fd`, flushed. Threads are ascending
+ * by process and id. The spool and the summary are the caller's; the spool is to be released.
+ *
+ * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of the spool, or no descriptors are left).
+ * Blocks for seconds with 10,000 threads. Any thread.
+ */
+bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
+                               bp_spool *ret_spool, bp_host_summary *ret_summary,
+                               bugpack_error *error);
+
+#endif

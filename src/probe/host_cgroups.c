@@ -1,0 +1,273 @@
+/*
+ * The cgroups of a machine's threads, and what they are charged with.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "platform/linux/host_text.h"
+#include "probe/host_private.h"
+
+enum { bucket_count = 4096, cgroup_max = 65536, path_bytes_max = 4096, text_bytes_max = 4096 };
+
+static const uint64_t ns_per_us = 1000;
+
+typedef struct bp_host_cgroup_node {
+    struct bp_host_cgroup_node *next;
+    uint64_t thread_count;
+    char path[]; /* with its NUL */
+} node;
+
+bool bp_host_cgroups_init(bp_host_cgroups *cgroups) {
+    cgroups->count = 0;
+    cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
+    if (cgroups->buckets != NULL && pthread_mutex_init(&cgroups->mutex, NULL) != 0) {
+        free(cgroups->buckets);
+        cgroups->buckets = NULL;
+    }
+    return cgroups->buckets != NULL;
+}
+
+void bp_host_cgroups_release(bp_host_cgroups *cgroups) {
+    for (size_t i = 0; i < bucket_count; i++) {
+        while (cgroups->buckets[i] != NULL) {
+            node *first = cgroups->buckets[i];
+            cgroups->buckets[i] = first->next;
+            free(first);
+        }
+    }
+    free(cgroups->buckets);
+    (void)pthread_mutex_destroy(&cgroups->mutex);
+}
+
+/* FNV-1a. Whoever names cgroups so that they collide can only slow this capture down. */
+static size_t bucket_of(const char *path, size_t path_bytes) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < path_bytes; i++) {
+        hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3u;
+    }
+    return (size_t)(hash % bucket_count);
+}
+
+static node *new_node(const char *path, size_t path_bytes) {
+    node *made = malloc(sizeof *made + path_bytes + 1);
+    if (made != NULL) {
+        made->next = NULL;
+        made->thread_count = 0;
+        memcpy(made->path, path, path_bytes);
+        made->path[path_bytes] = '\0';
+    }
+    return made;
+}
+
+const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes) {
+    if (path_bytes >= path_bytes_max || memchr(path, '\0', path_bytes) != NULL) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&cgroups->mutex);
+    node **at = &cgroups->buckets[bucket_of(path, path_bytes)];
+    while (*at != NULL &&
+           (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL && cgroups->count < cgroup_max) {
+        *at = new_node(path, path_bytes);
+        cgroups->count += *at != NULL ? 1 : 0;
+    }
+    node *found = *at;
+    if (found != NULL) {
+        found->thread_count++;
+    }
+    (void)pthread_mutex_unlock(&cgroups->mutex);
+    return found != NULL ? found->path : NULL;
+}
+
+/* Reads one small file; 0 bytes when it is not there. */
+static size_t read_file(int dir_fd, const char *name, char text[text_bytes_max]) {
+    int fd = dir_fd < 0 ? -1 : openat(dir_fd, name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t count;
+    do {
+        count = read(fd, text, text_bytes_max);
+    } while (count < 0 && errno == EINTR);
+    (void)close(fd);
+    return count > 0 && count < text_bytes_max ? (size_t)count : 0;
+}
+
+/* How version 1 says that there is no limit: -1, or as much memory as can be. */
+static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figure *figure) {
+    static const uint64_t unlimited = (uint64_t)1 << 62;
+    bool is_minus_one = length == 3 && memcmp(text, "-1\n", 3) == 0;
+    return is_minus_one || (figure->is_known && figure->value >= unlimited);
+}
+
+/* A file with one number. */
+static void read_figure(int dir_fd, const char *name, bool is_limit_v1, uint64_t scale,
+                        bp_host_figure *figure) {
+    char text[text_bytes_max];
+    bp_host_figure read = {.is_known = false};
+    size_t length = read_file(dir_fd, name, text);
+    (void)bp_host_parse_figure(text, length, &read);
+    if (is_limit_v1 && is_unlimited_v1(text, length, &read)) {
+        read = (bp_host_figure){.is_known = true, .is_unlimited = true};
+    }
+    if (read.is_known && read.value <= UINT64_MAX / scale) {
+        read.value *= scale;
+        *figure = read;
+    }
+}
+
+static void read_pressure_files(int dir_fd, const char *const names[BP_PRESSURE_COUNT],
+                                bp_pressure pressure[BP_PRESSURE_COUNT]) {
+    char text[text_bytes_max];
+    for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
+        size_t length = read_file(dir_fd, names[i], text);
+        (void)bp_host_parse_pressure(text, length, &pressure[i]);
+    }
+}
+
+void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT]) {
+    static const char *const names[] = {"pressure/cpu", "pressure/memory", "pressure/io",
+                                        "pressure/irq"};
+    read_pressure_files(proc_fd, names, pressure);
+}
+
+/* Version 2: one directory has it all. */
+static void read_unified(int dir_fd, bp_host_cgroup *cgroup) {
+    static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
+                                                 "irq.pressure"};
+    static const struct {
+        bp_cgroup_figure figure;
+        const char *file;
+        const char *key; /* NULL: the file is the number */
+        uint64_t scale;
+    } rows[] = {{BP_CGROUP_CPU_USAGE, "cpu.stat", "usage_usec", ns_per_us},
+                {BP_CGROUP_CPU_USER, "cpu.stat", "user_usec", ns_per_us},
+                {BP_CGROUP_CPU_SYSTEM, "cpu.stat", "system_usec", ns_per_us},
+                {BP_CGROUP_CPU_PERIODS, "cpu.stat", "nr_periods", 1},
+                {BP_CGROUP_CPU_THROTTLED_PERIODS, "cpu.stat", "nr_throttled", 1},
+                {BP_CGROUP_CPU_THROTTLED, "cpu.stat", "throttled_usec", ns_per_us},
+                {BP_CGROUP_MEMORY_CURRENT, "memory.current", NULL, 1},
+                {BP_CGROUP_MEMORY_PEAK, "memory.peak", NULL, 1},
+                {BP_CGROUP_MEMORY_HIGH, "memory.high", NULL, 1},
+                {BP_CGROUP_MEMORY_MAX, "memory.max", NULL, 1},
+                {BP_CGROUP_MEMORY_SWAP, "memory.swap.current", NULL, 1},
+                {BP_CGROUP_MEMORY_OOM_KILLS, "memory.events", "oom_kill", 1},
+                {BP_CGROUP_PIDS_CURRENT, "pids.current", NULL, 1},
+                {BP_CGROUP_PIDS_PEAK, "pids.peak", NULL, 1},
+                {BP_CGROUP_PIDS_MAX, "pids.max", NULL, 1}};
+    char text[text_bytes_max];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bp_host_figure *figure = &cgroup->figures[rows[i].figure];
+        if (rows[i].key == NULL) {
+            read_figure(dir_fd, rows[i].file, false, 1, figure);
+        } else {
+            size_t length = read_file(dir_fd, rows[i].file, text);
+            (void)bp_host_find_figure(text, length, rows[i].key, rows[i].scale, figure);
+        }
+    }
+    size_t length = read_file(dir_fd, "cpu.max", text);
+    (void)bp_host_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
+                                &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
+    read_pressure_files(dir_fd, pressure_names, cgroup->pressure);
+}
+
+static int open_below(int top_fd, const char *top, const char *path) {
+    char relative[path_bytes_max + 32];
+    int length = snprintf(relative, sizeof relative, "%s%s", top, path);
+    if (top_fd < 0 || length < 0 || (size_t)length >= sizeof relative) {
+        return -1;
+    }
+    return openat(top_fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static void close_if_open(int fd) {
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* Version 1: a hierarchy for each controller, which are taken to have the same paths. */
+static void read_divided(int cgroup_fd, const char *path, bp_host_cgroup *cgroup) {
+    static const struct {
+        bp_cgroup_figure figure;
+        const char *top, *file;
+        bool is_limit;
+        uint64_t scale;
+    } rows[] = {{BP_CGROUP_CPU_USAGE, "cpuacct", "cpuacct.usage", false, 1},
+                {BP_CGROUP_CPU_QUOTA, "cpu", "cpu.cfs_quota_us", true, ns_per_us},
+                {BP_CGROUP_CPU_PERIOD, "cpu", "cpu.cfs_period_us", false, ns_per_us},
+                {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", false, 1},
+                {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", false, 1},
+                {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", true, 1},
+                {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", false, 1},
+                {BP_CGROUP_PIDS_MAX, "pids", "pids.max", false, 1}};
+    char text[text_bytes_max];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int dir_fd = open_below(cgroup_fd, rows[i].top, path);
+        read_figure(dir_fd, rows[i].file, rows[i].is_limit, rows[i].scale,
+                    &cgroup->figures[rows[i].figure]);
+        close_if_open(dir_fd);
+    }
+    int cpu_fd = open_below(cgroup_fd, "cpu", path);
+    size_t length = read_file(cpu_fd, "cpu.stat", text);
+    close_if_open(cpu_fd);
+    (void)bp_host_find_figure(text, length, "nr_periods", 1,
+                              &cgroup->figures[BP_CGROUP_CPU_PERIODS]);
+    (void)bp_host_find_figure(text, length, "nr_throttled", 1,
+                              &cgroup->figures[BP_CGROUP_CPU_THROTTLED_PERIODS]);
+    (void)bp_host_find_figure(text, length, "throttled_time", 1,
+                              &cgroup->figures[BP_CGROUP_CPU_THROTTLED]);
+}
+
+/* From outside a cgroup namespace a path may lead above its root: "/../other". */
+static bool leads_up(const char *path) {
+    for (const char *at = strstr(path, "/.."); at != NULL; at = strstr(at + 1, "/..")) {
+        if (at[3] == '\0' || at[3] == '/') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int compare_paths(const void *one, const void *other) {
+    const bp_host_cgroup *left = one;
+    const bp_host_cgroup *right = other;
+    return strcmp(left->path, right->path);
+}
+
+bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd,
+                          bp_host_cgroup **ret_list) {
+    size_t count = 0;
+    bp_host_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
+    if (list == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < bucket_count; i++) {
+        for (node *at = cgroups->buckets[i]; at != NULL; at = at->next) {
+            list[count].path = at->path;
+            list[count++].thread_count = at->thread_count;
+        }
+    }
+    qsort(list, count, sizeof *list, compare_paths);
+    bool is_unified = cgroup_fd >= 0 && faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
+    for (size_t i = 0; i < count; i++) {
+        if (leads_up(list[i].path) || cgroup_fd < 0) {
+            continue;
+        }
+        if (is_unified) {
+            int dir_fd = open_below(cgroup_fd, ".", list[i].path);
+            read_unified(dir_fd, &list[i]);
+            close_if_open(dir_fd);
+        } else {
+            read_divided(cgroup_fd, list[i].path, &list[i]);
+        }
+    }
+    *ret_list = list;
+    return true;
+}

@@ -1,0 +1,186 @@
+#include "probe/host_passes.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/thread.h"
+
+static const size_t batch_bytes_max = (size_t)8 << 20;
+static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
+
+static bool must_stop(const bp_host_passes *passes) {
+    return passes->plan->stop != NULL &&
+           atomic_load_explicit(passes->plan->stop, memory_order_relaxed);
+}
+
+/* A process counts as much as a batch: both cost some hundred microseconds. */
+static void tell_progress(bp_host_passes *passes) {
+    size_t done = atomic_fetch_add_explicit(&passes->steps_done, 1, memory_order_relaxed) + 1;
+    if (passes->plan->on_progress == NULL) {
+        return;
+    }
+    /* In the first pass the batches are not known yet: one for each process is a fair guess. */
+    size_t total = passes->process_count +
+                   (passes->batch_count > 0 ? passes->batch_count : passes->process_count);
+    (void)pthread_mutex_lock(&passes->mutex);
+    passes->plan->on_progress(done, total, passes->plan->context);
+    (void)pthread_mutex_unlock(&passes->mutex);
+}
+
+static void read_processes(bp_host_member *member) {
+    bp_host_passes *passes = member->passes;
+    while (!must_stop(passes)) {
+        size_t i = atomic_fetch_add_explicit(&passes->next_process, 1, memory_order_relaxed);
+        if (i >= passes->process_count) {
+            return;
+        }
+        bp_host_summary *tally = &member->reader.tally;
+        uint64_t denied_before = tally->denied_process_count;
+        if (bp_host_read_process(&member->reader, &passes->processes[i])) {
+            tally->process_count++;
+        } else if (tally->denied_process_count == denied_before) {
+            tally->vanished_process_count++;
+        }
+        tell_progress(passes);
+    }
+}
+
+/* Writes what is next in the order, as far as it is read. The lock is held. */
+static void write_texts(bp_host_passes *passes) {
+    static const size_t separator_bytes = 1; /* no comma before the first thread */
+    while (passes->written_batches < passes->batch_count &&
+           passes->is_read[passes->written_batches % BP_HOST_AHEAD_MAX]) {
+        size_t slot = passes->written_batches % BP_HOST_AHEAD_MAX;
+        bp_buffer *text = &passes->texts[slot];
+        size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
+        if (passes->status == BUGPACK_OK && text->status != BUGPACK_OK) {
+            passes->status = text->status;
+        }
+        if (passes->status == BUGPACK_OK && text->size > skipped) {
+            passes->status =
+                bp_spool_write(&passes->body, text->data + skipped, text->size - skipped);
+        }
+        bp_buffer_clear(text);
+        passes->is_read[slot] = false;
+        passes->written_batches++;
+    }
+    (void)pthread_cond_broadcast(&passes->changed);
+}
+
+/* Until the batch has a slot. */
+static bool wait_for_room(bp_host_passes *passes, size_t batch) {
+    (void)pthread_mutex_lock(&passes->mutex);
+    while (batch >= passes->written_batches + BP_HOST_AHEAD_MAX && !must_stop(passes)) {
+        (void)bp_condition_wait_until(&passes->changed, &passes->mutex,
+                                      bp_clock_monotonic_ns() + look_again_ns);
+    }
+    bool has_room = batch < passes->written_batches + BP_HOST_AHEAD_MAX;
+    (void)pthread_mutex_unlock(&passes->mutex);
+    return has_room;
+}
+
+static void read_batch(bp_host_member *member, size_t batch, bp_buffer *text) {
+    bp_host_passes *passes = member->passes;
+    bp_host_summary *tally = &member->reader.tally;
+    size_t end = (batch + 1) * BP_HOST_BATCH_THREADS;
+    for (size_t i = batch * BP_HOST_BATCH_THREADS; i < end && i < passes->place_count; i++) {
+        const bp_host_process *process = &passes->processes[passes->places[i].process];
+        bp_host_thread thread;
+        if (!bp_host_read_thread(&member->reader, process, process->tids[passes->places[i].thread],
+                                 &thread)) {
+            tally->vanished_thread_count++;
+            continue;
+        }
+        tally->thread_count++;
+        tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
+        bp_host_print_thread(&thread, text);
+    }
+}
+
+static void read_threads(bp_host_member *member) {
+    bp_host_passes *passes = member->passes;
+    while (!must_stop(passes)) {
+        size_t batch = atomic_fetch_add_explicit(&passes->next_batch, 1, memory_order_relaxed);
+        if (batch >= passes->batch_count || !wait_for_room(passes, batch)) {
+            return;
+        }
+        /* Nobody else has this slot until it is written. */
+        read_batch(member, batch, &passes->texts[batch % BP_HOST_AHEAD_MAX]);
+        (void)pthread_mutex_lock(&passes->mutex);
+        passes->is_read[batch % BP_HOST_AHEAD_MAX] = true;
+        write_texts(passes);
+        (void)pthread_mutex_unlock(&passes->mutex);
+        tell_progress(passes);
+    }
+}
+
+static void *run_member(void *argument) {
+    bp_host_member *member = argument;
+    bp_thread_set_name("bugpack-host");
+    if (member->is_second_pass) {
+        read_threads(member);
+    } else {
+        read_processes(member);
+    }
+    return NULL;
+}
+
+void bp_host_passes_run(bp_host_member *members, unsigned member_count, bool is_second_pass) {
+    for (unsigned i = 0; i < member_count; i++) {
+        members[i].is_second_pass = is_second_pass;
+        members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
+                                                         &members[i].thread, NULL) == BUGPACK_OK;
+    }
+    if (is_second_pass) {
+        read_threads(&members[0]);
+    } else {
+        read_processes(&members[0]);
+    }
+    for (unsigned i = 1; i < member_count; i++) {
+        if (members[i].is_started) {
+            (void)pthread_join(members[i].thread, NULL);
+        }
+    }
+}
+
+bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error) {
+    bugpack_status status = bp_condition_init(&passes->changed, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    passes->texts = calloc(BP_HOST_AHEAD_MAX, sizeof *passes->texts);
+    passes->is_read = calloc(BP_HOST_AHEAD_MAX, sizeof *passes->is_read);
+    bool has_memory = passes->texts != NULL && passes->is_read != NULL;
+    for (size_t i = 0; has_memory && i < BP_HOST_AHEAD_MAX; i++) {
+        bp_buffer_init(&passes->texts[i], batch_bytes_max);
+    }
+    if (!has_memory || !bp_host_cgroups_init(&passes->cgroups)) {
+        goto out;
+    }
+    if (pthread_mutex_init(&passes->mutex, NULL) == 0) {
+        return BUGPACK_OK;
+    }
+    bp_host_cgroups_release(&passes->cgroups);
+out:
+    free(passes->texts);
+    free(passes->is_read);
+    (void)pthread_cond_destroy(&passes->changed);
+    return bp_fail_memory(error, "read the threads of the machine");
+}
+
+void bp_host_passes_release(bp_host_passes *passes) {
+    for (size_t i = 0; i < BP_HOST_AHEAD_MAX; i++) {
+        bp_buffer_release(&passes->texts[i]);
+    }
+    for (size_t i = 0; i < passes->process_count; i++) {
+        bp_host_process_release(&passes->processes[i]);
+    }
+    free(passes->texts);
+    free(passes->is_read);
+    free(passes->places);
+    free(passes->processes);
+    bp_host_cgroups_release(&passes->cgroups);
+    (void)pthread_mutex_destroy(&passes->mutex);
+    (void)pthread_cond_destroy(&passes->changed);
+}

@@ -1,0 +1,56 @@
+/*
+ * Two passes by a few threads: over the processes, whose threads are listed and whose jemalloc is
+ * looked into, and over the threads, in batches of neighbours. A batch becomes text where it was
+ * read; the texts go into a spool in their order. Linux only.
+ */
+#ifndef BP_PROBE_HOST_PASSES_H
+#define BP_PROBE_HOST_PASSES_H
+
+#include "probe/host_private.h"
+
+/* How many batches may be read and not written: a reader that is stuck in the kernel must not make
+ * the others fill the memory. */
+#define BP_HOST_AHEAD_MAX 64u
+#define BP_HOST_BATCH_THREADS 32u
+
+/* Where a thread of the second pass is found. */
+typedef struct bp_host_place {
+    uint32_t process, thread; /* indices */
+} bp_host_place;
+
+typedef struct bp_host_passes {
+    const bp_host_plan *plan;
+    bp_host_process *processes;
+    size_t process_count;
+    bp_host_place *places;
+    size_t place_count, batch_count;
+    bp_host_cgroups cgroups;
+
+    atomic_size_t next_process, next_batch, steps_done;
+    pthread_mutex_t mutex; /* for what follows */
+    pthread_cond_t changed;
+    bp_buffer
+        *texts; /* of batches that are read; BP_HOST_AHEAD_MAX of them, by batch modulo that */
+    bool *is_read;
+    size_t written_batches;
+    bp_spool body;
+    bugpack_status status; /* the first failure of memory or of the spool */
+} bp_host_passes;
+
+/* One of our threads. */
+typedef struct bp_host_member {
+    bp_host_passes *passes;
+    bp_host_reader reader;
+    bool is_second_pass, is_started;
+    pthread_t thread;
+} bp_host_member;
+
+/* All zero but for the plan and an open body. */
+bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error);
+void bp_host_passes_release(bp_host_passes *passes);
+
+/* Runs one pass on all members. What cannot be started is done by the others, at last by the
+ * calling thread, which is the first. Between the passes `places` are filled. */
+void bp_host_passes_run(bp_host_member *members, unsigned member_count, bool is_second_pass);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * What the files of a host capture share. Linux only.
+ */
+#ifndef BP_PROBE_HOST_PRIVATE_H
+#define BP_PROBE_HOST_PRIVATE_H
+
+#include <pthread.h>
+
+#include "probe/host_capture.h"
+
+/* A process as the first pass saw it. */
+typedef struct bp_host_process {
+    uint64_t tgid;
+    char name[64];
+    bool is_kernel_thread;
+    bool is_self;
+    uint32_t *tids; /* ascending; owned */
+    size_t tid_count;
+    bp_thread_heap *heap; /* ascending by tid; owned, NULL without */
+    size_t heap_count;
+} bp_host_process;
+
+void bp_host_process_release(bp_host_process *process);
+
+/* The cgroups that threads are in, each once. Any thread may ask for one. */
+typedef struct bp_host_cgroups {
+    pthread_mutex_t mutex;
+    struct bp_host_cgroup_node **buckets;
+    size_t count;
+} bp_host_cgroups;
+
+bool bp_host_cgroups_init(bp_host_cgroups *cgroups);
+void bp_host_cgroups_release(bp_host_cgroups *cgroups);
+
+/* Counts one thread into the cgroup of this path. Its text, which lives as long as the cgroups;
+ * NULL without memory, or when there are too many. */
+const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes);
+
+/*
+ * The cgroups by path, with the figures that `cgroup_fd` (-1: none) has of them now. The array is
+ * the caller's to free, its paths are not. False without memory.
+ */
+bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list);
+
+/* The pressure on the machine, from the directory `proc_fd`/pressure. */
+void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT]);
+
+/* One thread of ours, with what it reads into and what it counts. */
+typedef struct bp_host_reader {
+    int proc_fd; /* borrowed */
+    uint64_t ticks_per_sec;
+    bp_host_cgroups *cgroups;
+    bp_heap_prober *prober;
+    uint64_t self_tgid;
+    char *text;     /* one file */
+    int process_fd; /* /proc/<open_tgid>, or -1 */
+    uint64_t open_tgid;
+    bp_host_summary tally;
+} bp_host_reader;
+
+bool bp_host_reader_init(bp_host_reader *reader);
+void bp_host_reader_release(bp_host_reader *reader);
+
+/* The first pass: the name, the threads and the heap of process->tgid. False when it is gone. */
+bool bp_host_read_process(bp_host_reader *reader, bp_host_process *process);
+
+/* The second pass. False when the thread is gone. */
+bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
+                         bp_host_thread *ret_thread);
+
+/* The decimal names in an open directory, ascending. 0 or an errno; what was read before an error
+ * is there all the same. The array is the caller's to free. */
+int bp_host_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
+
+/* Adds what one reader has counted. */
+void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);
+
+#endif
