@@ -6,6 +6,7 @@
 #ifndef BUGPACK_BUGPACK_H
 #define BUGPACK_BUGPACK_H
 
+#include <bugpack/capture_host.h>
 #include <bugpack/disconnect.h>
 #include <bugpack/error.h>
 #include <bugpack/events.h>

@@ -139,6 +139,11 @@ typedef struct bugpack_options {
      * a stripped jemalloc library for thread-heap.json; see bugpack_thread_heap_options. NULL: what
      * was learned earlier has to do. */
     const char *calibrator_path;
+
+    /* The reports are not about a process: they have no runtime-metrics.json, no history of them
+     * and no process.json. For a session with other artefacts, such as bugpack/capture_host.h's.
+     * Not with a target_pid. */
+    bool without_process;
 } bugpack_options;
 
 #define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
@@ -148,7 +153,8 @@ typedef struct bugpack_options {
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
             BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false, false, false, \
             NULL, 50u, 20u, NULL, 0, 0u, NULL, 20u, (uint64_t)512 << 20, 60000u, 1000u,            \
-            (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL, NULL       \
+            (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL, NULL,      \
+            false                                                                                  \
     }
 
 /*

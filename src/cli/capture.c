@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bugpack/capture_host.h>
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
@@ -20,7 +21,8 @@
 typedef struct pending_report {
     bugpack_report_result result;
     int done_pipe[2];
-    int ended_by; /* the signal that took it back; 0 for none */
+    int ended_by;       /* the signal that took it back; 0 for none */
+    bp_cli_steps steps; /* of a capture of the machine */
 } pending_report;
 
 static void on_done(const bugpack_report_result *result, void *context) {
@@ -30,6 +32,25 @@ static void on_done(const bugpack_report_result *result, void *context) {
     do {
         written = write(pending->done_pipe[1], "", 1);
     } while (written < 0 && errno == EINTR);
+}
+
+static void on_host_progress(uint64_t done, uint64_t total, void *context) {
+    bp_cli_steps *steps = context;
+    atomic_store(&steps->total, total);
+    atomic_store(&steps->done, done);
+}
+
+static bugpack_status provide_host(bugpack *session, pending_report *pending) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
+    options.calibrator_path = bp_cli_own_path;
+    options.on_progress = on_host_progress;
+    options.context = &pending->steps;
+    bugpack_status status = bugpack_provide_host_threads(session, &options, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+    }
+    return status;
 }
 
 /* Triggers the report and waits until it is there or has failed; tells what failed. */
@@ -45,7 +66,8 @@ static bugpack_status take_report(bugpack *session, const bp_cli_capture_options
         return status;
     }
     bool show = !options->quiet && !options->json && bp_cli_progress_is_possible();
-    pending->ended_by = bp_cli_progress_wait(pending->done_pipe, options->window_ms, show);
+    pending->ended_by = bp_cli_progress_wait(pending->done_pipe, options->window_ms,
+                                             options->host ? &pending->steps : NULL, show);
     if (pending->ended_by != 0) {
         (void)bugpack_cancel(session, 0); /* INVALID when it has just ended */
         char byte;
@@ -119,7 +141,9 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
         return BUGPACK_ERR_NO_MEMORY;
     }
     bugpack_options session_options = BUGPACK_OPTIONS_INIT;
-    session_options.app_name = options->app_name;
+    session_options.app_name =
+        options->host && options->app_name == NULL ? "host" : options->app_name;
+    session_options.without_process = options->host;
     session_options.target_pid = options->pid;
     session_options.sample_window_ms = options->window_ms;
     session_options.report_dir = report_dir;
@@ -158,6 +182,9 @@ static bp_cli_exit capture(const bp_cli_capture_options *options) {
         return BP_CLI_FAILED;
     }
     status = open_session(options, &session);
+    if (status == BUGPACK_OK && options->host) {
+        status = provide_host(session, pending);
+    }
     if (status == BUGPACK_OK) {
         const bp_cli_files files = {options->session_path, &options->logs, options->log_limit_bytes,
                                     &options->attachments, options->attach_limit_bytes};

@@ -10,13 +10,15 @@ static const char command[] = "capture";
 
 const char bp_cli_capture_help[] =
     "Usage: bugpack capture --pid PID [OPTION]...\n"
+    "       bugpack capture --host [OPTION]...\n"
     "\n"
     "Write a report about a running process: what it and each of its threads cost\n"
-    "over a window, what the system knows of it, and the files you name. The path of\n"
-    "the zip is printed.\n"
+    "over a window, what the system knows of it, and the files you name; or about\n"
+    "every thread of every process on the machine. The path of the zip is printed.\n"
     "\n"
     "Options:\n"
     "      --pid PID             the process to look at\n"
+    "      --host                look at the whole machine instead\n"
     "      --window MS           how long to look, in milliseconds (default 2000, at\n"
     "                            most 600000)\n"
     "      --log FILE            take the end of a log file, as logs/NAME; repeatable\n"
@@ -40,6 +42,7 @@ const char bp_cli_capture_help[] =
 
 enum {
     option_pid = BP_CLI_OPTION_LONG_BASE,
+    option_host,
     option_window,
     option_log,
     option_log_limit,
@@ -56,6 +59,7 @@ enum {
 static const char short_options[] = ":o:qh";
 static const struct option long_options[] = {
     {"pid", required_argument, NULL, option_pid},
+    {"host", no_argument, NULL, option_host},
     {"window", required_argument, NULL, option_window},
     {"log", required_argument, NULL, option_log},
     {"log-limit", required_argument, NULL, option_log_limit},
@@ -100,7 +104,11 @@ static bool take_option(bp_cli_capture_options *options, int code, const char *v
     switch (code) {
     case option_pid:
         return bp_cli_option_pid(command, value, &options->pid);
+    case option_host:
+        options->host = true;
+        return true;
     case option_window:
+        options->has_window = true;
         return bp_cli_option_window(command, value, &options->window_ms);
     case option_log:
         return bp_cli_option_log(command, value, &options->logs);
@@ -133,6 +141,24 @@ static bool take_option(bp_cli_capture_options *options, int code, const char *v
     }
 }
 
+/* What every option alone allows, and several together do not. */
+static bool check_together(const bp_cli_capture_options *options) {
+    const char *mistake = NULL;
+    if (options->host && options->pid != 0) {
+        mistake = "--host and --pid exclude each other";
+    } else if (options->host && options->has_window) {
+        mistake = "--host and --window exclude each other: the machine is looked at once";
+    } else if (!options->host && options->pid == 0) {
+        mistake = "option '--pid' is missing";
+    } else if (options->output_dir != NULL && options->output_path != NULL) {
+        mistake = "--output-dir and --output exclude each other";
+    }
+    if (mistake != NULL) {
+        bp_cli_say_usage(command, "%s", mistake);
+    }
+    return mistake == NULL;
+}
+
 bool bp_cli_capture_options_parse(bp_cli_capture_options *options, int argument_count,
                                   char **arguments) {
     int code;
@@ -146,13 +172,5 @@ bool bp_cli_capture_options_parse(bp_cli_capture_options *options, int argument_
             return false;
         }
     }
-    if (options->pid == 0) {
-        bp_cli_say_usage(command, "option '--pid' is missing");
-        return false;
-    }
-    if (options->output_dir != NULL && options->output_path != NULL) {
-        bp_cli_say_usage(command, "--output-dir and --output exclude each other");
-        return false;
-    }
-    return true;
+    return check_together(options);
 }

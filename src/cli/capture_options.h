@@ -16,7 +16,9 @@ extern const char bp_cli_capture_help[];
 /* Strings are borrowed from the command line. */
 typedef struct bp_cli_capture_options {
     bool help; /* wanted instead of a capture */
-    pid_t pid;
+    pid_t pid; /* 0: the whole machine */
+    bool host;
+    bool has_window; /* one was asked for */
     uint32_t window_ms;
     uint32_t timeout_ms; /* 0: none */
     uint64_t log_limit_bytes;

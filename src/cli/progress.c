@@ -76,28 +76,43 @@ static int line_cells(void) {
     return (is_known ? size.ws_col : usual_columns) - 1;
 }
 
-static void draw(uint64_t elapsed_ms, uint32_t window_ms, bool colour) {
+/* A bar, with a few words behind it. */
+static void draw(uint64_t position, uint64_t total, const char *words, bool colour) {
     int room = line_cells();
-    if (elapsed_ms >= window_ms) {
+    if (position >= total) {
         (void)fprintf(stderr, ERASE_LINE "%.*s", room, "writing the report");
         return;
     }
-    char times[48];
-    int times_cells = snprintf(times, sizeof times, "%.1f of %.1f s", (double)elapsed_ms / 1000.0,
-                               window_ms / 1000.0);
-    int cells = room - times_cells - (int)strlen("[] ");
+    int words_cells = (int)strlen(words);
+    int cells = room - words_cells - (int)strlen("[] ");
     cells = cells < bar_cells ? cells : bar_cells;
     if (cells < smallest_bar_cells) {
-        (void)fprintf(stderr, ERASE_LINE "%.*s", room, times);
+        (void)fprintf(stderr, ERASE_LINE "%.*s", room, words);
         return;
     }
-    int filled = (int)(elapsed_ms * (uint64_t)cells / window_ms);
+    int filled = (int)(position * (uint64_t)cells / total);
     char done[bar_cells + 1];
     char left[bar_cells + 1];
     memset(done, '#', bar_cells);
     memset(left, '.', bar_cells);
     (void)fprintf(stderr, ERASE_LINE "[%s%.*s%s%.*s] %s", colour ? "\033[32m" : "", filled, done,
-                  colour ? "\033[0m" : "", cells - filled, left, times);
+                  colour ? "\033[0m" : "", cells - filled, left, words);
+}
+
+static void draw_progress(uint64_t elapsed_ms, uint32_t window_ms, const bp_cli_steps *steps,
+                          bool colour) {
+    char words[48];
+    if (steps == NULL) {
+        (void)snprintf(words, sizeof words, "%.1f of %.1f s", (double)elapsed_ms / 1000.0,
+                       window_ms / 1000.0);
+        draw(elapsed_ms, window_ms, words, colour);
+        return;
+    }
+    uint64_t total = atomic_load(&steps->total);
+    uint64_t done = atomic_load(&steps->done);
+    total = total > 0 ? total : 1; /* it has not begun yet */
+    (void)snprintf(words, sizeof words, "%u %% of all threads", (unsigned)(done * 100 / total));
+    draw(done, total, words, colour);
 }
 
 /* One byte; it is there, because a poll has said so or because it is waited for. */
@@ -107,7 +122,8 @@ static char read_byte(int fd) {
     return byte;
 }
 
-int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, bool show) {
+int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cli_steps *steps,
+                         bool show) {
     struct sigaction before[ending_signal_count];
     struct pollfd waited = {done_pipe[0], POLLIN, 0};
     const char *no_color = getenv("NO_COLOR");
@@ -118,7 +134,7 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, bool show) 
     catch_signals(before);
     for (;;) {
         if (show) {
-            draw(monotonic_ms() - started_ms, window_ms, colour);
+            draw_progress(monotonic_ms() - started_ms, window_ms, steps, colour);
         }
         int ready = poll(&waited, 1, show ? redraw_ms : -1);
         if (ready > 0 || (ready < 0 && errno != EINTR)) {

@@ -94,6 +94,10 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if (options->artefact_limit_bytes == 0 || options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
     }
+    if (options->without_process && options->target_pid != 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "a session about a process cannot be without one");
+    }
     return BUGPACK_OK;
 }
 

@@ -36,6 +36,11 @@ static bugpack_status check_report_dir(const bugpack_options *options, bugpack_e
  */
 static bugpack_status open_target(bugpack *session, bugpack_error *error) {
     pid_t target = session->options.target_pid;
+    if (session->options.without_process) {
+        (void)bp_fail(&session->sampler_error, BUGPACK_ERR_UNSUPPORTED,
+                      "the session is not about a process");
+        return BUGPACK_OK;
+    }
     bugpack_status status =
         session->options.target_with_descendants
             ? bp_sampler_open_tree(target, &session->sampler, &session->sampler_error)

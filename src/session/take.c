@@ -258,7 +258,7 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
     if (status == BUGPACK_OK) {
         status = wait_for_window(taking, error);
     }
-    if (status == BUGPACK_OK) {
+    if (status == BUGPACK_OK && !taking->session->options.without_process) {
         status = collect_metrics(taking, error);
     }
     if (status == BUGPACK_OK) {
