@@ -1,0 +1,308 @@
+/*
+ * Captures of made and recorded machines.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probe/host_capture.h"
+#include "support/temp_dir.h"
+#include "json/json.h"
+
+#define STAT(tid, name)                                                                            \
+#tid " (" name ") S 1 7 7 0 -1 0 1 0 0 0 5 2 0 0 20 0 2 0 900 1 1 1 1 1 "                      \
+         "0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0\n"
+
+/* A machine in a directory: "proc" and "cgroup". */
+typedef struct made_machine {
+    temp_dir dir;
+    bp_host_root root;
+    char proc_path[300], cgroup_path[300];
+    bp_host_summary summary;
+    bp_buffer json;
+} made_machine;
+
+static void write_file(const made_machine *made, const char *name, const char *text) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s", name);
+    for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdirat(made->dir.fd, path, 0700);
+        *slash = '/';
+    }
+    cr_assert(temp_dir_write(&made->dir, name, text, strlen(text)), "%s", name);
+}
+
+static void make_machine(made_machine *made) {
+    cr_assert(temp_dir_make(&made->dir));
+    (void)snprintf(made->proc_path, sizeof made->proc_path, "%s/proc", made->dir.path);
+    (void)snprintf(made->cgroup_path, sizeof made->cgroup_path, "%s/cgroup", made->dir.path);
+    made->root = (bp_host_root){made->proc_path, made->cgroup_path, true, 100};
+    bp_buffer_init(&made->json, (size_t)64 << 20);
+    write_file(made, "proc/7/stat", STAT(7, "made"));
+    write_file(made, "proc/7/task/7/stat", STAT(7, "made"));
+}
+
+static void capture(made_machine *made, unsigned reader_count) {
+    bp_host_plan plan = {.reader_count = reader_count};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_spool spool = BP_SPOOL_INIT;
+    bugpack_status status =
+        bp_host_capture(&made->root, &plan, made->dir.fd, &spool, &made->summary, &error);
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
+    bp_buffer_clear(&made->json);
+    for (uint64_t at = 0; at < spool.size;) {
+        char piece[4096];
+        int64_t count = bp_spool_read(&spool, at, piece, sizeof piece);
+        cr_assert(gt(i64, count, 0));
+        (void)bp_buffer_append(&made->json, piece, (size_t)count);
+        at += (uint64_t)count;
+    }
+    bp_spool_release(&spool);
+    /* Valid, and laid out as everything else in a report. */
+    bp_buffer again;
+    bp_buffer_init(&again, (size_t)64 << 20);
+    cr_assert(eq(int, bp_json_reformat(made->json.data, made->json.size, &again, &error), 0), "%s",
+              error.message);
+    cr_expect(eq(str, again.data, made->json.data));
+    bp_buffer_release(&again);
+}
+
+static void expect_text(const made_machine *made, const char *text) {
+    cr_expect(strstr(made->json.data, text) != NULL, "there is no %s in\n%s", text,
+              made->json.data);
+}
+
+static void expect_no_text(const made_machine *made, const char *text) {
+    cr_expect(strstr(made->json.data, text) == NULL, "there is %s", text);
+}
+
+static void remove_machine(made_machine *made) {
+    bp_buffer_release(&made->json);
+    temp_dir_remove(&made->dir);
+}
+
+Test(host_capture, defaults_only_the_fields_of_files_that_are_missing) {
+    made_machine made;
+    make_machine(&made);
+    write_file(&made, "proc/7/task/7/schedstat", "11 12 13\n");
+    write_file(&made, "proc/7/task/7/io", "rchar: 1\nwchar: broken\n");
+    capture(&made, 1);
+    cr_expect(eq(u64, made.summary.thread_count, 1));
+    expect_text(&made, "\"stat_measured\": true");
+    expect_text(&made, "\"user_cpu_ns\": 50000000,");
+    expect_text(&made, "\"schedstat_measured\": true");
+    expect_text(&made, "\"run_delay_ns\": 12,");
+    expect_text(&made, "\"status_measured\": false");
+    expect_text(&made, "\"voluntary_switches\": 0,");
+    expect_text(&made, "\"io_measured\": false");
+    expect_text(&made, "\"read_chars\": 0,");
+    cr_expect(eq(u64, made.summary.unread[BP_HOST_STATUS][BP_HOST_CAUSE_MISSING], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_HOST_IO][BP_HOST_CAUSE_MALFORMED], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_HOST_WAITS][BP_HOST_CAUSE_MISSING], 1));
+    expect_text(&made, "\"cause\": \"malformed\"");
+    remove_machine(&made);
+}
+
+Test(host_capture, keeps_a_thread_with_a_name_and_drops_one_without) {
+    made_machine made;
+    make_machine(&made);
+    write_file(&made, "proc/7/task/8/comm", "only-a-name\n");
+    write_file(&made, "proc/7/task/9/io", "rchar: 1\n");
+    write_file(&made, "proc/7/task/10/stat", "10 (cut");
+    write_file(&made, "proc/7/task/not-a-number/stat", STAT(11, "x"));
+    capture(&made, 1);
+    cr_expect(eq(u64, made.summary.thread_count, 2));
+    cr_expect(eq(u64, made.summary.vanished_thread_count, 2));
+    expect_text(&made, "\"name\": \"only-a-name\"");
+    expect_text(&made, "\"scheduling_measured\": false");
+    expect_text(&made, "\"state\": \"?\"");
+    expect_no_text(&made, "\"tid\": 9,");
+    expect_no_text(&made, "\"tid\": 10,");
+    remove_machine(&made);
+}
+
+Test(host_capture, counts_a_process_without_threads_as_vanished) {
+    made_machine made;
+    make_machine(&made);
+    write_file(&made, "proc/8/stat", STAT(8, "gone"));
+    write_file(&made, "proc/version", "not a process");
+    capture(&made, 2);
+    cr_expect(eq(u64, made.summary.process_count, 1));
+    cr_expect(eq(u64, made.summary.vanished_process_count, 1));
+    remove_machine(&made);
+}
+
+Test(host_capture, is_valid_without_any_process) {
+    made_machine made;
+    make_machine(&made);
+    cr_assert(eq(int, unlinkat(made.dir.fd, "proc/7/task/7/stat", 0), 0));
+    capture(&made, 2);
+    cr_expect(eq(u64, made.summary.thread_count, 0));
+    expect_text(&made, "\"threads\": []");
+    remove_machine(&made);
+}
+
+Test(host_capture, writes_hostile_names_as_valid_json) {
+    made_machine made;
+    make_machine(&made);
+    write_file(&made, "proc/7/task/8/stat", STAT(8, ") R 1 1"));
+    write_file(&made, "proc/7/task/9/stat", STAT(9, "new\nline"));
+    write_file(&made, "proc/7/task/10/stat", STAT(10, "\xff\x01\"\\"));
+    capture(&made, 1);
+    cr_expect(eq(u64, made.summary.thread_count, 4));
+    expect_text(&made, "\"name\": \") R 1 1\"");
+    expect_text(&made, "\"name\": \"new\\nline\"");
+    expect_text(&made, "\"name\": \"\xee\xbf\xbf\\u0001\\\"\\\\\"");
+    remove_machine(&made);
+}
+
+Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
+    made_machine made;
+    make_machine(&made);
+    write_file(&made, "cgroup/cgroup.controllers", "cpu memory pids\n");
+    write_file(&made, "cgroup/a/b/cpu.stat", "usage_usec 5\nuser_usec x\nnr_periods 2\n");
+    write_file(&made, "cgroup/a/b/cpu.max", "50000 100000\n");
+    write_file(&made, "cgroup/a/b/memory.max", "max\n");
+    write_file(&made, "cgroup/a/b/pids.current", "3\n");
+    write_file(&made, "cgroup/a/b/cpu.pressure",
+               "some avg10=1.50 avg60=0.00 avg300=0.00 total=9\n");
+    write_file(&made, "secret/pids.current", "4242\n");
+    write_file(&made, "proc/7/task/7/cgroup", "0::/a/b\n");
+    write_file(&made, "proc/7/task/8/stat", STAT(8, "second"));
+    write_file(&made, "proc/7/task/8/cgroup", "0::/a/b\n");
+    write_file(&made, "proc/7/task/9/stat", STAT(9, "outside"));
+    write_file(&made, "proc/7/task/9/cgroup", "0::/../secret\n");
+    capture(&made, 1);
+    expect_text(&made, "\"path\": \"/a/b\",\n      \"threads\": 2,\n      \"cpu\": {\n        "
+                       "\"usage_ns\": 5000,\n        \"periods\": 2,\n        \"quota_ns\": "
+                       "50000000,");
+    expect_text(&made, "\"max_bytes\": null");
+    expect_text(&made, "\"avg10_percent\": 1.5");
+    expect_text(&made, "\"path\": \"/../secret\",\n      \"threads\": 1,\n      \"pressure\": {}");
+    expect_no_text(&made, "4242");
+    remove_machine(&made);
+}
+
+Test(host_capture, gives_the_same_with_any_number_of_readers) {
+    made_machine made;
+    make_machine(&made);
+    for (unsigned process = 100; process < 140; process++) {
+        for (unsigned thread = process; thread < process + 50; thread++) {
+            char name[64];
+            char text[256];
+            (void)snprintf(name, sizeof name, "proc/%u/task/%u/stat", process, thread);
+            (void)snprintf(text, sizeof text,
+                           "%u (t%u) S 1 7 7 0 -1 0 1 0 0 0 5 2 0 0 20 0 2 0 900"
+                           " 1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0\n",
+                           thread, thread);
+            write_file(&made, name, text);
+        }
+    }
+    capture(&made, 1);
+    cr_expect(eq(u64, made.summary.thread_count, 2001));
+    char *first = strdup(strstr(made.json.data, "\"threads\": ["));
+    capture(&made, 8);
+    char *second = strdup(strstr(made.json.data, "\"threads\": ["));
+    cr_expect(strcmp(first, second) == 0);
+    free(first);
+    free(second);
+    remove_machine(&made);
+}
+
+Test(host_capture, stops_when_it_is_told_to_and_says_so) {
+    made_machine made;
+    make_machine(&made);
+    atomic_bool stop = true;
+    bp_host_plan plan = {.reader_count = 2, .stop = &stop};
+    bp_spool spool = BP_SPOOL_INIT;
+    cr_assert(eq(int, bp_host_capture(&made.root, &plan, made.dir.fd, &spool, &made.summary, NULL),
+                 BUGPACK_OK));
+    cr_expect(made.summary.is_cut);
+    cr_expect(eq(u64, made.summary.thread_count, 0));
+    bp_spool_release(&spool);
+    remove_machine(&made);
+}
+
+Test(host_capture, refuses_a_machine_that_is_not_there) {
+    made_machine made;
+    make_machine(&made);
+    made.root.proc_path = "/nowhere/proc";
+    bp_host_plan plan = {.reader_count = 1};
+    bp_spool spool = BP_SPOOL_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int,
+                 bp_host_capture(&made.root, &plan, made.dir.fd, &spool, &made.summary, &error),
+                 BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
+    cr_expect(not(bp_spool_is_open(&spool)));
+    remove_machine(&made);
+}
+
+/* The elements of `threads` in their order, each up to the next. */
+static const char *next_thread(const char *json) {
+    const char *found = json == NULL ? NULL : strstr(json, "\n      \"tgid\": ");
+    return found == NULL ? NULL : found + 1;
+}
+
+static void expect_member(const char *thread, const char *key, const char *value) {
+    char member[128];
+    const char *end = strstr(thread, "\n    }");
+    int length = snprintf(member, sizeof member, "\"%s\": %s", key, value);
+    const char *found = strstr(thread, member);
+    cr_expect(found != NULL && found < end && strchr(",\n", found[length]) != NULL,
+              "it lacks %s: %.*s", member, (int)(end - thread), thread);
+}
+
+Test(host_capture, replays_a_recorded_machine) {
+    made_machine made;
+    FILE *expected = fopen(BUGPACK_FIXTURES "/host/expected.txt", "r");
+    cr_assert(expected != NULL);
+    make_machine(&made);
+    made.root.proc_path = BUGPACK_FIXTURES "/host/proc";
+    capture(&made, 2);
+    char line[512];
+    uint64_t count = 0;
+    const char *thread = made.json.data;
+    while (fgets(line, sizeof line, expected) != NULL) {
+        static const char *const keys[] = {"tgid",
+                                           "tid",
+                                           NULL,
+                                           NULL,
+                                           "user_cpu_ns",
+                                           "system_cpu_ns",
+                                           "start_ticks",
+                                           "processor",
+                                           NULL,
+                                           "voluntary_switches",
+                                           "read_chars",
+                                           "run_ns",
+                                           "exec_runtime_ns",
+                                           "rss_kb"};
+        char *rest = line;
+        thread = next_thread(thread);
+        cr_assert(thread != NULL, "only %" PRIu64 " threads", count);
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            char *word = strtok_r(rest, " \n", &rest);
+            if (keys[i] != NULL && strcmp(word, "-") != 0) {
+                expect_member(thread, keys[i], word);
+            } else if (i == 8) {
+                char quoted[64];
+                (void)snprintf(quoted, sizeof quoted, "\"%s\"", word);
+                expect_member(thread, "affinity", quoted);
+            }
+        }
+        count++;
+    }
+    (void)fclose(expected);
+    cr_expect(gt(u64, count, 15));
+    cr_expect(eq(u64, made.summary.thread_count, count));
+    expect_text(&made, "\"name\": \"kthreadd\"");
+    expect_text(&made, "\"avg300_percent\": ");
+    remove_machine(&made);
+}
