@@ -57,6 +57,14 @@ test('accepts keys that a later version adds', () => {
 
 const summaryName = 'viewer-pedantic-summary-2026-11-21T00-36-51Z-2.json';
 const broken = [
+  ['host-threads.json', (d) => { delete d.summary.unread; }, '/summary must have required'],
+  ['host-threads.json', (d) => { d.threads[0].tid = 0; }, '/threads/0/tid must be >= 1'],
+  ['host-threads.json', (d) => { delete d.threads[0].io_measured; }, '/threads/0 must have'],
+  ['host-threads.json', (d) => { d.threads[0].io.read_chars = null; }, '/threads/0/io/read_chars'],
+  ['host-threads.json', (d) => { d.threads[0].scheduling.affinity = 'all'; },
+    '/threads/0/scheduling/affinity must match'],
+  ['host-threads.json', (d) => { d.cgroups[0].cpu.usage_ns = null; }, '/cgroups/0/cpu/usage_ns'],
+  ['host-threads.json', (d) => { d.summary.unread[0].cause = 'mood'; }, '/summary/unread/0/cause'],
   ['metadata.json', (d) => { delete d.report_id; }, "/ must have required property 'report_id'"],
   ['metadata.json', (d) => { d.report_id = 'short'; }, '/report_id must match'],
   ['metadata.json', (d) => { d.schema = 2; }, '/schema must be equal to constant'],

@@ -29,6 +29,7 @@ const known = {
   'traffic-index.jsonl': 'traffic-index',
   'disconnect-cause.json': 'disconnect-cause',
   'thread-heap.json': 'thread-heap',
+  'host-threads.json': 'host-threads',
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/heap_samples.h"
+#include "support/host_samples.h"
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
 #include "support/temp_dir.h"
@@ -215,6 +216,8 @@ static bool write_full(const char *directory) {
                           "full", "disconnect-cause.json") &&
            write_artefact(bp_pedantic_summary_print(&sample_summary_full, &text, &error), directory,
                           "full", sample_summary_name) &&
+           write_artefact(sample_host_print(true, &text, &error), directory, "full",
+                          "host-threads.json") &&
            write_artefact(bp_thread_heap_print(&sample_heap_full, &text, &error), directory, "full",
                           "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
@@ -235,6 +238,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "disconnect-cause.json") &&
            write_artefact(bp_pedantic_summary_print(&sample_summary_bare, &text, &error), directory,
                           report, sample_summary_name) &&
+           write_artefact(sample_host_print(false, &text, &error), directory, report,
+                          "host-threads.json") &&
            write_artefact(bp_thread_heap_print(&sample_heap_bare, &text, &error), directory, report,
                           "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,

@@ -49,7 +49,7 @@ _bugpack() {
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --window --log --log-limit --session --attach --attach-limit --app
+            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --app
                 --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)

@@ -16,6 +16,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture heap recov
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l host -d 'Look at the whole machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x -d 'How much of each log file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -F -d 'JSON that the program says of itself'

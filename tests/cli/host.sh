@@ -1,0 +1,118 @@
+#!/bin/sh
+# capture --host: every thread of every process.
+. "$(dirname "$0")/lib.sh"
+need unzip jq
+cd "$scratch" || exit 1
+mkdir reports cache
+export XDG_CACHE_HOME="$scratch/cache"
+
+# host ARGUMENT...: a capture into scratch/reports; the path is in `zip`, the JSON in host.json.
+host() {
+    run capture --host --output-dir reports "$@"
+    zip=$(cat out)
+    [ -s "$zip" ] && unzip -p "$zip" host-threads.json >host.json
+}
+
+fact 'the report holds the machine, and nothing about one process'
+start sleep 300
+target=$pid
+host
+expect_status 0
+expect_no_err
+expect_same 'the list of entries' 'metadata.json host-threads.json manifest.json ' \
+    "$(entries "$zip" | tr '\n' ' ')"
+case $(basename "$zip") in
+    host-bugreport-*) ;;
+    *) wrong "it is called $zip" ;;
+esac
+expect_same 'complete' 'true true' \
+    "$(value "$zip" manifest.json .complete) $(jq .summary.complete host.json)"
+
+fact 'a process that sleeps is in it with what it is and what it cost'
+expect_same 'the thread' "sleep sleep S other true true true" "$(jq -r --argjson pid "$target" \
+    '.threads[] | select(.tid == $pid) | "\(.process) \(.name) \(.scheduling.state) \(.scheduling.policy) \(.stat_measured) \(.status_measured) \(.schedstat_measured)"' host.json)"
+expect_same 'its start' "$(sed 's/.*) //' "/proc/$target/stat" | cut -d ' ' -f 20)" \
+    "$(jq --argjson pid "$target" '.threads[] | select(.tid == $pid) | .start_ticks' host.json)"
+expect_same 'its affinity' "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$target/status")" \
+    "$(jq -r --argjson pid "$target" '.threads[] | select(.tid == $pid) | .scheduling.affinity' host.json)"
+
+fact 'threads ascend, each once, and the summary counts them'
+expect_same 'sorted' true "$(jq '[.threads[] | [.tgid, .tid]] | . == (sort | unique)' host.json)"
+expect_same 'the number' "$(jq '.threads | length' host.json)" "$(jq .summary.threads host.json)"
+expect_same 'the kernel threads' "$(jq '[.threads[] | select(.kernel_thread)] | length' host.json)" \
+    "$(jq .summary.kernel_threads host.json)"
+expect_same 'the cgroups' "$(jq -c '[.threads[].cgroup | values] | unique' host.json)" \
+    "$(jq -c '[.cgroups[].path] | sort' host.json)"
+
+fact 'what is not measured is zero'
+expect_same 'the sum' 0 "$(jq '[.threads[] | . as $t | keys[] | select(endswith("_measured") and . != "scheduling_measured") | select($t[.] | not) | $t[.[:-9]] | add] | add // 0' host.json)"
+
+fact 'it is itself in it, and did not look into its own heap'
+expect_same 'self' 'true false' "$(jq -r '. as $d | [.threads[] | select(.self)] |
+    "\(all(.tgid == $d.summary.self_tgid) and length > 0) \(any(.heap_measured))"' host.json)"
+
+fact 'threads of the kernel have no heap'
+if [ "$(ps -o comm= -p 2 2>/dev/null)" = kthreadd ]; then
+    expect_same 'kthreadd' 'true false 0 0' "$(jq -r '.threads[] | select(.tid == 2) |
+        "\(.kernel_thread) \(.heap_measured) \(.heap.allocated_bytes) \(.heap.deallocated_bytes)"' \
+        host.json)"
+else
+    echo 'not tried: there is no kthreadd'
+fi
+
+fact 'the threads of a jemalloc process have its counters'
+if [ -n "${ALLOC_WORKER_SHARED:-}" ]; then
+    start "$ALLOC_WORKER_SHARED" --bytes 16777216 --ready "$scratch/ready"
+    worker=$pid
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e ready ] && break
+        sleep 0.1
+    done
+    host
+    expect_same 'measured, and within 4 MiB of what it allocated' 'true true true' "$(jq -r \
+        --argjson pid "$worker" '.threads[] | select(.tid == $pid) | "\(.heap_measured) \(.heap.allocated_bytes >= 16777216 and .heap.allocated_bytes <= 20971520) \(.heap.deallocated_bytes < 16777216)"' host.json)"
+else
+    echo 'not tried: there is no jemalloc to build with'
+fi
+
+fact 'logs, attachments and a session are for the machine too'
+echo 'one line' >a.log
+echo '{"a":1}' >state.json
+host --log a.log --attach note=a.log --session state.json --app fleet --description slow
+expect_status 0
+expect_same 'the list of entries' \
+    'metadata.json session.json logs/a.log host-threads.json note manifest.json ' \
+    "$(entries "$zip" | tr '\n' ' ')"
+expect_same 'the metadata' 'fleet slow null' \
+    "$(value "$zip" metadata.json '"\(.app.name) \(.description) \(.target)"')"
+host --log nowhere.log
+expect_status 3
+host --json
+expect_same 'complete' true "$(jq .complete out)"
+
+fact 'without privileges it is told what was denied, and to whom the rest belongs'
+if can_be_nobody; then
+    mkdir theirs
+    chmod 777 theirs
+    chmod 755 "$scratch"
+    if as_nobody test -x "$BUGPACK"; then
+        as_nobody timeout 60 "$BUGPACK" capture --host -o theirs >out 2>err </dev/null
+        status=$?
+        expect_status 0
+        unzip -p "$(cat out)" host-threads.json >host.json
+        expect_same 'the cause' denied "$(jq -r .summary.dominant_cause.cause host.json)"
+        expect_same 'the advice' true "$(jq '.summary.dominant_cause.advice | length > 0' host.json)"
+    else
+        echo 'not tried: the program is not for everybody'
+    fi
+fi
+
+fact 'the command line is checked'
+run capture --host --pid 1
+expect_usage '--host and --pid exclude each other'
+run capture --host --window 5
+expect_usage '--host and --window exclude each other'
+run capture
+expect_usage "option '--pid' is missing"
+
+finish
