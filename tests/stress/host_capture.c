@@ -1,0 +1,104 @@
+/*
+ * A capture of the machine that we run on, while threads of this very process come and go: whoever
+ * lives all the time is in each capture, and nothing else can make one fail.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/host_capture.h"
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+enum { churner_count = 4, capture_count = 10 };
+
+static atomic_bool must_end;
+
+static void *nothing(void *unused) {
+    return unused;
+}
+
+static void *churn(void *unused) {
+    while (!atomic_load(&must_end)) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, nothing, NULL) == 0) {
+            (void)pthread_join(thread, NULL);
+        }
+    }
+    return unused;
+}
+
+/* What progress has told: never more than all, and all of it at the end. */
+struct progress {
+    uint64_t calls, last_done, last_total;
+};
+
+static void on_progress(uint64_t done, uint64_t total, void *context) {
+    struct progress *progress = context;
+    progress->calls++;
+    progress->last_done = done > progress->last_done ? done : progress->last_done;
+    progress->last_total = total;
+}
+
+static char *read_all(const bp_spool *spool) {
+    char *text = calloc(1, (size_t)spool->size + 1);
+    CHECK(text != NULL);
+    for (uint64_t at = 0; at < spool->size;) {
+        int64_t count = bp_spool_read(spool, at, text + at, (size_t)(spool->size - at));
+        CHECK(count > 0);
+        at += (uint64_t)count;
+    }
+    return text;
+}
+
+static void capture_once(const temp_dir *dir, unsigned reader_count) {
+    const bp_host_root root = BP_HOST_ROOT_INIT;
+    bp_spool spool = BP_SPOOL_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    struct progress progress = {0, 0, 0};
+    bp_host_plan plan = {
+        .reader_count = reader_count, .on_progress = on_progress, .context = &progress};
+    bp_host_summary *summary = calloc(1, sizeof *summary);
+    char self[64];
+    CHECK(summary != NULL);
+    CHECK(bp_host_capture(&root, &plan, dir->fd, &spool, summary, &error) == BUGPACK_OK);
+    CHECK(!summary->is_cut);
+    CHECK(summary->thread_count > churner_count);
+    CHECK(summary->self_tgid == (uint64_t)getpid());
+    CHECK(progress.calls > 0 && progress.last_done == progress.last_total);
+    char *text = read_all(&spool);
+    (void)snprintf(self, sizeof self, "\"tgid\": %d,\n      \"tid\": %d,", (int)getpid(),
+                   (int)getpid());
+    CHECK(strstr(text, self) != NULL);
+    CHECK(strcmp(text + strlen(text) - strlen(bp_host_tail), bp_host_tail) == 0);
+    free(text);
+    free(summary);
+    bp_spool_release(&spool);
+}
+
+int main(void) {
+    temp_dir dir;
+    pthread_t churners[churner_count];
+    if (access("/proc/self/task", R_OK) != 0) {
+        (void)printf("skipped: there is no /proc\n");
+        return 77;
+    }
+    CHECK(temp_dir_make(&dir));
+    for (size_t i = 0; i < churner_count; i++) {
+        CHECK(pthread_create(&churners[i], NULL, churn, NULL) == 0);
+    }
+    for (unsigned i = 0; i < capture_count; i++) {
+        capture_once(&dir, i % 8 + 1);
+    }
+    atomic_store(&must_end, true);
+    for (size_t i = 0; i < churner_count; i++) {
+        (void)pthread_join(churners[i], NULL);
+    }
+    CHECK(temp_dir_count(&dir) == 0);
+    temp_dir_remove(&dir);
+    return 0;
+}
