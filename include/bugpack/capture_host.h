@@ -41,7 +41,7 @@ typedef struct bugpack_host_options {
 
 /*
  * Adds host-threads.json to the session's reports: every thread of every process on the machine,
- * read when a report is taken, by a few threads of ours. 10,000 threads take about a second and 40
+ * read when a report is taken, by a few threads of ours. 10,000 threads take about a second and 20
  * MB of temporary file. What this user may not read is 0 and marked as not measured; the artefact
  * tells of it in its summary.
  *

@@ -1,7 +1,7 @@
 /*
  * host-threads.json: every thread of every process on the machine.
  *
- * It is one object whose last member is the array `threads`. Of 10,000 threads that is some 40 MB,
+ * It is one object whose last member is the array `threads`. Of 10,000 threads that is some 20 MB,
  * so it is never built as a tree: the head is printed, then each thread by itself, then the tail.
  */
 #ifndef BP_MODEL_HOST_THREADS_H

@@ -1,0 +1,52 @@
+/*
+ * Two captures of the whole machine, compared: what each process name, cgroup or thread name had in
+ * one and has in the other. Pure: texts in, rows out. Any thread.
+ */
+#ifndef BP_INSPECT_HOST_DIFF_H
+#define BP_INSPECT_HOST_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+/* What threads are put together by. */
+typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
+
+/* A counter summed over the threads of one name. */
+typedef struct bp_host_row {
+    const char *name; /* of the group, as in the JSON: valid UTF-8; owned by the diff */
+    uint64_t threads_before, threads_after;
+    /* Sums over the threads of which it was measured; at most UINT64_MAX. */
+    uint64_t before, after;
+    bool is_measured_before, is_measured_after;
+    /* after - before; at the ends of its range where it would not fit. */
+    int64_t delta;
+    /* Of `before`, rounded to hundredths; NaN never: has_percent is false where before is 0. */
+    bool has_percent;
+    double percent;
+} bp_host_row;
+
+typedef struct bp_host_diff {
+    bp_host_row *rows; /* by the size of the change, largest first, then by name */
+    size_t row_count;
+    char *names; /* one allocation behind all of them */
+} bp_host_diff;
+
+/*
+ * Compares one counter, named as in the JSON: "schedstat.run_ns". A row is there for each name that
+ * either capture has, also when nothing has changed. Cumulative counters of a group can fall, when
+ * a thread of it has ended.
+ *
+ * Errors: INVALID (no such counter), CORRUPT (a text is no host-threads.json; says which, where),
+ * NO_MEMORY. `ret_diff` is released by the caller.
+ */
+bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, const void *after,
+                                    size_t after_bytes, bp_host_key key, const char *counter,
+                                    bp_host_diff *ret_diff, bugpack_error *error);
+void bp_host_diff_release(bp_host_diff *diff);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * Reads host-threads.json piece by piece: of tens of megabytes no tree is made.
+ */
+#include "inspect/host_sums.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/host_threads.h"
+#include "json/scanner.h"
+#include "json/string.h"
+
+static const size_t names_bytes_max = (size_t)1 << 30;
+
+/* What stands at this depth: the root's members at 1, threads at 3, their groups at 4. */
+enum { DEPTH_ROOT = 1, DEPTH_THREADS = 2, DEPTH_THREAD = 3, DEPTH_GROUP = 4 };
+
+typedef struct sums_reader {
+    bp_json_scanner scanner;
+    bp_host_sums *sums;
+    const char *name_key, *group, *member; /* what is looked for */
+    char measured_key[64];
+    char key[64]; /* the newest one, in the thread or in its group; "" for one that is longer */
+    bool is_in_threads, is_in_group;
+    bool has_threads; /* the document has such an array at all */
+    size_t name;      /* of the present thread */
+    bool has_name, is_measured, has_value;
+    uint64_t value;
+} sums_reader;
+
+void bp_host_sums_release(bp_host_sums *sums) {
+    free(sums->items);
+    bp_buffer_release(&sums->names);
+    sums->items = NULL;
+    sums->count = sums->capacity = 0;
+}
+
+static bool is_token(const bp_json_token *token, const char *text) {
+    return token->byte_count == strlen(text) && memcmp(token->text, text, token->byte_count) == 0;
+}
+
+static void take_key(sums_reader *reading, const bp_json_token *token) {
+    size_t byte_count = token->byte_count - 2; /* without the quotes */
+    if (byte_count >= sizeof reading->key) {
+        byte_count = 0;
+    }
+    memcpy(reading->key, token->text + 1, byte_count);
+    reading->key[byte_count] = '\0';
+}
+
+/* Keeps a string with its escapes decoded, but for NUL, which ends a name. */
+static bool take_name(sums_reader *reading, const bp_json_token *token) {
+    bp_buffer *names = &reading->sums->names;
+    const unsigned char *at = (const unsigned char *)token->text + 1;
+    reading->name = names->size;
+    reading->has_name = true;
+    for (int32_t next = bp_json_next_character(&at); next > 0; next = bp_json_next_character(&at)) {
+        char bytes[4];
+        size_t count = 0;
+        if (next < 0x80) {
+            bytes[count++] = (char)next;
+        } else {
+            if (next >= 0x10000) {
+                bytes[count++] = (char)(0xF0 | next >> 18);
+                bytes[count++] = (char)(0x80 | (next >> 12 & 0x3F));
+            } else if (next >= 0x800) {
+                bytes[count++] = (char)(0xE0 | next >> 12);
+            }
+            bytes[count++] = (char)(next >= 0x800 ? 0x80 | (next >> 6 & 0x3F) : 0xC0 | next >> 6);
+            bytes[count++] = (char)(0x80 | (next & 0x3F));
+        }
+        (void)bp_buffer_append(names, bytes, count);
+    }
+    return bp_buffer_append(names, "", 1) == BUGPACK_OK;
+}
+
+/* Digits alone: a fraction or an exponent is nothing that we write. */
+static bool take_value(sums_reader *reading, const bp_json_token *token) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < token->byte_count; i++) {
+        unsigned digit = (unsigned)(unsigned char)token->text[i] - '0';
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    reading->value = value;
+    reading->has_value = true;
+    return true;
+}
+
+static bool push_thread(sums_reader *reading) {
+    bp_host_sums *sums = reading->sums;
+    if (!reading->has_name) {
+        reading->name = sums->names.size; /* a thread without a known cgroup */
+        if (bp_buffer_append(&sums->names, "", 1) != BUGPACK_OK) {
+            return false;
+        }
+    }
+    if (sums->count == sums->capacity) {
+        size_t capacity = sums->capacity == 0 ? 256 : sums->capacity * 2;
+        bp_host_sum *items = realloc(sums->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        sums->items = items;
+        sums->capacity = capacity;
+    }
+    bool is_measured = reading->is_measured && reading->has_value;
+    sums->items[sums->count++] =
+        (bp_host_sum){reading->name, 1, is_measured ? reading->value : 0, is_measured};
+    return true;
+}
+
+/* One piece of the document. False with CORRUPT or NO_MEMORY. */
+static bugpack_status take_scalar(sums_reader *reading, const bp_json_token *token) {
+    size_t depth = reading->scanner.depth;
+    if (!reading->is_in_threads) {
+        return BUGPACK_OK;
+    }
+    if (depth == DEPTH_THREAD && strcmp(reading->key, reading->name_key) == 0) {
+        if (token->text[0] != '"') {
+            return BUGPACK_ERR_CORRUPT;
+        }
+        return take_name(reading, token) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
+    }
+    if (depth == DEPTH_THREAD && strcmp(reading->key, reading->measured_key) == 0) {
+        reading->is_measured = is_token(token, "true");
+    }
+    if (depth == DEPTH_GROUP && reading->is_in_group &&
+        strcmp(reading->key, reading->member) == 0) {
+        return take_value(reading, token) ? BUGPACK_OK : BUGPACK_ERR_CORRUPT;
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status take_token(sums_reader *reading, const bp_json_token *token) {
+    size_t depth = reading->scanner.depth; /* behind the token */
+    switch (token->kind) {
+    case BP_JSON_KEY:
+        take_key(reading, token);
+        return BUGPACK_OK;
+    case BP_JSON_BEGIN:
+        if (depth == DEPTH_THREADS && strcmp(reading->key, "threads") == 0 &&
+            token->text[0] == '[') {
+            reading->is_in_threads = reading->has_threads = true;
+        } else if (depth == DEPTH_THREAD && reading->is_in_threads) {
+            reading->has_name = reading->is_measured = reading->has_value = false;
+        } else if (depth == DEPTH_GROUP && reading->is_in_threads) {
+            reading->is_in_group = strcmp(reading->key, reading->group) == 0;
+        }
+        return BUGPACK_OK;
+    case BP_JSON_END:
+        if (depth == DEPTH_ROOT) {
+            reading->is_in_threads = false;
+        } else if (depth == DEPTH_THREADS && reading->is_in_threads) {
+            return push_thread(reading) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
+        } else if (depth == DEPTH_THREAD) {
+            reading->is_in_group = false;
+        }
+        return BUGPACK_OK;
+    case BP_JSON_SCALAR:
+        return take_scalar(reading, token);
+    case BP_JSON_FINISH:
+        break;
+    }
+    return BUGPACK_OK;
+}
+
+/* Sorting needs the names, which qsort hands to nobody: a merge sort that needs no context. */
+static void sort_items(const char *names, bp_host_sum *items, bp_host_sum *spare, size_t count) {
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t begin = 0; begin < count; begin += 2 * width) {
+            size_t middle = begin + width < count ? begin + width : count;
+            size_t end = middle + width < count ? middle + width : count;
+            size_t left = begin, right = middle;
+            for (size_t i = begin; i < end; i++) {
+                bool takes_left =
+                    left < middle && (right == end || strcmp(names + items[left].name,
+                                                             names + items[right].name) <= 0);
+                spare[i] = takes_left ? items[left++] : items[right++];
+            }
+        }
+        memcpy(items, spare, count * sizeof *items);
+    }
+}
+
+/* Puts equal names together. */
+static bool fold(bp_host_sums *sums) {
+    const char *names = bp_buffer_text(&sums->names);
+    bp_host_sum *spare = malloc((sums->count + 1) * sizeof *spare);
+    if (spare == NULL) {
+        return false;
+    }
+    sort_items(names, sums->items, spare, sums->count);
+    free(spare);
+    size_t kept = 0;
+    for (size_t i = 0; i < sums->count; i++) {
+        bp_host_sum *last = kept > 0 ? &sums->items[kept - 1] : NULL;
+        const bp_host_sum *item = &sums->items[i];
+        if (last == NULL || strcmp(names + last->name, names + item->name) != 0) {
+            sums->items[kept++] = *item;
+            continue;
+        }
+        last->thread_count += item->thread_count;
+        last->sum = item->sum > UINT64_MAX - last->sum ? UINT64_MAX : last->sum + item->sum;
+        last->is_measured = last->is_measured || item->is_measured;
+    }
+    sums->count = kept;
+    return true;
+}
+
+static bugpack_status find_counter(const char *counter, sums_reader *reading,
+                                   bugpack_error *error) {
+    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
+        char name[64];
+        const char *group = bp_host_group_name(bp_host_counter_group((bp_host_counter)i));
+        const char *member = bp_host_counter_key((bp_host_counter)i);
+        (void)snprintf(name, sizeof name, "%s.%s", group, member);
+        if (strcmp(name, counter) == 0) {
+            reading->group = group;
+            reading->member = member;
+            (void)snprintf(reading->measured_key, sizeof reading->measured_key, "%s_measured",
+                           group);
+            return BUGPACK_OK;
+        }
+    }
+    return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
+}
+
+static bugpack_status read_threads(sums_reader *reading, const void *text, size_t text_bytes,
+                                   bugpack_error *error) {
+    bp_json_token token = {.kind = BP_JSON_KEY};
+    bugpack_status status = bp_json_scanner_init(&reading->scanner, text, text_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
+        status = bp_json_scanner_next(&reading->scanner, &token, error);
+        if (status == BUGPACK_OK) {
+            status = take_token(reading, &token);
+            if (status != BUGPACK_OK) {
+                (void)(status == BUGPACK_ERR_NO_MEMORY
+                           ? bp_fail_memory(error, "compare two captures")
+                           : bp_fail(error, status, "\"%s\" of a thread is not what it should be",
+                                     reading->key));
+            }
+        }
+    }
+    bp_json_scanner_release(&reading->scanner);
+    if (status == BUGPACK_OK && !reading->has_threads) {
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "there is no array \"threads\" in it");
+    }
+    return status;
+}
+
+bugpack_status bp_host_sums_read(const void *text, size_t text_bytes, bp_host_key key,
+                                 const char *counter, bp_host_sums *ret_sums,
+                                 bugpack_error *error) {
+    static const char *const name_keys[] = {"process", "cgroup", "name"};
+    bp_host_sums sums = {NULL, 0, 0, {0}};
+    sums_reader *state = calloc(1, sizeof *state);
+    if (state == NULL) {
+        return bp_fail_memory(error, "compare two captures");
+    }
+    bp_buffer_init(&sums.names, names_bytes_max);
+    state->sums = &sums;
+    state->name_key = name_keys[key];
+    bugpack_status status = find_counter(counter, state, error);
+    if (status == BUGPACK_OK) {
+        status = read_threads(state, text, text_bytes, error);
+    }
+    if (status == BUGPACK_OK && !fold(&sums)) {
+        status = bp_fail_memory(error, "compare two captures");
+    }
+    free(state);
+    if (status != BUGPACK_OK) {
+        bp_host_sums_release(&sums);
+        return status;
+    }
+    *ret_sums = sums;
+    return BUGPACK_OK;
+}
