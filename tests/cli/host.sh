@@ -71,6 +71,20 @@ if [ -n "${ALLOC_WORKER_SHARED:-}" ]; then
     host
     expect_same 'measured, and within 4 MiB of what it allocated' 'true true true' "$(jq -r \
         --argjson pid "$worker" '.threads[] | select(.tid == $pid) | "\(.heap_measured) \(.heap.allocated_bytes >= 16777216 and .heap.allocated_bytes <= 20971520) \(.heap.deallocated_bytes < 16777216)"' host.json)"
+
+    fact 'a first thread that lives is in every capture, whatever threads come and go beside it'
+    start "$ALLOC_WORKER_SHARED" --bytes 1048576 --churn --ready "$scratch/churning"
+    worker=$pid
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ -e churning ] && break
+        sleep 0.1
+    done
+    for _ in 1 2 3 4 5; do
+        host
+        expect_status 0
+        expect_same 'the first thread' "$worker" "$(jq --argjson pid "$worker" \
+            '.threads[] | select(.tgid == $pid and .tid == $pid) | .tid' host.json)"
+    done
 else
     echo 'not tried: there is no jemalloc to build with'
 fi

@@ -67,7 +67,10 @@ bool bp_host_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_per_
         return false;
     }
     /* The last ')' ends the name, as bp_proc_parse_stat has made sure; then comes " S ". */
-    const char *name_end = memrchr(text, ')', text_bytes);
+    const char *name_end = text + text_bytes - 1;
+    while (*name_end != ')') {
+        name_end--;
+    }
     bp_proc_scan scan = {name_end + 3, text + text_bytes};
     uint64_t ns_per_tick = 1000000000u / ticks_per_sec;
     bp_host_thread read = *thread;

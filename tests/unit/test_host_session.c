@@ -1,0 +1,103 @@
+/*
+ * The whole machine as an artefact of a host's session.
+ */
+#include <bugpack/bugpack.h>
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static void open_session(const temp_dir *dir, bool without_process, bugpack **ret_session) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    options.app_name = "viewer";
+    options.report_dir = dir->path;
+    options.sample_window_ms = 0;
+    options.recorder_in_memory = true;
+    options.history_interval_ms = 0;
+    options.log_ring_bytes = 0;
+    options.without_process = without_process;
+    cr_assert(eq(int, bugpack_open(&options, ret_session, &error), BUGPACK_OK), "%s",
+              error.message);
+}
+
+static void on_progress(uint64_t done, uint64_t total, void *context) {
+    atomic_uint *calls = context;
+    cr_expect(le(u64, done, total));
+    (void)atomic_fetch_add(calls, 1);
+}
+
+static void take_report(bugpack *session, const char *expected_entries) {
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(eq(int, bugpack_report(session, NULL, &result), BUGPACK_OK), "%s",
+              result.error.message);
+    cr_expect(eq(u32, result.missing_count, 0), "%s", result.missing);
+    char *entries = report_list(result.path);
+    cr_expect(eq(str, entries, (char *)expected_entries));
+    cr_expect(report_entry_contains(result.path, "host-threads.json", "\"self\": true"));
+    free(entries);
+}
+
+Test(host_session, holds_the_machine_and_no_process) {
+    temp_dir dir;
+    bugpack *session = NULL;
+    atomic_uint calls = 0;
+    bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
+    options.with_heap = false;
+    options.on_progress = on_progress;
+    options.context = &calls;
+    cr_assert(temp_dir_make(&dir));
+    open_session(&dir, true, &session);
+    cr_assert(eq(int, bugpack_provide_host_threads(session, &options, NULL), BUGPACK_OK));
+    take_report(session, "metadata.json\nhost-threads.json\nmanifest.json\n");
+    cr_expect(gt(u32, atomic_load(&calls), 0));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(host_session, adds_the_machine_to_what_a_process_cost) {
+    temp_dir dir;
+    bugpack *session = NULL;
+    cr_assert(temp_dir_make(&dir));
+    open_session(&dir, false, &session);
+    cr_assert(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
+    take_report(session, "metadata.json\nruntime-metrics.json\nprocess.json\n"
+                         "host-threads.json\nmanifest.json\n");
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(host_session, refuses_a_second_one_and_options_of_another_kind) {
+    temp_dir dir;
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_host_options options = {.struct_size = 8};
+    cr_assert(temp_dir_make(&dir));
+    open_session(&dir, true, &session);
+    cr_expect(
+        eq(int, bugpack_provide_host_threads(session, &options, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_provide_host_threads(NULL, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
+    cr_expect(eq(int, bugpack_provide_host_threads(session, NULL, &error), BUGPACK_ERR_INVALID));
+    cr_expect(strstr(error.message, "host-threads.json") != NULL, "%s", error.message);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(host_session, cannot_be_about_a_process_and_without_one) {
+    temp_dir dir;
+    bugpack *session = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    cr_assert(temp_dir_make(&dir));
+    options.report_dir = dir.path;
+    options.app_name = "viewer";
+    options.target_pid = 1;
+    options.without_process = true;
+    cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(session == NULL);
+    temp_dir_remove(&dir);
+}
