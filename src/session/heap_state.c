@@ -61,8 +61,8 @@ static int provide_heap_state(bugpack_writer *writer, void *context) {
 }
 
 bugpack_status bp_session_provide_heap_state(bugpack *session, bugpack_error *error) {
-    if (session->options.target_pid != 0) {
-        return BUGPACK_OK; /* our allocator has nothing to say of another process */
+    if (session->options.target_pid != 0 || session->options.without_process) {
+        return BUGPACK_OK; /* our allocator has nothing to say of anything else */
     }
     heap_switch *provider_switch = calloc(1, sizeof *provider_switch);
     if (provider_switch == NULL) {
@@ -90,7 +90,8 @@ bugpack_status bp_session_provide_heap_state(bugpack *session, bugpack_error *er
 }
 
 bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
-    bugpack_status status = bp_session_check(session);
+    bp_visit visit;
+    bugpack_status status = bp_session_enter(session, &visit);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -103,6 +104,7 @@ bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
         }
     }
     (void)pthread_mutex_unlock(&session->providers_mutex);
+    bp_session_leave(&visit);
     return BUGPACK_OK;
 }
 
