@@ -13,7 +13,7 @@ static made_proc made;
 static bp_task *task;
 
 /* A process of one thread: its own ticks, and those of children that it waited for. */
-static void put(int pid, int parent, int ticks, int waited, int start) {
+static void put_in(char state, int pid, int parent, int ticks, int waited, int start) {
     char name[64];
     char path[160];
     char text[256];
@@ -24,8 +24,8 @@ static void put(int pid, int parent, int ticks, int waited, int start) {
     (void)snprintf(path, sizeof path, "%s/%d/task/%d", made.path, pid, pid);
     (void)mkdir(path, 0700);
     (void)snprintf(text, sizeof text,
-                   "%d (p%d) S %d 7 7 0 -1 0 0 0 0 0 %d 0 %d 0 20 0 1 0 %d 4096 1 \n", pid, pid,
-                   parent, ticks, waited, start);
+                   "%d (p%d) %c %d 7 7 0 -1 0 0 0 0 0 %d 0 %d 0 20 0 1 0 %d 4096 1 \n", pid, pid,
+                   state, parent, ticks, waited, start);
     (void)snprintf(name, sizeof name, "%d/stat", pid);
     made_proc_write(&made, name, text);
     (void)snprintf(name, sizeof name, "%d/task/%d/stat", pid, pid);
@@ -35,6 +35,10 @@ static void put(int pid, int parent, int ticks, int waited, int start) {
     made_proc_write(&made, name, text);
     (void)snprintf(name, sizeof name, "%d/statm", pid);
     made_proc_write(&made, name, "100 25 1 1 0 1 0\n");
+}
+
+static void put(int pid, int parent, int ticks, int waited, int start) {
+    put_in('S', pid, parent, ticks, waited, start);
 }
 
 static void put_children(int pid, const char *children) {
@@ -101,6 +105,37 @@ Test(task_tree, time_of_a_child_that_was_waited_for_stays) {
     put(8, 7, 20, 12, 1001);
     put_children(8, "");
     cr_expect(eq(u64, cpu_now(), 82));
+}
+
+Test(task_tree, a_child_that_was_waited_for_late_counts_once) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    put_in('Z', 9, 8, 12, 0, 1002);
+    cr_expect(eq(u64, cpu_now(), 82));
+    bp_task_snapshot snapshot = take(task);
+    cr_expect(eq(sz, snapshot.thread_count, 2)); /* a zombie has no threads */
+    bp_task_snapshot_release(&snapshot);
+    end(9);
+    put(8, 7, 20, 12, 1001);
+    put_children(8, "");
+    cr_expect(eq(u64, cpu_now(), 82));
+}
+
+Test(task_tree, a_child_that_cannot_be_read_for_a_while_counts_once) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    made_proc_write(&made, "9/stat", "garbage");
+    cr_expect(eq(u64, cpu_now(), 80));
+    put(9, 8, 10, 0, 1002);
+    cr_expect(eq(u64, cpu_now(), 80));
+}
+
+Test(task_tree, a_child_that_is_reaped_after_its_parent_was_read_counts_once) {
+    cr_assert(eq(u64, cpu_now(), 80));
+    end(9); /* and its parent's file is as it was read just before */
+    cr_expect(eq(u64, cpu_now(), 80));
+    put(8, 7, 20, 10, 1001);
+    put_children(8, "");
+    cr_expect(eq(u64, cpu_now(), 80));
+    cr_expect(eq(u64, cpu_now(), 80));
 }
 
 Test(task_tree, time_of_a_child_that_nobody_waited_for_stays) {

@@ -13,23 +13,6 @@
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/task_private.h"
 
-/* More processes than a pid_t of Linux can name. */
-static const size_t pid_max = (size_t)4 << 20;
-
-bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-        pid_t *pids = capacity > pid_max ? NULL : realloc(list->pids, capacity * sizeof *pids);
-        if (pids == NULL) {
-            return false;
-        }
-        list->pids = pids;
-        list->capacity = capacity;
-    }
-    list->pids[list->count++] = pid;
-    return true;
-}
-
 /* Takes the numbers of a piece of a "children" file; what is left of the last one, perhaps cut, is
  * moved to the front. False without memory. */
 static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_list *children) {

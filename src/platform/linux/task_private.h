@@ -8,6 +8,7 @@
 
 #include "platform/linux/proc_root.h"
 #include "platform/linux/proc_text.h"
+#include "platform/process_tree.h"
 
 struct bp_task {
     atomic_uint reference_count;
@@ -92,12 +93,6 @@ bugpack_status bp_task_snapshot_one(bp_task *task, bool with_names, bp_task_snap
  * the "children" files of its threads, or, where the kernel has none (CONFIG_PROC_CHILDREN), from
  * the stat of every process. Best effort: whatever ends meanwhile may hide another.
  */
-typedef struct bp_pid_list {
-    pid_t *pids;
-    size_t count, capacity;
-} bp_pid_list;
-
-bool bp_pid_list_add(bp_pid_list *list, pid_t pid);
 bugpack_status bp_task_list_children(const bp_task *task, int proc_fd,
                                      const bp_task_snapshot *snapshot, bp_pid_list *children,
                                      bugpack_error *error);

@@ -1,0 +1,203 @@
+#include "platform/process_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* More processes than a pid_t of Linux can name. */
+static const size_t pid_max = (size_t)4 << 20;
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
+        pid_t *pids = capacity > pid_max ? NULL : realloc(list->pids, capacity * sizeof *pids);
+        if (pids == NULL) {
+            return false;
+        }
+        list->pids = pids;
+        list->capacity = capacity;
+    }
+    list->pids[list->count++] = pid;
+    return true;
+}
+
+static bool push_member(bp_tree_members *list, const bp_tree_member *added) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
+        bp_tree_member *items = realloc(list->items, capacity * sizeof *items);
+        if (items == NULL) {
+            return false;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = *added;
+    return true;
+}
+
+static const bp_tree_member *find_member(const bp_tree_members *list, const bp_tree_member *like) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].pid == like->pid && list->items[i].start == like->start) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+void bp_process_tree_release(bp_process_tree *tree) {
+    free(tree->known.items);
+    *tree = (bp_process_tree){0};
+}
+
+bugpack_status bp_process_tree_copy(const bp_process_tree *tree, bp_process_tree *ret_copy,
+                                    bugpack_error *error) {
+    bp_process_tree copy = {.pending = tree->pending, .lost = tree->lost};
+    for (size_t i = 0; i < tree->known.count; i++) {
+        if (!push_member(&copy.known, &tree->known.items[i])) {
+            bp_process_tree_release(&copy);
+            return bp_fail_memory(error, "hold a process and its descendants twice");
+        }
+    }
+    *ret_copy = copy;
+    return BUGPACK_OK;
+}
+
+/* Puts the threads of one process behind those of the others, and adds its memory. */
+static bool merge(bp_task_snapshot *all, const bp_task_snapshot *one) {
+    if (one->thread_count > 0) {
+        bp_thread_counters *threads =
+            realloc(all->threads, (all->thread_count + one->thread_count) * sizeof *threads);
+        if (threads == NULL) {
+            return false;
+        }
+        memcpy(threads + all->thread_count, one->threads, one->thread_count * sizeof *threads);
+        all->threads = threads;
+        all->thread_count += one->thread_count;
+    }
+    all->vanished_count += one->vanished_count;
+    all->has_memory = all->has_memory || one->has_memory;
+    all->rss_bytes = add(all->rss_bytes, one->rss_bytes);
+    all->vm_size_bytes = add(all->vm_size_bytes, one->vm_size_bytes);
+    return true;
+}
+
+/* What a snapshot that is being taken works on. */
+struct walk {
+    const bp_tree_reader *reader;
+    bool with_names;
+    bp_pid_list *queue;
+    bp_tree_members found;
+    bp_task_snapshot *all;
+};
+
+/*
+ * One process of the queue. What is gone, is not ours to look at, or has an id that somebody else
+ * got, is left out: `known` names the one that is meant, NULL any.
+ */
+static bugpack_status visit(struct walk *walk, pid_t pid, const bp_tree_member *known,
+                            bugpack_error *error) {
+    bp_tree_member member = {0};
+    bp_task_snapshot one = {0};
+    size_t queued = walk->queue->count;
+    bugpack_status status = walk->reader->read(walk->reader->context, pid, walk->with_names,
+                                               &member, &one, walk->queue);
+    if (status == BUGPACK_ERR_NO_PROCESS || status == BUGPACK_ERR_NO_MEMORY ||
+        (status != BUGPACK_OK && known == NULL)) {
+        goto out;
+    }
+    if (status != BUGPACK_OK) {
+        /* It may well be there: to call it ended would count it twice when it is seen again. */
+        member = *known;
+    }
+    bool is_meant = (known == NULL || known->start == member.start) &&
+                    find_member(&walk->found, &member) == NULL;
+    if (!is_meant) {
+        walk->queue->count = queued; /* a stranger's children */
+        status = BUGPACK_OK;
+    } else if (merge(walk->all, &one) && push_member(&walk->found, &member)) {
+        status = BUGPACK_OK;
+    } else {
+        status = BUGPACK_ERR_NO_MEMORY;
+    }
+out:
+    bp_task_snapshot_release(&one);
+    return status == BUGPACK_ERR_NO_MEMORY
+               ? bp_fail_memory(error, "look at the descendants of a process")
+               : BUGPACK_OK;
+}
+
+static bugpack_status visit_all(struct walk *walk, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < walk->queue->count; i++) {
+        status = visit(walk, walk->queue->pids[i], NULL, error);
+    }
+    return status;
+}
+
+/* Those whose parent has ended are nobody's children any more, and still ours. */
+static bugpack_status visit_known(struct walk *walk, const bp_tree_members *known,
+                                  bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < known->count; i++) {
+        const bp_tree_member *one = &known->items[i];
+        if (find_member(&walk->found, one) == NULL) {
+            walk->queue->count = 0;
+            status = visit(walk, one->pid, one, error);
+            if (status == BUGPACK_OK) {
+                status = visit_all(walk, error);
+            }
+        }
+    }
+    return status;
+}
+
+/* Ends a round: settles what ended since the last one, less what its parents have taken over. */
+static void settle(bp_process_tree *tree, const bp_tree_members *found) {
+    uint64_t ended = 0;
+    uint64_t taken_over = 0;
+    for (size_t i = 0; i < tree->known.count; i++) {
+        const bp_tree_member *before = &tree->known.items[i];
+        const bp_tree_member *now = find_member(found, before);
+        if (now == NULL) {
+            ended = add(ended, before->cpu);
+        } else if (now->waited > before->waited) {
+            taken_over = add(taken_over, now->waited - before->waited);
+        }
+    }
+    uint64_t late = taken_over < tree->pending ? taken_over : tree->pending;
+    tree->lost = add(tree->lost, tree->pending - late);
+    taken_over -= late;
+    tree->pending = ended > taken_over ? ended - taken_over : 0;
+}
+
+bugpack_status bp_process_tree_add(bp_process_tree *tree, const bp_tree_reader *reader,
+                                   bool with_names, const bp_tree_member *first,
+                                   bp_pid_list *children, bp_task_snapshot *snapshot,
+                                   bugpack_error *error) {
+    struct walk walk = {
+        .reader = reader, .with_names = with_names, .queue = children, .all = snapshot};
+    bugpack_status status = push_member(&walk.found, first)
+                                ? visit_all(&walk, error)
+                                : bp_fail_memory(error, "look at the descendants of a process");
+    if (status == BUGPACK_OK) {
+        status = visit_known(&walk, &tree->known, error);
+    }
+    if (status == BUGPACK_OK) {
+        settle(tree, &walk.found);
+        snapshot->process_cpu = add(tree->lost, tree->pending);
+        for (size_t i = 0; i < walk.found.count; i++) {
+            snapshot->process_cpu = add(snapshot->process_cpu, walk.found.items[i].cpu);
+        }
+        snapshot->waited_cpu = 0;
+        free(tree->known.items);
+        tree->known = walk.found;
+        walk.found = (bp_tree_members){0};
+    }
+    free(walk.found.items);
+    return status;
+}
