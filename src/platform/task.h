@@ -56,7 +56,7 @@ void bp_task_close(bp_task *task);
  * all of them, the sums of their memory (a page that two of them share counts twice), and as
  * process_cpu the time that all of them have used, ended ones too. A descendant that was seen once
  * belongs to it for its life, also when its parent ends. Facts are of the first process, and when
- * that ends so does the task. Linux only: elsewhere it is the process alone.
+ * that ends so does the task. A descendant that we may not look at is left out.
  */
 bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 

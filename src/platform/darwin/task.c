@@ -121,21 +121,45 @@ bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error)
     return BUGPACK_OK;
 }
 
-/* Descendants are not followed here yet: the process stands for itself alone. */
 bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    return bp_task_open(pid, ret_task, error);
+    bp_task *task = NULL;
+    bugpack_status status = bp_task_open(pid, &task, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    task->tree = calloc(1, sizeof *task->tree);
+    if (task->tree == NULL) {
+        bp_task_close(task);
+        return bp_fail_memory(error, "open a process and its descendants");
+    }
+    *ret_task = task;
+    return BUGPACK_OK;
 }
 
 void bp_task_close(bp_task *task) {
-    if (task != NULL &&
-        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) == 1) {
-        free(task);
+    if (task == NULL ||
+        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
     }
+    if (task->tree != NULL) {
+        bp_process_tree_release(task->tree);
+        free(task->tree);
+    }
+    free(task);
 }
 
 bp_task *bp_task_retain(bp_task *task) {
     atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
     return task;
+}
+
+static bugpack_status copy_tree(const bp_task *task, bp_task *clone, bugpack_error *error) {
+    if (task->tree == NULL) {
+        return BUGPACK_OK;
+    }
+    clone->tree = calloc(1, sizeof *clone->tree);
+    return clone->tree != NULL ? bp_process_tree_copy(task->tree, clone->tree, error)
+                               : bp_fail_memory(error, "hold a process twice");
 }
 
 bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
@@ -147,8 +171,11 @@ bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_e
         }
     }
     bp_task *clone = task_new(task->pid);
-    if (clone == NULL) {
-        return bp_fail_memory(error, "hold a process twice");
+    bugpack_status status = clone != NULL ? copy_tree(task, clone, error)
+                                          : bp_fail_memory(error, "hold a process twice");
+    if (status != BUGPACK_OK) {
+        bp_task_close(clone);
+        return status;
     }
     /* Member by member: what changes with each snapshot may be changing now. */
     clone->is_own = task->is_own;
@@ -178,9 +205,14 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
     bugpack_status status = task->is_own
                                 ? bp_darwin_snapshot_own(task, with_names, &snapshot, error)
                                 : bp_darwin_snapshot_other(task, with_names, &snapshot, error);
-    if (status == BUGPACK_OK) {
-        bp_darwin_uptime_read(task, &snapshot);
-        *ret_snapshot = snapshot;
+    if (status == BUGPACK_OK && task->tree != NULL) {
+        status = bp_darwin_tree_add(task, with_names, &snapshot, error);
     }
-    return status;
+    if (status != BUGPACK_OK) {
+        bp_task_snapshot_release(&snapshot);
+        return status;
+    }
+    bp_darwin_uptime_read(task, &snapshot);
+    *ret_snapshot = snapshot;
+    return BUGPACK_OK;
 }

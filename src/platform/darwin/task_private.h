@@ -9,6 +9,7 @@
 #include <libproc.h>
 
 #include "platform/darwin/convert.h"
+#include "platform/process_tree.h"
 
 /* When a process began, by the wall clock of that moment: with the id it tells two processes apart.
  */
@@ -37,6 +38,7 @@ struct bp_task {
     bp_darwin_tick clock_tick;  /* of the clocks that we read ourselves */
     bp_darwin_tick kernel_tick; /* of the times that the kernel hands out */
     bp_darwin_uptime uptime;
+    bp_process_tree *tree; /* NULL without descendants */
 };
 
 /* Fills both ticks. */
@@ -72,5 +74,9 @@ bugpack_status bp_darwin_snapshot_own(const bp_task *task, bool with_names,
                                       bp_task_snapshot *ret_snapshot, bugpack_error *error);
 bugpack_status bp_darwin_snapshot_other(bp_task *task, bool with_names,
                                         bp_task_snapshot *ret_snapshot, bugpack_error *error);
+
+/* Adds what all descendants have to a snapshot of the first process. */
+bugpack_status bp_darwin_tree_add(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
+                                  bugpack_error *error);
 
 #endif

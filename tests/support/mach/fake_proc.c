@@ -150,8 +150,12 @@ static const char *name_flavor(int flavor) {
 
 int proc_pidinfo(int pid, int flavor, uint64_t argument, void *buffer, int buffer_bytes) {
     int result;
-    if (!mach_fake_enter(name_flavor(flavor))) {
+    bool works = mach_fake_enter(name_flavor(flavor));
+    const mach_fake_child *child = mach_fake_find_child(pid);
+    if (!works) {
         result = fail(mach_fake_errno_code());
+    } else if (child != NULL) {
+        result = mach_fake_ask_child(child, flavor, buffer, buffer_bytes);
     } else if (!is_there(pid)) {
         result = fail(ESRCH);
     } else {
@@ -167,23 +171,6 @@ int proc_pidpath(int pid, void *buffer, uint32_t buffer_bytes) {
     if (works && is_there(pid)) {
         size_t length = strlen(mach_fake.path);
         result = give(buffer, (int)buffer_bytes, mach_fake.path, length);
-    }
-    mach_fake_leave();
-    return result;
-}
-
-int proc_pid_rusage(int pid, int flavor, rusage_info_t *buffer) {
-    bool works = mach_fake_enter("input and output");
-    int result = -1;
-    errno = works ? ESRCH : mach_fake_errno_code();
-    if (works && is_there(pid)) {
-        struct rusage_info_v2 usage = {.ri_proc_start_abstime = mach_fake.started,
-                                       .ri_diskio_bytesread = mach_fake.read_bytes,
-                                       .ri_diskio_byteswritten = mach_fake.written_bytes};
-        /* Whoever asks for the old structure has no room for more. */
-        memcpy(buffer, &usage,
-               flavor == RUSAGE_INFO_V0 ? sizeof(struct rusage_info_v0) : sizeof usage);
-        result = 0;
     }
     mach_fake_leave();
     return result;
