@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "platform/thread.h"
+#include "run/controlling.h"
 #include "run/descriptor.h"
 
 /* What a shell says of a command that it cannot execute. */
@@ -16,8 +17,8 @@ enum { exit_cannot_execute = 126 };
 /* The keyboard: standard input, or the terminal that standard input is not, as a pager finds it. */
 static void find_keyboard(bp_run_child *child) {
     int fd = STDIN_FILENO;
-    if (isatty(STDIN_FILENO) != 1) {
-        fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (isatty(STDIN_FILENO) != 1 || !bp_run_can_be_polled(fd)) {
+        fd = bp_run_open_controlling();
         child->owns_keyboard = fd >= 0;
     }
     if (!bp_run_terminal_init(&child->terminal, fd) && child->owns_keyboard) {
@@ -55,7 +56,7 @@ static bugpack_status open_controlled(bp_run_plumbing *plumbing, bp_run_child *c
     plumbing->is_controlled = true;
     plumbing->outside = child->terminal;
     plumbing->standard[STDOUT_FILENO] = plumbing->slave;
-    if (!child->owns_keyboard) {
+    if (isatty(STDIN_FILENO) == 1) {
         plumbing->standard[STDIN_FILENO] = plumbing->slave;
     }
     add_output(child, BP_RUN_TERMINAL, master, STDOUT_FILENO);
