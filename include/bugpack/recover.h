@@ -14,11 +14,12 @@
 BUGPACK_BEGIN_DECLS
 
 /*
- * Looks through the directory in which sessions lie (NULL: $XDG_RUNTIME_DIR/bugpack) and turns each
- * dead one of `app_name` (NULL: of any) into a report in `report_dir` (NULL: where that session put
- * its own). `on_report` is told of each, also of one that failed; its directory then stays for the
- * next try. A session that is alive is not touched, nor one that somebody else is just recovering:
- * two recoverers at once give one report. No session and no directory is a success.
+ * Looks through the directory in which sessions lie (NULL: $XDG_RUNTIME_DIR/bugpack, on macOS
+ * $TMPDIR/bugpack, where rings lie in memory and nothing is left) and turns each dead one of
+ * `app_name` (NULL: of any) into a report in `report_dir` (NULL: where that session put its own).
+ * `on_report` is told of each, also of one that failed; its directory then stays for the next try.
+ * A session that is alive is not touched, nor one that somebody else is just recovering: two
+ * recoverers at once give one report. No session and no directory is a success.
  *
  * bugpack_open does this by itself, for its own app, on its worker's thread.
  *
