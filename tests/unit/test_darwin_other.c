@@ -204,6 +204,26 @@ Test(darwin_other, each_call_that_fails_is_named) {
     }
 }
 
+Test(darwin_other, an_answer_that_is_cut_short_is_none) {
+    bp_task *task = open_pid(MACH_FAKE_PID);
+    bp_task_snapshot snapshot = {.taken_ns = 42};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    for (mach_fake.short_by = 1; mach_fake.short_by < 2000; mach_fake.short_by *= 3) {
+        bp_task *other = NULL;
+        cr_expect(
+            eq(int, (int)bp_task_snapshot_take(task, true, &snapshot, &error), BUGPACK_ERR_IO));
+        cr_expect(ne(ptr, strstr(error.message, "proc_pidinfo(PROC_PIDTASKINFO)"), NULL));
+        cr_expect(eq(int, (int)bp_task_open(MACH_FAKE_PID, &other, &error), BUGPACK_ERR_IO));
+        cr_expect(eq(ptr, other, NULL));
+        bp_process_facts facts = read_facts(task);
+        cr_expect(ne(ptr, strstr(facts.denied, "working directory"), NULL), "%s", facts.denied);
+        cr_expect(eq(ptr, facts.working_directory, NULL));
+        bp_process_facts_release(&facts);
+    }
+    cr_expect(eq(u64, snapshot.taken_ns, 42));
+    bp_task_close(task);
+}
+
 Test(darwin_other, uptime_goes_by_the_wall_clock_where_the_kernel_gives_no_other_start) {
     mach_fake.started = 0;
     bp_task *task = open_pid(MACH_FAKE_PID);

@@ -53,6 +53,7 @@ typedef struct mach_fake_world {
     int fd_count;
     bool has_thread_ids; /* whether libproc lists them, or only handles */
     bool has_frequency;  /* whether there is a hw.tbfrequency */
+    int short_by;        /* bytes that libproc leaves out at the end of each structure */
     /* Called before each call is answered, with the call's name. May be NULL. */
     void (*on_call)(const char *call);
 } mach_fake_world;
