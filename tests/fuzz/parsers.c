@@ -1,12 +1,15 @@
 /*
  * A libFuzzer target for what reads text and bytes that somebody else wrote: the JSON scanner, the
- * texts under /proc and ELF notes. The first byte of an input chooses the parser.
+ * texts under /proc, ELF notes, and what the macOS kernel copies out of a process or counts. The
+ * first byte of an input chooses the parser.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "inspect/host_diff.h"
 #include "model/host_threads.h"
+#include "platform/darwin/convert.h"
+#include "platform/darwin/procargs.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/host_text.h"
 #include "platform/linux/proc_maps.h"
@@ -147,10 +150,56 @@ static void check_host_rest(const char *text, size_t byte_count) {
     }
 }
 
+/* Arguments lie in the memory, end at its end or with NUL, and never reach behind the count. */
+static void check_procargs(const char *memory, size_t byte_count) {
+    bp_darwin_procargs args;
+    int32_t count;
+    if (!bp_darwin_parse_procargs(memory, byte_count, &args)) {
+        return;
+    }
+    memcpy(&count, memory, sizeof count);
+    const char *end = memory + byte_count;
+    require(args.arguments >= memory + sizeof count && args.arguments <= end);
+    require(args.arguments_bytes <= (size_t)(end - args.arguments));
+    require(args.executable == NULL ||
+            memchr(args.executable, '\0', (size_t)(end - args.executable)) != NULL);
+    size_t ended_count = 0;
+    for (size_t i = 0; i < args.arguments_bytes; i++) {
+        ended_count += args.arguments[i] == '\0';
+    }
+    bool is_cut = args.arguments_bytes > 0 && args.arguments[args.arguments_bytes - 1] != '\0';
+    require(ended_count + is_cut <= (size_t)count);
+    require(!is_cut || args.arguments + args.arguments_bytes == end);
+}
+
+/* Any numbers of the kernel's give a time that only grows, an age within its bounds, and a name. */
+static void check_darwin_numbers(const char *bytes, size_t byte_count) {
+    struct {
+        uint64_t ticks, more, hertz;
+        bp_darwin_age age;
+    } in = {0};
+    memcpy(&in, bytes, byte_count < sizeof in ? byte_count : sizeof in);
+    in.age.has_awake = (in.ticks & 1) != 0;
+    bp_darwin_tick tick = {.numer = (uint32_t)in.more, .denom = (uint32_t)in.hertz};
+    (void)bp_darwin_tick_of(in.hertz, &tick);
+    uint64_t sum = bp_darwin_add(in.ticks, in.more);
+    require(sum >= in.ticks && sum >= in.more);
+    require(bp_darwin_ticks_to_ns(sum, tick) >= bp_darwin_ticks_to_ns(in.ticks, tick));
+    uint64_t age_ns = bp_darwin_age_ns(&in.age);
+    require(!in.age.has_awake ||
+            (age_ns >= in.age.awake_ns &&
+             age_ns <= bp_darwin_add(in.age.awake_ns, in.age.asleep_since_boot_ns)));
+    (void)bp_darwin_time_value_ns((int32_t)in.ticks, (int32_t)in.more);
+    (void)bp_darwin_state((uint32_t)in.ticks, (int32_t)in.more);
+    char name[64];
+    bp_darwin_copy_name(name, bytes, byte_count);
+    require(memchr(name, '\0', sizeof name) != NULL);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     static void (*const checks[])(const char *, size_t) = {
-        check_json, check_counters,    check_tables,   check_map,
-        check_elf,  check_host_thread, check_host_rest};
+        check_json,        check_counters,  check_tables,   check_map,           check_elf,
+        check_host_thread, check_host_rest, check_procargs, check_darwin_numbers};
     if (byte_count == 0) {
         return 0;
     }
