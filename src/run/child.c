@@ -106,10 +106,10 @@ bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
     if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid == 0) {
+        info.si_pid == 0 || !bp_run_is_end(&info)) {
         return false;
     }
-    *ret_end = bp_run_end_of(info.si_code, info.si_status);
+    *ret_end = bp_run_end_of(&info);
     return true;
 }
 

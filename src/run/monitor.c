@@ -8,11 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "platform/child_end.h"
 #include "run/descriptor.h"
 
-bp_run_end bp_run_end_of(int code, int status) {
-    return (bp_run_end){
-        .is_signal = code != CLD_EXITED, .has_core = code == CLD_DUMPED, .value = status};
+bp_run_end bp_run_end_of(const siginfo_t *info) {
+    return (bp_run_end){.is_signal = info->si_code != CLD_EXITED,
+                        .has_core = info->si_code == CLD_DUMPED,
+                        .value = bp_child_end_status(info)};
+}
+
+bool bp_run_is_end(const siginfo_t *info) {
+    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+           info->si_code == CLD_DUMPED;
 }
 
 static void do_nothing(int number) {
@@ -55,7 +62,7 @@ static pid_t start_command(bp_run_plumbing *plumbing, int socket_fd) {
 static bool tell(int socket_fd, bp_run_news news, pid_t pid, const siginfo_t *info) {
     bp_run_message message = {.news = news, .pid = pid};
     if (info != NULL) {
-        message.end = bp_run_end_of(info->si_code, info->si_status);
+        message.end = bp_run_end_of(info);
     }
     return bp_descriptor_write_all(socket_fd, &message, sizeof message);
 }
@@ -77,7 +84,7 @@ static bool watch(pid_t pid, int socket_fd) {
             }
             return false;
         }
-        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED) {
+        if (bp_run_is_end(&info)) {
             return tell(socket_fd, BP_RUN_ENDED, pid, &info);
         }
         siginfo_t taken;

@@ -4,11 +4,14 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "support/mach/fake_kernel.h"
 
 #include "model/metrics.h"
+#include "platform/child_end.h"
 #include "platform/task.h"
 
 enum { OWN_MS = 5250, CHILD = 5000, GRANDCHILD = 5001, ORPHAN_PARENT = 1 };
@@ -201,6 +204,29 @@ Test(darwin_tree, threads_that_only_have_handles_are_told_apart_by_their_process
     bp_metrics_release(&metrics);
     bp_task_snapshot_release(&before);
     bp_task_snapshot_release(&after);
+}
+
+/* What waitid says of a child on macOS: of a signal that ended it, only that there was one. */
+static int end_status(int pid, int code, int status) {
+    siginfo_t info = {.si_code = code};
+    info.si_pid = pid;
+    info.si_status = status;
+    return bp_child_end_status(&info);
+}
+
+Test(darwin_tree, the_signal_that_ended_a_child_is_found_before_it_is_reaped) {
+    mach_fake.children[0].is_zombie = true;
+    mach_fake.children[0].wait_status = SIGSEGV | 0x80; /* with a core */
+    cr_expect(eq(int, end_status(GRANDCHILD, CLD_DUMPED, 0), SIGSEGV));
+    mach_fake.children[0].wait_status = SIGTERM;
+    cr_expect(eq(int, end_status(GRANDCHILD, CLD_KILLED, 0), SIGTERM));
+    cr_expect(eq(int, end_status(GRANDCHILD, CLD_KILLED, SIGHUP), SIGHUP)); /* told by waitid */
+    cr_expect(eq(int, end_status(GRANDCHILD, CLD_EXITED, 3), 3));
+    cr_expect(eq(int, end_status(GRANDCHILD, CLD_STOPPED, SIGTSTP), SIGTSTP));
+    mach_fake.children[0].is_denied = true;
+    cr_expect(zero(int, end_status(GRANDCHILD, CLD_KILLED, 0)));
+    mach_fake.children[0].pid = 0;
+    cr_expect(zero(int, end_status(GRANDCHILD, CLD_KILLED, 0)));
 }
 
 /* Two snapshots, in the second of which the nth call fails; false when there was no such call. */

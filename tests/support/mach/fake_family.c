@@ -37,8 +37,10 @@ static uint64_t ticks_of_us(uint64_t microseconds) {
     return microseconds * (mach_fake.kernel_hertz / 1000000);
 }
 
-int mach_fake_ask_child(const mach_fake_child *child, int flavor, void *buffer, int room) {
-    struct proc_bsdinfo bsd = {.pbi_status = 2,
+int mach_fake_ask_child(const mach_fake_child *child, int flavor, uint64_t argument, void *buffer,
+                        int room) {
+    struct proc_bsdinfo bsd = {.pbi_status = child->is_zombie ? 5 : 2,
+                               .pbi_xstatus = (uint32_t)child->wait_status,
                                .pbi_ppid = (uint32_t)child->parent_pid,
                                .pbi_start_tvsec = child->start_secs,
                                .pbi_comm = "child"};
@@ -49,7 +51,8 @@ int mach_fake_ask_child(const mach_fake_child *child, int flavor, void *buffer, 
     struct proc_threadinfo thread = {.pth_user_time = child->used_us * 1000, .pth_name = "only"};
     /* The main thread of every program has the same address; its id nobody else has. */
     uint64_t id = flavor == PROC_PIDLISTTHREADS ? HANDLE : (uint64_t)child->pid * 10;
-    if (child->is_zombie) {
+    bool sees_zombies = flavor == PROC_PIDTBSDINFO && argument != 0;
+    if (child->is_zombie && !sees_zombies) {
         return fail(ESRCH);
     }
     if (child->is_denied) {

@@ -27,6 +27,7 @@ typedef struct mach_fake_child {
     uint64_t started;            /* in ticks */
     uint64_t start_secs;
     bool is_zombie, is_denied;
+    int wait_status; /* of a zombie, as waitpid gives it */
 } mach_fake_child;
 
 /* The process; a test changes it as it likes, between calls or in `on_call`. */
@@ -74,7 +75,8 @@ void mach_fake_end(size_t index);
 mach_fake_child *mach_fake_find_child(int pid);
 
 /* What libproc answers about one, as proc_pidinfo does. */
-int mach_fake_ask_child(const mach_fake_child *child, int flavor, void *buffer, int room);
+int mach_fake_ask_child(const mach_fake_child *child, int flavor, uint64_t argument, void *buffer,
+                        int room);
 
 /* What is out and has not come back, and what came back that was not out. */
 typedef struct mach_fake_account {

@@ -157,7 +157,7 @@ int proc_pidinfo(int pid, int flavor, uint64_t argument, void *buffer, int buffe
     if (!works) {
         result = fail(mach_fake_errno_code());
     } else if (child != NULL) {
-        result = mach_fake_ask_child(child, flavor, buffer, buffer_bytes);
+        result = mach_fake_ask_child(child, flavor, argument, buffer, buffer_bytes);
     } else if (!is_there(pid)) {
         result = fail(ESRCH);
     } else {

@@ -31,6 +31,7 @@ struct proc_fdinfo {
 struct proc_bsdinfo {
     uint32_t pbi_flags;
     uint32_t pbi_status;
+    uint32_t pbi_xstatus;
     uint32_t pbi_ppid;
     uint32_t pbi_uid;
     uint32_t pbi_gid;
