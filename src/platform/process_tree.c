@@ -169,10 +169,11 @@ static void settle(bp_process_tree *tree, const bp_tree_members *found) {
             taken_over = add(taken_over, now->waited - before->waited);
         }
     }
-    uint64_t late = taken_over < tree->pending ? taken_over : tree->pending;
-    tree->lost = add(tree->lost, tree->pending - late);
-    taken_over -= late;
-    tree->pending = ended > taken_over ? ended - taken_over : 0;
+    uint64_t gone = add(tree->pending, ended);
+    uint64_t rest = gone > taken_over ? gone - taken_over : 0;
+    /* Where something ended, its parent's parent may have to take over what the parent did. */
+    tree->pending = ended > 0 ? rest : 0;
+    tree->lost = add(tree->lost, rest - tree->pending);
 }
 
 bugpack_status bp_process_tree_add(bp_process_tree *tree, const bp_tree_reader *reader,

@@ -8,9 +8,10 @@
  * process's last sum is remembered, and what ended without turning up elsewhere is kept as lost.
  *
  * A parent is read before its children, so one of those may end in between: it is gone, and its
- * parent's counters do not say so yet. What ended is therefore counted as pending for one round
- * more, in which its parent may take it over, before it is lost. A child that has ended and was not
- * waited for yet (a zombie) is still a member, or its time would count twice once it is.
+ * parent's counters do not say so yet. What ended is therefore counted as pending, for some parent
+ * to take it over, and as lost only after a round in which nothing ended. A child that has ended
+ * and was not waited for yet (a zombie) is still a member, or its time would count twice once it
+ * is.
  */
 #ifndef BP_PLATFORM_PROCESS_TREE_H
 #define BP_PLATFORM_PROCESS_TREE_H
