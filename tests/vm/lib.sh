@@ -1,0 +1,106 @@
+# What every test in a virtual machine begins with. Source it: . "$(dirname "$0")/lib.sh"
+# shellcheck shell=sh disable=SC2034,SC2154 # some names are for the tests, some are from cli/lib.sh
+#
+# The machine is a kernel, a file system in memory with bugpack, the workers and a shell, and a disk
+# on which it leaves its results. It has no network, and needs neither privileges nor KVM. What it
+# does is tests/vm/guest/NAME; what came of it is judged here, outside.
+. "$(dirname "$0")/../cli/lib.sh"
+
+# mke2fs and its kin are in nobody's path but root's.
+PATH=$PATH:/usr/sbin:/sbin
+: "${BUGPACK_VM_KERNEL:?name the kernel to boot}"
+[ "$(uname -m)" = x86_64 ] || skip "the kernel to boot is for x86_64, and this is $(uname -m)"
+need qemu-system-x86_64 busybox cpio ldd ldconfig tar jq unzip
+[ -r "$BUGPACK_VM_KERNEL" ] ||
+    skip "there is no kernel to boot; src/scripts/fetch-kernel fetches one"
+cd "$scratch" || exit 1
+deadline_secs=100
+
+# add FILE NAME: a program goes into the machine as /bin/NAME, and what it is linked with.
+add() {
+    cp "$1" "root/bin/$2" || exit 1
+    add_libraries "$1"
+}
+
+add_libraries() {
+    ldd "$1" 2>/dev/null | sed -n 's/.*[[:space:]]\(\/[^ ]*\) (0x.*/\1/p' >libraries
+    while IFS= read -r library; do
+        add_library "$library"
+    done <libraries
+}
+
+# Under the same path as here, since that is where the program will look.
+add_library() {
+    [ -e "root$1" ] && return
+    mkdir -p "root${1%/*}"
+    cp -L "$1" "root$1" || exit 1
+}
+
+# make_machine NAME: what tests/vm/guest/NAME will find, as the file `initrd`.
+make_machine() {
+    mkdir -p root/bin root/proc root/sys root/dev root/tmp root/results root/mnt root/etc root/home
+    chmod 755 root
+    echo 'root:x:0:0::/:/bin/sh' >root/etc/passwd
+    echo 'nobody:x:65534:65534::/home:/bin/sh' >>root/etc/passwd
+    printf 'root:x:0:\nnogroup:x:65534:\n' >root/etc/group
+    add "$(command -v busybox)" busybox
+    ln -s busybox root/bin/sh
+    add "$BUGPACK" bugpack
+    for kind in plain shared static; do
+        eval "worker=\${ALLOC_WORKER_$(echo "$kind" | tr '[:lower:]' '[:upper:]'):-}"
+        [ -z "$worker" ] || add "$worker" "alloc_worker_$kind"
+    done
+    # bugpack loads it by name, so ldd does not tell of it.
+    libdw=$(PATH=$PATH ldconfig -p | sed -n 's/.*libdw\.so\.1 .*x86-64.* => //p' | head -n 1)
+    if [ -n "$libdw" ]; then
+        add_library "$libdw"
+        add_libraries "$libdw"
+    fi
+    cp "$here/guest/init" root/init
+    cp "$here/guest/$1" root/guest
+    chmod 755 root/init root/guest
+    (cd root && find . | cpio --quiet -o -H newc -R 0:0) >initrd || exit 1
+    rm -rf root
+    truncate -s 64M results.img
+}
+
+# machine CPUS [DISK]: runs it until it switches itself off, or for deadline_secs; the disk has an
+# ext4. Not with KVM, which few places have: everywhere it should be the same machine.
+machine() {
+    cpus=$1
+    set -- ${2:+-drive "if=none,id=disk,format=raw,file=$2"} \
+        ${2:+-device nvme-ns,drive=disk,nsid=2}
+    timeout --foreground -k 1 "$deadline_secs" qemu-system-x86_64 -accel tcg -smp "$cpus" -m 384 \
+        -nodefaults -no-user-config -no-reboot -display none -nic none -pidfile qemu.pid \
+        -serial file:console -kernel "$BUGPACK_VM_KERNEL" -initrd initrd \
+        -append 'console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off' \
+        -device nvme,serial=bugpack -drive if=none,id=results,format=raw,file=results.img \
+        -device nvme-ns,drive=results,nsid=1 "$@" </dev/null >qemu.log 2>&1
+}
+
+# boot NAME CPUS [DISK]: makes the machine, runs it, and unpacks what it has left into results/.
+boot() {
+    fact 'the machine starts, does its part and switches itself off'
+    make_machine "$1"
+    shift
+    machine "$@" || wrong "the machine ended with status $?"
+    mkdir results
+    tar -xf results.img -C results 2>/dev/null || wrong 'it has left no results'
+    rm -f results.img initrd
+    if [ "$(cat results/status 2>/dev/null)" != 0 ]; then
+        wrong 'its part ended before its end'
+        sed 's/^/    /' qemu.log console results/log 2>/dev/null
+        finish
+    fi
+}
+
+# host_value ZIP FILTER: of a capture of the machine's.
+host_value() {
+    value "results/$1" host-threads.json "$2"
+}
+
+# expect_thread ZIP WHAT WANTED FILTER: of the first thread of the process whose id is in `process`.
+expect_thread() {
+    expect_same "$2" "$3" "$(host_value "$1" \
+        ".threads[] | select(.tgid == $process and .tid == $process) | $4")"
+}
