@@ -1,37 +1,11 @@
 #include "run/relay.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
-#include "run/keyboard.h"
-#include "run/pump.h"
+#include "run/relay_private.h"
 #include "run/signals.h"
-
-/* What may lie in a pipe when the command ends; the kernel gives nobody a larger one by default. */
-static const size_t remains_max_bytes = (size_t)4 << 20;
-
-struct relay;
-
-/* One output of the command. */
-struct lane {
-    struct relay *relay;
-    bp_run_stream stream;
-    bp_run_pump pump;
-    size_t remains_bytes; /* what may still be read once the command has ended */
-};
-
-struct relay {
-    bp_run_child *child;
-    const bp_run_calls *calls;
-    bp_run_keyboard keyboard;
-    struct lane lanes[2];
-    bool has_ended;
-    bool is_given_up; /* told to end once more, after the command's end */
-    bp_run_result result;
-};
 
 enum { poll_signals, poll_monitor, poll_keyboard, poll_keyboard_to, poll_lanes, poll_max = 8 };
 
@@ -39,116 +13,6 @@ static void observe(void *context, const char *bytes, size_t byte_count) {
     const struct lane *lane = context;
     const bp_run_calls *calls = lane->relay->calls;
     calls->output(calls->context, lane->stream, bytes, byte_count);
-}
-
-static void note_end(struct relay *relay, const bp_run_end *end) {
-    relay->has_ended = true;
-    relay->result.end = *end;
-    for (size_t i = 0; i < relay->child->output_count; i++) {
-        relay->lanes[i].remains_bytes = remains_max_bytes;
-    }
-}
-
-/* The command owns the terminal as long as our group may use it. */
-static void take_terminal(struct relay *relay) {
-    bp_run_child *child = relay->child;
-    if (child->keyboard_to_fd < 0) {
-        return;
-    }
-    bool is_ours = bp_run_terminal_is_ours(&child->terminal);
-    if (is_ours) {
-        bp_run_terminal_make_raw(&child->terminal);
-        bp_run_pty_copy_size(child->terminal.fd, child->keyboard_to_fd);
-    }
-    relay->keyboard.is_ours = is_ours;
-}
-
-/*
- * The command was stopped by its terminal: so would our whole group have been without us, and now
- * is. In a group that nobody could continue the kernel ignores that, and the command goes on.
- */
-static void stop_with_command(struct relay *relay) {
-    struct sigaction usual;
-    struct sigaction ours;
-    memset(&usual, 0, sizeof usual);
-    usual.sa_handler = SIG_DFL;
-    (void)sigemptyset(&usual.sa_mask);
-    bp_run_terminal_restore(&relay->child->terminal);
-    (void)sigaction(SIGTSTP, &usual, &ours);
-    (void)kill(0, SIGTSTP); /* returns when we are continued: only this thread takes it */
-    (void)sigaction(SIGTSTP, &ours, NULL);
-    take_terminal(relay);
-    (void)kill(-relay->child->pid, SIGCONT);
-}
-
-static void read_news(struct relay *relay) {
-    bp_run_end end;
-    bp_run_news news = bp_run_child_read_news(relay->child, &end);
-    if (news == BP_RUN_ENDED) {
-        note_end(relay, &end);
-    } else if (news == BP_RUN_STOPPED && end.value != SIGSTOP) {
-        /* A SIGSTOP is for the command alone: somebody looks at it, and continues it later. */
-        stop_with_command(relay);
-    } else if (news == BP_RUN_LOST) {
-        relay->result.is_lost = true;
-        note_end(relay, &(bp_run_end){.value = 1});
-    }
-}
-
-static void pass_on(struct relay *relay, const bp_run_signal *signal) {
-    const bp_run_child *child = relay->child;
-    bool is_ending = bp_run_signal_ends(signal->number);
-    if (relay->has_ended) {
-        relay->is_given_up = relay->is_given_up || is_ending;
-        return;
-    }
-    if (is_ending) {
-        relay->result.passed_on_last = signal->number;
-    }
-    /* What the terminal sent to our group has reached a command that is in it. */
-    if (child->monitor_pid > 0 || !signal->is_of_kernel) {
-        (void)kill(child->pid, signal->number);
-    }
-}
-
-static void copy_window_size(const bp_run_child *child) {
-    for (size_t i = 0; i < child->output_count; i++) {
-        if (isatty(child->outputs[i].from_fd) == 1) {
-            bp_run_pty_copy_size(child->outputs[i].to_fd, child->outputs[i].from_fd);
-        }
-    }
-    /* In our group it was told before its terminal had the new size. */
-    if (child->monitor_pid < 0) {
-        (void)kill(child->pid, SIGWINCH);
-    }
-}
-
-static void answer_signals(struct relay *relay) {
-    bp_run_signal signal;
-    bp_run_end end;
-    while (bp_run_signals_next(&signal)) {
-        switch (signal.number) {
-        case SIGCHLD:
-            if (relay->child->monitor_pid < 0 && !relay->has_ended &&
-                bp_run_child_has_ended(relay->child, &end)) {
-                note_end(relay, &end);
-            }
-            break;
-        case SIGWINCH:
-            if (!relay->has_ended) {
-                copy_window_size(relay->child);
-            }
-            break;
-        case SIGCONT:
-            take_terminal(relay);
-            break;
-        case SIGUSR1:
-            relay->calls->report(relay->calls->context, BP_RUN_ASKED_BY_SIGNAL);
-            break;
-        default:
-            pass_on(relay, &signal);
-        }
-    }
 }
 
 static short events_of_output(const bp_run_pump *pump) {
@@ -241,10 +105,10 @@ static void loop(struct relay *relay) {
             continue; /* a signal: its note is in the pipe */
         }
         if (fds[poll_signals].revents != 0) {
-            answer_signals(relay);
+            bp_relay_answer_signals(relay);
         }
         if (fds[poll_monitor].revents != 0 && !relay->has_ended) {
-            read_news(relay);
+            bp_relay_read_news(relay);
         }
         size_t press_count =
             bp_run_keyboard_move(&relay->keyboard, fds[poll_keyboard].revents != 0);
@@ -252,6 +116,7 @@ static void loop(struct relay *relay) {
             relay->calls->report(relay->calls->context, BP_RUN_ASKED_BY_KEY);
         }
         move_output(relay, fds);
+        bp_relay_follow_hangup(relay);
     }
 }
 
@@ -281,7 +146,7 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
     if (status == BUGPACK_OK) {
         status = bp_run_child_let_go(child, error);
         if (status == BUGPACK_OK) {
-            take_terminal(&relay);
+            bp_relay_take_terminal(&relay);
             loop(&relay);
             bp_run_terminal_restore(&child->terminal);
         }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +45,17 @@ static void restore_at_fault(int number) {
     (void)raise(number); /* its default action is back (SA_RESETHAND) */
 }
 
-void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
-    struct termios raw;
-    if (terminal->fd < 0 || terminal->is_raw || tcgetattr(terminal->fd, &terminal->before) != 0) {
-        return;
-    }
-    raw = terminal->before;
-    cfmakeraw(&raw);
+bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal) {
+    struct pollfd fd = {terminal->fd, POLLIN, 0};
+    return terminal->fd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP) != 0;
+}
+
+static bool is_raw(const struct termios *settings) {
+    return (settings->c_lflag & (tcflag_t)(ICANON | ECHO | ISIG | IEXTEN)) == 0 &&
+           (settings->c_oflag & (tcflag_t)OPOST) == 0;
+}
+
+static void catch_faults(bp_run_terminal *terminal) {
     raw_terminal = terminal;
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -60,7 +65,20 @@ void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
     for (size_t i = 0; i < fault_count; i++) {
         (void)sigaction(faults[i], &action, &before_fault[i]);
     }
-    terminal->is_raw = tcsetattr(terminal->fd, TCSADRAIN, &raw) == 0;
+}
+
+void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
+    struct termios now;
+    if (terminal->fd < 0 || tcgetattr(terminal->fd, &now) != 0 ||
+        (terminal->is_raw && is_raw(&now))) {
+        return;
+    }
+    terminal->before = now;
+    if (raw_terminal == NULL) {
+        catch_faults(terminal);
+    }
+    cfmakeraw(&now);
+    terminal->is_raw = tcsetattr(terminal->fd, TCSADRAIN, &now) == 0;
 }
 
 void bp_run_terminal_restore(bp_run_terminal *terminal) {

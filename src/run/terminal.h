@@ -22,9 +22,14 @@ bool bp_run_terminal_init(bp_run_terminal *terminal, int fd);
 /* Whether our process group may read it now: not so behind a shell's "&". */
 bool bp_run_terminal_is_ours(const bp_run_terminal *terminal);
 
+/* Whether it is gone: its window was closed, its line was cut. */
+bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
+
 /*
- * Hands every byte through, both ways. Until it is restored, a fault of this program (SIGSEGV, …)
- * restores it before the program ends; so does the monitor (child.h) when the program is killed.
+ * Hands every byte through, both ways. To be called again when this program was stopped: a shell
+ * may have set the terminal to its own liking meanwhile, and that is restored then. Until it is
+ * restored, a fault of this program (SIGSEGV, …) restores it before the program ends; so does the
+ * monitor (child.h) when the program is killed.
  */
 void bp_run_terminal_make_raw(bp_run_terminal *terminal);
 void bp_run_terminal_restore(bp_run_terminal *terminal);
