@@ -26,8 +26,18 @@ see() {
     screen | grep -qxF -e "$1" || wrong "the screen does not show <$1> but: $(screen | tail -n 5)"
 }
 
+# Until the shell has the terminal: what is typed before the command has ended is the command's.
+prompt() {
+    tries=0
+    while [ "$(tm display-message -p '#{pane_current_command}')" != bash ] && [ $tries -lt 400 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
+
 # type KEY...: to the shell, with a prompt on a clean screen before it.
 type_command() {
+    prompt
     tm send-keys C-l
     tm send-keys "$*" Enter
 }
@@ -68,6 +78,7 @@ fact 'Ctrl-Z stops both, and fg goes on'
 tm send-keys g
 see 23
 tm send-keys C-z
+prompt
 tm send-keys C-l
 tm send-keys 'stty -a | grep -o -e -*icanon; jobs -s | wc -l' Enter
 see icanon
@@ -83,6 +94,7 @@ type_command run cat
 sleep 0.3
 tm send-keys abc Enter
 tm send-keys C-c
+prompt
 # shellcheck disable=SC2016 # for the shell in tmux
 tm send-keys 'echo status $?; stty -a | grep -o -e -*icanon' Enter
 see 'status 130'
@@ -93,6 +105,7 @@ fact 'a terminal is a terminal, a pipe is a pipe'
 type_command 'run sh -c "test -t 0; echo in \$?; test -t 1; echo out \$?; test -t 2; echo err \$? >&2" 2>err.txt'
 see 'in 0'
 see 'out 0'
+prompt
 tm send-keys 'cat err.txt; echo' Enter
 see 'err 1'
 
@@ -105,10 +118,15 @@ tm send-keys q
 
 fact 'the terminal is restored when we are killed'
 type_command run sleep 77
+tries=0
+while ! pgrep -f "bugpack run -q -o reports sleep 77" >killed && [ $tries -lt 200 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
 sleep 0.5
-pgrep -f "bugpack run -q -o reports sleep 77" | head -n 1 >killed
-kill -KILL "$(cat killed)"
-sleep 0.3
+# The one that the shell started: the monitor has the same name.
+kill -KILL "$(head -n 1 killed)" || wrong 'it is not there to be killed'
+prompt
 tm send-keys 'stty -a | grep -o -e -*icanon' Enter
 see icanon
 
@@ -122,7 +140,7 @@ if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1; then
     sleep 0.2
     tm send-keys :wq Enter
     tries=0
-    while [ ! -e edited ] && [ $tries -lt 100 ]; do
+    while [ ! -e edited ] && [ $tries -lt 400 ]; do
         sleep 0.05
         tries=$((tries + 1))
     done
@@ -135,7 +153,7 @@ fact 'htop draws its screen'
 if command -v htop >/dev/null 2>&1; then
     type_command run htop
     tries=0
-    while ! screen | grep -q 'F10Quit' && [ $tries -lt 100 ]; do
+    while ! screen | grep -q 'F10Quit' && [ $tries -lt 400 ]; do
         sleep 0.05
         tries=$((tries + 1))
     done
