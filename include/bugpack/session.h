@@ -170,6 +170,19 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
                                                           bugpack_error *error);
 
 /*
+ * Reads what process.json says of a target_pid, now, and keeps it for reports that are taken after
+ * the process has ended; such a report has it with a reason that tells the time. A session with a
+ * metrics history does so by itself, a second after it was opened, and then more and more seldom,
+ * at least once a minute: this is for a process that has just become another program. Reads the
+ * process's files on the calling thread: under a millisecond for an ordinary program. Any thread.
+ *
+ * Errors: NO_PROCESS (what was known is kept), INVALID (the session is about its own process),
+ * NO_MEMORY, INERT, CLOSED. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_refresh_target(bugpack *session,
+                                                                    bugpack_error *error);
+
+/*
  * Closes a session: refuses new triggers, waits until every accepted report is written or has
  * failed and its callback has returned, then frees everything but what late calls still look at.
  * NULL is fine. Reports of gaps that wait by then wait for no sample window; their summary is

@@ -44,6 +44,7 @@ static bp_cli_exit accompany(bp_cli_run_options *options, bp_run_child *child,
                              bp_cli_run_session *session, bp_run_end *ret_end) {
     const bp_run_calls calls = {.output = bp_cli_run_session_output,
                                 .report = bp_cli_run_session_report,
+                                .started = bp_cli_run_session_started,
                                 .context = session};
     bp_run_result result = {.is_lost = false};
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -107,6 +107,15 @@ static void ask_for_report(bp_cli_run_session *session, bool is_crash, const cha
     }
 }
 
+/* What it is by now, for the report of a command that dies at once. One that has ended already has
+ * nothing to tell. */
+void bp_cli_run_session_started(void *context) {
+    const bp_cli_run_session *session = context;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status ignored = bugpack_refresh_target(session->session, &error);
+    (void)ignored;
+}
+
 void bp_cli_run_session_report(void *context, bp_run_asker asker) {
     bp_cli_run_session *session = context;
     (void)asker;

@@ -27,6 +27,7 @@ bp_cli_exit bp_cli_run_session_open(const bp_cli_run_options *options, const bp_
 /* What the relay calls. */
 void bp_cli_run_session_output(void *context, bp_run_stream stream, const char *bytes,
                                size_t byte_count);
+void bp_cli_run_session_started(void *context);
 void bp_cli_run_session_report(void *context, bp_run_asker asker);
 
 /* The command has ended: takes the crash report where it is one. */

@@ -147,6 +147,7 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
         status = bp_run_child_let_go(child, error);
         if (status == BUGPACK_OK) {
             bp_relay_take_terminal(&relay);
+            calls->started(calls->context);
             loop(&relay);
             bp_run_terminal_restore(&child->terminal);
         }

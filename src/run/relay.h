@@ -19,6 +19,7 @@ typedef enum bp_run_asker { BP_RUN_ASKED_BY_KEY, BP_RUN_ASKED_BY_SIGNAL } bp_run
 typedef struct bp_run_calls {
     void (*output)(void *context, bp_run_stream stream, const char *bytes, size_t byte_count);
     void (*report)(void *context, bp_run_asker asker);
+    void (*started)(void *context); /* the process has just become the command */
     void *context;
 } bp_run_calls;
 

@@ -121,22 +121,24 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
 }
 
 static void keep_snapshot(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
+    bugpack *session = context;
+    bp_history *history = bp_recorder_history(session->recorder);
     (void)error;
     if (snapshot != NULL) {
-        (void)bp_history_add(context, snapshot, NULL);
+        (void)bp_history_add(history, snapshot, NULL);
+        bp_session_refresh_when_due(session);
     } else {
-        bp_history_add_gap(context);
+        bp_history_add_gap(history);
     }
 }
 
 bugpack_status bp_session_start_history(bugpack *session, bugpack_error *error) {
-    bp_history *history = bp_recorder_history(session->recorder);
-    if (history == NULL) {
+    if (bp_recorder_history(session->recorder) == NULL) {
         return BUGPACK_OK;
     }
     bp_pulse_options options = BP_PULSE_OPTIONS_INIT;
     options.interval_ms = session->options.history_interval_ms;
-    return bp_pulse_start(bp_sampler_task(session->sampler), &options, keep_snapshot, history,
+    return bp_pulse_start(bp_sampler_task(session->sampler), &options, keep_snapshot, session,
                           &session->pulse, error);
 }
 
@@ -204,6 +206,7 @@ void bp_session_retire(bugpack *session) {
     bp_runner_free(session->runner);
     bp_session_retire_providers(session);
     bp_session_drop_providers(session->providers, session->provider_count);
+    bp_watched_drop(session->watched);
     bp_sampler_close(session->sampler);
     bp_recorder_retire(session->recorder);
     bp_session_close_filters(session);

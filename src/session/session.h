@@ -63,6 +63,8 @@ struct bugpack {
     bp_sampler *sampler; /* NULL when there is none: then sampler_error says why */
     bugpack_error sampler_error;
 
+    struct bp_watched *watched; /* whom process.json is about; NULL without a sampler */
+
     pthread_mutex_t providers_mutex;
     bp_provider **providers; /* in the order of registration */
     size_t provider_count;
@@ -151,6 +153,13 @@ void bp_session_notify(bugpack *session, bugpack_level level, const char *source
 
 /* Registers process.json, which reads the same process as the session's sampler. */
 bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error);
+void bp_watched_drop(struct bp_watched *watched); /* NULL is fine */
+
+/*
+ * On the pulse's thread, at each tick: reads the facts of a target for when it has ended, more and
+ * more seldom. The pulse slows down by what that costs, as by the tick itself.
+ */
+void bp_session_refresh_when_due(bugpack *session);
 
 /* Registers thread-heap.json, for a session about another process. */
 bugpack_status bp_session_provide_thread_heap(bugpack *session, bugpack_error *error);

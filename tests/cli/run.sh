@@ -94,6 +94,27 @@ expect_same 'the last line' 'last words' "$(unzip -p "$zip" logs.jsonl | tail -n
 expect_err "report written: $scratch/$zip"
 forget
 
+fact 'a crash report tells what the command was when it began'
+# shellcheck disable=SC2016
+"$BUGPACK" run -o reports -- sh -c 'echo ready >&2; while [ ! -e go ]; do sleep 0.05; done; kill -SEGV $$' \
+    >out 2>err </dev/null &
+pid=$!
+started="$started $pid"
+tries=0
+while ! grep -q ready err && [ $tries -lt 300 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+touch go
+wait "$pid"
+only_zip
+expect_same 'the command line' 'sh -c' \
+    "$(value "$zip" process.json '.command_line[0:2] | join(" ")')"
+expect_same 'the status' truncated "$(ledger "$zip" process.json status)"
+ledger "$zip" process.json reason | grep -q 'has ended; this is how it was at 20' ||
+    wrong 'the ledger does not tell the time'
+forget
+
 fact 'a signal that is sent to us is passed on, and is no crash'
 # shellcheck disable=SC2016
 start "$BUGPACK" run -o reports -- sh -c 'trap "echo got >told; exit 9" TERM; touch ready; while :; do sleep 0.1; done'
