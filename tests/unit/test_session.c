@@ -176,45 +176,6 @@ Test(session, reports_another_process_and_names_itself_after_it) {
     temp_dir_remove(&dir);
 }
 
-Test(session, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    pid_t child = fork();
-    if (child == 0) {
-        for (;;) {
-            pause();
-        }
-    }
-    bugpack_options options = quick_options(&dir);
-    options.target_pid = child;
-    bugpack *session = open_session(&options);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_refresh_target(session, &error)), "%s", error.message);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    cr_assert(eq(int, (int)bugpack_refresh_target(session, &error), (int)BUGPACK_ERR_NO_PROCESS));
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    char expected[32];
-    (void)snprintf(expected, sizeof expected, "\"pid\": %ld", (long)child);
-    cr_assert(report_entry_contains(result.path, "process.json", expected));
-    cr_assert(report_entry_contains(result.path, "manifest.json", "this is how it was at"));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
-}
-
-Test(session, has_nothing_to_refresh_of_its_own_process) {
-    temp_dir dir;
-    cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
-    bugpack *session = open_session(&options);
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bugpack_refresh_target(session, &error), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bugpack_refresh_target(NULL, NULL), (int)BUGPACK_ERR_INVALID));
-    bugpack_close(session);
-    temp_dir_remove(&dir);
-}
-
 Test(session, does_not_open_for_a_process_that_does_not_exist) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
