@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +26,12 @@ bool bp_calibration_is_plausible(const bp_calibration *calibration) {
            other < far_bytes && one % 8 == 0 && other % 8 == 0;
 }
 
-const char *bp_calibration_refusal(const struct stat *mapped, const struct stat *named,
-                                   uid_t user) {
+const char *bp_calibration_refusal(const bp_calibration_facts *facts) {
+    const struct stat *mapped = facts->mapped;
+    const struct stat *named = facts->named;
+    if (!facts->has_own_root) {
+        return "the process has another root directory than we have: it is a container's";
+    }
     if (named == NULL) {
         return "its path names no file here: it is a container's, or was deleted";
     }
@@ -34,13 +39,26 @@ const char *bp_calibration_refusal(const struct stat *mapped, const struct stat 
         mapped->st_ino != named->st_ino) {
         return "its path names another file here: it is a container's, or was replaced";
     }
-    if (mapped->st_uid != 0 && mapped->st_uid != user) {
+    if (mapped->st_uid != 0 && mapped->st_uid != facts->user) {
         return "it belongs to another user";
     }
     if ((mapped->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return "others may write to it";
     }
+    if (!facts->owners_count) {
+        return "it lies on a file system that is mounted nosuid, where anybody can be the owner";
+    }
     return NULL;
+}
+
+bool bp_calibration_owners_count(int fd) {
+    struct statvfs file_system;
+    struct stat file, root;
+    if (fstatvfs(fd, &file_system) != 0 || fstat(fd, &file) != 0) {
+        return false;
+    }
+    return (file_system.f_flag & ST_NOSUID) == 0 ||
+           (stat("/", &root) == 0 && root.st_dev == file.st_dev);
 }
 
 void bp_calibration_format(uint64_t slot, const bp_calibration *calibration,

@@ -25,15 +25,31 @@ typedef struct bp_calibration {
  * cache, the helper's answer) is believed only then. Pure. */
 bool bp_calibration_is_plausible(const bp_calibration *calibration);
 
+/* What decides whether a library may be run. */
+typedef struct bp_calibration_facts {
+    const struct stat *mapped; /* the file that the process has mapped */
+    const struct stat *named;  /* what its path names in our own mount namespace, or NULL */
+    uid_t user;                /* whom we run as */
+    /* The process has the root directory that we have. One in a container has not, and a file that
+     * it wrote into a directory that it shares with us can have its path and our owner here. */
+    bool has_own_root;
+    /* The owners on its file system are to be believed: bp_calibration_owners_count. */
+    bool owners_count;
+} bp_calibration_facts;
+
 /*
- * Why a library must not be run, or NULL when it may. `mapped` is the file that the process has
- * mapped; `named` is what its path names in our own mount namespace, NULL when it names nothing.
- *
- * It may be run when both are the same regular file, it belongs to root or to `user`, and nobody
- * else may write to it. So a library of another user's, of a container, or one that was deleted is
- * not run. Pure.
+ * Why a library must not be run, or NULL when it may: when the process lives in our own root, both
+ * files are the same regular one, it belongs to root or to the user, and nobody else may write to
+ * it. So a library of another user's, of a container, or one that was deleted is not run. Pure.
  */
-const char *bp_calibration_refusal(const struct stat *mapped, const struct stat *named, uid_t user);
+const char *bp_calibration_refusal(const bp_calibration_facts *facts);
+
+/*
+ * Whether what the file system says of owners was said by this machine's administrator: not when it
+ * is mounted nosuid, like a stick, or what another user serves through FUSE. A part of the root
+ * file system that is mounted so once more (/nix/store) is believed.
+ */
+bool bp_calibration_owners_count(int fd);
 
 /*
  * Runs the helper, `calibrator_path` with the argument "calibrate-jemalloc", which is the bugpack

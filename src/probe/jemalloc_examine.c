@@ -57,8 +57,12 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
     char sentence[320];
     const char *refusal = "it could not be looked at";
     if (fstat(fd, &mapped) == 0) {
-        refusal =
-            bp_calibration_refusal(&mapped, stat(path, &named) == 0 ? &named : NULL, geteuid());
+        const bp_calibration_facts facts = {.mapped = &mapped,
+                                            .named = stat(path, &named) == 0 ? &named : NULL,
+                                            .user = geteuid(),
+                                            .has_own_root = object->has_own_root,
+                                            .owners_count = bp_calibration_owners_count(fd)};
+        refusal = bp_calibration_refusal(&facts);
     }
     if (refusal != NULL) {
         (void)snprintf(sentence, sizeof sentence,
@@ -155,10 +159,9 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
 }
 
 void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd,
-                         const bp_mapped_object *mapped, bool is_executable,
-                         bp_known_object *object) {
+                         const bp_mapped_object *mapped, bp_known_object *object) {
+    const bool is_executable = object->is_executable;
     bp_elf_object elf;
-    object->is_executable = is_executable;
     bp_elf_status status = bp_elf_object_read(fd, &elf);
     if (status == BP_ELF_OTHER_MACHINE && is_executable) {
         object->kind = BP_OBJECT_UNREADABLE;

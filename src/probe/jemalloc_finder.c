@@ -61,16 +61,18 @@ struct search {
     bp_heap_prober *prober;
     int process_fd;
     uint64_t executable_inode;
+    bool has_own_root;
     bp_jemalloc_found *found;
 };
 
-static bp_known_object *recall(bp_heap_prober *prober, const bp_mapped_object *mapped,
+static bp_known_object *recall(const struct search *search, const bp_mapped_object *mapped,
                                bool is_executable) {
-    bp_known_object *object = prober->buckets[mapped->inode % bucket_count];
+    bp_known_object *object = search->prober->buckets[mapped->inode % bucket_count];
     while (object != NULL &&
            (object->inode != mapped->inode || object->device_major != mapped->device_major ||
             object->device_minor != mapped->device_minor ||
-            object->is_executable != is_executable)) {
+            object->is_executable != is_executable ||
+            object->has_own_root != search->has_own_root)) {
         object = object->next;
     }
     return object;
@@ -88,9 +90,10 @@ static bp_known_object *learn(struct search *search, const bp_mapped_object *map
     object->device_minor = mapped->device_minor;
     object->inode = mapped->inode;
     object->is_executable = is_executable;
+    object->has_own_root = search->has_own_root;
     int fd = bp_mapped_object_open(search->process_fd, mapped);
     if (fd >= 0) {
-        bp_jemalloc_examine(&prober->options, fd, mapped, is_executable, object);
+        bp_jemalloc_examine(&prober->options, fd, mapped, object);
         (void)close(fd);
     } else {
         bugpack_error error = BUGPACK_ERROR_INIT;
@@ -116,7 +119,7 @@ static bugpack_status look_at(struct search *search, const bp_mapped_object *map
     bp_jemalloc_found *found = search->found;
     bool is_executable = mapped->inode == search->executable_inode;
     (void)pthread_mutex_lock(&search->prober->mutex);
-    bp_known_object *object = recall(search->prober, mapped, is_executable);
+    bp_known_object *object = recall(search, mapped, is_executable);
     object = object != NULL ? object : learn(search, mapped, is_executable);
     bp_known_object known = {0};
     if (object != NULL) {
@@ -171,6 +174,12 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_objects
     return status;
 }
 
+static bool has_own_root(int process_fd) {
+    struct stat theirs, ours;
+    return fstatat(process_fd, "root", &theirs, 0) == 0 && stat("/", &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
 bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
                                 bp_jemalloc_found *ret_found, bugpack_error *error) {
     bp_jemalloc_found found = {0};
@@ -186,6 +195,7 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
         goto out;
     }
     search.executable_inode = executable.st_ino;
+    search.has_own_root = has_own_root(process_fd);
     found.system_errno = bp_mapped_objects_read(process_fd, &objects);
     if (found.system_errno == ENOMEM) {
         status = bp_fail_memory(error, "look at the files of a process");

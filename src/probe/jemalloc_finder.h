@@ -24,6 +24,7 @@ typedef struct bp_known_object {
     struct bp_known_object *next;
     uint64_t device_major, device_minor, inode;
     bool is_executable; /* it was looked at as the executable of a process, so with its symbols */
+    bool has_own_root;  /* in a process that has our root directory, so it may be run */
     bp_object_kind kind;
     bp_heap_failure failure;
     char reason[BUGPACK_ERROR_MESSAGE_BYTES];
@@ -36,10 +37,10 @@ typedef struct bp_known_object {
     int64_t allocated_place, deallocated_place;
 } bp_known_object;
 
-/* Looks at one file. Fills everything but `next` and the file's identity. */
+/* Looks at one file. Fills everything from `kind` on; what is before that says which file it is,
+ * and as what it is looked at. */
 void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd,
-                         const bp_mapped_object *mapped, bool is_executable,
-                         bp_known_object *object);
+                         const bp_mapped_object *mapped, bp_known_object *object);
 
 /* What one process has. */
 typedef struct bp_jemalloc_found {

@@ -178,6 +178,28 @@ expect_same 'the failure' calibration-refused "$(jq -r .failure out)"
 expect_err 'others may write to it'
 kill "$pid"
 
+fact 'nor one of a process with another root, be it at our path and ours'
+chmod 644 libjemalloc.so.2
+cp "$ALLOC_WORKER_SHARED" worker
+mkdir jail
+# shellcheck disable=SC2016 # for the other shell
+jailed='mount -t tmpfs none jail && mkdir -p jail/usr jail/proc "jail$1" &&
+    mount --rbind /usr jail/usr && mount --rbind /proc jail/proc && ln -s usr/lib usr/lib64 jail && mount --bind "$1" "jail$1" && cd jail && pivot_root . . && umount -l . && exec /usr/bin/env \
+    "LD_LIBRARY_PATH=$1" "$1/worker" --bytes 1 --ready "$1/jail_ready"'
+if [ "$(id -u)" -eq 0 ] && [ -L /lib ] && unshare -m sh -c 'mount -t tmpfs none jail' 2>/dev/null
+then
+    rm -rf "$XDG_CACHE_HOME/bugpack"
+    start_ready jail_ready unshare -m sh -c "$jailed" sh "$scratch"
+    run heap --pid "$pid" --json
+    expect_status 1
+    expect_same 'the library' "$scratch/libjemalloc.so.2" "$(jq -r .jemalloc.path out)"
+    expect_same 'the failure' calibration-refused "$(jq -r .failure out)"
+    expect_err 'another root directory'
+    kill "$pid"
+else
+    echo 'not tried: another root (nobody may mount here)'
+fi
+
 fact 'SIGINT ends it with what was read so far'
 timeout -s INT 2 "$BUGPACK" heap --pid "$target" --json --snapshots 1000 --interval-ms 400 \
     >out 2>err </dev/null

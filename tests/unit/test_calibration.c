@@ -57,27 +57,53 @@ Test(calibration, refuses_every_other_text_and_leaves_output_alone) {
     cr_assert(eq(i64, parsed.allocated_place, 1));
 }
 
+static const char *refusal(const struct stat *mapped, const struct stat *named, uid_t user) {
+    const bp_calibration_facts facts = {mapped, named, user, true, true};
+    return bp_calibration_refusal(&facts);
+}
+
 Test(calibration, runs_only_a_file_that_this_user_would_load_anyway) {
     struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
     struct stat other = file;
-    cr_assert(eq(ptr, (void *)bp_calibration_refusal(&file, &file, 1000), NULL));
+    cr_assert(eq(ptr, (void *)refusal(&file, &file, 1000), NULL));
     file.st_uid = 1000;
-    cr_assert(eq(ptr, (void *)bp_calibration_refusal(&file, &file, 1000), NULL));
+    cr_assert(eq(ptr, (void *)refusal(&file, &file, 1000), NULL));
     /* Another user's, also for root: to run it would be to run whatever that user put there. */
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
     file.st_uid = 0;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, NULL, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, NULL, 0), NULL));
     other.st_ino = 43;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &other, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &other, 0), NULL));
     other.st_ino = 42;
     other.st_dev = 8;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &other, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &other, 0), NULL));
     file.st_mode = S_IFREG | 0664;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
     file.st_mode = S_IFREG | 0646;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
     file.st_mode = S_IFCHR | 0644;
-    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&file, &file, 0), NULL));
+    cr_assert(ne(ptr, (void *)refusal(&file, &file, 0), NULL));
+}
+
+/* In a volume that a container shares with us, its root is ours, and so is the path. */
+Test(calibration, runs_no_file_of_a_process_with_another_root) {
+    struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
+    const bp_calibration_facts facts = {&file, &file, 0, false, true};
+    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&facts), NULL));
+}
+
+Test(calibration, runs_no_file_whose_owner_another_user_may_have_made_up) {
+    struct stat file = {.st_mode = S_IFREG | 0644, .st_dev = 7, .st_ino = 42, .st_uid = 0};
+    const bp_calibration_facts facts = {&file, &file, 0, true, false};
+    cr_assert(ne(ptr, (void *)bp_calibration_refusal(&facts), NULL));
+}
+
+Test(calibration, believes_the_owners_of_the_root_file_system_and_none_without_a_descriptor) {
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cr_assert(ge(int, fd, 0));
+    cr_assert(bp_calibration_owners_count(fd));
+    cr_assert(eq(int, close(fd), 0));
+    cr_assert(not(bp_calibration_owners_count(-1)));
 }
 
 static temp_dir directory;
