@@ -24,7 +24,8 @@ static void limit(int resource, rlim_t value) {
 }
 
 /*
- * Whatever the library does from here on, it does as nobody, briefly, and to no file. Failing to
+ * Whatever the library does from here on, it does as nobody, briefly, to no file, and without a
+ * child or a thread that could outlive it. Failing to
  * leave root behind is the one thing that ends it.
  */
 static bool give_up_privileges(void) {
@@ -32,7 +33,8 @@ static bool give_up_privileges(void) {
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_CPU, 1);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit(RLIMIT_AS, (rlim_t)2 << 30); /* a sanitizer's shadow is terabytes of address space */
+    limit(RLIMIT_AS, (rlim_t)2 << 30); /* a sanitizer's shadow is terabytes of address space, */
+    limit(RLIMIT_NPROC, 0);            /* and its leak checker a process of its own */
 #endif
     return geteuid() != 0 ||
            (setgroups(0, NULL) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);

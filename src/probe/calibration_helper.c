@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,17 @@ static bool calibrate(int library_fd, uint64_t slot, const char *prefix,
     return bp_calibration_is_plausible(ret_calibration);
 }
 
+/*
+ * Takes away what the helper's own file gave it, and what it has inherited: bugpack may have been
+ * installed with CAP_SYS_PTRACE, for any user, who could name any library to it.
+ */
+static bool drop_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return setresgid(getgid(), getgid(), getgid()) == 0 &&
+           setresuid(getuid(), getuid(), getuid()) == 0 && syscall(SYS_capset, &header, none) == 0;
+}
+
 int bp_calibration_help(int argument_count, char **arguments) {
     uint64_t library_fd, slot;
     bp_calibration calibration;
@@ -96,8 +108,8 @@ int bp_calibration_help(int argument_count, char **arguments) {
 #ifdef SYS_close_range
     (void)syscall(SYS_close_range, (unsigned)library_fd + 1, ~0u, 0);
 #endif
-    /* Last, because a change of the user takes the second one back (prctl(2)). */
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+    /* The last of them last, because a change of the user takes it back (prctl(2)). */
+    if (!drop_capabilities() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
         !calibrate((int)library_fd, slot, prefix, &calibration)) {
         return 1;

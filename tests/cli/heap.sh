@@ -90,6 +90,20 @@ run calibrate-jemalloc 3 zz -
 expect_status 2
 expect_no_out
 
+if [ -n "${TELL_CAPABILITIES:-}" ] && [ "$(id -u)" -eq 0 ] && can_be_nobody; then
+    fact 'a library is run without the capabilities that bugpack was given'
+    cp "$TELL_CAPABILITIES" tell.so
+    chmod 755 . && chmod 644 tell.so
+    setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +sys_ptrace \
+        --ambient-caps +sys_ptrace "$BUGPACK" calibrate-jemalloc 3 10 - 3<tell.so 2>err | cat >out
+    if [ -s out ]; then
+        expect_same 'its capabilities' 'CapEff 0000000000000000 CapPrm 0000000000000000' "$(cat out)"
+    else
+        echo 'not tried: nobody may not run the program from here'
+    fi
+    chmod 700 .
+fi
+
 # exact DIR PROGRAM: the stand-in's counters are read to the byte.
 exact() {
     rm -f stand_in_ready
