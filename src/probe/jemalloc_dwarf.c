@@ -6,35 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "probe/libdw.h"
-
-/* A file under investigation; starts zeroed with descriptor -1. */
-struct debug_file {
-    int fd;
-    Elf *elf;
-    Dwarf *dwarf; /* NULL until debug data are looked for, and when there are none */
-};
+#include "base/clock.h"
+#include "probe/debug_file.h"
+#include "probe/elf_bounds.h"
 
 /* Debug data beyond this is no jemalloc's: a limit for files that were made to keep us busy. */
 static const unsigned unit_max = 200000;
 static const unsigned entry_max = 20000000;
-
-static void close_file(const bp_libdw *dw, struct debug_file *file) {
-    (void)dw->dwarf_end(file->dwarf);
-    (void)dw->elf_end(file->elf);
-    if (file->fd >= 0) {
-        (void)close(file->fd);
-    }
-    *file = (struct debug_file){.fd = -1};
-}
-
-/* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not be a SIGBUS of ours. */
-static bool open_file(const bp_libdw *dw, int fd, struct debug_file *file) {
-    *file = (struct debug_file){.fd = fd};
-    file->elf = dw->elf_begin(fd, ELF_C_READ, NULL);
-    return file->elf != NULL;
-}
+static const uint64_t search_max_ns = 10 * BP_NS_PER_SEC;
 
 /* "tsd_tls" behind any prefix; a compiler may have put ".llvm.4711" behind it. */
 static bool is_block_name(const char *name) {
@@ -126,13 +105,24 @@ static bool read_members(const bp_libdw *dw, Dwarf_Die *structure, bp_jemalloc_l
     return has_allocated && has_deallocated;
 }
 
+/* What a search may still cost. Going on to an entry's sibling can take libdw over all entries that
+ * are below it, so a count alone is no limit. */
+struct allowance {
+    unsigned entries_left;
+    uint64_t deadline_ns;
+};
+
+static bool may_go_on(struct allowance *allowance) {
+    return allowance->entries_left > 0 && allowance->entries_left-- > 0 &&
+           bp_clock_monotonic_ns() < allowance->deadline_ns;
+}
+
 /* The structure lies at the top of each compilation unit of jemalloc. */
-static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, unsigned *entries_left,
+static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, struct allowance *allowance,
                          bp_jemalloc_layout *layout) {
     Dwarf_Die entry;
     int more = dw->dwarf_child(unit, &entry);
-    for (; more == 0 && *entries_left > 0; more = dw->dwarf_siblingof(&entry, &entry)) {
-        (*entries_left)--;
+    for (; more == 0 && may_go_on(allowance); more = dw->dwarf_siblingof(&entry, &entry)) {
         if (dw->dwarf_tag(&entry) != DW_TAG_structure_type ||
             dw->dwarf_hasattr(&entry, DW_AT_declaration)) {
             continue;
@@ -146,14 +136,13 @@ static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, unsigned *entries_
 }
 
 /* Begins with reading all debug data into memory, so only a file with the symbol gets this far. */
-static bool find_structure(const bp_libdw *dw, struct debug_file *file,
-                           bp_jemalloc_layout *layout) {
-    unsigned entries_left = entry_max;
+static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_layout *layout) {
+    struct allowance allowance = {entry_max, bp_clock_monotonic_ns() + search_max_ns};
     Dwarf_Off offset = 0;
     Dwarf_Off next;
     size_t header_bytes;
     file->dwarf = dw->dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-    for (unsigned i = 0; file->dwarf != NULL && i < unit_max && entries_left > 0;
+    for (unsigned i = 0; file->dwarf != NULL && i < unit_max && may_go_on(&allowance);
          i++, offset = next) {
         Dwarf_Die unit;
         if (dw->dwarf_nextcu(file->dwarf, offset, &next, &header_bytes, NULL, NULL, NULL) != 0 ||
@@ -161,63 +150,7 @@ static bool find_structure(const bp_libdw *dw, struct debug_file *file,
             return false;
         }
         if (dw->dwarf_offdie(file->dwarf, offset + header_bytes, &unit) != NULL &&
-            find_in_unit(dw, &unit, &entries_left, layout)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Takes a separate file when it is of the same build; the caller closes it. */
-static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path,
-                         struct debug_file *ret_file) {
-    const void *wanted;
-    const void *found;
-    int fd = -1;
-    ssize_t wanted_bytes = dw->dwelf_elf_gnu_build_id(elf, &wanted);
-    if (wanted_bytes <= 0 || bp_file_open_regular(AT_FDCWD, path, &fd, NULL) != BUGPACK_OK) {
-        return false;
-    }
-    if (open_file(dw, fd, ret_file) &&
-        dw->dwelf_elf_gnu_build_id(ret_file->elf, &found) == wanted_bytes &&
-        memcmp(wanted, found, (size_t)wanted_bytes) == 0) {
-        return true;
-    }
-    close_file(dw, ret_file);
-    return false;
-}
-
-static bool open_by_build_id(const bp_libdw *dw, Elf *elf, struct debug_file *ret_file) {
-    const void *bits;
-    char path[128] = "/usr/lib/debug/.build-id/";
-    ssize_t byte_count = dw->dwelf_elf_gnu_build_id(elf, &bits);
-    size_t length = strlen(path);
-    if (byte_count < 2 || byte_count > 32) {
-        return false;
-    }
-    for (ssize_t i = 0; i < byte_count; i++) {
-        length += (size_t)snprintf(path + length, sizeof path - length, i == 0 ? "%02x/" : "%02x",
-                                   ((const unsigned char *)bits)[i]);
-    }
-    (void)snprintf(path + length, sizeof path - length, ".debug");
-    return try_separate(dw, elf, path, ret_file);
-}
-
-/* The three places of gdb's manual, "Debugging Information in Separate Files". */
-static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
-                         struct debug_file *ret_file) {
-    static const char *const places[][2] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
-    GElf_Word checksum;
-    const char *name = dw->dwelf_elf_gnu_debuglink(elf, &checksum);
-    const char *slash = strrchr(object_path, '/');
-    if (name == NULL || slash == NULL || strchr(name, '/') != NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s%.*s%s%s", places[i][0],
-                              (int)(slash - object_path + 1), object_path, places[i][1], name);
-        if (length > 0 && (size_t)length < sizeof path && try_separate(dw, elf, path, ret_file)) {
+            find_in_unit(dw, &unit, &allowance, layout)) {
             return true;
         }
     }
@@ -225,16 +158,15 @@ static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
 }
 
 /* Symbol and structure may lie in different files: strip keeps one without the other. */
-static bp_dwarf_status search(const bp_libdw *dw, struct debug_file *own, const char *path,
+static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char *path,
                               bp_jemalloc_layout *layout) {
-    struct debug_file separate = {.fd = -1};
+    bp_debug_file separate = {.fd = -1};
     bool has_block = find_block(dw, own->elf, layout);
     bool has_structure = has_block && find_structure(dw, own, layout);
-    if (!has_structure && (open_by_build_id(dw, own->elf, &separate) ||
-                           open_by_link(dw, own->elf, path, &separate))) {
+    if (!has_structure && (bp_debug_file_open_separate(dw, own->elf, path, &separate))) {
         has_block = has_block || find_block(dw, separate.elf, layout);
         has_structure = has_block && find_structure(dw, &separate, layout);
-        close_file(dw, &separate);
+        bp_debug_file_close(dw, &separate);
     }
     if (has_structure) {
         return BP_DWARF_FOUND;
@@ -246,15 +178,21 @@ bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_lay
                                        char *reason, size_t reason_bytes) {
     const bp_libdw *dw = bp_libdw_get();
     bp_jemalloc_layout layout = {0};
-    struct debug_file file;
+    bp_debug_file file;
     if (dw == NULL) {
         (void)snprintf(reason, reason_bytes,
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
         return BP_DWARF_NO_LIBRARY;
     }
-    bool is_open = open_file(dw, fcntl(fd, F_DUPFD_CLOEXEC, 3), &file);
+    if (!bp_elf_is_within(fd, BP_DEBUG_FILE_MAX_BYTES)) {
+        (void)snprintf(reason, reason_bytes,
+                       "its symbols and debug data would take over 1 GiB of memory, "
+                       "or its tables make no sense");
+        return BP_DWARF_TOO_MUCH;
+    }
+    bool is_open = bp_debug_file_open(dw, fcntl(fd, F_DUPFD_CLOEXEC, 3), &file);
     bp_dwarf_status status = is_open ? search(dw, &file, path, &layout) : BP_DWARF_NO_JEMALLOC;
-    close_file(dw, &file);
+    bp_debug_file_close(dw, &file);
     if (status == BP_DWARF_FOUND) {
         *ret_layout = layout;
     } else {

@@ -21,13 +21,15 @@ typedef enum bp_dwarf_status {
     BP_DWARF_FOUND,
     BP_DWARF_NO_JEMALLOC, /* no symbol `tsd_tls` of any prefix, or no symbols at all */
     BP_DWARF_NO_LAYOUT,   /* a jemalloc, but no debug data that describes `tsd_s` */
-    BP_DWARF_NO_LIBRARY   /* libdw was not there when bugpack was built, or is not there now */
+    BP_DWARF_NO_LIBRARY,  /* libdw was not there when bugpack was built, or is not there now */
+    BP_DWARF_TOO_MUCH     /* symbols and debug data that would take too much memory to look at */
 } bp_dwarf_status;
 
 /*
  * Looks into the file itself, and then into separate debug data: by build id and by debug link
  * below /usr/lib/debug, and by debug link beside `path`. A separate file counts only when its build
- * id is the same. Nothing is ever fetched. `reason` gets a clause unless it was found.
+ * id is the same. Nothing is ever fetched. A file that was made to keep us busy costs at most 1 GiB
+ * of memory and some ten seconds. `reason` gets a clause unless it was found.
  */
 bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
                                        char *reason, size_t reason_bytes);

@@ -132,7 +132,7 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
     if (status == BP_DWARF_NO_JEMALLOC && prefix == NULL) {
         return;
     }
-    if (status == BP_DWARF_NO_LIBRARY && prefix == NULL) {
+    if ((status == BP_DWARF_NO_LIBRARY || status == BP_DWARF_TOO_MUCH) && prefix == NULL) {
         /* Whether there is one is not known then; the sentence of a process without one says so. */
         (void)snprintf(object->reason, sizeof object->reason, "%s", clause);
         return;

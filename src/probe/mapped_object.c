@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "platform/linux/proc_maps.h"
 #include "platform/linux/proc_scan.h"
+#include "probe/regular_file.h"
 
 #ifdef SYS_openat2
 #include <linux/openat2.h>
@@ -127,22 +128,6 @@ static int open_in_root(int process_fd, const char *path) {
     return fd;
 }
 
-/*
- * Reads through an O_PATH descriptor, which opened nothing yet: a device or a FIFO that has the
- * name by now notices nothing. On btrfs and overlayfs stat shows another device than maps does, so
- * the inode number has to do.
- */
-static int reopen(int path_fd, uint64_t inode) {
-    struct stat info;
-    char name[40];
-    if (fstat(path_fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != inode) {
-        errno = ESTALE;
-        return -1;
-    }
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-    return open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 int bp_mapped_object_open(int process_fd, const bp_mapped_object *object) {
     char name[64];
     (void)snprintf(name, sizeof name, "map_files/%llx-%llx", (unsigned long long)object->start,
@@ -154,7 +139,10 @@ int bp_mapped_object_open(int process_fd, const bp_mapped_object *object) {
     if (path_fd < 0) {
         return -1;
     }
-    int fd = reopen(path_fd, object->inode);
+    /* On btrfs and overlayfs stat shows another device than maps does, so the inode number has to
+     * do.
+     */
+    int fd = bp_regular_file_reopen(path_fd, object->inode);
     int open_errno = errno;
     (void)close(path_fd);
     errno = open_errno;

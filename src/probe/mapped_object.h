@@ -32,8 +32,8 @@ bool bp_mapped_object_is_called(const bp_mapped_object *object, const char *word
 
 /*
  * Opens the mapped file for reading, close-on-exec: through the kernel's own link (map_files),
- * which needs a privilege, else by its path below the root of the process, and then only when
- * device and inode agree. -1 with errno; ESTALE when another file has the name by now.
+ * which needs a privilege, else by its path below the root of the process, and then only when the
+ * inode numbers agree. -1 with errno; ESTALE when another file has the name by now.
  */
 int bp_mapped_object_open(int process_fd, const bp_mapped_object *object);
 

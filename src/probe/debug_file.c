@@ -1,0 +1,86 @@
+#include "probe/debug_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/elf_bounds.h"
+#include "probe/regular_file.h"
+
+void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {
+    (void)dw->dwarf_end(file->dwarf);
+    (void)dw->elf_end(file->elf);
+    if (file->fd >= 0) {
+        (void)close(file->fd);
+    }
+    *file = (bp_debug_file){.fd = -1};
+}
+
+/* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not be a SIGBUS of ours. */
+bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file) {
+    *file = (bp_debug_file){.fd = fd};
+    file->elf =
+        bp_elf_is_within(fd, BP_DEBUG_FILE_MAX_BYTES) ? dw->elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    return file->elf != NULL;
+}
+
+/* Takes a separate file when it is of the same build; the caller closes it. */
+static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path, bp_debug_file *ret_file) {
+    const void *wanted;
+    const void *found;
+    ssize_t wanted_bytes = dw->dwelf_elf_gnu_build_id(elf, &wanted);
+    int fd = wanted_bytes > 0 ? bp_regular_file_open(path) : -1;
+    if (fd < 0) {
+        return false;
+    }
+    if (bp_debug_file_open(dw, fd, ret_file) &&
+        dw->dwelf_elf_gnu_build_id(ret_file->elf, &found) == wanted_bytes &&
+        memcmp(wanted, found, (size_t)wanted_bytes) == 0) {
+        return true;
+    }
+    bp_debug_file_close(dw, ret_file);
+    return false;
+}
+
+static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_file) {
+    const void *bits;
+    char path[128] = "/usr/lib/debug/.build-id/";
+    ssize_t byte_count = dw->dwelf_elf_gnu_build_id(elf, &bits);
+    size_t length = strlen(path);
+    if (byte_count < 2 || byte_count > 32) {
+        return false;
+    }
+    for (ssize_t i = 0; i < byte_count; i++) {
+        length += (size_t)snprintf(path + length, sizeof path - length, i == 0 ? "%02x/" : "%02x",
+                                   ((const unsigned char *)bits)[i]);
+    }
+    (void)snprintf(path + length, sizeof path - length, ".debug");
+    return try_separate(dw, elf, path, ret_file);
+}
+
+/* The three places of gdb's manual, "Debugging Information in Separate Files". */
+static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
+                         bp_debug_file *ret_file) {
+    static const char *const places[][2] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
+    GElf_Word checksum;
+    const char *name = dw->dwelf_elf_gnu_debuglink(elf, &checksum);
+    const char *slash = strrchr(object_path, '/');
+    if (name == NULL || slash == NULL || strchr(name, '/') != NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s%.*s%s%s", places[i][0],
+                              (int)(slash - object_path + 1), object_path, places[i][1], name);
+        if (length > 0 && (size_t)length < sizeof path && try_separate(dw, elf, path, ret_file)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_debug_file_open_separate(const bp_libdw *dw, Elf *elf, const char *path,
+                                 bp_debug_file *ret_file) {
+    return open_by_build_id(dw, elf, ret_file) || open_by_link(dw, elf, path, ret_file);
+}
