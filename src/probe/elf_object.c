@@ -7,7 +7,7 @@
 /* Tables are walked at most so far: the largest libraries have some 100,000 of either. */
 static const size_t dynamic_entry_max = 1024;
 static const uint64_t relocation_max = (uint64_t)1 << 22;
-static const uint32_t chain_max = 1u << 16;
+static const uint32_t chain_max = 1u << 10; /* of symbols in one bucket: a handful */
 
 static bool read_file(int fd, uint64_t offset, void *out, size_t byte_count) {
     size_t done = 0;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 
 enum { bucket_count = 256 };
@@ -157,6 +158,8 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_objects
                                   bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bugpack_status status = BUGPACK_OK;
+    uint64_t deadline_ns =
+        bp_clock_monotonic_ns() + search->prober->options.search_timeout_ms * BP_NS_PER_MS;
     for (unsigned pass = 0; pass < 3 && status == BUGPACK_OK; pass++) {
         for (size_t i = 0; i < objects->count && status == BUGPACK_OK; i++) {
             const bp_mapped_object *object = &objects->items[i];
@@ -166,9 +169,15 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_objects
             bool is_its_turn = pass == 0   ? is_named
                                : pass == 1 ? is_executable
                                            : !is_named && !is_executable && found->path == NULL;
-            if (is_its_turn && found->failure == BP_HEAP_FAILURE_NONE) {
-                status = look_at(search, object, error);
+            if (!is_its_turn || found->failure != BP_HEAP_FAILURE_NONE) {
+                continue;
             }
+            if (bp_clock_monotonic_ns() >= deadline_ns) {
+                (void)snprintf(found->reason, sizeof found->reason,
+                               "looking through its %zu files took too long", objects->count);
+                return BUGPACK_OK;
+            }
+            status = look_at(search, object, error);
         }
     }
     return status;

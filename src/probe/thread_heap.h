@@ -34,10 +34,13 @@ typedef struct bp_heap_prober_options {
     /* Stop a thread for an instant where its C library does not tell its thread pointer. */
     bool allow_stop;
     uint32_t stop_timeout_ms; /* per thread */
+    /* No further file of a process is looked at after so long: it can have thousands of them, each
+     * made to take as long as it can. */
+    uint32_t search_timeout_ms;
 } bp_heap_prober_options;
 
 #define BP_HEAP_PROBER_OPTIONS_INIT                                                                \
-    { NULL, 3000u, true, true, 200u }
+    { NULL, 3000u, true, true, 200u, 5000u }
 
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error);

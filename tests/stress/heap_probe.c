@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -131,6 +132,24 @@ static void a_process_without_jemalloc_has_zeros_and_no_failure(const char *plai
     bp_thread_heap_reading_release(&reading);
 }
 
+/* Thousands of files can be made to take for ever; here the time is over at once. */
+static void a_search_that_takes_too_long_is_ended_and_says_so(const char *plain) {
+    const char *const arguments[] = {plain, "--bytes", "1", "--ready", "READY", NULL};
+    bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
+    bp_heap_plan plan = BP_HEAP_PLAN_INIT;
+    bp_heap_prober *prober = NULL;
+    bp_thread_heap_reading reading = {0};
+    options.search_timeout_ms = 0;
+    pid_t pid = heap_target_start(arguments);
+    CHECK(bp_heap_prober_new(&options, &prober, NULL) == BUGPACK_OK);
+    CHECK(bp_heap_probe(prober, pid, &plan, &reading, NULL) == BUGPACK_OK);
+    CHECK(reading.failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND);
+    CHECK(strstr(reading.reason, "took too long") != NULL);
+    bp_thread_heap_reading_release(&reading);
+    bp_heap_prober_free(prober);
+    heap_target_end(pid);
+}
+
 static void our_own_process_is_not_probed(void) {
     bp_thread_heap_reading reading = {0};
     heap_target_probe(getpid(), 1, &reading);
@@ -152,6 +171,7 @@ int main(int argument_count, char **arguments) {
             a_stopped_process_is_read_and_stays_stopped(path);
         } else if (strstr(path, "plain") != NULL) {
             a_process_without_jemalloc_has_zeros_and_no_failure(path);
+            a_search_that_takes_too_long_is_ended_and_says_so(path);
         } else {
             planted_bytes_are_read_within_slop_and_never_decrease(path);
             the_leader_is_there_while_others_come_and_go(path);
