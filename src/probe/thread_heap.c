@@ -1,7 +1,6 @@
 #include "probe/thread_heap.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,9 @@
 #include "probe/thread_heap_snapshot.h"
 
 static const uint32_t snapshot_max = 100000;
+
+/* How often a process may exec under a probe before that is given up. */
+static const unsigned exec_max = 3;
 
 static void fail_reading(bp_thread_heap_reading *reading, bp_heap_failure failure, int system_errno,
                          const char *own_reason) {
@@ -99,17 +101,7 @@ static void describe(bp_heap_target *target, bp_thread_heap_reading *reading) {
 static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
                                  const bp_heap_plan *plan, bp_thread_heap_reading *reading,
                                  bugpack_error *error) {
-    char path[32];
-    bugpack_status status = BUGPACK_OK;
-    (void)snprintf(path, sizeof path, "/proc/%d", (int)target->pid);
-    int process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (process_fd < 0) {
-        return bp_fail_process_errno(error, errno, "cannot look at process %d", (int)target->pid);
-    }
-    if (target->found.failure == BP_HEAP_FAILURE_NONE) {
-        status = bp_jemalloc_find(prober, process_fd, &target->found, error);
-    }
-    (void)close(process_fd);
+    bugpack_status status = bp_heap_target_find(prober, target, error);
     if (status == BUGPACK_OK) {
         status = take_all(target, plan, reading, error);
     }
@@ -117,8 +109,24 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
         judge(target, reading);
         describe(target, reading);
     }
-    free(target->found.path);
     return status;
+}
+
+/* A process that went on to another program while it was looked at is looked at again. */
+static bugpack_status probe_programs(bp_heap_prober *prober, bp_heap_target *target,
+                                     const bp_heap_plan *plan, bp_thread_heap_reading *reading,
+                                     bugpack_error *error) {
+    for (unsigned i = 0;; i++) {
+        bugpack_status status = probe_task(prober, target, plan, reading, error);
+        bool is_again =
+            status == BUGPACK_ERR_NO_PROCESS && i < exec_max && !bp_heap_target_is_same(target);
+        bp_heap_target_release(target);
+        if (!is_again) {
+            return status;
+        }
+        free(reading->snapshots);
+        reading->snapshots = NULL;
+    }
 }
 
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
@@ -137,7 +145,7 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
     bugpack_status status = bp_task_open(target.pid, &target.task, &detail);
     if (status == BUGPACK_OK) {
         bp_task_name(target.task, reading.process_name, sizeof reading.process_name);
-        status = probe_task(prober, &target, plan, &reading, &detail);
+        status = probe_programs(prober, &target, plan, &reading, &detail);
     }
     bp_task_close(target.task);
     if (status == BUGPACK_ERR_NO_PROCESS) {

@@ -220,6 +220,10 @@ bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
     if (status == BUGPACK_OK) {
         status = bp_task_snapshot_take(target->task, false, &after, error);
     }
+    if (status == BUGPACK_OK && !bp_heap_target_is_same(target)) {
+        status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d runs another program by now",
+                         (int)target->pid);
+    }
     if (status == BUGPACK_OK) {
         drop_vanished(&after, &taking.snapshot);
         *ret_snapshot = taking.snapshot;

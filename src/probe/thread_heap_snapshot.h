@@ -4,21 +4,13 @@
 #ifndef BP_PROBE_THREAD_HEAP_SNAPSHOT_H
 #define BP_PROBE_THREAD_HEAP_SNAPSHOT_H
 
-#include "platform/task.h"
-#include "probe/jemalloc_finder.h"
-
-/* A process under observation. */
-typedef struct bp_heap_target {
-    pid_t pid;
-    bp_task *task;
-    bp_heap_prober_options options;
-    bp_jemalloc_found found; /* with its failure, threads are listed and not measured */
-} bp_heap_target;
+#include "probe/thread_heap_target.h"
 
 /*
  * Lists the threads and reads the counters of each. The task's own identity check stands before and
- * behind the reading, so that nothing of a process that has got the same id since can get in; a
- * thread that was not there both times has no line. Errors: NO_PROCESS, NO_MEMORY, IO, DENIED.
+ * behind the reading, so that nothing of a process that has got the same id since can get in, nor
+ * of a program that it has run since (which is NO_PROCESS as well); a thread that was not there
+ * both times has no line. Errors: NO_PROCESS, NO_MEMORY, IO, DENIED.
  */
 bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                                      bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error);

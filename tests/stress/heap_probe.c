@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe/thread_heap_snapshot.h"
 #include "stress/heap_target.h"
 #include "support/check.h"
 
@@ -132,6 +133,46 @@ static void a_process_without_jemalloc_has_zeros_and_no_failure(const char *plai
     bp_thread_heap_reading_release(&reading);
 }
 
+static void exe_of(pid_t pid, char out[4096]) {
+    char path[40];
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(path, out, 4095);
+    CHECK(length > 0);
+    out[length] = '\0';
+}
+
+/* It has the same id and start time, and other memory. */
+static void what_was_found_in_a_program_is_not_read_from_the_next(const char *stand_in) {
+    const char *const arguments[] = {stand_in, "READY", "3", NULL};
+    bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
+    bp_heap_prober *prober = NULL;
+    bp_thread_heap_snapshot snapshot = {0};
+    char before[4096], now[4096];
+    bp_heap_target target = {.pid = heap_target_start(arguments), .options = options};
+    CHECK(bp_heap_prober_new(&options, &prober, NULL) == BUGPACK_OK);
+    CHECK(bp_task_open(target.pid, &target.task, NULL) == BUGPACK_OK);
+    CHECK(bp_heap_target_find(prober, &target, NULL) == BUGPACK_OK);
+    CHECK(target.found.failure == BP_HEAP_FAILURE_NONE && bp_heap_target_is_same(&target));
+    CHECK(bp_heap_snapshot_take(&target, &snapshot, NULL) == BUGPACK_OK);
+    CHECK(snapshot.measured_count == 4);
+    free(snapshot.threads);
+    exe_of(target.pid, before);
+    CHECK(kill(target.pid, SIGUSR1) == 0);
+    do {
+        exe_of(target.pid, now);
+    } while (strcmp(now, before) == 0);
+    CHECK(!bp_heap_target_is_same(&target));
+    CHECK(bp_heap_snapshot_take(&target, &snapshot, NULL) == BUGPACK_ERR_NO_PROCESS);
+    bp_heap_target_release(&target);
+    bp_task_close(target.task);
+    bp_heap_prober_free(prober);
+    bp_thread_heap_reading reading = {0};
+    heap_target_probe(target.pid, 1, &reading);
+    CHECK(reading.failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND);
+    bp_thread_heap_reading_release(&reading);
+    heap_target_end(target.pid);
+}
+
 /* Thousands of files can be made to take for ever; here the time is over at once. */
 static void a_search_that_takes_too_long_is_ended_and_says_so(const char *plain) {
     const char *const arguments[] = {plain, "--bytes", "1", "--ready", "READY", NULL};
@@ -168,6 +209,7 @@ int main(int argument_count, char **arguments) {
             a_stopped_process_is_read_and_stays_stopped(path);
         } else if (strstr(path, "stand_in") != NULL) {
             every_thread_has_exactly_its_own_counters(path, false);
+            what_was_found_in_a_program_is_not_read_from_the_next(path);
             a_stopped_process_is_read_and_stays_stopped(path);
         } else if (strstr(path, "plain") != NULL) {
             a_process_without_jemalloc_has_zeros_and_no_failure(path);

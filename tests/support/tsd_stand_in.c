@@ -5,7 +5,8 @@
  *
  *   tsd_stand_in READY-FILE [THREADS]
  *
- * Thread number n (the first is 0) has allocated 1000 + n bytes and freed 500 + n.
+ * It goes on as another program (sleep) after SIGUSR1. Thread number n (the first is 0) has
+ * allocated 1000 + n bytes and freed 500 + n.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,6 +51,12 @@ static void *run(void *number) {
     return NULL;
 }
 
+static void go_on_as_another(int signal_number) {
+    (void)signal_number;
+    (void)execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+    _exit(1);
+}
+
 int main(int argument_count, char **arguments) {
     unsigned long thread_count = argument_count > 2 ? strtoul(arguments[2], NULL, 10) : 0;
     if (argument_count < 2 || thread_count > 10000 ||
@@ -57,6 +64,7 @@ int main(int argument_count, char **arguments) {
         return 2;
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)signal(SIGUSR1, go_on_as_another);
     set_counters(0);
     for (unsigned long i = 1; i <= thread_count; i++) {
         pthread_t thread;
