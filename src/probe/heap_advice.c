@@ -21,7 +21,7 @@ static const char *what_failed(bp_heap_failure failure) {
     case BP_HEAP_FAILURE_THREAD_POINTER:
         return "the C library of the process does not tell where its threads keep their data";
     case BP_HEAP_FAILURE_PTRACE_SEIZE:
-        return "the threads of the process cannot be traced";
+        return "the threads of the process cannot be traced, as while a debugger has them";
     case BP_HEAP_FAILURE_PTRACE_INTERRUPT:
     case BP_HEAP_FAILURE_WAITPID:
         return "the threads of the process did not stop when asked to";

@@ -142,6 +142,8 @@ Test(thread_heap, a_refusal_of_the_kernel_says_what_to_do_about_it) {
     }
     bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EFAULT, 1, advice, sizeof advice);
     cr_assert(eq(ptr, strstr(advice, "Yama"), NULL), "no advice for what no privilege mends");
+    bp_heap_advice(BP_HEAP_FAILURE_PTRACE_SEIZE, EPERM, 0, advice, sizeof advice);
+    cr_assert(ne(ptr, strstr(advice, "debugger"), NULL), "a second tracer is EPERM too");
     char small[8];
     bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EPERM, 1, small, sizeof small);
     cr_assert(eq(sz, strlen(small), sizeof small - 1));
