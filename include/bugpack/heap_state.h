@@ -85,7 +85,7 @@ bugpack_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_sta
  * Turned off, the ledger says `disabled`. For a host whose allocator must not be asked. A session
  * about another process has no heap-state.json, and takes this call without effect.
  *
- * Errors: INVALID (a NULL session), INERT. Any thread. Since 0.1.0.
+ * Errors: INVALID (a NULL session), INERT, CLOSED. Any thread; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_heap_state_enable(struct bugpack *session, bool enabled);
 
