@@ -189,7 +189,7 @@ static bugpack_status copy_kind_dir(const char **dir, const char *report_dir, co
 
 /*
  * The strings are the host's until copied: each field is ours or NULL, whenever this returns, so
- * that bp_options_release can be called.
+ * that they can be released.
  */
 static bugpack_status copy_strings(bugpack_options *options, bugpack_error *error) {
     const bugpack_options given = *options;
@@ -238,6 +238,7 @@ bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *op
         status = copy_strings(&copy, error);
         if (status != BUGPACK_OK) {
             bp_options_release(&copy);
+            bp_options_release_patterns(&copy);
         }
     }
     if (status == BUGPACK_OK) {
@@ -258,10 +259,16 @@ void bp_options_release(bugpack_options *options) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free_text(texts[i]);
     }
+    *options = (bugpack_options){.pedantic_ignore = options->pedantic_ignore,
+                                 .pedantic_ignore_count = options->pedantic_ignore_count};
+}
+
+void bp_options_release_patterns(bugpack_options *options) {
     for (size_t i = 0; options->pedantic_ignore != NULL && i < options->pedantic_ignore_count;
          i++) {
         free_text(options->pedantic_ignore[i]);
     }
     free((void *)(uintptr_t)options->pedantic_ignore);
-    *options = (bugpack_options){0};
+    options->pedantic_ignore = NULL;
+    options->pedantic_ignore_count = 0;
 }

@@ -216,6 +216,7 @@ void bp_session_retire(bugpack *session) {
 
 void bp_session_free(bugpack *session) {
     bp_pedantic_free(session);
+    bp_options_release_patterns(&session->options);
     bp_session_free_channels(session);
     bp_recorder_free(session->recorder);
     bp_gate_release(&session->gate);

@@ -104,7 +104,11 @@ void bp_session_leave(bp_visit *visit);
  */
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
                                bugpack_error *error);
+
+/* Frees what was copied. The patterns of gap keys go by themselves and later: a gap that comes
+ * after the close is still compared with them. */
 void bp_options_release(bugpack_options *options);
+void bp_options_release_patterns(bugpack_options *options);
 
 /* `path` made absolute with the current directory; the text is the caller's to free. */
 bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error *error);

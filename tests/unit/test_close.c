@@ -71,6 +71,25 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(zero(sz, temp_dir_count(&dir)), "no report was taken");
 }
 
+/* What a late gap is compared with must still be there: the address sanitizer sees when it is not.
+ */
+Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
+    const char *const ignored[] = {"display:*", "inputs:unimpl:*"};
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "closed";
+    options.report_dir = dir.path;
+    options.recorder_in_memory = true;
+    options.sample_window_ms = 0;
+    options.pedantic_ignore = ignored;
+    options.pedantic_ignore_count = 2;
+    bugpack *session = NULL;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    bugpack_close(session);
+    bugpack_gap(session, "display:unimpl:never_seen_before");
+    bugpack_gap_unknown(session, "inputs", 77, NULL, 0);
+    cr_expect(zero(sz, temp_dir_count(&dir)), "no report was taken");
+}
+
 static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *bytes,
                              size_t byte_count, void *context) {
     (void)direction;
