@@ -21,6 +21,7 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
+/* New kinds may be added: pass over what you do not know. Since 0.1.0. */
 typedef enum bugpack_event_kind {
     BUGPACK_EVENT_STARTED = 0,  /* the worker took the report up */
     BUGPACK_EVENT_PROGRESS = 1, /* `percent` has grown */
@@ -28,13 +29,14 @@ typedef enum bugpack_event_kind {
     BUGPACK_EVENT_FAILED = 3    /* there is none: `error` says why; CANCELLED is one reason */
 } bugpack_event_kind;
 
+/* One thing that became of a report. Start from BUGPACK_EVENT_INIT. Since 0.1.0. */
 typedef struct bugpack_event {
     size_t struct_size;
     bugpack_event_kind kind;
     uint64_t ticket;
-    char report_type[24]; /* "bugreport", "pedantic", … */
-    uint32_t percent;     /* 0 to 100, never less than before for the same report */
-    uint32_t missing_count;
+    char report_type[24];   /* "bugreport", "pedantic", … */
+    uint32_t percent;       /* 0 to 100, never less than before for the same report */
+    uint32_t missing_count; /* of WRITTEN, as in bugpack_report_result */
     bugpack_error error;
     char path[BUGPACK_REPORT_PATH_BYTES];
 } bugpack_event;
@@ -70,8 +72,8 @@ BUGPACK_API bool bugpack_next_event(struct bugpack *session, bugpack_event *ret_
  * waiting in an fsync; one that waits is not begun. A provider that is being asked is left to
  * itself, and bugpack_close waits for it until its time limit. Whoever shares the report
  * (BUGPACK_WHEN_BUSY_COALESCE) gets the same end. One whose zip is already being given its name is
- * not stopped any more. Returns at
- * once. INVALID when no such report waits or runs; INERT, CLOSED. Any thread. Since 0.1.0.
+ * not stopped any more. Returns at once. Errors: INVALID when no such report waits or runs; INERT,
+ * CLOSED. Any thread; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_cancel(struct bugpack *session, uint64_t ticket);
 

@@ -55,7 +55,8 @@ BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
  * The same, with the state of the key's channel as it is at this very gap: `state` is called on the
  * calling thread before the call returns, and only when the gap leads to a report, whose
  * channel-state.json it fills (one JSON document), in place of a registered provider of that name.
- * It must not call bugpack but to write. It has no time limit: it is the host's own thread.
+ * It must not call bugpack but to write. It has no time limit: it is the host's own thread. Any
+ * thread; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key,
                                         bugpack_provider *state, void *context);
@@ -64,7 +65,8 @@ BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key
  * The gap of a message that the host has no handler for: the key is
  * "<channel>:unknown:<opcode>", decimal, and the report's description holds the first
  * BUGPACK_GAP_DUMP_MAX_BYTES of the message in hexadecimal. A channel over 91 bytes is cut. NULL
- * for `bytes` keeps none of them; for `channel` it is ignored. Since 0.1.0.
+ * for `bytes` keeps none of them; for `channel` it is ignored. Any thread; not a signal handler.
+ * Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);
@@ -77,7 +79,8 @@ BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channe
  */
 BUGPACK_API bool bugpack_pedantic_enable(struct bugpack *session, bool is_enabled);
 
-/* Where pedantic mode stands, for a host's user interface. Since 0.1.0. */
+/* Where pedantic mode stands, for a host's user interface. Start from BUGPACK_PEDANTIC_STATE_INIT.
+ * Since 0.1.0. */
 typedef struct bugpack_pedantic_state {
     size_t struct_size;
     bool is_enabled;

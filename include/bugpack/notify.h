@@ -32,7 +32,7 @@ BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, co
  * returns. The copy lies in nameless files in the report directory (as large as the rings are
  * full), begins at once on a thread of bugpack's, and is dropped after BUGPACK_KEPT_SECONDS or when
  * BUGPACK_KEPT_MAX newer ones were asked for. 0 when nothing could be kept: the notification is
- * there all the same. Any thread. Since 0.1.0.
+ * there all the same. Any thread; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API uint64_t bugpack_notify_keep(struct bugpack *session, bugpack_level level,
                                          const char *source, const char *format, ...)

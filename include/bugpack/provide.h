@@ -4,10 +4,10 @@
  *
  * A provider runs on a thread of bugpack's, never on the thread that triggered the report, and
  * right after the trigger, while the metrics window passes. It has provider_timeout_ms, in which
- * what it gave is checked and converted too. One that
- * fails, gives invalid JSON, gives too much or overruns costs its own artefact only: the report is
- * written, its ledger says what happened, and the result counts one missing artefact. A provider
- * that still hangs when the next report is taken is not called again until it has returned.
+ * what it gave is checked and converted too. One that fails, gives invalid JSON, gives too much or
+ * overruns costs its own artefact only: the report is written, its ledger says what happened, and
+ * the result counts one missing artefact. A provider that still hangs when the next report is taken
+ * is not called again until it has returned.
  *
  * Two providers never run at the same time, except that one which overran may still be running.
  */
@@ -43,7 +43,7 @@ BUGPACK_API bugpack_status bugpack_write_json_string(bugpack_writer *writer, con
 
 /*
  * Fills one artefact. Returns 0, or anything else to say that it failed; a failed provider may call
- * bugpack_fail first so that the ledger says why.
+ * bugpack_fail first so that the ledger says why. Since 0.1.0.
  */
 typedef int bugpack_provider(bugpack_writer *writer, void *context);
 
@@ -115,8 +115,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char 
  * Takes an artefact off again. When it returns true, the provider is not running and is not called
  * any more, so its context may go; false when there is no such name, when the provider hangs
  * beyond its time limit (the context must then outlive it), or when the session is being closed (it
- * may then go when bugpack_close has returned). Waits for a report that is just using
- * it. Not from within a provider. Any other thread. Since 0.1.0.
+ * may then go when bugpack_close has returned). Waits for a report that is just using it. Not from
+ * within a provider. Any other thread. Since 0.1.0.
  */
 BUGPACK_API bool bugpack_unprovide(struct bugpack *session, const char *name);
 

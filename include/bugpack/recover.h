@@ -19,7 +19,8 @@ BUGPACK_BEGIN_DECLS
  * `app_name` (NULL: of any) into a report in `report_dir` (NULL: where that session put its own).
  * `on_report` is told of each, also of one that failed; its directory then stays for the next try.
  * A session that is alive is not touched, nor one that somebody else is just recovering: two
- * recoverers at once give one report. No session and no directory is a success.
+ * recoverers at once give one report. No session and no directory is a success. Blocks until all
+ * are written; `on_report` is called on the calling thread.
  *
  * bugpack_open does this by itself, for its own app, on its worker's thread.
  *
@@ -32,7 +33,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const char *recorde
                                                              bugpack_report_done *on_report,
                                                              void *context, bugpack_error *error);
 
-/* A session that is alive: still running, in another process. Valid during the call. */
+/* A session that is alive: still running, in another process. Valid during the call. Since 0.1.0.
+ */
 typedef struct bugpack_running_session {
     size_t struct_size;
     const char *app_name; /* "" when it is just being opened */
@@ -55,7 +57,7 @@ typedef struct bugpack_recover_options {
     /* Told of each session that was left alone because it is still running elsewhere; the sessions
      * of the calling process are not told. Optional. */
     bugpack_session_running *on_running;
-    void *context; /* of both callbacks */
+    void *context; /* of both callbacks, which are called on the calling thread */
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT                                                               \

@@ -24,7 +24,8 @@ typedef enum bugpack_pixel_format {
 } bugpack_pixel_format;
 
 /* A picture that the host has in memory: `height` rows of `width` pixels of four bytes, each row
- * `stride` bytes behind the one before; 0 means width * 4. The first row is the upper one. */
+ * `stride` bytes behind the one before; 0 means width * 4. The first row is the upper one. Since
+ * 0.1.0. */
 typedef struct bugpack_picture {
     const void *pixels;
     uint32_t width, height; /* 1 to BUGPACK_PICTURE_MAX_SIDE each */
@@ -105,14 +106,14 @@ typedef struct bugpack_report_result {
 
 /*
  * Takes a report and waits for it: the trigger instant is now, the records and state of now are in
- * it. Takes at least the sample window. `ret_result` is optional, is the caller's, starts as
- * BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure, as far as its struct_size
- * goes.
+ * it. Takes at least the sample window where there is no metrics history. `ret_result` is optional,
+ * is the caller's, starts as BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure,
+ * as far as its struct_size goes.
  *
  * Errors: those in the result. BUSY when too many reports wait already, or one runs and the option
- * when_busy says so; CANCELLED; INVALID from within a
- * provider or report callback (it would wait for itself), INERT, CLOSED.
- * Any thread. Since 0.1.0.
+ * when_busy says so; IO, NO_MEMORY, TIMEOUT, CANCELLED; INVALID, also from within a provider or
+ * report callback (it would wait for itself); INERT, CLOSED. Any other thread; not a signal
+ * handler. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_report(struct bugpack *session,
                                           const bugpack_report_request *request,
@@ -130,8 +131,8 @@ typedef void bugpack_report_done(const bugpack_report_result *result, void *cont
  * When the status is BUGPACK_OK, on_done will be called exactly once; otherwise never.
  *
  * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, or one runs and the option
- * when_busy says so, INVALID, NO_MEMORY, INERT,
- * CLOSED, IO (a relative output_path, and the working directory is gone).
+ * when_busy says so; INVALID, NO_MEMORY, INERT, CLOSED; IO (a relative output_path, and the working
+ * directory is gone).
  * Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status

@@ -5,9 +5,8 @@
  * handler, changes the locale or the working directory, or touches a descriptor that it did not
  * open; all its descriptors are close-on-exec and its threads block every signal but those that a
  * fault of their own raises (SIGSEGV, SIGSYS, …), which are the host's to handle. A pthread_cancel
- * takes effect when the call that it meets has returned. After fork the
- * child's copy of a session is inert: every call on it returns at once, with BUGPACK_ERR_INERT
- * where it has a status.
+ * takes effect when the call that it meets has returned. After fork the child's copy of a session
+ * is inert: every call on it returns at once, with BUGPACK_ERR_INERT where it has a status.
  */
 #ifndef BUGPACK_SESSION_H
 #define BUGPACK_SESSION_H
@@ -73,12 +72,12 @@ typedef struct bugpack_options {
      */
     uint32_t provider_timeout_ms;
 
-    /* The memory that the log ring may use, in bytes; 0 keeps no log. */
+    /* The memory that the log ring may use, in bytes: 4 KiB to 1 GiB, or 0 to keep no log. */
     size_t log_ring_bytes;
     /* Records less severe than this are dropped at the call. */
     bugpack_level log_level;
 
-    /* The largest artefact that a provider or a file may contribute, in bytes. */
+    /* The largest artefact that a provider or a file may contribute, in bytes; not 0. */
     size_t artefact_limit_bytes;
 
     /* The memory that all traffic channels share by weight, in bytes, taken as they are opened; 0
@@ -119,7 +118,7 @@ typedef struct bugpack_options {
     uint32_t auto_snapshot_max_count;
     uint64_t auto_snapshot_max_bytes;
 
-    /* How long after a disconnect report none is taken. */
+    /* How long after a disconnect report none is taken, in milliseconds; 0: no pause. */
     uint32_t disconnect_cooldown_ms;
 
     /* Bounds over all reports of this app in a directory that bugpack chose the names in; 0: none.
@@ -129,6 +128,7 @@ typedef struct bugpack_options {
     uint64_t report_dir_max_bytes;
     /* No report is begun when the file system would be left with less; 0: no such floor. */
     uint64_t min_free_bytes;
+    /* What a trigger by a person or the API does while such a report is under way. */
     bugpack_when_busy when_busy;
 
     /* Told of every report (bugpack/events.h); NULL: nobody. */
@@ -159,7 +159,8 @@ typedef struct bugpack_options {
 
 /*
  * Opens a session: checks the options, opens the report directory and the target, starts the
- * worker thread. On success `*ret_session` is the caller's to close; on failure it is untouched.
+ * threads (docs/THREADING.md lists them). On success `*ret_session` is the caller's to close; on
+ * failure it is untouched.
  *
  * Errors: INVALID (options), NO_PROCESS or DENIED (target_pid), IO (report_dir), NO_MEMORY,
  * UNSUPPORTED (a target_pid on a system without a sampler).
@@ -196,9 +197,9 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_refresh_target(bugpack *ses
  * inside are waited for (a bugpack_report gets its report), those that come later return at once,
  * with BUGPACK_ERR_CLOSED where they have a status, and do nothing. That holds until
  * BUGPACK_CLOSED_KEPT more sessions of the process have been closed; then the rest of the memory,
- * under 4 KiB, 2 KiB for each channel, and the table of gaps as far as it was filled, goes as
- * well. No provider, callback or filter of the session runs any more when this returns, but for a
- * provider that hangs.
+ * under 4 KiB, 2 KiB for each channel, pedantic_ignore, and the table of gaps as far as it was
+ * filled, goes as well. No provider, callback or filter of the session runs any more when this
+ * returns, but for a provider that hangs.
  *
  * Of two closes at once one does it, and the other waits for its end, unless it runs in a
  * callback, a provider or a filter, where it returns at once. Not from a provider of the session.
