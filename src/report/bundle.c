@@ -105,6 +105,13 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     return BUGPACK_OK;
 }
 
+bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
+                             bugpack_writer *writer, bugpack_error *error) {
+    bugpack_status status = made == BUGPACK_OK ? bp_bundle_add(bundle, name, writer, error) : made;
+    bp_writer_release(writer);
+    return status;
+}
+
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count) {
     bundle->triggers = triggers;
     bundle->trigger_count = count;

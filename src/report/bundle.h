@@ -27,6 +27,13 @@ void bp_bundle_free(bp_bundle *bundle);
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error);
 
+/*
+ * The last step of a collector: adds what was made where `made` is OK, else passes `made` on as the
+ * failure of the report. The writer is released in any case.
+ */
+bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
+                             bugpack_writer *writer, bugpack_error *error);
+
 /* What triggers came to so far, for the ledger; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
 

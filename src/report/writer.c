@@ -19,6 +19,11 @@ void bp_writer_release(bugpack_writer *writer) {
     bp_spool_release(&writer->spool);
 }
 
+void bp_writer_stamp(bugpack_writer *writer, bp_instant began) {
+    writer->ledger.captured_wall_ns = began.wall_ns;
+    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+}
+
 void bp_writer_set_channel(bugpack_writer *writer, const char *channel) {
     (void)snprintf(writer->report_channel, sizeof writer->report_channel, "%s",
                    channel == NULL ? "" : channel);

@@ -11,6 +11,7 @@
 #include <bugpack/provide.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/spool.h"
 #include "model/manifest.h"
 
@@ -37,6 +38,9 @@ struct bugpack_writer {
 };
 
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes);
+
+/* The ledger's captured_at and duration_ms of what was begun at `began` and is read now. */
+void bp_writer_stamp(bugpack_writer *writer, bp_instant began);
 void bp_writer_release(bugpack_writer *writer);
 
 /* What bugpack_report_channel will say; NULL for none. Copied. */

@@ -191,11 +191,7 @@ bugpack_status bp_cause_add(const bp_cause *cause, bp_bundle *bundle, bugpack_er
     bugpack_status status = bp_disconnect_print(&cause->model, &writer.content, error);
     writer.ledger.captured_wall_ns = cause->model.triggered.wall_ns;
     writer.ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    if (status == BUGPACK_OK) {
-        status = bp_bundle_add(bundle, "disconnect-cause.json", &writer, error);
-    }
-    bp_writer_release(&writer);
-    return status;
+    return bp_bundle_put(bundle, "disconnect-cause.json", status, &writer, error);
 }
 
 static bugpack_status order_report(bugpack *session, const bugpack_disconnect_cause *cause,

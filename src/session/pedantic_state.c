@@ -53,7 +53,5 @@ bugpack_status bp_pedantic_state_add(bp_order *order, bp_bundle *bundle, bugpack
                        &writer);
     writer.ledger.captured_wall_ns = state->asked.wall_ns;
     writer.ledger.duration_ns = state->duration_ns;
-    bugpack_status status = bp_bundle_add(bundle, state_name, &writer, error);
-    bp_writer_release(&writer);
-    return status;
+    return bp_bundle_put(bundle, state_name, BUGPACK_OK, &writer, error);
 }

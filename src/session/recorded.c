@@ -50,20 +50,11 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
     }
 }
 
-static void stamp(const char *loss_reason, bugpack_writer *writer, bp_instant began) {
+static void note_loss(const char *loss_reason, bugpack_writer *writer) {
     if (loss_reason[0] != '\0') {
         (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
                        "a crash would have lost it: %s", loss_reason);
     }
-    writer->ledger.captured_wall_ns = began.wall_ns;
-    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-}
-
-static bugpack_status add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
-                          bugpack_error *error) {
-    bugpack_status status = bp_bundle_add(bundle, name, writer, error);
-    bp_writer_release(writer);
-    return status;
 }
 
 static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *part,
@@ -89,8 +80,9 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(part->loss_reason, &writer, began);
-    return add(bundle, name, &writer, error);
+    note_loss(part->loss_reason, &writer);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
 }
 
 /* "1 by the snap length, 2 by the filter": what shortened messages, into a text that has room. */
@@ -192,15 +184,13 @@ static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bund
         bp_writer_refuse(&pcap, BP_ARTEFACT_FAILED, "%s", detail.message);
         bp_writer_refuse(&index, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    stamp(frozen->traffic_loss_reason, &pcap, began);
+    note_loss(frozen->traffic_loss_reason, &pcap);
     tell_choice(frozen, &pcap);
-    stamp(frozen->traffic_loss_reason, &index, began);
-    status = add(bundle, "traffic.pcap", &pcap, error);
-    if (status != BUGPACK_OK) {
-        bp_writer_release(&index);
-        return status;
-    }
-    return add(bundle, "traffic-index.jsonl", &index, error);
+    bp_writer_stamp(&pcap, began);
+    note_loss(frozen->traffic_loss_reason, &index);
+    bp_writer_stamp(&index, began);
+    status = bp_bundle_put(bundle, "traffic.pcap", BUGPACK_OK, &pcap, error);
+    return bp_bundle_put(bundle, "traffic-index.jsonl", status, &index, error);
 }
 
 /* An empty part says nothing, but one that could not be read has to say so. */

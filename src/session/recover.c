@@ -25,14 +25,6 @@ struct recovery {
     void *context;
 };
 
-static bugpack_status add_json(bp_bundle *bundle, const char *name, bugpack_status printed,
-                               bugpack_writer *writer, bugpack_error *error) {
-    bugpack_status status =
-        printed == BUGPACK_OK ? bp_bundle_add(bundle, name, writer, error) : printed;
-    bp_writer_release(writer);
-    return status;
-}
-
 static bugpack_status add_metadata(const bp_home_identity *dead, const char *report_id,
                                    bp_bundle *bundle, bugpack_error *error) {
     bp_host_identity host;
@@ -59,7 +51,7 @@ static bugpack_status add_metadata(const bp_home_identity *dead, const char *rep
     memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
     writer.ledger.captured_wall_ns = metadata.written.wall_ns;
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
-    return add_json(bundle, "metadata.json", status, &writer, error);
+    return bp_bundle_put(bundle, "metadata.json", status, &writer, error);
 }
 
 /* The entry that every report has. Nothing can be sampled any more, and nothing is missing by that.
@@ -73,7 +65,7 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
     writer.ledger.status = BP_ARTEFACT_OMITTED;
     writer.ledger.captured_wall_ns = bp_clock_wall_ns();
     (void)snprintf(writer.ledger.reason, sizeof writer.ledger.reason, "%s", reason);
-    return add_json(bundle, "runtime-metrics.json", status, &writer, error);
+    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
 }
 
 static bugpack_status write_report(const bp_found_home *found, const char *report_dir,

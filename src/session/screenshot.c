@@ -145,12 +145,7 @@ static bugpack_status add_part(const bp_screenshot *screenshot, const char *name
     }
     writer.ledger.captured_wall_ns = screenshot->captured.wall_ns;
     writer.ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    bugpack_status status = bp_halt_check(halt, error);
-    if (status == BUGPACK_OK) {
-        status = bp_bundle_add(bundle, name, &writer, error);
-    }
-    bp_writer_release(&writer);
-    return status;
+    return bp_bundle_put(bundle, name, bp_halt_check(halt, error), &writer, error);
 }
 
 bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, const bp_halt *halt,

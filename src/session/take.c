@@ -17,6 +17,7 @@
 #include "session/recorded.h"
 #include "session/session.h"
 #include "session/triggers.h"
+#include "session/window.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
 
@@ -26,35 +27,8 @@ struct taking {
     bp_order *order; /* frozen */
     bp_bundle *bundle;
     char report_id[BP_ID_BYTES];
-    bugpack_status window_status; /* of the first sample */
-    uint64_t window_began_ns;
-    bugpack_error window_error;
+    bp_window window;
 };
-
-static void stamp(bugpack_writer *writer, bp_instant began) {
-    writer->ledger.captured_wall_ns = began.wall_ns;
-    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-}
-
-static bugpack_status add(struct taking *taking, const char *name, bugpack_writer *writer,
-                          bugpack_error *error) {
-    bugpack_status status = bp_bundle_add(taking->bundle, name, writer, error);
-    bp_writer_release(writer);
-    return status;
-}
-
-static void begin_window(struct taking *taking) {
-    bugpack *session = taking->session;
-    taking->window_began_ns = bp_clock_monotonic_ns();
-    if (taking->order->has_window) {
-        taking->window_status = BUGPACK_OK; /* it has passed already */
-    } else if (session->sampler == NULL) {
-        taking->window_error = session->sampler_error;
-        taking->window_status = session->sampler_error.status;
-    } else {
-        taking->window_status = bp_sampler_begin(session->sampler, &taking->window_error);
-    }
-}
 
 /*
  * process.json has a provider where there is a sampler. Where there could be one, and only this
@@ -68,8 +42,8 @@ static bugpack_status note_process(struct taking *taking, bugpack_error *error) 
     bugpack_writer writer;
     bp_writer_init(&writer, 0);
     bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", session->sampler_error.message);
-    stamp(&writer, bp_clock_now());
-    return add(taking, "process.json", &writer, error);
+    bp_writer_stamp(&writer, bp_clock_now());
+    return bp_bundle_put(taking->bundle, "process.json", BUGPACK_OK, &writer, error);
 }
 
 /* A step is done. A report that is given up begins no other, and asks no further provider: each
@@ -95,81 +69,13 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
         status = step(taking, BP_STAGE_PROVIDERS, i, count, error);
         if (status == BUGPACK_OK &&
             bp_runner_call(session->runner, providers[i], &taking->order->halt, &writer)) {
-            status = add(taking, bp_provider_name(providers[i]), &writer, error);
+            status = bp_bundle_put(taking->bundle, bp_provider_name(providers[i]), BUGPACK_OK,
+                                   &writer, error);
         }
     }
     bp_session_drop_providers(providers, count);
     return status == BUGPACK_OK ? bp_pedantic_state_add(taking->order, taking->bundle, error)
                                 : status;
-}
-
-static bugpack_status wait_for_window(const struct taking *taking, bugpack_error *error) {
-    uint64_t end_ns = taking->window_began_ns;
-    /* A host that closes should not wait for fifty windows, one behind the other. */
-    bool is_hurried =
-        taking->order->kind == BP_REPORT_PEDANTIC && bp_pedantic_is_draining(taking->session);
-    if (taking->window_status == BUGPACK_OK && !taking->order->has_window && !is_hurried) {
-        end_ns += taking->session->options.sample_window_ms * BP_NS_PER_MS;
-    }
-    bp_progress_wait(taking->session, taking->order, taking->window_began_ns, end_ns);
-    return step(taking, BP_STAGE_WINDOW, 0, 0, error);
-}
-
-/* A thread that ended inside the window has no line of its own in the metrics; that it was is told
- * here. */
-static void note_vanished(bugpack_writer *writer, size_t vanished_count) {
-    if (vanished_count > 0) {
-        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
-                       "threads that ended inside the window: %zu", vanished_count);
-    }
-}
-
-/* The second sample and the maths, or the window of the history that ended at the trigger. */
-static bugpack_status compute_window(const struct taking *taking, bp_metrics *ret_metrics,
-                                     uint64_t *ret_ended_ns, bugpack_error *error) {
-    uint64_t began_ns = 0;
-    if (taking->order->has_window) {
-        return bp_history_held_compute(&taking->order->window, ret_metrics, &began_ns, ret_ended_ns,
-                                       error);
-    }
-    bugpack_status status = bp_sampler_end(taking->session->sampler, ret_metrics, error);
-    *ret_ended_ns = bp_clock_monotonic_ns();
-    return status;
-}
-
-static bugpack_status collect_metrics(struct taking *taking, bugpack_error *error) {
-    bugpack_writer writer;
-    bp_metrics metrics;
-    bugpack_error detail = taking->window_error;
-    bugpack_status sampled = taking->window_status;
-    bp_writer_init(&writer, json_limit_bytes);
-    bp_instant began = bp_clock_now();
-    uint64_t ended_ns = 0;
-    if (sampled == BUGPACK_OK) {
-        sampled = compute_window(taking, &metrics, &ended_ns, &detail);
-    }
-    bugpack_status status;
-    if (sampled == BUGPACK_OK) {
-        status = bp_metrics_print(&metrics, bp_host_platform(), &writer.content, error);
-        writer.ledger.covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
-        writer.ledger.covers_from_wall_ns =
-            writer.ledger.covers_to_wall_ns - metrics.sample_window_ms * BP_NS_PER_MS;
-        note_vanished(&writer, metrics.vanished_count);
-        bp_metrics_release(&metrics);
-    } else {
-        /* The artefact is there and says that it has nothing: that is still a missing one. */
-        status = bp_metrics_print_unavailable(bp_host_platform(), detail.message, &writer.content,
-                                              error);
-        writer.ledger.status = BP_ARTEFACT_FAILED;
-        writer.ledger.is_missing = true;
-        (void)snprintf(writer.ledger.reason, sizeof writer.ledger.reason, "%s", detail.message);
-    }
-    stamp(&writer, began);
-    if (status != BUGPACK_OK) {
-        bp_writer_release(&writer);
-        return status;
-    }
-    return add(taking, "runtime-metrics.json", &writer, error);
 }
 
 static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) {
@@ -197,12 +103,8 @@ static bugpack_status add_metadata(struct taking *taking, bugpack_error *error) 
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
-    stamp(&writer, metadata.written);
-    if (status != BUGPACK_OK) {
-        bp_writer_release(&writer);
-        return status;
-    }
-    return add(taking, "metadata.json", &writer, error);
+    bp_writer_stamp(&writer, metadata.written);
+    return bp_bundle_put(taking->bundle, "metadata.json", status, &writer, error);
 }
 
 static void on_bytes(void *context, uint64_t done_bytes, uint64_t total_bytes) {
@@ -231,7 +133,7 @@ static bugpack_status publish(struct taking *taking, bugpack_report_result *resu
 static bugpack_status take(struct taking *taking, bugpack_report_result *result,
                            bugpack_error *error) {
     bp_order *order = taking->order;
-    begin_window(taking);
+    bp_window_begin(taking->session, order, &taking->window);
     bp_order_wait_frozen(taking->session, order);
     bugpack_status status = order->frozen_status;
     if (status != BUGPACK_OK) {
@@ -256,10 +158,11 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = step(taking, BP_STAGE_RECORDED, 0, 0, error);
     }
     if (status == BUGPACK_OK) {
-        status = wait_for_window(taking, error);
+        bp_window_wait(taking->session, order, &taking->window);
+        status = step(taking, BP_STAGE_WINDOW, 0, 0, error);
     }
     if (status == BUGPACK_OK && !taking->session->options.without_process) {
-        status = collect_metrics(taking, error);
+        status = bp_window_add(taking->session, order, &taking->window, taking->bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = add_metadata(taking, error);

@@ -1,0 +1,91 @@
+#include "session/window.h"
+
+#include <stdio.h>
+
+#include "session/progress.h"
+#include "session/session.h"
+
+static const size_t json_limit_bytes = (size_t)256 << 20;
+
+void bp_window_begin(bugpack *session, const bp_order *order, bp_window *ret_window) {
+    *ret_window = (bp_window){.began_ns = bp_clock_monotonic_ns()};
+    if (order->has_window) {
+        ret_window->status = BUGPACK_OK; /* it has passed already */
+    } else if (session->sampler == NULL) {
+        ret_window->error = session->sampler_error;
+        ret_window->status = session->sampler_error.status;
+    } else {
+        ret_window->status = bp_sampler_begin(session->sampler, &ret_window->error);
+    }
+}
+
+void bp_window_wait(bugpack *session, bp_order *order, const bp_window *window) {
+    uint64_t end_ns = window->began_ns;
+    /* A host that closes should not wait for fifty windows, one behind the other. */
+    bool is_hurried = order->kind == BP_REPORT_PEDANTIC && bp_pedantic_is_draining(session);
+    if (window->status == BUGPACK_OK && !order->has_window && !is_hurried) {
+        end_ns += session->options.sample_window_ms * BP_NS_PER_MS;
+    }
+    bp_progress_wait(session, order, window->began_ns, end_ns);
+}
+
+/* A thread that ended inside the window has no line of its own in the metrics; that it was is told
+ * here. */
+static void note_vanished(bugpack_writer *writer, size_t vanished_count) {
+    if (vanished_count > 0) {
+        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+                       "threads that ended inside the window: %zu", vanished_count);
+    }
+}
+
+/* The second sample and the maths, or the window of the history that ended at the trigger. */
+static bugpack_status compute(bugpack *session, const bp_order *order, bp_metrics *ret_metrics,
+                              uint64_t *ret_ended_ns, bugpack_error *error) {
+    uint64_t began_ns = 0;
+    if (order->has_window) {
+        return bp_history_held_compute(&order->window, ret_metrics, &began_ns, ret_ended_ns, error);
+    }
+    bugpack_status status = bp_sampler_end(session->sampler, ret_metrics, error);
+    *ret_ended_ns = bp_clock_monotonic_ns();
+    return status;
+}
+
+/* The metrics are there: prints and releases them. */
+static bugpack_status print(bp_metrics *metrics, bp_instant began, uint64_t ended_ns,
+                            bugpack_writer *writer, bugpack_error *error) {
+    bugpack_status status = bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
+    bp_ledger_entry *ledger = &writer->ledger;
+    ledger->covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
+    ledger->covers_from_wall_ns =
+        ledger->covers_to_wall_ns - metrics->sample_window_ms * BP_NS_PER_MS;
+    note_vanished(writer, metrics->vanished_count);
+    bp_metrics_release(metrics);
+    return status;
+}
+
+/* The artefact is there and says that it has nothing: that is still a missing one. */
+static bugpack_status print_unavailable(const char *reason, bugpack_writer *writer,
+                                        bugpack_error *error) {
+    writer->ledger.status = BP_ARTEFACT_FAILED;
+    writer->ledger.is_missing = true;
+    (void)snprintf(writer->ledger.reason, sizeof writer->ledger.reason, "%s", reason);
+    return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
+}
+
+bugpack_status bp_window_add(bugpack *session, const bp_order *order, const bp_window *window,
+                             bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_metrics metrics;
+    bugpack_error detail = window->error;
+    bugpack_status status = window->status;
+    bp_writer_init(&writer, json_limit_bytes);
+    bp_instant began = bp_clock_now();
+    uint64_t ended_ns = 0;
+    if (status == BUGPACK_OK) {
+        status = compute(session, order, &metrics, &ended_ns, &detail);
+    }
+    status = status == BUGPACK_OK ? print(&metrics, began, ended_ns, &writer, error)
+                                  : print_unavailable(detail.message, &writer, error);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
+}
