@@ -7,26 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "quick_session.h"
 #include "support/temp_dir.h"
 
 /* No test waits for as long as this: it is what a cancel gets a report out of. */
 static const uint32_t for_ever_ms = 600000;
 
-static bugpack_options quick_options(const temp_dir *dir) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
-    options.sample_window_ms = 20;
-    options.history_interval_ms = 0;
+/* The rings of these are of no interest. */
+static bugpack_options memory_options(const temp_dir *dir) {
+    bugpack_options options = quick_options(dir);
     options.recorder_in_memory = true;
     return options;
-}
-
-static bugpack *open_session(const bugpack_options *options) {
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
-    return session;
 }
 
 static bugpack_event next_event(bugpack *session) {
@@ -58,7 +49,7 @@ static uint64_t trigger(bugpack *session) {
 Test(events, tell_a_report_from_its_start_to_its_path) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
     cr_assert(ge(int, bugpack_events_fd(session), 0));
     cr_assert(eq(int, bugpack_events_fd(session), bugpack_events_fd(session)));
@@ -84,7 +75,7 @@ Test(events, tell_a_report_from_its_start_to_its_path) {
 Test(events, before_the_first_call_for_the_descriptor_are_dropped) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
     bugpack_event event = BUGPACK_EVENT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
@@ -127,7 +118,7 @@ Test(events, reach_the_callback_in_order_and_end_once) {
     temp_dir dir;
     struct heard heard = {0};
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     options.on_event = hear;
     options.on_event_context = &heard;
     options.sample_window_ms = 200;
@@ -146,7 +137,7 @@ Test(events, tell_of_a_failure_with_its_sentence) {
     temp_dir dir;
     struct heard heard = {0};
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     options.on_event = hear;
     options.on_event_context = &heard;
     bugpack *session = open_session(&options);
@@ -164,7 +155,7 @@ Test(events, tell_of_a_failure_with_its_sentence) {
 Test(cancel, takes_a_report_back_in_its_window_and_leaves_nothing_behind) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     options.sample_window_ms = for_ever_ms;
     bugpack *session = open_session(&options);
     (void)bugpack_events_fd(session);
@@ -184,7 +175,7 @@ Test(cancel, works_from_within_the_callback) {
     temp_dir dir;
     struct heard heard = {.must_cancel = true};
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     options.sample_window_ms = for_ever_ms;
     options.on_event = hear;
     options.on_event_context = &heard;
@@ -219,7 +210,7 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
     temp_dir dir;
     struct stay stay = {false, false, false};
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     options.provider_timeout_ms = for_ever_ms;
     bugpack *session = open_session(&options);
     (void)bugpack_events_fd(session);
@@ -249,7 +240,7 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
 Test(cancel, refuses_a_ticket_that_is_not_on_its_way) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = quick_options(&dir);
+    bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
     cr_assert(eq(int, (int)bugpack_cancel(session, 0), BUGPACK_ERR_INVALID));
     cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_INVALID));

@@ -8,24 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "quick_session.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
-
-static bugpack_options quick_options(const temp_dir *dir) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
-    options.sample_window_ms = 20;
-    options.history_interval_ms = 0;
-    return options;
-}
-
-static bugpack *open_session(const bugpack_options *options) {
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
-    return session;
-}
 
 Test(session_paths, gives_a_taken_name_a_number_and_replaces_nothing) {
     temp_dir dir;
