@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/list_ring.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
@@ -36,45 +37,14 @@ static void log_filtered(void *session) {
     bugpack_log(session, BUGPACK_TRACE, "display", format, ARGUMENTS);
 }
 
-/* What everybody writes first. */
-typedef struct node {
-    struct node *next;
-    uint64_t monotonic_ns;
-    size_t byte_count;
-    char bytes[];
-} node;
-typedef struct list_ring {
-    pthread_mutex_t mutex;
-    node *oldest, **newest;
-    size_t used_bytes;
-} list_ring;
-
-static void keep_in_list(list_ring *list, const char *bytes, size_t byte_count) {
-    node *added = malloc(sizeof *added + byte_count);
-    CHECK(added != NULL);
-    *added = (node){.monotonic_ns = bp_clock_monotonic_ns(), .byte_count = byte_count};
-    memcpy(added->bytes, bytes, byte_count);
-    (void)pthread_mutex_lock(&list->mutex);
-    *list->newest = added;
-    list->newest = &added->next;
-    list->used_bytes += sizeof *added + byte_count;
-    while (list->used_bytes > ring_bytes) {
-        node *gone = list->oldest;
-        list->oldest = gone->next;
-        list->used_bytes -= sizeof *gone + gone->byte_count;
-        free(gone);
-    }
-    (void)pthread_mutex_unlock(&list->mutex);
-}
-
 static void list_bytes(void *list) {
-    keep_in_list(list, text, text_bytes);
+    keep_in_list(list, text, text_bytes, ring_bytes);
 }
 
 static void list_formatted(void *list) {
     char line[256];
     int length = snprintf(line, sizeof line, format, ARGUMENTS);
-    keep_in_list(list, line, (size_t)length);
+    keep_in_list(list, line, (size_t)length, ring_bytes);
 }
 
 /* Without a time, a level or a thread, and with a write to nowhere for every 4 KiB. */

@@ -11,36 +11,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/idle_threads.h"
 #include "probe/pulse.h"
 #include "recorder/history.h"
 #include "support/check.h"
 
 enum { tick_count = 200, tick_interval_ms = 10, window_ms = 2 * tick_interval_ms };
 
-static pthread_barrier_t all_there;
 static atomic_uint ticks;
-
-static void *idle(void *unused) {
-    (void)unused;
-    (void)pthread_barrier_wait(&all_there);
-    for (;;) {
-        (void)pause();
-    }
-    return NULL;
-}
-
-/* Makes the process have `thread_count` threads besides the pulse. */
-static void start_threads(unsigned thread_count) {
-    pthread_attr_t attributes;
-    CHECK(pthread_attr_init(&attributes) == 0);
-    CHECK(pthread_attr_setstacksize(&attributes, (size_t)64 * 1024) == 0);
-    CHECK(pthread_barrier_init(&all_there, NULL, thread_count) == 0);
-    for (unsigned i = 1; i < thread_count; i++) {
-        pthread_t thread;
-        CHECK(pthread_create(&thread, &attributes, idle, NULL) == 0);
-    }
-    (void)pthread_barrier_wait(&all_there);
-}
 
 static void keep(void *history, bp_task_snapshot *snapshot, const bugpack_error *error) {
     (void)error;
@@ -55,7 +33,7 @@ int main(int argument_count, char **arguments) {
         (void)fprintf(stderr, "usage: bench_pulse THREADS\n");
         return 2;
     }
-    start_threads((unsigned)thread_count);
+    start_idle_threads((unsigned)thread_count);
     bp_ring *ring = NULL;
     bp_history *history = NULL;
     bp_task *task = NULL;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/list_ring.h"
 #include "ring/ring.h"
 #include "support/check.h"
 
@@ -27,36 +28,8 @@ static void append_ours(void *ring, size_t byte_count) {
     (void)bp_ring_append(ring, 1, &part, 1);
 }
 
-/* What everybody writes first. */
-typedef struct node {
-    struct node *next;
-    uint64_t monotonic_ns;
-    size_t byte_count;
-    unsigned char bytes[];
-} node;
-typedef struct list_ring {
-    pthread_mutex_t mutex;
-    node *oldest, **newest;
-    size_t used_bytes;
-} list_ring;
-
-static void append_to_list(void *ring, size_t byte_count) {
-    list_ring *list = ring;
-    node *added = malloc(sizeof *added + byte_count);
-    CHECK(added != NULL);
-    *added = (node){.monotonic_ns = bp_clock_monotonic_ns(), .byte_count = byte_count};
-    memcpy(added->bytes, message, byte_count);
-    (void)pthread_mutex_lock(&list->mutex);
-    *list->newest = added;
-    list->newest = &added->next;
-    list->used_bytes += sizeof *added + byte_count;
-    while (list->used_bytes > capacity_bytes) {
-        node *gone = list->oldest;
-        list->oldest = gone->next;
-        list->used_bytes -= sizeof *gone + gone->byte_count;
-        free(gone);
-    }
-    (void)pthread_mutex_unlock(&list->mutex);
+static void append_to_list(void *list, size_t byte_count) {
+    keep_in_list(list, message, byte_count, capacity_bytes);
 }
 
 /* What the machine can do: the same bytes into an area of the same size, and nothing else. */

@@ -17,39 +17,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench/idle_threads.h"
 #include "platform/task.h"
 
 static void fail(const char *what) {
     perror(what);
     exit(1);
-}
-
-static pthread_barrier_t all_there;
-
-static void *idle(void *unused) {
-    (void)unused;
-    (void)pthread_barrier_wait(&all_there);
-    for (;;) {
-        (void)pause();
-    }
-    return NULL;
-}
-
-/* Makes the process have `thread_count` threads, this one included. Small stacks: 10,000 fit. */
-static void start_threads(unsigned thread_count) {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0 ||
-        pthread_attr_setstacksize(&attributes, 64 * 1024) != 0 ||
-        pthread_barrier_init(&all_there, NULL, thread_count) != 0) {
-        fail("cannot prepare the threads");
-    }
-    for (unsigned i = 1; i < thread_count; i++) {
-        pthread_t thread;
-        if (pthread_create(&thread, &attributes, idle, NULL) != 0) {
-            fail("cannot start the threads");
-        }
-    }
-    (void)pthread_barrier_wait(&all_there);
 }
 
 static pid_t start_target(unsigned thread_count) {
@@ -61,7 +34,7 @@ static pid_t start_target(unsigned thread_count) {
     pid_t pid = fork();
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        start_threads(thread_count);
+        start_idle_threads(thread_count);
         (void)!write(ready[1], &byte, 1);
         for (;;) {
             (void)pause();
@@ -165,7 +138,7 @@ int main(int argument_count, char **arguments) {
         return 2;
     }
     if (is_target) {
-        start_threads((unsigned)thread_count);
+        start_idle_threads((unsigned)thread_count);
         (void)puts("ready");
         (void)fflush(stdout);
         (void)getchar();
@@ -177,7 +150,7 @@ int main(int argument_count, char **arguments) {
     double plain_us = measure(go_the_plain_way, &other);
     (void)kill(other, SIGKILL);
     (void)waitpid(other, NULL, 0);
-    start_threads((unsigned)thread_count);
+    start_idle_threads((unsigned)thread_count);
     double own_us = measure_snapshots(0, false, (unsigned)thread_count);
     double own_names_us = measure_snapshots(0, true, (unsigned)thread_count);
     (void)printf("%.0f %.0f %.0f %.0f %.0f\n", own_us, own_names_us, other_us, other_names_us,
