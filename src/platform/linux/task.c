@@ -1,16 +1,68 @@
 /*
- * What a snapshot and the facts share: reading small files, and making sure that the process is
- * still the one that was opened.
+ * A process that is held: its beginning and end, and what a snapshot and the facts share, which is
+ * reading small files, and making sure that the process is still the one that was opened.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "platform/linux/task_private.h"
+
+bp_task *bp_task_new(const bp_proc_root *root, pid_t pid) {
+    bp_task *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        return NULL;
+    }
+    *task = (bp_task){.pid = pid,
+                      .root = *root,
+                      .directory_fd = -1,
+                      .pidfd = -1,
+                      .threads_fd = -1,
+                      .statm_fd = -1};
+    atomic_init(&task->reference_count, 1);
+    /* Not touched before it is filled: untouched pages cost the host nothing. */
+    task->entries = malloc(BP_TASK_ENTRIES_BYTES);
+    if (task->entries == NULL) {
+        free(task);
+        return NULL;
+    }
+    return task;
+}
+
+void bp_task_close(bp_task *task) {
+    if (task == NULL ||
+        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    const int fds[] = {task->directory_fd, task->pidfd, task->threads_fd, task->statm_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+    bp_task_tree_free(task->tree);
+    free(task->entries);
+    free(task);
+}
+
+bp_task *bp_task_retain(bp_task *task) {
+    atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
+    return task;
+}
+
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%s", task->name);
+}
+
+pid_t bp_task_pid(const bp_task *task) {
+    return task->pid;
+}
 
 ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
     int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);

@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -14,56 +13,6 @@
 
 #include "base/status.h"
 #include "platform/linux/task_private.h"
-
-bp_task *bp_task_new(const bp_proc_root *root, pid_t pid) {
-    bp_task *task = calloc(1, sizeof *task);
-    if (task == NULL) {
-        return NULL;
-    }
-    *task = (bp_task){.pid = pid,
-                      .root = *root,
-                      .directory_fd = -1,
-                      .pidfd = -1,
-                      .threads_fd = -1,
-                      .statm_fd = -1};
-    atomic_init(&task->reference_count, 1);
-    /* Not touched before it is filled: untouched pages cost the host nothing. */
-    task->entries = malloc(BP_TASK_ENTRIES_BYTES);
-    if (task->entries == NULL) {
-        free(task);
-        return NULL;
-    }
-    return task;
-}
-
-void bp_task_close(bp_task *task) {
-    if (task == NULL ||
-        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
-    const int fds[] = {task->directory_fd, task->pidfd, task->threads_fd, task->statm_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
-    }
-    bp_task_tree_free(task->tree);
-    free(task->entries);
-    free(task);
-}
-
-bp_task *bp_task_retain(bp_task *task) {
-    atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
-    return task;
-}
-
-void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
-    (void)snprintf(out, out_bytes, "%s", task->name);
-}
-
-pid_t bp_task_pid(const bp_task *task) {
-    return task->pid;
-}
 
 /*
  * Says which of the ways of not being there it is. With hidepid=2 another user's process is
