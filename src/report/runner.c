@@ -260,7 +260,6 @@ bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *hal
     }
     bp_instant began = bp_clock_now();
     call_provider(runner, provider, halt, writer);
-    writer->ledger.captured_wall_ns = began.wall_ns;
-    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    bp_writer_stamp(writer, began);
     return true;
 }
