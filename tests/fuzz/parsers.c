@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "inspect/host_diff.h"
 #include "model/host_threads.h"
@@ -14,6 +16,9 @@
 #include "platform/linux/host_text.h"
 #include "platform/linux/proc_maps.h"
 #include "platform/linux/proc_text.h"
+#include "probe/elf_bounds.h"
+#include "probe/elf_object.h"
+#include "probe/thread_pointers.h"
 #include "json/format.h"
 #include "json/json.h"
 
@@ -100,6 +105,25 @@ static void check_elf(const char *bytes, size_t byte_count) {
     file_bytes file = {bytes, byte_count};
     char id[BP_BUILD_ID_TEXT_BYTES];
     require(!bp_build_id_read(read_bytes, &file, id) || strlen(id) < sizeof id);
+}
+
+/* What another process may have mapped: every table of it can lie. */
+static void check_object(const char *bytes, size_t byte_count) {
+    bp_elf_object elf;
+    bp_libc_layout layout;
+    Elf64_Sym symbol;
+    uint64_t slot = 0;
+    int64_t addend = 0;
+    int fd = memfd_create("object", MFD_CLOEXEC);
+    require(fd >= 0 && write(fd, bytes, byte_count) == (ssize_t)byte_count);
+    (void)bp_elf_is_within(fd, (uint64_t)1 << 30);
+    if (bp_elf_object_read(fd, &elf) == BP_ELF_OK) {
+        (void)bp_elf_find_symbol(&elf, "mallctl", &symbol);
+        (void)bp_elf_find_tls_slot(&elf, &slot, &addend);
+        (void)bp_elf_code_address(&elf, &slot);
+        (void)bp_libc_layout_read(&elf, &layout);
+    }
+    (void)close(fd);
 }
 
 /* Whatever the files held: what is not measured is 0, and the thread is good JSON. */
@@ -197,9 +221,11 @@ static void check_darwin_numbers(const char *bytes, size_t byte_count) {
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
-    static void (*const checks[])(const char *, size_t) = {
-        check_json,        check_counters,  check_tables,   check_map,           check_elf,
-        check_host_thread, check_host_rest, check_procargs, check_darwin_numbers};
+    static void (*const checks[])(const char *,
+                                  size_t) = {check_json,      check_counters, check_tables,
+                                             check_map,       check_elf,      check_host_thread,
+                                             check_host_rest, check_procargs, check_darwin_numbers,
+                                             check_object};
     if (byte_count == 0) {
         return 0;
     }
