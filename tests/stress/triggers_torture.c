@@ -1,0 +1,205 @@
+/*
+ * Every allocation of a report that takes itself fails in turn, alone and with all that follow: of
+ * a gap, a disconnect and rings that are kept. Nothing crashes, hangs or is left behind, and what
+ * could not be written has used nothing up: the next sight gives the report.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/failing_malloc.h"
+#include "support/temp_dir.h"
+
+enum { limit_secs = 120, settle_turns = 5000, each_until = 120, stride = 29 };
+
+static temp_dir dir;
+static bugpack *session;
+static atomic_uint ended_count, written_count;
+
+static void on_event(const bugpack_event *event, void *context) {
+    (void)context;
+    atomic_fetch_add(&written_count, event->kind == BUGPACK_EVENT_WRITTEN);
+    atomic_fetch_add(&ended_count, event->kind >= BUGPACK_EVENT_WRITTEN);
+}
+
+static void nap(void) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+static void wait_for_end(unsigned count) {
+    while (atomic_load(&ended_count) < count) {
+        nap();
+    }
+}
+
+static void open_session(void) {
+    bugpack_channel *channel = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "torture";
+    options.report_dir = dir.path;
+    options.sample_window_ms = 0;
+    options.history_interval_ms = 0;
+    options.recorder_in_memory = true;
+    options.log_ring_bytes = 8192;
+    options.traffic_budget_bytes = 65536;
+    options.provider_timeout_ms = 60000;
+    options.min_free_bytes = 0;
+    options.pedantic = true;
+    options.on_event = on_event;
+    atomic_store(&ended_count, 0);
+    atomic_store(&written_count, 0);
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_channel_open(session, "display", NULL, &channel, NULL) == BUGPACK_OK);
+    bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "draw", "draw", 4);
+}
+
+static int write_state(bugpack_writer *writer, void *context) {
+    (void)context;
+    return (int)bugpack_printf(writer, "{\"depth\": %u}", 24u);
+}
+
+/* The table of gaps is told of an end before the host is. */
+static void wait_for_gap(void) {
+    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
+    do {
+        nap();
+        CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
+    } while (state.pending_count > 0);
+    while (atomic_load(&written_count) < state.written_count) {
+        nap();
+    }
+}
+
+static void see_gap(void) {
+    bugpack_gap_with_state(session, "display:unimpl:draw", write_state, NULL);
+    wait_for_gap();
+}
+
+static void see_unknown(void) {
+    bugpack_gap_unknown(session, "display", 7, "message", 7);
+    wait_for_gap();
+}
+
+static void disconnect(void) {
+    unsigned before = atomic_load(&ended_count);
+    bugpack_status status = bugpack_disconnect(session, "display", "ECONNRESET");
+    CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY || status == BUGPACK_ERR_BUSY);
+    if (status == BUGPACK_OK) {
+        wait_for_end(before + 1);
+    }
+}
+
+/* Once there is a number, only a report that is written uses it up; or (INVALID) the rings could
+ * not be copied, which the log tells: then they are kept anew. */
+static void keep_and_report(void) {
+    static const bugpack *kept_in;
+    static uint64_t kept;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    bugpack_status status = BUGPACK_ERR_INVALID;
+    for (unsigned i = 0; i < 2 && status == BUGPACK_ERR_INVALID; i++) {
+        if (kept_in != session || kept == 0) {
+            kept = bugpack_notify_keep(session, BUGPACK_WARN, "server", "no memory");
+        }
+        kept_in = session;
+        request.kept = kept;
+        status = kept == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL);
+        kept = status == BUGPACK_ERR_NO_MEMORY ? kept : 0;
+        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY ||
+              status == BUGPACK_ERR_INVALID);
+    }
+    kept_in = status == BUGPACK_OK ? NULL : kept_in;
+}
+
+static unsigned count_entries(const char *path) {
+    unsigned count = 0;
+    DIR *listing = opendir(path);
+    CHECK(listing != NULL);
+    while (readdir(listing) != NULL) {
+        count++;
+    }
+    (void)closedir(listing);
+    return count;
+}
+
+/* A thread is listed for a moment after it was joined. */
+static void expect_threads(unsigned wanted) {
+    for (unsigned i = 0; i < settle_turns && count_entries("/proc/self/task") != wanted; i++) {
+        nap();
+    }
+    CHECK(count_entries("/proc/self/task") == wanted);
+}
+
+/* Removes what a session left: one report, and of gaps the summary. */
+static void clear_directory(bool has_summary) {
+    DIR *listing = opendir(dir.path);
+    unsigned zips = 0, summaries = 0;
+    CHECK(listing != NULL);
+    for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (entry->d_name[0] != '.') {
+            zips += strstr(entry->d_name, ".zip") != NULL;
+            summaries += strstr(entry->d_name, ".json") != NULL;
+            CHECK(unlinkat(dir.fd, entry->d_name, 0) == 0);
+        }
+    }
+    (void)closedir(listing);
+    CHECK(zips == 1 && summaries == has_summary);
+    CHECK(temp_dir_count(&dir) == 0);
+}
+
+static void fail_each(const char *name, void (*trigger)(void), bool has_summary,
+                      bool and_all_later) {
+    unsigned descriptors = count_entries("/proc/self/fd");
+    unsigned threads = count_entries("/proc/self/task");
+    unsigned failed = 0, written = 0;
+    unsigned long tried, nth = 0;
+    do {
+        nth += nth < each_until ? 1 : stride;
+        (void)alarm(limit_secs); /* a deadlock ends the test by SIGALRM */
+        open_session();
+        failing_malloc_arm(nth, and_all_later);
+        trigger();
+        tried = failing_malloc_disarm();
+        if (atomic_load(&written_count) == 0) {
+            failed++;
+            trigger();
+            CHECK(atomic_load(&written_count) == 1);
+        } else {
+            written++;
+        }
+        bugpack_close(session);
+        clear_directory(has_summary);
+        CHECK(count_entries("/proc/self/fd") == descriptors);
+        expect_threads(threads);
+    } while (tried >= nth);
+    (void)alarm(0);
+    CHECK(failed > 20 && written > 0);
+    (void)printf("%s, %s: %u failed and were tried again, %u written\n", name,
+                 and_all_later ? "one and all later" : "one allocation", failed, written);
+}
+
+int main(void) {
+    static const struct {
+        const char *name;
+        void (*trigger)(void);
+        bool has_summary;
+    } triggers[] = {{"a gap", see_gap, true},
+                    {"an unknown message", see_unknown, true},
+                    {"a disconnect", disconnect, false},
+                    {"kept rings", keep_and_report, false}};
+    if (!failing_malloc_is_available()) {
+        SKIP("a sanitizer's allocator cannot be made to fail");
+    }
+    CHECK(temp_dir_make(&dir));
+    for (size_t i = 0; i < sizeof triggers / sizeof triggers[0]; i++) {
+        fail_each(triggers[i].name, triggers[i].trigger, triggers[i].has_summary, false);
+        fail_each(triggers[i].name, triggers[i].trigger, triggers[i].has_summary, true);
+    }
+    temp_dir_remove(&dir);
+    return 0;
+}
