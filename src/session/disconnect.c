@@ -17,6 +17,7 @@ static const size_t json_limit_bytes = (size_t)1 << 20;
 static const char cooldown_reason[] = "a disconnect report was taken shortly before";
 static const char busy_reason[] = "too many reports waited";
 static const char failed_reason[] = "a report could not be written";
+static const char cancelled_reason[] = "a report was cancelled";
 
 /* What one channel's disconnects came to; the key is its name. */
 struct line {
@@ -29,7 +30,7 @@ struct bp_disconnects {
     unsigned pending_count;
     bool was_written;
     uint64_t written_ns;       /* monotonic: when the last report was written */
-    uint64_t suppressed_count; /* since then */
+    uint64_t suppressed_count; /* that no written report has told of */
     size_t line_count;
     struct line lines[line_max_count];
 };
@@ -110,8 +111,9 @@ static bool begin(bp_disconnects *disconnects, const char *channel, uint64_t coo
     return is_cool;
 }
 
-/* A pending one has ended; `reason` is NULL when it was written. */
-static void end(bp_disconnects *disconnects, const char *channel, const char *reason) {
+/* A pending one has ended; `reason` is NULL when it was written, which tells of `told_count`. */
+static void end(bp_disconnects *disconnects, const char *channel, uint64_t told_count,
+                const char *reason) {
     (void)pthread_mutex_lock(&disconnects->mutex);
     bp_trigger_entry *entry = entry_of(disconnects, channel);
     disconnects->pending_count--;
@@ -119,7 +121,9 @@ static void end(bp_disconnects *disconnects, const char *channel, const char *re
         entry->written_count++;
         disconnects->was_written = true;
         disconnects->written_ns = bp_clock_monotonic_ns();
-        disconnects->suppressed_count = 0;
+        /* Not 0: others were suppressed while it was being taken. */
+        disconnects->suppressed_count -=
+            told_count < disconnects->suppressed_count ? told_count : disconnects->suppressed_count;
     } else {
         entry->reason = reason;
         disconnects->suppressed_count++;
@@ -128,7 +132,10 @@ static void end(bp_disconnects *disconnects, const char *channel, const char *re
 }
 
 static void settle(bugpack *session, const bp_order *order, const bugpack_report_result *result) {
-    end(session->disconnects, order->channel, result->status == BUGPACK_OK ? NULL : failed_reason);
+    const char *reason = result->status == BUGPACK_OK              ? NULL
+                         : result->status == BUGPACK_ERR_CANCELLED ? cancelled_reason
+                                                                   : failed_reason;
+    end(session->disconnects, order->channel, order->cause->model.suppressed_count, reason);
 }
 
 void bp_cause_free(bp_cause *cause) {
@@ -235,7 +242,7 @@ static bugpack_status disconnect(bugpack *session, const bugpack_disconnect_caus
     }
     bugpack_status status = order_report(session, cause, suppressed_count);
     if (status != BUGPACK_OK) {
-        end(session->disconnects, cause->channel,
+        end(session->disconnects, cause->channel, 0,
             status == BUGPACK_ERR_BUSY ? busy_reason : failed_reason);
     }
     return status;

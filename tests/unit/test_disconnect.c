@@ -118,6 +118,42 @@ Test(disconnect, while_another_is_pending_is_suppressed) {
     temp_dir_remove(&dir);
 }
 
+static void remove_reports(const temp_dir *dir) {
+    DIR *listing = opendir(dir->path);
+    cr_assert(listing != NULL);
+    for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (entry->d_name[0] != '.') {
+            cr_assert(zero(int, unlinkat(dir->fd, entry->d_name, 0)));
+        }
+    }
+    (void)closedir(listing);
+}
+
+Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken) {
+    temp_dir dir;
+    auto_gate gate = {.is_inside = false};
+    bugpack_report_result result;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = auto_options(&dir);
+    options.disconnect_cooldown_ms = 1;
+    bugpack *session = auto_open(&options);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
+    auto_wait_for_worker(&gate);
+    cr_assert(eq(int, (int)bugpack_disconnect(session, "inputs", NULL), (int)BUGPACK_ERR_BUSY));
+    atomic_store(&gate.may_go, true);
+    cr_assert(zero(int, (int)auto_report(session, &result)));
+    remove_reports(&dir);
+    (void)usleep(2000);
+    cr_assert(zero(int, (int)bugpack_disconnect(session, "later", NULL)));
+    bugpack_close(session);
+    char path[512];
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_assert(report_entry_contains(path, "disconnect-cause.json", "\"suppressed_before\": 1"));
+    temp_dir_remove(&dir);
+}
+
 Test(disconnect, without_a_cool_down_takes_each) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
