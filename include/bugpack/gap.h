@@ -14,8 +14,10 @@
  *
  * Gaps that come faster than reports are written wait in a line of their own, in which none is
  * lost; at most half of the places in the queue of reports are theirs, so that a person's trigger
- * finds room. The first few of the line are frozen at once. The others still hold nothing that was
- * recorded after their gap, but a ring may have turned over before it is their turn.
+ * finds room. The first of the line are frozen at once as well, until their copies of the rings
+ * take 256 MiB of the disk (and as much is free twice over) or 64 descriptors. The others still
+ * hold nothing that was recorded after their gap, but a ring may have turned over before others
+ * make room for them.
  *
  * The channel of a key is what stands before its first ':', or all of it. Where no traffic channel
  * has that name, the report holds the traffic of all of them, and its ledger says so.

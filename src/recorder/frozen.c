@@ -28,3 +28,25 @@ uint64_t bp_frozen_bytes(const bp_frozen *frozen) {
     }
     return bytes;
 }
+
+bool bp_frozen_is_whole(const bp_frozen *frozen) {
+    return (!frozen->log.is_on || frozen->log.error.status == BUGPACK_OK) &&
+           (!frozen->notifications.is_on || frozen->notifications.error.status == BUGPACK_OK) &&
+           (!frozen->history.is_on || frozen->history.error.status == BUGPACK_OK) &&
+           frozen->traffic_error.status == BUGPACK_OK;
+}
+
+unsigned bp_frozen_fds(const bp_frozen *frozen) {
+    const bp_spool *const spools[] = {&frozen->log.records, &frozen->notifications.records,
+                                      &frozen->history.records};
+    const bool are_on[] = {frozen->log.is_on, frozen->notifications.is_on, frozen->history.is_on};
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof spools / sizeof spools[0]; i++) {
+        count += are_on[i] && bp_spool_is_open(spools[i]);
+    }
+    for (size_t i = 0; i < frozen->channel_count; i++) {
+        count += bp_spool_is_open(&frozen->channels[i].messages);
+        count += bp_spool_is_open(&frozen->channels[i].pins);
+    }
+    return count;
+}

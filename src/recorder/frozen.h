@@ -42,4 +42,10 @@ void bp_frozen_release(bp_frozen *frozen);
 /* What its spools take, in bytes. */
 uint64_t bp_frozen_bytes(const bp_frozen *frozen);
 
+/* Whether every ring could be copied. */
+bool bp_frozen_is_whole(const bp_frozen *frozen);
+
+/* How many descriptors they hold. */
+unsigned bp_frozen_fds(const bp_frozen *frozen);
+
 #endif

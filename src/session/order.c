@@ -84,6 +84,7 @@ bugpack_status bp_order_offer(bugpack *session, bp_order *order, uint64_t *ret_t
                               bugpack_error *error) {
     uint64_t ticket = 0;
     bugpack_status status;
+    bool is_with_freezer = order->is_with_freezer; /* once accepted, the order may be gone */
     bp_live_entry entry = bp_live_enter(session, order, &ticket, &status, error);
     if (entry == BP_LIVE_REFUSED) {
         return status;
@@ -93,7 +94,8 @@ bugpack_status bp_order_offer(bugpack *session, bp_order *order, uint64_t *ret_t
     }
     /* An accepted order is the worker's, which waits for it to be frozen. The freezer has room for
      * all that the worker has accepted. */
-    if (entry == BP_LIVE_ACCEPTED && bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
+    if (entry == BP_LIVE_ACCEPTED && !is_with_freezer &&
+        bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
         order->frozen_status =
             bp_fail(&order->frozen_error, BUGPACK_ERR_CLOSED, "the session is being closed");
         tell_frozen(session, order);
@@ -117,13 +119,15 @@ static bugpack_status copy_rings(bugpack *session, bp_order *order, bugpack_erro
     return BUGPACK_OK;
 }
 
-static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *error) {
+/* `spare_bytes` must be free besides. */
+static bugpack_status freeze(bugpack *session, bp_order *order, uint64_t spare_bytes,
+                             bugpack_error *error) {
     bugpack_status status = bp_halt_check(&order->halt, error);
     if (status == BUGPACK_OK) {
         status = bp_destination_open(&session->options, order, &order->destination, error);
     }
     if (status == BUGPACK_OK) {
-        status = check_room(session, order, 0, error);
+        status = check_room(session, order, spare_bytes, error);
     }
     if (status != BUGPACK_OK) {
         return status;
@@ -135,13 +139,30 @@ static bugpack_status freeze(bugpack *session, bp_order *order, bugpack_error *e
                                 : status;
 }
 
+void bp_order_thaw(bp_order *order) {
+    if (order->frozen != NULL) {
+        bp_frozen_release(order->frozen);
+        free(order->frozen);
+        order->frozen = NULL;
+    }
+    bp_destination_release(&order->destination);
+    order->destination = (bp_destination)BP_DESTINATION_INIT;
+    order->frozen_error = (bugpack_error)BUGPACK_ERROR_INIT;
+    order->frozen_status = BUGPACK_OK;
+}
+
 void bp_order_freeze(void *job, void *context) {
     bugpack *session = context;
     bp_order *order = job;
-    order->frozen_status = freeze(session, order, &order->frozen_error);
+    uint64_t spare_bytes = 0;
+    bool is_of_gap = order->kind == BP_REPORT_PEDANTIC;
+    if (is_of_gap && !bp_pedantic_begin_freeze(session, order, &spare_bytes)) {
+        return;
+    }
+    order->frozen_status = freeze(session, order, spare_bytes, &order->frozen_error);
     if (order->keeper != NULL) {
         bp_kept_settle(session, order);
-    } else {
+    } else if (!is_of_gap || bp_pedantic_end_freeze(session, order)) {
         tell_frozen(session, order);
     }
 }

@@ -63,6 +63,11 @@ struct bp_order {
     struct bp_pedantic_state
         *state;            /* what the host said at the gap; NULL: its provider is asked */
     struct bp_order *next; /* of those that wait for a place in the worker's queue */
+    bool is_waiting;       /* it is one of them; under their mutex, as is what follows */
+    bool is_with_freezer;  /* it was given to it, and is or will be frozen, … */
+    bool was_sent_ahead;   /* … and was given while it waited, and is not begun */
+    uint64_t ahead_bytes;  /* what its rings take on the disk while it waits, … */
+    unsigned ahead_fds;    /* … in so many descriptors */
 
     /* Filled by the freezer; the worker looks at it once is_frozen is true. */
     bool is_frozen; /* under the session's orders_mutex */
@@ -90,10 +95,14 @@ bugpack_status bp_order_submit(struct bugpack *session, bp_order *order, uint64_
 bugpack_status bp_order_offer(struct bugpack *session, bp_order *order, uint64_t *ret_ticket,
                               bugpack_error *error);
 
-/* The freezer's job: opens the destination and copies the rings into it. */
+/* The freezer's job: opens the destination and copies the rings into it. An order of a gap that
+ * still waits may go back to its line as it was, to be given again later. */
 void bp_order_freeze(void *order, void *session);
 
-/* Waits until that is done. Worker only. */
+/* Undoes it, for an order that only the caller has. */
+void bp_order_thaw(bp_order *order);
+
+/* Waits until it is frozen. Worker only. */
 void bp_order_wait_frozen(struct bugpack *session, bp_order *order);
 
 #endif

@@ -31,7 +31,13 @@ typedef struct bp_pedantic {
     pthread_cond_t settled;
     struct bp_order *first, *last;
     unsigned working_count; /* handed to the worker and not settled */
+    unsigned sent_count;    /* given to the freezer from the line, and not begun by it */
+    uint64_t ahead_bytes;   /* what is frozen for those in the line takes on the disk, … */
+    unsigned ahead_fds;     /* … and in descriptors */
 } bp_pedantic;
+
+/* How many of a line the freezer is given at a time: it has room for so many more. */
+#define BP_PEDANTIC_SENT_MAX 16
 
 /* Makes the table of gaps and checks pedantic_dir if the mode starts on. */
 bugpack_status bp_pedantic_open(struct bugpack *session, bugpack_error *error);
@@ -55,6 +61,16 @@ void bp_pedantic_queue(struct bugpack *session, struct bp_order *order);
 
 /* To be called by the worker behind every order: one that waited for a place may have it now. */
 void bp_pedantic_feed(struct bugpack *session);
+
+/*
+ * The two ends of a freezing, for the freezer. One that still waits for a place is frozen ahead of
+ * it, so that its rings are those of the gap, as far as the bounds for all of them allow: then
+ * `*ret_spare_bytes` is what must be left free on the disk. False: it goes back to the line, and
+ * the freezer leaves it alone.
+ */
+bool bp_pedantic_begin_freeze(struct bugpack *session, struct bp_order *order,
+                              uint64_t *ret_spare_bytes);
+bool bp_pedantic_end_freeze(struct bugpack *session, struct bp_order *order);
 
 /*
  * What gaps came to, for the ledger of `order`, one entry a key; its own key counts as written

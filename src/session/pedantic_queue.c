@@ -11,6 +11,43 @@
 static const unsigned worker_share = BUGPACK_REPORT_QUEUE_MAX / 2;
 
 /*
+ * Bounds for what is frozen for gaps that wait: of a host's descriptors, of which it may have 1024
+ * in all, and of the disk, on which so much must be left for others once more.
+ */
+static const unsigned ahead_max_fds = 64;
+static const uint64_t ahead_max_bytes = (uint64_t)256 << 20;
+
+static bool has_room_ahead(const bp_pedantic *pedantic) {
+    return pedantic->ahead_bytes < ahead_max_bytes && pedantic->ahead_fds < ahead_max_fds;
+}
+
+/* Gives the freezer those of the line that are not with it, as long as there is room. The mutex is
+ * held. */
+static void freeze_ahead(bugpack *session, bp_pedantic *pedantic) {
+    for (bp_order *order = pedantic->first;
+         order != NULL && has_room_ahead(pedantic) && pedantic->sent_count < BP_PEDANTIC_SENT_MAX;
+         order = order->next) {
+        if (!order->is_with_freezer) {
+            order->is_with_freezer = bp_worker_submit(session->freezer, order) == BUGPACK_OK;
+            order->was_sent_ahead = order->is_with_freezer;
+            pedantic->sent_count += order->is_with_freezer;
+        }
+    }
+}
+
+/* What it holds counts for the line, or no more. The mutex is held. */
+static void set_waiting(bp_pedantic *pedantic, bp_order *order, bool is_waiting) {
+    order->is_waiting = is_waiting;
+    if (is_waiting) {
+        pedantic->ahead_bytes += order->ahead_bytes;
+        pedantic->ahead_fds += order->ahead_fds;
+    } else {
+        pedantic->ahead_bytes -= order->ahead_bytes;
+        pedantic->ahead_fds -= order->ahead_fds;
+    }
+}
+
+/*
  * Hands over what there is room for. The mutex is held, also over the handing over: when the queue
  * is full of others, one of them is yet to end, and feeds again behind itself.
  */
@@ -18,12 +55,50 @@ static void feed(bugpack *session, bp_pedantic *pedantic) {
     while (pedantic->first != NULL && pedantic->working_count < worker_share) {
         bp_order *order = pedantic->first;
         bp_order *next = order->next;
+        set_waiting(pedantic, order, false);
         if (bp_order_offer(session, order, NULL, NULL) != BUGPACK_OK) {
-            return;
+            set_waiting(pedantic, order, true);
+            break;
         }
         pedantic->first = next;
         pedantic->working_count++;
     }
+    freeze_ahead(session, pedantic);
+}
+
+bool bp_pedantic_begin_freeze(bugpack *session, bp_order *order, uint64_t *ret_spare_bytes) {
+    bp_pedantic *pedantic = session->pedantic;
+    bool may_freeze = true;
+    (void)pthread_mutex_lock(&pedantic->mutex);
+    if (order->was_sent_ahead) {
+        order->was_sent_ahead = false;
+        pedantic->sent_count--;
+    }
+    if (order->is_waiting) {
+        *ret_spare_bytes = 2 * ahead_max_bytes;
+        may_freeze = order->is_with_freezer = has_room_ahead(pedantic);
+    }
+    (void)pthread_mutex_unlock(&pedantic->mutex);
+    return may_freeze;
+}
+
+bool bp_pedantic_end_freeze(bugpack *session, bp_order *order) {
+    bp_pedantic *pedantic = session->pedantic;
+    bool is_back = false;
+    (void)pthread_mutex_lock(&pedantic->mutex);
+    bool is_whole = order->frozen_status == BUGPACK_OK && bp_frozen_is_whole(order->frozen);
+    if (order->is_waiting && !is_whole) {
+        /* It may be better when it is its turn: then others hold nothing any more. */
+        bp_order_thaw(order);
+        order->is_with_freezer = false;
+        is_back = true;
+    } else if (order->is_waiting) {
+        order->ahead_bytes = bp_frozen_bytes(order->frozen);
+        order->ahead_fds = bp_frozen_fds(order->frozen) + 1; /* and the directory's */
+        set_waiting(pedantic, order, true);
+    }
+    (void)pthread_mutex_unlock(&pedantic->mutex);
+    return !is_back;
 }
 
 void bp_pedantic_feed(bugpack *session) {
@@ -53,6 +128,7 @@ void bp_pedantic_queue(bugpack *session, bp_order *order) {
     bp_pedantic *pedantic = session->pedantic;
     order->on_settled = settle;
     order->next = NULL;
+    order->is_waiting = true;
     (void)pthread_mutex_lock(&pedantic->mutex);
     if (pedantic->first == NULL) {
         pedantic->first = order;

@@ -180,10 +180,12 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
                                BUGPACK_REPORT_QUEUE_MAX, &session->worker, error);
     }
     if (status == BUGPACK_OK) {
-        /* Room for what waits for the worker, what it works on, and what is only kept. */
-        status = bp_worker_new("bugpack-freeze", bp_order_freeze, session,
-                               BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_KEPT_MAX, &session->freezer,
-                               error);
+        /* Room for what waits for the worker, what it works on, what is only kept, and what is sent
+         * ahead of its place. */
+        status =
+            bp_worker_new("bugpack-freeze", bp_order_freeze, session,
+                          BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_KEPT_MAX + BP_PEDANTIC_SENT_MAX,
+                          &session->freezer, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_session_open_triggers(session, error);
