@@ -67,10 +67,11 @@ BUGPACK_API bool bugpack_next_event(struct bugpack *session, bugpack_event *ret_
 #define BUGPACK_EVENTS_MAX 64
 
 /*
- * Takes back a report that waits or is being taken; ticket 0: all of them. The report ends within
- * 100 ms with BUGPACK_ERR_CANCELLED and leaves nothing behind, unless the disk keeps the worker
- * waiting in an fsync; one that waits is not begun. A provider that is being asked is left to
- * itself, and bugpack_close waits for it until its time limit. Whoever shares the report
+ * Takes back a report that waits or is being taken; ticket 0: all of them, also of gaps that wait
+ * in a line of their own (bugpack/gap.h) and have no ticket yet. The report ends within 100 ms with
+ * BUGPACK_ERR_CANCELLED and leaves nothing behind, unless the disk keeps the worker waiting in an
+ * fsync; one that waits is not begun. A provider that is being asked is left to itself, and
+ * bugpack_close waits for it until its time limit. Whoever shares the report
  * (BUGPACK_WHEN_BUSY_COALESCE) gets the same end. One whose zip is already being given its name is
  * not stopped any more. Returns at once. Errors: INVALID when no such report waits or runs; INERT,
  * CLOSED. Any thread; not a signal handler. Since 0.1.0.

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "session/events.h"
 #include "session/limits.h"
+#include "session/pedantic.h"
 #include "session/session.h"
 
 /* The first manual order that is on its way; `may_join`: that others may share. The lock is held.
@@ -150,7 +151,8 @@ void bp_live_end_cancelled(bugpack *session) {
 }
 
 static bool cancel(bugpack *session, uint64_t ticket) {
-    bool is_found = false;
+    /* The line first: what leaves it meanwhile is taken back already. */
+    bool is_found = ticket == 0 && bp_pedantic_cancel(session);
     (void)pthread_mutex_lock(&session->orders_mutex);
     for (bp_order *order = session->live_orders; order != NULL; order = order->next_live) {
         if (ticket == 0 || order->ticket == ticket) {

@@ -62,6 +62,10 @@ void bp_pedantic_queue(struct bugpack *session, struct bp_order *order);
 /* To be called by the worker behind every order: one that waited for a place may have it now. */
 void bp_pedantic_feed(struct bugpack *session);
 
+/* Takes back all that wait for a place; they come to their end as others do. Whether there were
+ * any. Any thread. */
+bool bp_pedantic_cancel(struct bugpack *session);
+
 /*
  * The two ends of a freezing, for the freezer. One that still waits for a place is frozen ahead of
  * it, so that its rings are those of the gap, as far as the bounds for all of them allow: then

@@ -101,6 +101,17 @@ bool bp_pedantic_end_freeze(bugpack *session, bp_order *order) {
     return !is_back;
 }
 
+bool bp_pedantic_cancel(bugpack *session) {
+    bp_pedantic *pedantic = session->pedantic;
+    (void)pthread_mutex_lock(&pedantic->mutex);
+    for (bp_order *order = pedantic->first; order != NULL; order = order->next) {
+        atomic_store(&order->halt.is_cancelled, true);
+    }
+    bool was_any = pedantic->first != NULL;
+    (void)pthread_mutex_unlock(&pedantic->mutex);
+    return was_any;
+}
+
 void bp_pedantic_feed(bugpack *session) {
     bp_pedantic *pedantic = session->pedantic;
     (void)pthread_mutex_lock(&pedantic->mutex);

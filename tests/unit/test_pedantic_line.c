@@ -105,3 +105,22 @@ Test(pedantic_line, holds_only_so_many_descriptors_and_loses_no_gap) {
     cr_expect(zero(u64, p.session->pedantic->ahead_bytes));
     pedantic_remove(&p);
 }
+
+Test(pedantic_line, is_taken_back_with_all_others_and_tried_at_the_next_sight) {
+    pedantic p;
+    auto_gate gate = {.is_inside = false};
+    open_at_gate(&p, &gate);
+    for (unsigned i = 0; i < storm_count; i++) {
+        see(&p, i);
+    }
+    cr_assert(zero(int, (int)bugpack_cancel(p.session, 0)));
+    bugpack_pedantic_state state = pedantic_settle(&p);
+    cr_expect(zero(uint, state.written_count));
+    cr_expect(zero(sz, temp_dir_count(&p.dir)));
+    atomic_store(&gate.may_go, true);
+    for (unsigned i = 0; i < storm_count; i++) {
+        see(&p, i);
+    }
+    cr_expect(eq(uint, pedantic_settle(&p).written_count, storm_count));
+    pedantic_remove(&p);
+}
