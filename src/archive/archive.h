@@ -38,9 +38,10 @@ void bp_archive_spool_in(bp_archive *archive, int dir_fd);
 
 /*
  * Threads that help with the deflating, while an entry over 1 MiB is packed and not longer than
- * bp_archive_finish. `start` is bp_thread_start of platform/thread.h, or does the same; where it
- * fails there is one less. `begin` (optional) is the first that each calls: to take a name and to
- * stand back, say.
+ * bp_archive_finish, unless `poll` stops it: then nobody waits for them, and each ends by itself
+ * behind the chunk that it has, without touching anything of the caller's. `start` is
+ * bp_thread_start of platform/thread.h, or does the same; where it fails there is one less. `begin`
+ * (optional) is the first that each calls: to take a name and to stand back, say.
  */
 typedef struct bp_archive_helpers {
     unsigned count; /* at most 2 are used */

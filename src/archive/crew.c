@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "archive/deflate.h"
 
@@ -28,8 +29,11 @@ struct bp_crew {
     size_t helper_count;
     pthread_mutex_t mutex; /* for what follows, and for the state of each slot */
     pthread_cond_t changed;
-    bool must_quit;
+    bool must_quit, is_abandoned;
+    size_t active_count; /* helpers that have not ended */
 };
+
+static const long look_ns = 10000000; /* to ask for a stop while a helper is waited for */
 
 bp_crew *bp_crew_new(void) {
     bp_crew *crew = calloc(1, sizeof *crew);
@@ -49,6 +53,21 @@ out:
     bp_deflater_free(crew->deflater);
     free(crew);
     return NULL;
+}
+
+/* Nobody uses it any more. */
+static void destroy(bp_crew *crew) {
+    for (size_t i = 0; i < crew->helper_count; i++) {
+        bp_deflater_free(crew->helpers[i].deflater);
+    }
+    for (size_t i = 0; i < max_slots; i++) {
+        free(crew->slots[i].read);
+        free(crew->slots[i].out);
+    }
+    (void)pthread_cond_destroy(&crew->changed);
+    (void)pthread_mutex_destroy(&crew->mutex);
+    bp_deflater_free(crew->deflater);
+    free(crew);
 }
 
 /* Of the slots that wait, the one that is needed first; NULL for none. The lock is held. */
@@ -90,7 +109,11 @@ static void *help(void *argument) {
             (void)pthread_cond_wait(&crew->changed, &crew->mutex);
         }
     }
+    bool is_last = --crew->active_count == 0 && crew->is_abandoned;
     (void)pthread_mutex_unlock(&crew->mutex);
+    if (is_last) {
+        destroy(crew);
+    }
     return NULL;
 }
 
@@ -106,8 +129,12 @@ void bp_crew_hire(bp_crew *crew, const bp_archive_helpers *helpers) {
         struct helper *helper = &crew->helpers[crew->helper_count];
         *helper =
             (struct helper){.crew = crew, .deflater = bp_deflater_new(), .begin = helpers->begin};
-        if (helper->deflater == NULL ||
-            helpers->start(help, helper, &helper->thread, NULL) != BUGPACK_OK) {
+        if (helper->deflater == NULL) {
+            return;
+        }
+        crew->active_count++; /* before it is there: no helper looks at it until it is to quit */
+        if (helpers->start(help, helper, &helper->thread, NULL) != BUGPACK_OK) {
+            crew->active_count--;
             bp_deflater_free(helper->deflater);
             return;
         }
@@ -115,26 +142,29 @@ void bp_crew_hire(bp_crew *crew, const bp_archive_helpers *helpers) {
     }
 }
 
-void bp_crew_free(bp_crew *crew) {
+bool bp_crew_has_helpers(const bp_crew *crew) {
+    return crew->helper_count > 0;
+}
+
+void bp_crew_free(bp_crew *crew, bool may_wait) {
     if (crew == NULL) {
         return;
     }
     (void)pthread_mutex_lock(&crew->mutex);
     crew->must_quit = true;
+    crew->is_abandoned = !may_wait;
+    for (size_t i = 0; i < crew->helper_count && !may_wait; i++) {
+        (void)pthread_detach(crew->helpers[i].thread);
+    }
+    bool is_last = may_wait || crew->active_count == 0;
     (void)pthread_cond_broadcast(&crew->changed);
     (void)pthread_mutex_unlock(&crew->mutex);
-    for (size_t i = 0; i < crew->helper_count; i++) {
+    for (size_t i = 0; may_wait && i < crew->helper_count; i++) {
         (void)pthread_join(crew->helpers[i].thread, NULL);
-        bp_deflater_free(crew->helpers[i].deflater);
     }
-    for (size_t i = 0; i < max_slots; i++) {
-        free(crew->slots[i].read);
-        free(crew->slots[i].out);
+    if (is_last) {
+        destroy(crew); /* else the last helper does */
     }
-    (void)pthread_cond_destroy(&crew->changed);
-    (void)pthread_mutex_destroy(&crew->mutex);
-    bp_deflater_free(crew->deflater);
-    free(crew);
 }
 
 bool bp_crew_is_full(const bp_crew *crew) {
@@ -168,7 +198,21 @@ void bp_crew_submit(bp_crew *crew) {
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
-const bp_slot *bp_crew_settle(bp_crew *crew) {
+/* Waits for a helper; true when the work is to stop. The lock is held but while asking. Where the
+ * clock of the wait is set, a stop is heard later. */
+static bool wait_a_moment(bp_crew *crew, bp_stop *stop) {
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (until.tv_nsec + look_ns) / 1000000000;
+    until.tv_nsec = (until.tv_nsec + look_ns) % 1000000000;
+    (void)pthread_cond_timedwait(&crew->changed, &crew->mutex, &until);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    bool must_stop = bp_stop_poll(stop);
+    (void)pthread_mutex_lock(&crew->mutex);
+    return must_stop;
+}
+
+const bp_slot *bp_crew_settle(bp_crew *crew, bp_stop *stop) {
     if (crew->used_count == 0) {
         return NULL;
     }
@@ -179,8 +223,9 @@ const bp_slot *bp_crew_settle(bp_crew *crew) {
         bp_slot *ready = take_ready(crew, crew->oldest);
         if (ready != NULL) {
             deflate_taken(crew, crew->deflater, ready);
-        } else {
-            (void)pthread_cond_wait(&crew->changed, &crew->mutex);
+        } else if (wait_a_moment(crew, stop)) {
+            (void)pthread_mutex_unlock(&crew->mutex);
+            return NULL;
         }
     }
     slot->state = slot_is_free;

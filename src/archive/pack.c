@@ -30,7 +30,7 @@ bp_packer *bp_packer_new(int dir_fd, const bp_archive_helpers *helpers, bp_stop 
 }
 
 void bp_packer_rest(bp_packer *packer) {
-    bp_crew_free(packer->crew);
+    bp_crew_free(packer->crew, !packer->stop->is_cancelled);
     packer->crew = NULL;
 }
 
@@ -100,7 +100,10 @@ static bool give_up(bp_packer *packer, struct target *target) {
 
 /* Takes the oldest chunk's bytes, in the order of the chunks; true when there was none. */
 static bool put_oldest(bp_packer *packer, struct target *target) {
-    const bp_slot *slot = bp_crew_settle(packer->crew);
+    const bp_slot *slot = bp_crew_settle(packer->crew, packer->stop);
+    if (packer->stop->is_cancelled) {
+        return false;
+    }
     if (slot == NULL || target->is_given_up) {
         return true;
     }
@@ -118,11 +121,15 @@ static bool load(bp_packer *packer, const bp_bytes *plain, uint64_t at, bp_slot 
     uint64_t left = plain->byte_count - at;
     slot->is_last = left <= BP_DEFLATE_CHUNK_BYTES;
     slot->byte_count = slot->is_last ? (size_t)left : BP_DEFLATE_CHUNK_BYTES;
-    if (plain->memory != NULL) {
+    if (plain->memory != NULL && !bp_crew_has_helpers(packer->crew)) {
         slot->bytes = (const unsigned char *)plain->memory + at;
         return true;
     }
     slot->bytes = slot->read;
+    if (plain->memory != NULL) {
+        memcpy(slot->read, (const unsigned char *)plain->memory + at, slot->byte_count);
+        return true;
+    }
     return bp_bytes_read(plain, at, slot->read, slot->byte_count, packer->stop);
 }
 
@@ -134,7 +141,8 @@ static bool pack_chunks(bp_packer *packer, const bp_bytes *plain, struct target 
             (bp_crew_is_full(packer->crew) && !put_oldest(packer, target))) {
             return false;
         }
-        bp_slot *slot = bp_crew_next(packer->crew, plain->memory == NULL);
+        bp_slot *slot =
+            bp_crew_next(packer->crew, plain->memory == NULL || bp_crew_has_helpers(packer->crew));
         if (slot == NULL) {
             return fail(packer->stop, BUGPACK_ERR_NO_MEMORY, 0);
         }
@@ -192,7 +200,11 @@ bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
     } else {
         target.is_given_up = is_png(packer, plain);
         bool is_packed = pack_chunks(packer, plain, &target, &crc) && finish(packer, &target);
-        bp_crew_drop_all(packer->crew); /* what was given up, and what failed half-way */
+        if (packer->stop->is_cancelled) {
+            bp_packer_rest(packer); /* a helper may be at work: nobody waits for it */
+        } else {
+            bp_crew_drop_all(packer->crew); /* what was given up, and what failed half-way */
+        }
         if (!is_packed) {
             bp_buffer_release(&target.memory);
             return false;

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#include "platform/thread.h"
 
 static const uint64_t when = 1774751400000000000u;
 static char text[300000];
@@ -156,6 +159,55 @@ Test(archive_failure, stops_wherever_it_is_asked_to) {
         expect_finish_fails(file.archive, BUGPACK_ERR_TIMEOUT, 0, file.path);
         cr_expect(eq(int, (int)stop.calls, (int)n)); /* and is not asked again */
         archive_file_end(&file);
+    }
+}
+
+/* Helpers that a busy machine does not let run, from before they could begin. */
+static atomic_bool may_help;
+static atomic_uint ended_helpers;
+
+static void wait_to_help(void) {
+    while (!atomic_load(&may_help)) {
+        (void)usleep(1000);
+    }
+}
+
+struct call {
+    void *(*run)(void *);
+    void *argument;
+};
+
+static void *run_and_count(void *argument) {
+    struct call call = *(struct call *)argument;
+    free(argument);
+    (void)call.run(call.argument);
+    atomic_fetch_add(&ended_helpers, 1);
+    return NULL;
+}
+
+static bugpack_status start_counted(void *(*run)(void *), void *argument, pthread_t *ret_thread,
+                                    bugpack_error *error) {
+    struct call *call = malloc(sizeof *call);
+    *call = (struct call){run, argument};
+    return bp_thread_start(run_and_count, call, ret_thread, error);
+}
+
+Test(archive_failure, stops_without_waiting_for_helpers, .timeout = 60) {
+    enum { large_bytes = 3 << 20 };
+    unsigned char *large = calloc(1, large_bytes);
+    const bp_archive_helpers helpers = {2, start_counted, wait_to_help};
+    stop_at stop = {0, 6};
+    archive_file file;
+    archive_file_start(&file, poll_until, &stop);
+    bp_archive_use_helpers(file.archive, helpers);
+    archive_file_add(&file, "large", large, large_bytes, when);
+    expect_finish_fails(file.archive, BUGPACK_ERR_TIMEOUT, 0, file.path);
+    archive_file_end(&file);
+    free(large);
+    cr_expect(zero(uint, atomic_load(&ended_helpers)));
+    atomic_store(&may_help, true);
+    while (atomic_load(&ended_helpers) < 2) {
+        (void)usleep(1000);
     }
 }
 
