@@ -7,6 +7,9 @@
 #include "run/relay_private.h"
 #include "run/signals.h"
 
+/* How often a command in the background looks whether it has been brought forward. */
+enum { background_look_ms = 200 };
+
 enum { poll_signals, poll_monitor, poll_keyboard, poll_keyboard_to, poll_lanes, poll_max = 8 };
 
 static void observe(void *context, const char *bytes, size_t byte_count) {
@@ -83,6 +86,12 @@ static bool is_done(const struct relay *relay) {
     return is_done || relay->is_given_up;
 }
 
+/* A command behind a shell's "&" reads a terminal of its own, so that no SIGTTIN stops it; and then
+ * a shell's "fg" sends no SIGCONT. Nothing tells that the terminal is ours now, but looking. */
+static bool is_in_background(const struct relay *relay) {
+    return relay->child->keyboard_to_fd >= 0 && !relay->keyboard.is_ours && !relay->has_ended;
+}
+
 /* After the end, what can be read is read without being waited for. */
 static int wait_ms(const struct relay *relay) {
     bool is_reading = false;
@@ -94,7 +103,8 @@ static int wait_ms(const struct relay *relay) {
     if (relay->has_ended && is_reading) {
         return 0;
     }
-    return bp_run_keyboard_wait_ms(&relay->keyboard);
+    int keyboard_ms = bp_run_keyboard_wait_ms(&relay->keyboard);
+    return keyboard_ms < 0 && is_in_background(relay) ? background_look_ms : keyboard_ms;
 }
 
 static void loop(struct relay *relay) {
@@ -103,6 +113,9 @@ static void loop(struct relay *relay) {
         size_t count = fill_wishes(relay, fds);
         if (poll(fds, (nfds_t)count, wait_ms(relay)) < 0) {
             continue; /* a signal: its note is in the pipe */
+        }
+        if (is_in_background(relay)) {
+            bp_relay_take_terminal(relay);
         }
         if (fds[poll_signals].revents != 0) {
             bp_relay_answer_signals(relay);

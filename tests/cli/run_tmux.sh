@@ -89,6 +89,26 @@ tm send-keys G
 see 500
 tm send-keys q
 
+fact 'a command that was started in the background gets the terminal with fg'
+# Not through the function, which would make a shell the leader of the job.
+# shellcheck disable=SC2016 # for the shell in tmux
+type_command '$BUGPACK run -q -o reports cat &'
+sleep 0.5
+tm send-keys fg Enter
+tries=0
+# The shell's own prompt is not canonical either.
+while [ "$(tm display-message -p '#{pane_current_command}')" = bash ] && [ $tries -lt 200 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+tries=0
+while ! stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon && [ $tries -lt 200 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon || wrong 'it does not'
+tm send-keys C-c
+
 fact 'after the end the terminal is as before, and Ctrl-C went to the command'
 type_command run cat
 sleep 0.3
