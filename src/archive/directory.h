@@ -1,0 +1,68 @@
+/*
+ * Our own look at a zip that may be hostile, before libzip sees it.
+ *
+ * libzip 1.7.3 accepts much that no report has, also with its consistency checks: names that lead
+ * elsewhere, entries that share their bytes, an archive whose end was zeroed as an empty one. So
+ * here a zip is only what a report can be: entries one behind the other from byte 0, each with a
+ * header that says the same as the directory; the directory behind the last; then the end, without
+ * a comment; nothing before, between or behind. Only regular files with plain names, stored or
+ * deflated, whose sizes stand before their bytes.
+ */
+#ifndef BP_ARCHIVE_DIRECTORY_H
+#define BP_ARCHIVE_DIRECTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+/* Far more than a report has, and few enough to be held in memory. */
+#define BP_DIRECTORY_ENTRY_MAX 16384u
+#define BP_DIRECTORY_BYTES_MAX ((size_t)8 << 20)
+#define BP_DIRECTORY_NAME_MAX 255u
+
+/* One entry as the directory declares it; whether its bytes agree is for the reader to see. */
+typedef struct bp_directory_entry {
+    const char *name; /* owned by the directory */
+    uint16_t name_bytes, flags, method;
+    uint32_t time, crc; /* `time` is DOS's, date above time */
+    uint64_t bytes, packed_bytes;
+    uint64_t header_offset;
+} bp_directory_entry;
+
+typedef struct bp_directory {
+    bp_directory_entry *entries;
+    size_t entry_count; /* at least 1 */
+    char *names;
+    /* The file from the directory on, as it was when it was checked. */
+    unsigned char *tail;
+    uint64_t tail_offset, file_bytes;
+} bp_directory;
+
+/*
+ * Reads and checks the zip in `fd`, without moving its offset; `path` is for sentences. It takes
+ * memory in proportion to the directory, which is bounded, and reads the headers but not the bytes
+ * of entries.
+ *
+ * CORRUPT with what is wrong: not a zip, damaged, or more than a report may be. NO_MEMORY. IO with
+ * the errno. `ret_directory` is released by the caller.
+ */
+bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,
+                                 bugpack_error *error);
+void bp_directory_release(bp_directory *directory);
+
+/* Why an entry cannot have this name, as the end of a sentence; NULL when it can. */
+const char *bp_directory_refuse_name(const char *name, size_t byte_count);
+
+/* The first of two entries whose names differ at most in case (ASCII), or NULL. NO_MEMORY. */
+bugpack_status bp_directory_find_double(const bp_directory *directory, const char **ret_name,
+                                        bugpack_error *error);
+
+/*
+ * Reads exactly `byte_count` bytes at `offset`. IO with the errno; CORRUPT where the file ends
+ * before.
+ */
+bugpack_status bp_directory_pread(int fd, const char *path, uint64_t offset, void *bytes,
+                                  size_t byte_count, bugpack_error *error);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Reading a report that may be hostile: what every command that opens one stands on.
+ *
+ * The zip is first looked at by our own eyes (archive/directory.h), which refuse whatever no report
+ * has; then libzip opens it with its consistency checks and must see the same entries; then every
+ * byte that comes out of an entry is counted, against what the entry declares and against what the
+ * caller allows. Nothing is ever extracted to a path that the archive chose.
+ */
+#ifndef BP_ARCHIVE_READER_H
+#define BP_ARCHIVE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/sink.h"
+
+/* A zip being read. One thread at a time. */
+typedef struct bp_archive_reader bp_archive_reader;
+
+/* One entry, as the directory declares it. */
+typedef struct bp_archive_member {
+    const char *name; /* valid UTF-8 without control characters; valid until the reader is freed */
+    uint64_t bytes;
+    uint64_t packed_bytes; /* in the zip; the same as `bytes` where it is stored */
+} bp_archive_member;
+
+/*
+ * Opens the zip in `fd`, a regular file (bp_file_open_regular), which stays the caller's and is to
+ * stay open until the reader is freed; its offset is not moved. `path` is for sentences and copied.
+ * The bytes of entries are not read yet. Memory is in proportion to the directory, whose size is
+ * bounded.
+ *
+ * CORRUPT with what is wrong; IO with the errno; NO_MEMORY.
+ */
+bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,
+                                      bugpack_error *error);
+
+/* Frees it. NULL is fine. */
+void bp_archive_reader_free(bp_archive_reader *reader);
+
+/* Entries in the order of the archive: at least one. */
+size_t bp_archive_reader_count(const bp_archive_reader *reader);
+bp_archive_member bp_archive_reader_member(const bp_archive_reader *reader, size_t index);
+
+/* The entry of exactly this name, or false. */
+bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, size_t *ret_index);
+
+/*
+ * Gives the bytes of an entry to `sink`, in pieces of at most 64 KiB and never more of them than
+ * the entry declares. Their checksum is known only at the end: on failure what the sink got is to
+ * be thrown away.
+ *
+ * NO_MEMORY: the entry declares more than `max_bytes`, and nothing was read; or memory is short.
+ * CORRUPT: it has more or fewer bytes than it declares, a wrong checksum, or is not deflated right.
+ * IO with the errno. Whatever the sink returned.
+ */
+bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
+                                      bp_sink *sink, void *context, bugpack_error *error);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * Reading reports: those that we write, and those that somebody made.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "archive/reader.h"
+#include "base/spool.h"
+#include "support/archive_file.h"
+#include "support/made_zip.h"
+
+static const made_member members[] = {{"metadata.json", "{\"a\": 1}\n", false},
+                                      {"logs/x\xc3\xa9.log", "line line line line line\n", true},
+                                      {"empty", "", false}};
+
+static bp_archive_reader *open_made(const made_zip *zip, int *ret_fd) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_archive_reader *reader = NULL;
+    *ret_fd = made_zip_file(zip->bytes.data, zip->bytes.size);
+    cr_assert(ge(int, *ret_fd, 0));
+    cr_assert(bp_archive_reader_open(*ret_fd, "t.zip", &reader, &error) == BUGPACK_OK, "%s",
+              error.message);
+    return reader;
+}
+
+static void expect_content(bp_archive_reader *reader, const char *name, const void *bytes,
+                           size_t byte_count) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_buffer content;
+    cr_expect(made_zip_read(reader, name, UINT64_MAX, &content, &error) == BUGPACK_OK, "%s: %s",
+              name, error.message);
+    cr_assert(eq(sz, content.size, byte_count), "%s", name);
+    cr_expect(byte_count == 0 || memcmp(content.data, bytes, byte_count) == 0, "%s", name);
+    bp_buffer_release(&content);
+}
+
+static void expect_members(const made_zip *zip) {
+    int fd;
+    bp_archive_reader *reader = open_made(zip, &fd);
+    cr_assert(eq(sz, bp_archive_reader_count(reader), 3));
+    for (size_t i = 0; i < 3; i++) {
+        bp_archive_member member = bp_archive_reader_member(reader, i);
+        cr_expect(eq(str, (char *)member.name, (char *)members[i].name));
+        cr_expect(eq(u64, member.bytes, strlen(members[i].content)));
+        expect_content(reader, members[i].name, members[i].content, strlen(members[i].content));
+    }
+    cr_expect(eq(i64, lseek(fd, 0, SEEK_CUR), (int64_t)zip->bytes.size), "the offset was moved");
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+}
+
+Test(reader, lists_and_reads_entries_stored_and_deflated) {
+    made_zip zip;
+    made_zip_build(&zip, members, 3);
+    expect_members(&zip);
+    made_zip_release(&zip);
+}
+
+Test(reader, reads_an_archive_with_a_zip64_end) {
+    made_zip zip;
+    made_zip_build_zip64(&zip, members, 3);
+    expect_members(&zip);
+    made_zip_release(&zip);
+}
+
+/* Sizes of an entry that stand in its zip64 fields, though they are small. */
+Test(reader, reads_an_entry_with_zip64_sizes) {
+    static const unsigned char extra[] = {1, 0, 16, 0, 3, 0, 0, 0, 0, 0,
+                                          0, 0, 3,  0, 0, 0, 0, 0, 0, 0};
+    const made_member one[] = {{"a", "abc", false}};
+    made_zip zip;
+    int fd;
+    made_zip_build(&zip, one, 1);
+    for (size_t i = 0; i < 2; i++) { /* the packed size, then the other */
+        made_zip_put32(&zip, zip.local[0] + 18 + 4 * i, UINT32_MAX);
+        made_zip_put32(&zip, zip.central[0] + 20 + 4 * i, UINT32_MAX);
+    }
+    made_zip_put16(&zip, zip.local[0] + 28, sizeof extra);
+    made_zip_put16(&zip, zip.central[0] + 30, sizeof extra);
+    made_zip_put32(&zip, zip.end + 12, made_zip_get32(&zip, zip.end + 12) + sizeof extra);
+    made_zip_put32(&zip, zip.end + 16, made_zip_get32(&zip, zip.end + 16) + sizeof extra);
+    made_zip_insert(&zip, zip.central[0] + 46 + 1, extra, sizeof extra);
+    made_zip_insert(&zip, zip.local[0] + 30 + 1, extra, sizeof extra);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    expect_content(reader, "a", "abc", 3);
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+}
+
+Test(reader, finds_an_entry_by_exactly_its_name) {
+    made_zip zip;
+    int fd;
+    size_t index = 77;
+    made_zip_build(&zip, members, 3);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    cr_expect(not(bp_archive_reader_find(reader, "Metadata.json", &index)));
+    cr_expect(not(bp_archive_reader_find(reader, "metadata", &index)));
+    cr_expect(eq(sz, index, 77));
+    cr_expect(bp_archive_reader_find(reader, "empty", &index));
+    cr_expect(eq(sz, index, 2));
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+}
+
+Test(reader, reads_what_our_own_writer_writes) {
+    archive_file file;
+    bp_archive_reader *reader = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    size_t large_bytes = (size_t)3 << 20;
+    char *large = malloc(large_bytes);
+    cr_assert(ne(ptr, large, NULL));
+    for (size_t i = 0; i < large_bytes; i++) {
+        large[i] = (char)(i * i >> 7);
+    }
+    archive_file_start(&file, NULL, NULL);
+    archive_file_add(&file, "metadata.json", "{}", 2, 1795000000000000000u);
+    archive_file_add(&file, "large", large, large_bytes, 1795000000000000000u);
+    archive_file_add(&file, "empty", "", 0, 0);
+    archive_file_add(&file, "late \xe2\x86\x92", "x", 1, UINT64_MAX);
+    archive_file_finish(&file);
+    cr_assert(bp_archive_reader_open(file.fd, file.path, &reader, &error) == BUGPACK_OK, "%s",
+              error.message);
+    cr_expect(eq(sz, bp_archive_reader_count(reader), 4));
+    expect_content(reader, "large", large, large_bytes);
+    expect_content(reader, "empty", "", 0);
+    expect_content(reader, "late \xe2\x86\x92", "x", 1);
+    expect_content(reader, "metadata.json", "{}", 2);
+    bp_archive_reader_free(reader);
+    archive_file_end(&file);
+    free(large);
+}
+
+Test(reader, reads_nothing_of_an_entry_over_the_limit) {
+    made_zip zip;
+    bp_buffer content;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    int fd;
+    made_zip_build(&zip, members, 3);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 8, &content, &error),
+                 BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(sz, content.size, 0));
+    cr_expect(eq(str, error.message,
+                 "cannot read \"t.zip\": entry \"metadata.json\" is over the limit of 8 bytes"));
+    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 9, &content, &error), BUGPACK_OK));
+    bp_buffer_release(&content);
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+}
+
+static bugpack_status refuse_bytes(void *context, const void *bytes, size_t byte_count) {
+    (void)bytes;
+    *(size_t *)context += byte_count;
+    return BUGPACK_ERR_CANCELLED;
+}
+
+Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
+    made_zip zip;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    size_t taken = 0;
+    int fd;
+    made_zip_build(&zip, members, 3);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    cr_expect(eq(int, bp_archive_reader_read(reader, 0, 100, refuse_bytes, &taken, &error),
+                 BUGPACK_ERR_CANCELLED));
+    cr_expect(eq(sz, taken, 9));
+    expect_content(reader, members[1].name, members[1].content, strlen(members[1].content));
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+}
+
+Test(reader, does_not_believe_a_directory_that_changed_after_it_was_looked_at) {
+    made_zip zip;
+    int fd;
+    made_zip_build(&zip, members, 3);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    cr_assert(eq(int, ftruncate(fd, (off_t)zip.directory), 0));
+    expect_content(reader, members[1].name, members[1].content, strlen(members[1].content));
+    cr_assert(eq(int, ftruncate(fd, (off_t)zip.local[1] + 35), 0));
+    bp_buffer content;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, made_zip_read(reader, members[1].name, 100, &content, &error),
+                 BUGPACK_ERR_CORRUPT));
+    bp_buffer_release(&content);
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+}
