@@ -9,8 +9,7 @@
 
 #include "base/status.h"
 #include "model/host_threads.h"
-#include "json/scanner.h"
-#include "json/string.h"
+#include "json/pick.h"
 
 static const size_t names_bytes_max = (size_t)1 << 30;
 
@@ -37,10 +36,6 @@ void bp_host_sums_release(bp_host_sums *sums) {
     sums->count = sums->capacity = 0;
 }
 
-static bool is_token(const bp_json_token *token, const char *text) {
-    return token->byte_count == strlen(text) && memcmp(token->text, text, token->byte_count) == 0;
-}
-
 static void take_key(sums_reader *reading, const bp_json_token *token) {
     size_t byte_count = token->byte_count - 2; /* without the quotes */
     if (byte_count >= sizeof reading->key) {
@@ -50,45 +45,19 @@ static void take_key(sums_reader *reading, const bp_json_token *token) {
     reading->key[byte_count] = '\0';
 }
 
-/* Keeps a string with its escapes decoded, but for NUL, which ends a name. */
+/* Keeps a string with its escapes decoded. */
 static bool take_name(sums_reader *reading, const bp_json_token *token) {
     bp_buffer *names = &reading->sums->names;
-    const unsigned char *at = (const unsigned char *)token->text + 1;
     reading->name = names->size;
     reading->has_name = true;
-    for (int32_t next = bp_json_next_character(&at); next > 0; next = bp_json_next_character(&at)) {
-        char bytes[4];
-        size_t count = 0;
-        if (next < 0x80) {
-            bytes[count++] = (char)next;
-        } else {
-            if (next >= 0x10000) {
-                bytes[count++] = (char)(0xF0 | next >> 18);
-                bytes[count++] = (char)(0x80 | (next >> 12 & 0x3F));
-            } else if (next >= 0x800) {
-                bytes[count++] = (char)(0xE0 | next >> 12);
-            }
-            bytes[count++] = (char)(next >= 0x800 ? 0x80 | (next >> 6 & 0x3F) : 0xC0 | next >> 6);
-            bytes[count++] = (char)(0x80 | (next & 0x3F));
-        }
-        (void)bp_buffer_append(names, bytes, count);
-    }
+    (void)bp_json_token_text(token, names);
     return bp_buffer_append(names, "", 1) == BUGPACK_OK;
 }
 
 /* Digits alone: a fraction or an exponent is nothing that we write. */
 static bool take_value(sums_reader *reading, const bp_json_token *token) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < token->byte_count; i++) {
-        unsigned digit = (unsigned)(unsigned char)token->text[i] - '0';
-        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    reading->value = value;
-    reading->has_value = true;
-    return true;
+    reading->has_value = bp_json_token_uint(token, &reading->value);
+    return reading->has_value;
 }
 
 static bool push_thread(sums_reader *reading) {
@@ -127,7 +96,7 @@ static bugpack_status take_scalar(sums_reader *reading, const bp_json_token *tok
         return take_name(reading, token) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
     }
     if (depth == DEPTH_THREAD && strcmp(reading->key, reading->measured_key) == 0) {
-        reading->is_measured = is_token(token, "true");
+        reading->is_measured = bp_json_token_is(token, "true");
     }
     if (depth == DEPTH_GROUP && reading->is_in_group &&
         strcmp(reading->key, reading->member) == 0) {

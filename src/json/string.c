@@ -131,6 +131,27 @@ int32_t bp_json_next_character(const unsigned char **at) {
     return character;
 }
 
+bugpack_status bp_json_decode(const unsigned char **at, bp_buffer *out) {
+    for (int32_t next = bp_json_next_character(at); next > 0; next = bp_json_next_character(at)) {
+        char bytes[4];
+        size_t count = 0;
+        if (next < 0x80) {
+            bytes[count++] = (char)next;
+        } else {
+            if (next >= 0x10000) {
+                bytes[count++] = (char)(0xF0 | next >> 18);
+                bytes[count++] = (char)(0x80 | (next >> 12 & 0x3F));
+            } else if (next >= 0x800) {
+                bytes[count++] = (char)(0xE0 | next >> 12);
+            }
+            bytes[count++] = (char)(next >= 0x800 ? 0x80 | (next >> 6 & 0x3F) : 0xC0 | next >> 6);
+            bytes[count++] = (char)(0x80 | (next & 0x3F));
+        }
+        (void)bp_buffer_append(out, bytes, count);
+    }
+    return out->status;
+}
+
 static bugpack_status append_escape(bp_buffer *out, char character) {
     const char *short_form = character != '\0' ? strchr(escaped_characters, character) : NULL;
     if (short_form != NULL) {

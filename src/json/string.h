@@ -21,6 +21,12 @@ const char *bp_json_check_string(const unsigned char *text, size_t byte_count, s
  */
 int32_t bp_json_next_character(const unsigned char **at);
 
+/*
+ * Appends the rest of a checked string as UTF-8, its escapes decoded, up to a NUL in it, which ends
+ * a C string. `*at` begins behind the opening quote and is moved on.
+ */
+bugpack_status bp_json_decode(const unsigned char **at, bp_buffer *out);
+
 /* Takes off again what a failed append left behind `size`; the buffer's failure stays. */
 void bp_json_cut(bp_buffer *out, size_t size);
 
