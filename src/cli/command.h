@@ -31,6 +31,7 @@ typedef struct bp_cli_command {
 } bp_cli_command;
 
 extern const bp_cli_command bp_cli_capture_command;
+extern const bp_cli_command bp_cli_diff_command;
 extern const bp_cli_command bp_cli_heap_command;
 extern const bp_cli_command bp_cli_recover_command;
 extern const bp_cli_command bp_cli_run_command;

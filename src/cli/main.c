@@ -8,9 +8,10 @@
 #include "cli/command.h"
 #include "cli/message.h"
 
-static const bp_cli_command *const commands[] = {
-    &bp_cli_capture_command, &bp_cli_heap_command,   &bp_cli_recover_command,
-    &bp_cli_run_command,     &bp_cli_sample_command, &bp_cli_calibrate_command};
+static const bp_cli_command *const commands[] = {&bp_cli_capture_command,  &bp_cli_diff_command,
+                                                 &bp_cli_heap_command,     &bp_cli_recover_command,
+                                                 &bp_cli_run_command,      &bp_cli_sample_command,
+                                                 &bp_cli_calibrate_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
 bool bp_cli_pipe_was_ignored;

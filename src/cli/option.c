@@ -68,6 +68,17 @@ int bp_cli_option_next_or_operand(const char *command, int argument_count, char 
     return code;
 }
 
+int bp_cli_option_next_or_operands(const char *command, int argument_count, char **arguments,
+                                   const char *short_options, const struct option *long_options,
+                                   int operand_max, const char **ret_operands) {
+    int code =
+        next_option(command, argument_count, arguments, short_options, long_options, operand_max);
+    for (int i = 0; code == BP_CLI_OPTION_END && i < operand_max; i++) {
+        ret_operands[i] = optind + i < argument_count ? arguments[optind + i] : NULL;
+    }
+    return code;
+}
+
 int bp_cli_option_next_or_command(const char *command, int argument_count, char **arguments,
                                   const char *short_options, const struct option *long_options,
                                   char ***ret_command) {

@@ -29,6 +29,12 @@ int bp_cli_option_next_or_operand(const char *command, int argument_count, char 
                                   const char *short_options, const struct option *long_options,
                                   const char **ret_operand);
 
+/* The same for a command that takes up to `operand_max` of them; those that there are not are NULL.
+ */
+int bp_cli_option_next_or_operands(const char *command, int argument_count, char **arguments,
+                                   const char *short_options, const struct option *long_options,
+                                   int operand_max, const char **ret_operands);
+
 /* The same for a command that is given another one to run, with arguments of its own: given at the
  * end of our options, up to a NULL. `short_options` begins with "+:". */
 int bp_cli_option_next_or_command(const char *command, int argument_count, char **arguments,

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "inspect/host_sums.h"
+#include "model/host_threads.h"
 
 void bp_host_diff_release(bp_host_diff *diff) {
     free(diff->rows);
@@ -13,45 +14,23 @@ void bp_host_diff_release(bp_host_diff *diff) {
     *diff = (bp_host_diff){NULL, 0, NULL};
 }
 
-static int64_t subtract(uint64_t after, uint64_t before) {
-    if (after >= before) {
-        return after - before > INT64_MAX ? INT64_MAX : (int64_t)(after - before);
-    }
-    return before - after > INT64_MAX ? INT64_MIN : -(int64_t)(before - after);
-}
-
-static uint64_t size_of(int64_t delta) {
-    return delta < 0 ? (uint64_t) - (delta + 1) + 1 : (uint64_t)delta;
-}
-
 /* Largest change first; names are in one allocation, so they can be compared without a context. */
 static int compare_rows(const void *one, const void *other) {
     const bp_host_row *left = one;
     const bp_host_row *right = other;
-    uint64_t left_size = size_of(left->delta);
-    uint64_t right_size = size_of(right->delta);
-    if (left_size != right_size) {
-        return left_size > right_size ? -1 : 1;
-    }
-    return strcmp(left->name, right->name);
+    int order = bp_change_compare(&left->change, &right->change);
+    return order != 0 ? order : strcmp(left->name, right->name);
 }
 
-/* `before` or `after` is NULL where the capture has no such name. */
+/* `before` or `after` is NULL where the capture has no such name: that is known, and is 0. */
 static void fill_row(bp_host_row *row, const bp_host_sum *before, const bp_host_sum *after) {
     row->threads_before = before != NULL ? before->thread_count : 0;
     row->threads_after = after != NULL ? after->thread_count : 0;
-    row->before = before != NULL ? before->sum : 0;
-    row->after = after != NULL ? after->sum : 0;
-    row->is_measured_before = before != NULL && before->is_measured;
-    row->is_measured_after = after != NULL && after->is_measured;
-    row->delta = subtract(row->after, row->before);
-    row->has_percent = row->before > 0;
-    if (row->has_percent) {
-        double share = 100.0 * ((double)row->after - (double)row->before) / (double)row->before;
-        double hundredths = share * 100.0 + (share < 0 ? -0.5 : 0.5);
-        row->percent =
-            hundredths > -1e15 && hundredths < 1e15 ? (double)(int64_t)hundredths / 100.0 : share;
-    }
+    row->change.before = before != NULL ? before->sum : 0;
+    row->change.after = after != NULL ? after->sum : 0;
+    row->change.is_known_before = before == NULL || before->is_measured;
+    row->change.is_known_after = after == NULL || after->is_measured;
+    bp_change_complete(&row->change);
 }
 
 /* Steps through both lists of ascending names at once. */
@@ -115,4 +94,25 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
     bp_host_sums_release(&sums_before);
     bp_host_sums_release(&sums_after);
     return status;
+}
+
+bool bp_host_diff_has_counter(const char *counter) {
+    char name[BP_HOST_COUNTER_NAME_BYTES];
+    for (size_t i = 0; bp_host_diff_counter(i, name); i++) {
+        if (strcmp(name, counter) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_host_diff_counter(size_t index, char ret_name[BP_HOST_COUNTER_NAME_BYTES]) {
+    if (index >= BP_HOST_COUNTER_COUNT) {
+        return false;
+    }
+    bp_host_counter counter = (bp_host_counter)index;
+    (void)snprintf(ret_name, BP_HOST_COUNTER_NAME_BYTES, "%s.%s",
+                   bp_host_group_name(bp_host_counter_group(counter)),
+                   bp_host_counter_key(counter));
+    return true;
 }

@@ -12,6 +12,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "inspect/change.h"
 
 /* What threads are put together by. */
 typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
@@ -20,18 +21,15 @@ typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THR
 typedef struct bp_host_row {
     const char *name; /* of the group, as in the JSON: valid UTF-8; owned by the diff */
     uint64_t threads_before, threads_after;
-    /* Sums over the threads of which it was measured; at most UINT64_MAX. */
-    uint64_t before, after;
-    bool is_measured_before, is_measured_after;
-    /* after - before; at the ends of its range where it would not fit. */
-    int64_t delta;
-    /* Of `before`, rounded to hundredths; NaN never: has_percent is false where before is 0. */
-    bool has_percent;
-    double percent;
+    /*
+     * Sums over the threads of which it was measured, at most UINT64_MAX. Known where one thread
+     * was measured, and where there is no thread of that name.
+     */
+    bp_change change;
 } bp_host_row;
 
 typedef struct bp_host_diff {
-    bp_host_row *rows; /* by the size of the change, largest first, then by name */
+    bp_host_row *rows; /* by the size of the change, largest first, unknown last, then by name */
     size_t row_count;
     char *names; /* one allocation behind all of them */
 } bp_host_diff;
@@ -48,5 +46,10 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
                                     size_t after_bytes, bp_host_key key, const char *counter,
                                     bp_host_diff *ret_diff, bugpack_error *error);
 void bp_host_diff_release(bp_host_diff *diff);
+
+/* The counters that there are, one by one; false behind the last. And whether one is among them. */
+#define BP_HOST_COUNTER_NAME_BYTES 64
+bool bp_host_diff_counter(size_t index, char ret_name[BP_HOST_COUNTER_NAME_BYTES]);
+bool bp_host_diff_has_counter(const char *counter);
 
 #endif

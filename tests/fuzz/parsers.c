@@ -168,7 +168,7 @@ static void check_host_rest(const char *text, size_t byte_count) {
     if (bp_host_diff_compute(text, byte_count, text, byte_count, BP_HOST_BY_THREAD, "io.read_chars",
                              &diff, NULL) == BUGPACK_OK) {
         for (size_t i = 0; i < diff.row_count; i++) {
-            require(diff.rows[i].delta == 0);
+            require(diff.rows[i].change.delta == 0);
         }
         bp_host_diff_release(&diff);
     }

@@ -30,6 +30,7 @@ const known = {
   'disconnect-cause.json': 'disconnect-cause',
   'thread-heap.json': 'thread-heap',
   'host-threads.json': 'host-threads',
+  'diff.json': 'diff', // no artefact: what bugpack diff --json prints
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

@@ -66,9 +66,9 @@ static void compare(bp_host_key key, bp_host_diff *ret_diff) {
 static void expect_row(const bp_host_row *row, const char *name, uint64_t sum_before,
                        uint64_t sum_after, int64_t delta) {
     cr_expect(eq(str, (char *)row->name, (char *)name));
-    cr_expect(eq(u64, row->before, sum_before), "%s", name);
-    cr_expect(eq(u64, row->after, sum_after), "%s", name);
-    cr_expect(eq(i64, row->delta, delta), "%s", name);
+    cr_expect(eq(u64, row->change.before, sum_before), "%s", name);
+    cr_expect(eq(u64, row->change.after, sum_after), "%s", name);
+    cr_expect(eq(i64, row->change.delta, delta), "%s", name);
 }
 
 Test(host_diff, sums_processes_and_puts_the_largest_change_first) {
@@ -77,17 +77,20 @@ Test(host_diff, sums_processes_and_puts_the_largest_change_first) {
     cr_assert(eq(sz, diff.row_count, 5));
     expect_row(&diff.rows[0], "server", 150, 601, 451);
     cr_expect(eq(u64, diff.rows[0].threads_before, 2));
-    cr_expect(diff.rows[0].has_percent);
-    cr_expect(epsilon_eq(dbl, diff.rows[0].percent, 300.67, 1e-9));
+    cr_expect(diff.rows[0].change.has_percent);
+    cr_expect(epsilon_eq(dbl, diff.rows[0].change.percent, 300.67, 1e-9));
     expect_row(&diff.rows[1], "gone", 40, 0, -40);
     cr_expect(eq(u64, diff.rows[1].threads_after, 0));
-    cr_expect(epsilon_eq(dbl, diff.rows[1].percent, -100.0, 1e-9));
-    expect_row(&diff.rows[2], "hidden", 0, 30, 30);
-    cr_expect(not(diff.rows[2].is_measured_before));
-    cr_expect(diff.rows[2].is_measured_after);
-    cr_expect(not(diff.rows[2].has_percent));
-    expect_row(&diff.rows[3], "new\n\xee\xbf\xbf", 0, 7, 7);
-    expect_row(&diff.rows[4], "same", 9, 9, 0);
+    cr_expect(epsilon_eq(dbl, diff.rows[1].change.percent, -100.0, 1e-9));
+    expect_row(&diff.rows[2], "new\n\xee\xbf\xbf", 0, 7, 7);
+    cr_expect(diff.rows[2].change.is_known_before, "no thread has no counter");
+    cr_expect(not(diff.rows[2].change.has_percent));
+    expect_row(&diff.rows[3], "same", 9, 9, 0);
+    expect_row(&diff.rows[4], "hidden", 0, 30, 0);
+    cr_expect(not(diff.rows[4].change.is_known_before));
+    cr_expect(diff.rows[4].change.is_known_after);
+    cr_expect(not(diff.rows[4].change.has_delta));
+    cr_expect(not(diff.rows[4].change.has_percent));
     bp_host_diff_release(&diff);
 }
 
@@ -97,12 +100,12 @@ Test(host_diff, groups_by_cgroup_and_by_thread_name) {
     cr_assert(eq(sz, diff.row_count, 4));
     expect_row(&diff.rows[0], "/a", 150, 601, 451);
     expect_row(&diff.rows[1], "/b", 40, 7, -33);
-    expect_row(&diff.rows[2], "", 0, 30, 30);
+    expect_row(&diff.rows[3], "", 0, 30, 0);
     bp_host_diff_release(&diff);
     compare(BP_HOST_BY_THREAD, &diff);
     cr_assert(eq(sz, diff.row_count, 5));
     expect_row(&diff.rows[0], "disk", 50, 500, 450);
-    expect_row(&diff.rows[3], "net", 100, 108, 8);
+    expect_row(&diff.rows[2], "net", 100, 108, 8);
     bp_host_diff_release(&diff);
 }
 

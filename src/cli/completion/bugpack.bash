@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture heap recover run sample help --help --version' "$current"
+        _bugpack_words 'capture diff heap recover run sample help --help --version' "$current"
         return
     fi
     case $previous in
@@ -43,9 +43,17 @@ _bugpack() {
             _bugpack_words 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' "$current"
             return
             ;;
+        --by)
+            _bugpack_words 'process cgroup thread' "$current"
+            return
+            ;;
+        --counter)
+            _bugpack_words 'schedstat.run_ns smaps_rollup.rss_kb heap.allocated_bytes' "$current"
+            return
+            ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | \
-            --interval-ms) return ;;
+            --interval-ms | --limit) return ;;
     esac
     case $command in
         capture)
@@ -61,10 +69,17 @@ _bugpack() {
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi
             ;;
+        diff)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--by --counter --limit --json --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         heap) _bugpack_words '--pid --snapshots --interval-ms --json --help' "$current" ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
         recover) _bugpack_words '--app --output-dir --help' "$current" ;;
-        help) _bugpack_words 'capture heap recover run sample' "$current" ;;
+        help) _bugpack_words 'capture diff heap recover run sample' "$current" ;;
     esac
 }
 

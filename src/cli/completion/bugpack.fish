@@ -1,9 +1,10 @@
 # Completion of bugpack(1) for fish.
 
-set -l commands capture heap recover run sample help
+set -l commands capture diff heap recover run sample help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a running process'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed from one report to another'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Turn what dead sessions left into crash reports'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
@@ -11,7 +12,7 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture heap recover run sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover run sample'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -36,6 +37,11 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -F
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -l counter -x -a 'schedstat.run_ns smaps_rollup.rss_kb heap.allocated_bytes' -d 'What to compare'
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -l limit -x -d 'Show only so many changes'
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'How often to look'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'

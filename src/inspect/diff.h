@@ -1,0 +1,82 @@
+/*
+ * Two reports, or two artefacts, compared: what both sides have of the captures of the machine, of
+ * what a process cost, and of how its heap stood.
+ */
+#ifndef BP_INSPECT_DIFF_H
+#define BP_INSPECT_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bugpack/error.h>
+#include <bugpack/heap_state.h>
+
+#include "inspect/host_diff.h"
+
+/* Of either side at most so much of one artefact: a capture of some 100,000 threads. */
+#define BP_DIFF_DOCUMENT_MAX_BYTES ((size_t)256 << 20)
+
+/* The artefacts that are compared. */
+typedef enum bp_diff_artefact {
+    BP_DIFF_HOST,
+    BP_DIFF_METRICS,
+    BP_DIFF_HEAP,
+    BP_DIFF_ARTEFACT_COUNT
+} bp_diff_artefact;
+const char *bp_diff_artefact_name(bp_diff_artefact artefact);
+
+/* Whether a side has an artefact with numbers in it. */
+typedef struct bp_diff_presence {
+    bool is_there;
+    char reason[340]; /* why not, where the report says so; else "" */
+} bp_diff_presence;
+
+/* Which file a side is. Facts are "" for what is not known, and for a file that is no report. */
+typedef struct bp_diff_side {
+    char *path, *report_id, *app_name, *timestamp;
+    bp_diff_presence presence[BP_DIFF_ARTEFACT_COUNT];
+} bp_diff_side;
+
+/* A number of a process; `decimals` of its digits are behind the point. */
+typedef struct bp_diff_figure {
+    const char *key; /* as in the JSON; static */
+    unsigned decimals;
+    bp_change change;
+} bp_diff_figure;
+
+#define BP_DIFF_FIGURE_COUNT 3
+
+typedef struct bp_diff {
+    bp_diff_side before, after;
+    /* Only of what both have; has_any says whether there is anything at all. */
+    bool has_any, has_host, has_metrics, has_heap;
+    bp_host_key key;
+    const char *counter; /* borrowed from who asked */
+    bp_host_diff host;
+    bp_diff_figure figures[BP_DIFF_FIGURE_COUNT];
+    bugpack_heap_state heap_before, heap_after;
+} bp_diff;
+
+/*
+ * Compares two files. `counter` must be one that there is. A side that lacks what the other has is
+ * no error, nor are two that have nothing in common. Memory: the larger artefact of both sides.
+ *
+ * CORRUPT: a file is neither a report nor an artefact that can be compared, or damaged; the
+ * sentence says which. UNSUPPORTED: a later bugpack wrote it. IO with the errno. NO_MEMORY. INVALID
+ * for the counter. `ret_diff` is released by the caller.
+ */
+bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
+                               const char *counter, bp_diff *ret_diff, bugpack_error *error);
+void bp_diff_release(bp_diff *diff);
+
+/* "process", "cgroup", "thread". Static. */
+const char *bp_diff_key_name(bp_host_key key);
+
+/*
+ * The comparison as JSON (docs/schema/diff.schema.json), of the groups of a capture the first
+ * `limit`. The text has a NUL behind it and is the caller's, to be freed with free(). NO_MEMORY.
+ */
+bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, size_t *ret_bytes,
+                            bugpack_error *error);
+
+#endif

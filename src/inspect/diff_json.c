@@ -1,0 +1,161 @@
+#include "inspect/diff.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+static void add_known(bp_json *json, const char *key, const char *text) {
+    bp_json_add_text(json, key, text[0] != '\0' ? text : NULL);
+}
+
+static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
+    bp_json_object_begin(json, key);
+    bp_json_add_text(json, "path", side->path);
+    add_known(json, "report_id", side->report_id);
+    add_known(json, "app", side->app_name);
+    add_known(json, "timestamp", side->timestamp);
+    bp_json_object_end(json);
+}
+
+/* Ten to the power of as many decimals as there are. */
+static double scale_of(unsigned decimals) {
+    double scale = 1;
+    for (unsigned i = 0; i < decimals; i++) {
+        scale *= 10;
+    }
+    return scale;
+}
+
+static void add_value(bp_json *json, const char *key, uint64_t value, unsigned decimals) {
+    if (decimals == 0) {
+        bp_json_add_uint(json, key, value);
+    } else {
+        bp_json_add_number(json, key, (double)value / scale_of(decimals), decimals);
+    }
+}
+
+/* What is not known is left out. */
+static void add_change(bp_json *json, const bp_change *change, unsigned decimals) {
+    if (change->is_known_before) {
+        add_value(json, "before", change->before, decimals);
+    }
+    if (change->is_known_after) {
+        add_value(json, "after", change->after, decimals);
+    }
+    if (change->has_delta && decimals == 0) {
+        bp_json_add_int(json, "delta", change->delta);
+    } else if (change->has_delta) {
+        bp_json_add_number(json, "delta", (double)change->delta / scale_of(decimals), decimals);
+    }
+    if (change->has_percent) {
+        bp_json_add_number(json, "percent", change->percent, 2);
+    }
+}
+
+static void add_host(bp_json *json, const bp_diff *diff, size_t limit) {
+    size_t count = diff->host.row_count < limit ? diff->host.row_count : limit;
+    bp_json_object_begin(json, "host_threads");
+    bp_json_add_text(json, "by", bp_diff_key_name(diff->key));
+    bp_json_add_text(json, "counter", diff->counter);
+    bp_json_add_uint(json, "group_count", diff->host.row_count);
+    bp_json_array_begin(json, "groups");
+    for (size_t i = 0; i < count; i++) {
+        const bp_host_row *row = &diff->host.rows[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "name", row->name);
+        bp_json_add_uint(json, "threads_before", row->threads_before);
+        bp_json_add_uint(json, "threads_after", row->threads_after);
+        add_change(json, &row->change, 0);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+    bp_json_object_end(json);
+}
+
+static void add_metrics(bp_json *json, const bp_diff *diff) {
+    bp_json_object_begin(json, "runtime_metrics");
+    for (size_t i = 0; i < BP_DIFF_FIGURE_COUNT; i++) {
+        bp_json_object_begin(json, diff->figures[i].key);
+        add_change(json, &diff->figures[i].change, diff->figures[i].decimals);
+        bp_json_object_end(json);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_heap_number(bp_json *json, const char *key, uint64_t before, uint64_t after) {
+    bp_change change = {.before = before,
+                        .after = after,
+                        .is_known_before = before != BUGPACK_HEAP_UNKNOWN,
+                        .is_known_after = after != BUGPACK_HEAP_UNKNOWN};
+    bp_change_complete(&change);
+    bp_json_object_begin(json, key);
+    add_change(json, &change, 0);
+    bp_json_object_end(json);
+}
+
+static void add_heap(bp_json *json, const bugpack_heap_state *before,
+                     const bugpack_heap_state *after) {
+    bp_json_object_begin(json, "heap_state");
+    bp_json_object_begin(json, "allocator");
+    add_known(json, "before", before->allocator);
+    add_known(json, "after", after->allocator);
+    bp_json_object_end(json);
+    add_heap_number(json, "allocated_bytes", before->allocated_bytes, after->allocated_bytes);
+    add_heap_number(json, "active_bytes", before->active_bytes, after->active_bytes);
+    add_heap_number(json, "resident_bytes", before->resident_bytes, after->resident_bytes);
+    add_heap_number(json, "mapped_bytes", before->mapped_bytes, after->mapped_bytes);
+    add_heap_number(json, "narenas", before->narenas, after->narenas);
+    bp_json_object_end(json);
+}
+
+static void add_absence(bp_json *json, const char *artefact, const char *side,
+                        const bp_diff_presence *presence) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_text(json, "artefact", artefact);
+    bp_json_add_text(json, "missing", side);
+    add_known(json, "reason", presence->reason);
+    bp_json_object_end(json);
+}
+
+/* What one side has and the other has not. */
+static void add_absences(bp_json *json, const bp_diff *diff) {
+    bp_json_array_begin(json, "not_compared");
+    for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT; i++) {
+        const bp_diff_presence *before = &diff->before.presence[i];
+        const bp_diff_presence *after = &diff->after.presence[i];
+        const char *name = bp_diff_artefact_name((bp_diff_artefact)i);
+        if (!before->is_there && (after->is_there || before->reason[0] != '\0')) {
+            add_absence(json, name, "before", before);
+        }
+        if (!after->is_there && (before->is_there || after->reason[0] != '\0')) {
+            add_absence(json, name, "after", after);
+        }
+    }
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, size_t *ret_bytes,
+                            bugpack_error *error) {
+    bp_buffer out;
+    bp_buffer_init(&out, SIZE_MAX / 4);
+    bp_json *json = bp_json_new();
+    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
+    add_side(json, "before", &diff->before);
+    add_side(json, "after", &diff->after);
+    if (diff->has_host) {
+        add_host(json, diff, limit);
+    }
+    if (diff->has_metrics) {
+        add_metrics(json, diff);
+    }
+    if (diff->has_heap) {
+        add_heap(json, &diff->heap_before, &diff->heap_after);
+    }
+    add_absences(json, diff);
+    bugpack_status status = bp_json_finish(json, &out, error);
+    if (status != BUGPACK_OK) {
+        bp_buffer_release(&out);
+        return status;
+    }
+    *ret_text = out.data;
+    *ret_bytes = out.size;
+    return BUGPACK_OK;
+}

@@ -1,0 +1,251 @@
+#!/bin/sh
+# diff: what changed from one report to another.
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3
+cd "$scratch" || exit 1
+mkdir cache
+export XDG_CACHE_HOME="$scratch/cache"
+
+# What burns CPU has a name of its own, which no other process has.
+cp "$(command -v dd)" ./bp-burner || exit 1
+
+fact 'a process that burns CPU between two captures of the machine is found, with what it took'
+start ./bp-burner if=/dev/zero of=/dev/null
+burner=$pid
+run capture --host --output before.zip
+expect_status 0
+sleep 0.5
+run capture --host --output after.zip
+expect_status 0
+run diff before.zip after.zip
+expect_status 0
+expect_no_err
+expect_out 'schedstat.run_ns by process'
+grep -q '  bp-burner$' out || wrong 'it is not in the table'
+unzip -p before.zip host-threads.json >before.json
+unzip -p after.zip host-threads.json >after.json
+run_ns() {
+    jq --argjson pid "$burner" '.threads[] | select(.tid == $pid) | .schedstat.run_ns' "$1"
+}
+expect_same 'its line' "$(run_ns before.json) $(run_ns after.json) +$(($(run_ns after.json) - $(run_ns before.json)))" \
+    "$(awk '$NF == "bp-burner" { print $1, $2, $3 }' out)"
+
+fact 'it says which side is which'
+grep -q '^before  before.zip  20' out || wrong 'not the first'
+grep -q '^after   after.zip  20' out || wrong 'not the second'
+
+fact 'the JSON has every group, the largest change first'
+run diff --json before.zip after.zip
+expect_status 0
+expect_no_err
+expect_same 'sorted' true "$(jq '[.host_threads.groups[] | select(.delta) | .delta | fabs] | . == (sort | reverse)' out)"
+expect_same 'the groups' "$(jq -s '[.[].threads[].process] | unique | length' before.json after.json)" \
+    "$(jq '.host_threads.group_count' out)"
+expect_same 'the number of them' true "$(jq '.host_threads | .group_count == (.groups | length)' out)"
+expect_same 'the sum of a group' "$(run_ns after.json)" \
+    "$(jq '.host_threads.groups[] | select(.name == "bp-burner") | .after' out)"
+expect_same 'the report' "$(value after.zip metadata.json .report_id)" "$(jq -r .after.report_id out)"
+cp out full.json
+
+fact 'by cgroup and by thread the sums are those of the captures'
+for key in cgroup thread; do
+    member=$([ "$key" = thread ] && echo name || echo cgroup)
+    run diff --json --by "$key" --counter stat.minor_faults before.zip after.zip
+    expect_status 0
+    expect_same "by $key" "$(jq --arg key $member '[.threads[] | select(.stat_measured) |
+        {name: (.[$key] // ""), n: .stat.minor_faults}] | group_by(.name) |
+        map({(.[0].name): (map(.n) | add)}) | add' -Sc after.json)" \
+        "$(jq -Sc '[.host_threads.groups[] | select(.threads_after > 0 and has("after")) |
+        {(.name): .after}] | add' out)"
+done
+
+fact 'the artefacts by themselves compare like the reports'
+run diff --json before.json after.json
+expect_status 0
+expect_same 'the groups' "$(jq -c .host_threads full.json)" "$(jq -c .host_threads out)"
+expect_same 'the side' '{"path":"before.json"}' "$(jq -c .before out)"
+run diff before.zip after.json
+expect_status 0
+ln -s after.zip link.zip
+run diff before.zip link.zip
+expect_status 0
+
+fact 'a limit cuts the groups, and the rest is counted'
+run diff --limit 1 before.zip after.zip
+expect_status 0
+expect_same 'the lines' 1 "$(grep -c '^ .*%  \|^ .* -  ' out)"
+expect_out 'more did)'
+run diff --limit 2 --json before.zip after.zip
+expect_same 'the groups' 2 "$(jq '.host_threads.groups | length' out)"
+
+fact 'every counter of a capture is one that the help names, and is compared'
+run diff --help
+sed -n '/^Counters:/,/^$/p' out | grep -oE '[a-z_]+\.[a-z_]+' | sort >named
+jq -r '.threads[0] | to_entries[] | select(.value | type == "object") | select(.key != "scheduling") |
+    .key as $group | .value | keys[] | "\($group).\(.)"' after.json | sort >counters
+cmp -s named counters || wrong "they differ: $(diff named counters | tr '\n' ' ')"
+while read -r counter; do
+    timeout 60 "$BUGPACK" diff --counter "$counter" --json before.json after.json >out 2>err </dev/null
+    status=$?
+    [ $status -eq 0 ] || grep -q "$counter was not measured in both" err || wrong "$counter: $(cat err)"
+done <counters
+
+fact 'the same report twice has no change'
+run diff after.zip after.zip
+expect_status 0
+expect_same 'the deltas' 0 "$(timeout 60 "$BUGPACK" diff --json after.zip after.zip | jq '[.host_threads.groups[].delta // 0 | fabs] | add')"
+expect_out 'did not change)'
+
+fact 'the wrong order is told'
+run diff after.zip before.zip
+expect_status 0
+expect_err '"before.zip" is older than "after.zip"'
+
+fact 'two reports of one process compare what it cost'
+target=$burner
+for name in one two; do
+    capture --app burner
+    mv "$zip" $name.zip
+done
+run diff one.zip two.zip
+expect_status 0
+expect_same 'the figures' 'cpu_percent rss_kb vm_size_kb ' "$(sed -n '/percent  process/,$p' out | awk 'NR > 1 { printf "%s ", $NF }')"
+run diff --json one.zip two.zip
+expect_same 'cpu before' "$(value one.zip runtime-metrics.json .process.cpu_percent)" "$(jq .runtime_metrics.cpu_percent.before out)"
+expect_same 'rss after' "$(value two.zip runtime-metrics.json .process.rss_kb)" "$(jq .runtime_metrics.rss_kb.after out)"
+expect_same 'the delta' true "$(jq '.runtime_metrics.vm_size_kb | .after - .before == .delta' out)"
+
+fact 'states of the heap compare in lines, of what changed alone'
+printf '{"allocated_bytes": 5, "active_bytes": 4096, "allocator": "glibc"}' >a.json
+printf '{"allocated_bytes": 7, "active_bytes": 4096, "narenas": 2, "allocator": "je\\nm\\u001b[31malloc"}' >b.json
+run diff a.json b.json
+expect_status 0
+expect_no_err
+sed -n '/^heap-state.json/,$p' out >got
+printf 'heap-state.json\nallocator: glibc → je?m?[31malloc\nallocated_bytes: 5 → 7\nnarenas: (unknown) → 2\n' >wanted
+cmp -s got wanted || wrong "it is $(cat got)"
+run diff --json a.json b.json
+expect_same 'the JSON' '{"before":5,"after":7,"delta":2,"percent":40} {"after":2}' \
+    "$(jq -c '.heap_state.allocated_bytes' out) $(jq -c '.heap_state.narenas' out)"
+run diff a.json a.json
+expect_out '(no change)'
+
+fact 'names cannot steer the terminal'
+jq '.threads[0].process = "a\u001b]0;x\u0007\u009b31m\nb"' after.json >hostile.json
+run diff before.json hostile.json
+expect_status 0
+expect_out 'a\x1b]0;x\x07\xc2\x9b31m\x0ab'
+tr -d '\n\040-\176' <out >rest
+[ ! -s rest ] || wrong 'there are control characters'
+cp a.json "$(printf 'n\033[31m.json')"
+run diff "$(printf 'n\033[31m.json')" b.json
+expect_out 'n\x1b[31m.json'
+
+fact 'headings are bold on a terminal, unless NO_COLOR says otherwise'
+if command -v script >/dev/null 2>&1; then
+    TERM=xterm script -qec "'$BUGPACK' diff a.json b.json" typed </dev/null >/dev/null 2>&1
+    grep -q "$(printf '\033')\[1m" typed || wrong 'they are not'
+    TERM=xterm NO_COLOR=1 script -qec "'$BUGPACK' diff a.json b.json" typed </dev/null >/dev/null 2>&1
+    ! grep -q "$(printf '\033')" typed || wrong 'they are with NO_COLOR'
+else
+    echo 'not tried: script is not installed'
+fi
+
+fact 'nothing in common is said, and is a failure'
+run diff before.zip one.zip
+expect_status 1
+expect_no_out
+expect_err 'no host-threads.json to compare in "one.zip"'
+expect_err 'nothing to compare'
+run diff --json a.json before.json
+expect_status 1
+expect_no_out
+jq '.threads[] |= (.schedstat_measured = false)' before.json >unmeasured.json
+run diff unmeasured.json unmeasured.json
+expect_status 1
+expect_err 'schedstat.run_ns was not measured in both captures'
+
+fact 'what is no report is refused, with the file and the reason, and nothing hangs'
+mkfifo fifo
+mkdir directory
+: >empty
+echo '{"a": 1}' >other.json
+head -c 300 before.zip >cut.zip
+refuses() {
+    run diff "$1" after.zip
+    expect_status 1
+    expect_no_out
+    expect_err "$2"
+    run diff before.zip "$1"
+    expect_status 1
+    expect_err "$2"
+}
+refuses fifo 'it is a FIFO'
+refuses directory 'it is a directory'
+refuses /dev/null 'it is a device'
+refuses missing.zip 'No such file'
+refuses empty '"empty" is neither a report nor JSON'
+refuses other.json 'is neither a report nor a host-threads.json'
+refuses cut.zip 'it is no zip, or its end is missing'
+python3 - after.zip <<'END'
+import sys, zipfile
+source = zipfile.ZipFile(sys.argv[1])
+def write(path, skip=(), add=()):
+    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as out:
+        for info in source.infolist():
+            if info.filename not in skip:
+                out.writestr(info.filename, source.read(info))
+        for name, content in add:
+            out.writestr(name, content)
+write('copied.zip')
+write('traversal.zip', add=[('../x', 'y')])
+write('twice.zip', add=[('Manifest.json', 'y')])
+write('no-manifest.zip', skip=['manifest.json'])
+write('later.zip', skip=['metadata.json'], add=[('metadata.json', '{"schema": 2, "report_id": "x"}')])
+write('mixed.zip', skip=['manifest.json'], add=[('manifest.json', '{"schema": 1, "report_id": "x", "artefacts": []}')])
+write('bomb.zip', skip=['host-threads.json'], add=[('host-threads.json', b' ' * (300 << 20))])
+END
+refuses traversal.zip 'entry "../x"'
+refuses twice.zip 'two entries are called'
+refuses no-manifest.zip 'manifest.json: it is not there'
+refuses later.zip 'written by a later bugpack'
+refuses mixed.zip 'it belongs to another report'
+refuses bomb.zip 'is over the limit of 268435456 bytes'
+
+fact 'a report that another program has packed again is one'
+run diff before.zip copied.zip
+expect_status 0
+
+fact 'the command line is checked'
+run diff
+expect_usage 'two files are needed'
+run diff before.zip
+expect_usage 'two files are needed'
+run diff before.zip after.zip more
+expect_usage "unexpected argument 'more'"
+run diff --by mood before.zip after.zip
+expect_usage "--by takes process, cgroup or thread, not 'mood'"
+run diff --counter nothing before.zip after.zip
+expect_usage "there is no counter 'nothing'"
+for limit in 0 -1 x 99999999999; do
+    run diff --limit $limit before.zip after.zip
+    expect_usage "--limit takes a number from 1 to 4294967295, not '$limit'"
+done
+
+# They are broken on purpose.
+rm -f traversal.zip twice.zip no-manifest.zip later.zip mixed.zip bomb.zip cut.zip
+
+fact 'the JSON matches its published schema'
+if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ] && command -v node >/dev/null 2>&1; then
+    mkdir shapes
+    cp full.json shapes/diff.json
+    timeout 60 "$BUGPACK" diff --json one.zip two.zip >shapes/diff-2.json
+    for shape in shapes/diff.json shapes/diff-2.json; do
+        mv $shape diff.json
+        node "$source_dir/tests/schema/validate.mjs" diff.json >out 2>err || wrong "$(cat out)"
+    done
+else
+    echo 'not tried: the schema'
+fi
+
+finish
