@@ -52,7 +52,7 @@ for key in cgroup thread; do
     member=$([ "$key" = thread ] && echo name || echo cgroup)
     run diff --json --by "$key" --counter stat.minor_faults before.zip after.zip
     expect_status 0
-    expect_same "by $key" "$(jq --arg key $member '[.threads[] | select(.stat_measured) |
+    expect_same "by $key" "$(jq --arg key "$member" '[.threads[] | select(.stat_measured) |
         {name: (.[$key] // ""), n: .stat.minor_faults}] | group_by(.name) |
         map({(.[0].name): (map(.n) | add)}) | add' -Sc after.json)" \
         "$(jq -Sc '[.host_threads.groups[] | select(.threads_after > 0 and has("after")) |

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "support/temp_dir.h"
 
 #include "base/clock.h"
+#include "inspect/diff.h"
 #include "recorder/history.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
@@ -246,6 +248,27 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "manifest.json");
 }
 
+/* What bugpack diff --json says of an artefact of the full report and that of the bare one. */
+static bool write_diff(const char *directory, const char *report, const char *artefact) {
+    char before[1024], after[1024];
+    bp_diff diff;
+    char *printed = NULL;
+    size_t printed_bytes = 0;
+    (void)snprintf(before, sizeof before, "%s/full/%s", directory, artefact);
+    (void)snprintf(after, sizeof after, "%s/bare/%s", directory, artefact);
+    bugpack_status status =
+        bp_diff_compute(before, after, BP_HOST_BY_THREAD, "io.read_chars", &diff, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_diff_json(&diff, SIZE_MAX, &printed, &printed_bytes, &error);
+        bp_diff_release(&diff);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_buffer_append(&text, printed, printed_bytes);
+    }
+    free(printed);
+    return write_artefact(status, directory, report, "diff.json");
+}
+
 int main(int argument_count, char **arguments) {
     if (argument_count != 2) {
         (void)fprintf(stderr, "usage: %s DIR\n", arguments[0]);
@@ -256,7 +279,10 @@ int main(int argument_count, char **arguments) {
                    write_bare(arguments[1], "bare",
                               bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&
                    write_bare(arguments[1], "unavailable",
-                              bp_metrics_print_unavailable("other", "no sampler", &text, &error));
+                              bp_metrics_print_unavailable("other", "no sampler", &text, &error)) &&
+                   write_diff(arguments[1], "full", "host-threads.json") &&
+                   write_diff(arguments[1], "bare", "heap-state.json") &&
+                   write_diff(arguments[1], "unavailable", "runtime-metrics.json");
     bp_buffer_release(&text);
     return written ? 0 : 1;
 }

@@ -1,0 +1,171 @@
+/*
+ * A report opened for reading.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inspect/report_file.h"
+#include "support/made_zip.h"
+#include "support/temp_dir.h"
+
+#define METADATA                                                                                   \
+    "{\"schema\": 1, \"report_id\": \"0a\", \"app\": {\"name\": \"v\\u00e9\"}, \"report_type\": "  \
+    "\"crash\", \"timestamp\": \"2026\", \"later\": [1]}"
+#define MANIFEST                                                                                   \
+    "{\"schema\": 1, \"report_id\": \"0a\", \"artefacts\": [{\"name\": \"a.log\", \"status\": "    \
+    "\"ok\"}, {\"reason\": \"no \\\"room\\\"\", \"name\": \"b.log\", \"status\": \"failed\"}, "    \
+    "{\"status\": \"ok\"}], \"triggers\": [{\"name\": \"c.log\", \"reason\": \"x\"}]}"
+
+static const made_member members[] = {{"metadata.json", METADATA, true},
+                                      {"a.log", "one line\n", true},
+                                      {"manifest.json", MANIFEST, false}};
+
+static bugpack_status open_made(const made_member *given, size_t count, bp_report_file **ret_report,
+                                bugpack_error *error) {
+    made_zip zip;
+    made_zip_build(&zip, given, count);
+    int fd = made_zip_file(zip.bytes.data, zip.bytes.size);
+    made_zip_release(&zip);
+    bugpack_status status = bp_report_file_take(fd, "t.zip", ret_report, error);
+    if (status != BUGPACK_OK) {
+        cr_expect(eq(int, close(fd), 0), "the descriptor was taken by a failure");
+    }
+    return status;
+}
+
+static bp_report_file *open_good(void) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    cr_assert(open_made(members, 3, &report, &error) == BUGPACK_OK, "%s", error.message);
+    return report;
+}
+
+Test(report_file, tells_which_report_it_is) {
+    bp_report_file *report = open_good();
+    bp_report_facts facts = bp_report_file_facts(report);
+    cr_expect(eq(str, (char *)facts.report_id, "0a"));
+    cr_expect(eq(str, (char *)facts.app_name, "v\xc3\xa9"));
+    cr_expect(eq(str, (char *)facts.report_type, "crash"));
+    cr_expect(eq(str, (char *)facts.timestamp, "2026"));
+    cr_expect(eq(str, (char *)bp_report_file_path(report), "t.zip"));
+    cr_expect(eq(str, (char *)bp_buffer_text(bp_report_file_metadata(report)), METADATA));
+    cr_expect(eq(str, (char *)bp_buffer_text(bp_report_file_manifest(report)), MANIFEST));
+    cr_expect(eq(sz, bp_archive_reader_count(bp_report_file_archive(report)), 3));
+    bp_report_file_close(report);
+}
+
+Test(report_file, reads_entries_into_a_buffer_or_a_spool_within_their_limits) {
+    bp_report_file *report = open_good();
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    temp_dir dir;
+    bp_buffer out;
+    bp_spool spool = BP_SPOOL_INIT;
+    char read[16];
+    cr_assert(temp_dir_make(&dir));
+    bp_buffer_init(&out, 11);
+    (void)bp_buffer_append_text(&out, "> ");
+    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_OK));
+    cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
+    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
+    cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_spool_open(&spool, dir.fd, 9, &error), BUGPACK_OK));
+    cr_expect(eq(int, bp_report_file_spool(report, "a.log", &spool, &error), BUGPACK_OK));
+    cr_expect(eq(int, bp_spool_flush(&spool, &error), BUGPACK_OK));
+    cr_expect(eq(i64, bp_spool_read(&spool, 0, read, sizeof read), 9));
+    cr_expect(eq(int, memcmp(read, "one line\n", 9), 0));
+    cr_expect(
+        eq(int, bp_report_file_spool(report, "a.log", &spool, &error), BUGPACK_ERR_NO_MEMORY));
+    bp_spool_release(&spool);
+    bp_buffer_release(&out);
+    bp_report_file_close(report);
+    temp_dir_remove(&dir);
+}
+
+Test(report_file, finds_the_line_of_an_artefact_in_the_ledger) {
+    bp_report_file *report = open_good();
+    bp_report_line line;
+    cr_expect(eq(int, bp_report_file_line(report, "b.log", &line, NULL), BUGPACK_OK));
+    cr_expect(line.is_there);
+    cr_expect(eq(str, line.status, "failed"));
+    cr_expect(eq(str, line.reason, "no \"room\""));
+    cr_expect(eq(int, bp_report_file_line(report, "a.log", &line, NULL), BUGPACK_OK));
+    cr_expect(eq(str, line.status, "ok"));
+    cr_expect(eq(str, line.reason, ""));
+    cr_expect(eq(int, bp_report_file_line(report, "c.log", &line, NULL), BUGPACK_OK));
+    cr_expect(not(line.is_there), "a trigger is no artefact");
+    bp_report_file_close(report);
+}
+
+Test(report_file, refuses_what_is_no_report_and_says_why) {
+    static const struct {
+        const char *metadata, *manifest, *why;
+    } cases[] = {
+        {NULL, MANIFEST, "metadata.json: it is not there"},
+        {METADATA, NULL, "manifest.json: it is not there"},
+        {"{", MANIFEST, "metadata.json: line 1, column 2"},
+        {"[]", MANIFEST, "metadata.json: it does not say which schema it has"},
+        {"{\"schema\": 1}", MANIFEST, "metadata.json: it has no report_id"},
+        {"{\"schema\": 1, \"report_id\": 5}", MANIFEST, "metadata.json: it has no report_id"},
+        {"{\"schema\": \"1\", \"report_id\": \"0a\"}", MANIFEST, "which schema it has"},
+        {"{\"schema\": 0, \"report_id\": \"0a\"}", MANIFEST, "which schema it has"},
+        {"{\"schema\": 1, \"schema\": 1, \"report_id\": \"0a\"}", MANIFEST, "metadata.json: line"},
+        {METADATA, "", "manifest.json: line 1, column 1"},
+        {METADATA, "{\"schema\": 1, \"report_id\": \"0b\", \"artefacts\": []}", "another report"},
+        {METADATA, "{\"schema\": 1, \"artefacts\": []}", "another report"},
+        {METADATA, "{\"schema\": 1, \"report_id\": \"0a\"}", "it lists no artefacts"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        made_member given[] = {{"a", "", false}, {NULL, NULL, false}, {NULL, NULL, false}};
+        size_t count = 1;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        bp_report_file *report = NULL;
+        if (cases[i].metadata != NULL) {
+            given[count++] = (made_member){"metadata.json", cases[i].metadata, false};
+        }
+        if (cases[i].manifest != NULL) {
+            given[count++] = (made_member){"manifest.json", cases[i].manifest, false};
+        }
+        cr_expect(eq(int, open_made(given, count, &report, &error), BUGPACK_ERR_CORRUPT), "%s",
+                  cases[i].why);
+        cr_expect(strstr(error.message, cases[i].why) != NULL, "<%s>: %s", error.message,
+                  cases[i].why);
+        cr_expect(eq(ptr, report, NULL));
+    }
+}
+
+Test(report_file, refuses_the_report_of_a_later_version_as_such) {
+    const made_member later[] = {{"metadata.json", "{\"schema\": 2, \"report_id\": \"0a\"}", false},
+                                 members[2]};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    cr_expect(eq(int, open_made(later, 2, &report, &error), BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(str, error.message, "\"t.zip\" was written by a later bugpack"));
+}
+
+Test(report_file, opens_a_link_to_a_report_and_nothing_that_is_no_regular_file) {
+    made_zip zip;
+    temp_dir dir;
+    char path[300];
+    bp_report_file *report = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    made_zip_build(&zip, members, 3);
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(temp_dir_write(&dir, "t.zip", zip.bytes.data, zip.bytes.size));
+    cr_assert(eq(int, symlinkat("t.zip", dir.fd, "link"), 0));
+    cr_assert(eq(int, mkfifoat(dir.fd, "fifo", 0600), 0));
+    (void)snprintf(path, sizeof path, "%s/link", dir.path);
+    cr_expect(bp_report_file_open(path, &report, &error) == BUGPACK_OK, "%s", error.message);
+    bp_report_file_close(report);
+    report = NULL;
+    (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
+    cr_expect(eq(int, bp_report_file_open(path, &report, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_report_file_open(dir.path, &report, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_report_file_open("/dev/zero", &report, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(ptr, report, NULL));
+    temp_dir_remove(&dir);
+    made_zip_release(&zip);
+}
