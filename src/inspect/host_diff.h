@@ -19,7 +19,11 @@ typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THR
 
 /* A counter summed over the threads of one name. */
 typedef struct bp_host_row {
-    const char *name; /* of the group, as in the JSON: valid UTF-8; owned by the diff */
+    /*
+     * Of the group, as in the JSON: valid UTF-8. Only a kernel's worker has it without what it
+     * works on: "kworker/0:1". Owned by the diff.
+     */
+    const char *name;
     uint64_t threads_before, threads_after;
     /*
      * Sums over the threads of which it was measured, at most UINT64_MAX. Known where one thread

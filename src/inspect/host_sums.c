@@ -45,12 +45,33 @@ static void take_key(sums_reader *reading, const bp_json_token *token) {
     reading->key[byte_count] = '\0';
 }
 
+/*
+ * A worker of the kernel shows behind its name what it works on now, after '-' or '+'
+ * (wq_worker_comm, kernel/workqueue.c): with it, it would be gone and another one new in the next
+ * capture. Rescuers ("kworker/R-…") have only that to tell them apart.
+ */
+static void cut_worker(bp_buffer *names, size_t begin) {
+    static const char prefix[] = "kworker/";
+    size_t prefix_bytes = sizeof prefix - 1;
+    const char *name = bp_buffer_text(names) + begin;
+    if (names->size - begin < prefix_bytes || memcmp(name, prefix, prefix_bytes) != 0) {
+        return;
+    }
+    size_t length = prefix_bytes + strspn(name + prefix_bytes, "u0123456789:H");
+    if (length > prefix_bytes && (name[length] == '-' || name[length] == '+')) {
+        names->size = begin + length;
+    }
+}
+
 /* Keeps a string with its escapes decoded. */
 static bool take_name(sums_reader *reading, const bp_json_token *token) {
     bp_buffer *names = &reading->sums->names;
     reading->name = names->size;
     reading->has_name = true;
     (void)bp_json_token_text(token, names);
+    if (names->size > reading->name) {
+        cut_worker(names, reading->name);
+    }
     return bp_buffer_append(names, "", 1) == BUGPACK_OK;
 }
 

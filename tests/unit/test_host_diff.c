@@ -171,6 +171,35 @@ Test(host_diff, refuses_what_is_no_capture_and_says_which) {
     cr_expect(eq(str, error.message, "there is no counter \"schedstat.nothing\""));
 }
 
+Test(host_diff, a_worker_of_the_kernel_is_one_whatever_it_works_on) {
+    static const made_thread one[] = {{"kworker/u8:0-writeback", "a", NULL, 5, true},
+                                      {"kworker/1:1H-kblockd", "a", NULL, 10, true},
+                                      {"kworker/R-ext4", "a", NULL, 1, true},
+                                      {"kworker/", "a", NULL, 1, true}};
+    static const made_thread other[] = {{"kworker/u8:0+flush-8:0", "a", NULL, 9, true},
+                                        {"kworker/1:1H", "a", NULL, 11, true},
+                                        {"kworker/R-xfs", "a", NULL, 1, true},
+                                        {"kworker/", "a", NULL, 1, true}};
+    bp_buffer text_one, text_other;
+    bp_host_diff diff;
+    print_capture(one, 4, &text_one);
+    print_capture(other, 4, &text_other);
+    cr_assert(
+        eq(int,
+           bp_host_diff_compute(text_one.data, text_one.size, text_other.data, text_other.size,
+                                BP_HOST_BY_PROCESS, "schedstat.run_ns", &diff, NULL),
+           BUGPACK_OK));
+    cr_assert(eq(sz, diff.row_count, 5));
+    expect_row(&diff.rows[0], "kworker/u8:0", 5, 9, 4);
+    expect_row(&diff.rows[1], "kworker/1:1H", 10, 11, 1);
+    expect_row(&diff.rows[2], "kworker/R-ext4", 1, 0, -1);
+    expect_row(&diff.rows[3], "kworker/R-xfs", 0, 1, 1);
+    expect_row(&diff.rows[4], "kworker/", 1, 1, 0);
+    bp_host_diff_release(&diff);
+    bp_buffer_release(&text_one);
+    bp_buffer_release(&text_other);
+}
+
 Test(host_diff, looks_only_where_the_counter_is) {
     static const char text[] =
         "{\"summary\": {\"threads\": [1]}, \"threads\": [{\"process\": \"a\", \"other\": "
