@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "inspect/host_diff.h"
 #include "model/host_threads.h"
 #include "platform/darwin/convert.h"
@@ -21,6 +22,7 @@
 #include "probe/thread_pointers.h"
 #include "json/format.h"
 #include "json/json.h"
+#include "json/pick.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
 
@@ -46,6 +48,11 @@ static void check_json(const char *text, size_t byte_count) {
     } else {
         require(once.size == 0);
     }
+    bp_json_pick pick = {.path = "a.b"};
+    require((bp_json_pick_all(text, byte_count, &pick, 1, NULL) == BUGPACK_OK) == (once.size > 0));
+    bp_buffer_clear(&twice);
+    (void)bp_json_token_text(&pick.token, &twice);
+    require(bp_utf8_is_valid(bp_buffer_text(&twice), twice.size));
     bp_buffer_clear(&twice);
     require(bp_json_append_string(&string, text, byte_count) == BUGPACK_OK);
     require(bp_json_reformat(bp_buffer_text(&string), string.size, &twice, NULL) == BUGPACK_OK);
