@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bugpack/gap.h>
@@ -170,6 +171,10 @@ static bugpack_status open_session(bp_cli_run_session *session, const bp_run_chi
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     options.on_event = on_event;
     options.on_event_context = session;
+    if (given->pedantic_dir != NULL) {
+        (void)mkdir(given->pedantic_dir,
+                    0700); /* whether it can be used is checked by the opening */
+    }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&options, &session->session, &error);
     if (status != BUGPACK_OK) {

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need unzip jq redis-server redis-cli
 cd "$scratch" || exit 1
-mkdir reports gaps
+mkdir reports # gaps is made by the first run
 
 fact 'a server under bugpack run answers, and each distinct line that matches gives one report'
 start "$BUGPACK" run -o reports --pedantic-dir gaps --gap-pattern 'Accepted 127[.]0[.]0[.]1:([0-9])' \
@@ -20,6 +20,7 @@ done
 redis-cli -s socket shutdown nosave >/dev/null 2>&1
 wait "$pid"
 expect_same 'the status' 0 $?
+expect_same 'the mode of the directory' 700 "$(stat -c %a gaps)"
 set -- gaps/*.zip
 expect_same 'the number of reports' 1 $#
 expect_same 'the key' 'stdout:line:Client closed' "$(value "$1" metadata.json .gap_key)"

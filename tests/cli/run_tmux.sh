@@ -137,9 +137,9 @@ see 500
 tm send-keys q
 
 fact 'the terminal is restored when we are killed'
-type_command run sleep 77
+type_command run sleep "77.$$" # a name that no other test has
 tries=0
-while ! pgrep -f "bugpack run -q -o reports sleep 77" >killed && [ $tries -lt 200 ]; do
+while ! pgrep -f "bugpack run -q -o reports sleep 77[.]$$" >killed && [ $tries -lt 200 ]; do
     sleep 0.05
     tries=$((tries + 1))
 done
