@@ -216,5 +216,5 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     return result;
 }
 
-const bp_cli_command bp_cli_capture_command = {"capture", "write a report about a running process",
-                                               bp_cli_capture_help, run};
+const bp_cli_command bp_cli_capture_command = {
+    "capture", "write a report about a process, or the machine", bp_cli_capture_help, run};

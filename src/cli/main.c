@@ -29,7 +29,7 @@ static const bp_cli_command *find_command(const char *name) {
 static bp_cli_exit print_help(void) {
     (void)fputs("Usage: bugpack COMMAND [OPTION]...\n"
                 "\n"
-                "Write one zip that explains what a running process is doing.\n"
+                "Write one zip that explains what a program did, and read such zips.\n"
                 "\n"
                 "Commands:\n",
                 stdout);

@@ -3,7 +3,7 @@
 set -l commands capture diff heap recover run sample help
 
 complete -c bugpack -f
-complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a running process'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed from one report to another'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Turn what dead sessions left into crash reports'
