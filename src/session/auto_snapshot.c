@@ -15,8 +15,7 @@ struct bp_auto_snapshot {
     pthread_mutex_t mutex; /* of what follows */
     uint64_t due_ns;       /* when the next one is due; of the one that is under way, when it was */
     bool is_under_way;
-    bool was_told;
-    uint64_t told_ns; /* when a failure was told last */
+    uint64_t told_ns; /* when a failure was told last; 0: never */
     bp_trigger_entry entry;
 };
 
@@ -60,13 +59,16 @@ static void note_end(bp_auto_snapshot *snapshots, const char *reason) {
     (void)pthread_mutex_unlock(&snapshots->mutex);
 }
 
+bool bp_auto_snapshot_may_tell(uint64_t told_ns, uint64_t now_ns) {
+    return told_ns == 0 || now_ns - told_ns >= telling_interval_ns;
+}
+
 /* Whether a failure may be told now; then it counts as told. */
 static bool may_tell(bp_auto_snapshot *snapshots) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     (void)pthread_mutex_lock(&snapshots->mutex);
-    bool may = !snapshots->was_told || now_ns - snapshots->told_ns >= telling_interval_ns;
+    bool may = bp_auto_snapshot_may_tell(snapshots->told_ns, now_ns);
     if (may) {
-        snapshots->was_told = true;
         snapshots->told_ns = now_ns;
     }
     (void)pthread_mutex_unlock(&snapshots->mutex);

@@ -8,6 +8,7 @@
 #ifndef BP_SESSION_AUTO_SNAPSHOT_H
 #define BP_SESSION_AUTO_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <bugpack/session.h>
@@ -26,6 +27,10 @@ uint64_t bp_auto_snapshot_tick(struct bugpack *session, uint64_t now_ns);
 
 /* When the next is due after one that was due at `due_ns` and was done at `done_ns`. */
 uint64_t bp_auto_snapshot_next(uint64_t due_ns, uint64_t done_ns, uint64_t interval_ns);
+
+/* Whether a failure at `now_ns` is told, when one was told at `told_ns` (0: none yet): what goes on
+ * failing is told at most once in five minutes. */
+bool bp_auto_snapshot_may_tell(uint64_t told_ns, uint64_t now_ns);
 
 /* Adds what they came to, once there was one. NULL has none. */
 void bp_auto_snapshot_list(bp_auto_snapshot *snapshots, bp_trigger_list *list);

@@ -32,6 +32,14 @@ static bp_trigger_entry wait_for_count(bugpack *session, uint64_t count) {
     return entry;
 }
 
+Test(auto_snapshot, that_goes_on_failing_is_told_once_in_five_minutes) {
+    const uint64_t told_ns = 1000 * BP_NS_PER_SEC, minutes_ns = 60 * BP_NS_PER_SEC;
+    cr_expect(bp_auto_snapshot_may_tell(0, 1));
+    cr_expect(not(bp_auto_snapshot_may_tell(told_ns, told_ns)));
+    cr_expect(not(bp_auto_snapshot_may_tell(told_ns, told_ns + 5 * minutes_ns - 1)));
+    cr_expect(bp_auto_snapshot_may_tell(told_ns, told_ns + 5 * minutes_ns));
+}
+
 Test(auto_snapshot, comes_after_a_full_interval_and_not_at_all_in_a_short_session) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
