@@ -20,6 +20,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/clock.h"
 #include "support/check.h"
@@ -83,6 +86,9 @@ static void find_session(const char *base_dir, char *path, size_t path_bytes) {
 static struct holdings measure(const char *base_dir) {
     char path[4096];
     pause_us(300000); /* a report's spools are closed after its result is told */
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* what was freed and is kept for reuse comes and goes by a megabyte */
+#endif
     unsigned long size_pages = 0, rss_pages = 0;
     FILE *statm = fopen("/proc/self/statm", "re");
     CHECK(statm != NULL && fscanf(statm, "%lu %lu", &size_pages, &rss_pages) == 2);
@@ -157,7 +163,7 @@ static void open_session(const char *directory, const char *recorder_dir,
     options.recorder_dir = recorder_dir;
     options.sample_window_ms = 200;
     options.history_interval_ms = 100;
-    options.traffic_budget_bytes = (uint64_t)8 << 20;
+    options.traffic_budget_bytes = (uint64_t)16 << 20;
     options.pedantic = true;
     options.pedantic_cap = gap_cap;
     options.pedantic_channel_cap = gap_cap;
@@ -165,8 +171,11 @@ static void open_session(const char *directory, const char *recorder_dir,
     bugpack_error error = BUGPACK_ERROR_INIT;
     CHECK(bugpack_open(&options, &session, &error) == BUGPACK_OK);
     static const char *const names[writer_count] = {"display", "inputs", "main", "usb"};
+    bugpack_channel_options channel_options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    channel_options.weight = BUGPACK_TRAFFIC_WEIGHT_TOTAL / writer_count;
     for (int i = 0; i < writer_count; i++) {
-        CHECK(bugpack_channel_open(session, names[i], NULL, &channels[i], &error) == BUGPACK_OK);
+        CHECK(bugpack_channel_open(session, names[i], &channel_options, &channels[i], &error) ==
+              BUGPACK_OK);
     }
 }
 
