@@ -131,17 +131,7 @@ static bugpack_status provide_path(bugpack *session, const char *name, const cha
                              /* one byte more is read to find the line that a cut falls into */
                              .limit_bytes = (size_t)file->limit_bytes + 1,
                              .timeout_ms = session->options.provider_timeout_ms};
-    bp_provider *provider = NULL;
-    status = bp_provider_new(&spec, &provider, error);
-    if (status != BUGPACK_OK) {
-        free_watched_file(file);
-        return status;
-    }
-    status = bp_session_add_provider(session, provider, error);
-    if (status != BUGPACK_OK) {
-        bp_provider_drop(provider);
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }
 
 bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,

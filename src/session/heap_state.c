@@ -76,17 +76,7 @@ bugpack_status bp_session_provide_heap_state(bugpack *session, bugpack_error *er
                              .release = free,
                              .limit_bytes = limit_bytes,
                              .timeout_ms = session->options.provider_timeout_ms};
-    bp_provider *provider = NULL;
-    bugpack_status status = bp_provider_new(&spec, &provider, error);
-    if (status != BUGPACK_OK) {
-        free(provider_switch);
-        return status;
-    }
-    status = bp_session_add_provider(session, provider, error);
-    if (status != BUGPACK_OK) {
-        bp_provider_drop(provider);
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }
 
 bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {

@@ -129,7 +129,6 @@ static bugpack_status provide(bugpack *session, const bugpack_host_options *give
                               bugpack_error *error) {
     bugpack_host_options options;
     struct host_source *source = NULL;
-    bp_provider *provider = NULL;
     bugpack_status status = take_options(given, &options, error);
     if (status == BUGPACK_OK) {
         status = new_source(session, &options, &source, error);
@@ -144,16 +143,7 @@ static bugpack_status provide(bugpack *session, const bugpack_host_options *give
                              .release = free_source,
                              .limit_bytes = SIZE_MAX / 4,
                              .timeout_ms = options.timeout_ms};
-    status = bp_provider_new(&spec, &provider, error);
-    if (status != BUGPACK_OK) {
-        free_source(source);
-        return status;
-    }
-    status = bp_session_add_provider(session, provider, error);
-    if (status != BUGPACK_OK) {
-        bp_provider_drop(provider);
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }
 
 bugpack_status bugpack_provide_host_threads(bugpack *session, const bugpack_host_options *options,

@@ -175,15 +175,6 @@ bugpack_status bp_session_provide_process(bugpack *session, bugpack_error *error
                              .release = drop_watched,
                              .limit_bytes = limit_bytes,
                              .timeout_ms = session->options.provider_timeout_ms};
-    bp_provider *provider = NULL;
-    bugpack_status status = bp_provider_new(&spec, &provider, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
     atomic_fetch_add_explicit(&session->watched->reference_count, 1, memory_order_relaxed);
-    status = bp_session_add_provider(session, provider, error);
-    if (status != BUGPACK_OK) {
-        bp_provider_drop(provider);
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }

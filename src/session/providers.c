@@ -44,8 +44,8 @@ static bugpack_status make_room(bugpack *session, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
-                                       bugpack_error *error) {
+/* The reference is taken over on success only. */
+static bugpack_status add(bugpack *session, bp_provider *provider, bugpack_error *error) {
     (void)pthread_mutex_lock(&session->providers_mutex);
     bugpack_status status = BUGPACK_OK;
     const char *name = bp_provider_name(provider);
@@ -58,6 +58,23 @@ bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
         session->providers[session->provider_count++] = provider;
     }
     (void)pthread_mutex_unlock(&session->providers_mutex);
+    return status;
+}
+
+bugpack_status bp_session_register(bugpack *session, const bp_provider_spec *spec,
+                                   bugpack_error *error) {
+    bp_provider *provider = NULL;
+    bugpack_status status = bp_provider_new(spec, &provider, error);
+    if (status != BUGPACK_OK) {
+        if (spec->release != NULL) {
+            spec->release(spec->context);
+        }
+        return status;
+    }
+    status = add(session, provider, error);
+    if (status != BUGPACK_OK) {
+        bp_provider_drop(provider); /* releases the context */
+    }
     return status;
 }
 
@@ -105,15 +122,7 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
                              .context = context,
                              .limit_bytes = session->options.artefact_limit_bytes,
                              .timeout_ms = session->options.provider_timeout_ms};
-    bp_provider *made = NULL;
-    bugpack_status status = bp_provider_new(&spec, &made, error);
-    if (status == BUGPACK_OK) {
-        status = bp_session_add_provider(session, made, error);
-        if (status != BUGPACK_OK) {
-            bp_provider_drop(made);
-        }
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }
 
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,

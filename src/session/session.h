@@ -113,9 +113,12 @@ void bp_options_release_patterns(bugpack_options *options);
 /* `path` made absolute with the current directory; the text is the caller's to free. */
 bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error *error);
 
-/* Registers a provider of ours or of the host's; the name was checked. Takes the reference over. */
-bugpack_status bp_session_add_provider(bugpack *session, bp_provider *provider,
-                                       bugpack_error *error);
+/*
+ * Registers a provider of ours or of the host's, whose name was checked. The context is taken over
+ * in any case: on a failure it is released as the spec says.
+ */
+bugpack_status bp_session_register(bugpack *session, const bp_provider_spec *spec,
+                                   bugpack_error *error);
 
 /* The providers now, each with a reference of its own. */
 bugpack_status bp_session_list_providers(bugpack *session, bp_provider ***ret_providers,

@@ -181,7 +181,6 @@ static bugpack_status new_source(const bugpack *session, struct heap_source **re
 
 bugpack_status bp_session_provide_thread_heap(bugpack *session, bugpack_error *error) {
     struct heap_source *source = NULL;
-    bp_provider *provider = NULL;
     bugpack_status status = new_source(session, &source, error);
     if (status != BUGPACK_OK) {
         return status;
@@ -193,14 +192,5 @@ bugpack_status bp_session_provide_thread_heap(bugpack *session, bugpack_error *e
                              .release = free_source,
                              .limit_bytes = text_limit_bytes,
                              .timeout_ms = session->options.provider_timeout_ms};
-    status = bp_provider_new(&spec, &provider, error);
-    if (status != BUGPACK_OK) {
-        free_source(source);
-        return status;
-    }
-    status = bp_session_add_provider(session, provider, error);
-    if (status != BUGPACK_OK) {
-        bp_provider_drop(provider);
-    }
-    return status;
+    return bp_session_register(session, &spec, error);
 }
