@@ -87,10 +87,10 @@ typedef struct bugpack_pedantic_state {
     size_t struct_size;
     bool is_enabled;
     uint32_t cap;
-    uint32_t written_count;  /* reports on disk */
-    uint32_t pending_count;  /* accepted and not yet written */
-    uint32_t distinct_count; /* keys seen, overflow keys included */
-    uint64_t sight_count;    /* of all keys together */
+    uint32_t written_count;    /* reports on disk */
+    uint32_t pending_count;    /* accepted and not yet written */
+    uint32_t distinct_count;   /* keys seen, overflow keys included */
+    uint64_t occurrence_count; /* of all keys together */
 } bugpack_pedantic_state;
 
 #define BUGPACK_PEDANTIC_STATE_INIT                                                                \

@@ -17,12 +17,12 @@ struct bugpack;
 
 /* How severe a record is, least first. The names in logs.jsonl are the lower-case words. */
 typedef enum bugpack_level {
-    BUGPACK_TRACE = 0,
-    BUGPACK_DEBUG = 1,
-    BUGPACK_INFO = 2,
-    BUGPACK_WARN = 3,
-    BUGPACK_ERROR = 4,
-    BUGPACK_FATAL = 5 /* only a word: bugpack never ends the process */
+    BUGPACK_LEVEL_TRACE = 0,
+    BUGPACK_LEVEL_DEBUG = 1,
+    BUGPACK_LEVEL_INFO = 2,
+    BUGPACK_LEVEL_WARN = 3,
+    BUGPACK_LEVEL_ERROR = 4,
+    BUGPACK_LEVEL_FATAL = 5 /* only a word: bugpack never ends the process */
 } bugpack_level;
 
 /*

@@ -2,7 +2,7 @@
  * Log calls that are not compiled below a level, for what is too frequent to be logged in a
  * release:
  *
- *     #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_INFO      or -DBUGPACK_LOG_COMPILE_LEVEL=2
+ *     #define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_INFO      or -DBUGPACK_LOG_COMPILE_LEVEL=2
  *     #include <bugpack/bugpack.h>
  *
  *     BUGPACK_LOG_TRACE(session, "display", "tile %u took %f ms", tile, measure(tile));
@@ -21,22 +21,26 @@
  * log.h) for none at all. It counts where a macro is used, so it may also be defined after this
  * header. */
 #ifndef BUGPACK_LOG_COMPILE_LEVEL
-#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_TRACE
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_TRACE
 #endif
 
 /* `...` is a format and its arguments, as of bugpack_log. Since 0.1.0. */
 #define BUGPACK_LOG_TRACE(session, channel, ...)                                                   \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 1, session, BUGPACK_TRACE, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 1, session, BUGPACK_LEVEL_TRACE, channel,           \
+                   __VA_ARGS__)
 #define BUGPACK_LOG_DEBUG(session, channel, ...)                                                   \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 2, session, BUGPACK_DEBUG, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 2, session, BUGPACK_LEVEL_DEBUG, channel,           \
+                   __VA_ARGS__)
 #define BUGPACK_LOG_INFO(session, channel, ...)                                                    \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 3, session, BUGPACK_INFO, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 3, session, BUGPACK_LEVEL_INFO, channel, __VA_ARGS__)
 #define BUGPACK_LOG_WARN(session, channel, ...)                                                    \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 4, session, BUGPACK_WARN, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 4, session, BUGPACK_LEVEL_WARN, channel, __VA_ARGS__)
 #define BUGPACK_LOG_ERROR(session, channel, ...)                                                   \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 5, session, BUGPACK_ERROR, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 5, session, BUGPACK_LEVEL_ERROR, channel,           \
+                   __VA_ARGS__)
 #define BUGPACK_LOG_FATAL(session, channel, ...)                                                   \
-    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 6, session, BUGPACK_FATAL, channel, __VA_ARGS__)
+    BUGPACK_LOG_IF(BUGPACK_LOG_COMPILE_LEVEL < 6, session, BUGPACK_LEVEL_FATAL, channel,           \
+                   __VA_ARGS__)
 
 /* What the others are made of. */
 #define BUGPACK_LOG_IF(is_compiled, session, level, channel, ...)                                  \

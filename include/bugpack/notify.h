@@ -28,18 +28,18 @@ BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, co
 
 /*
  * The same, and asks that the rings be kept as they are now, for a person who reads the
- * notification and only then files a report: bugpack_report_request.kept takes the number that this
- * returns. The copy lies in nameless files in the report directory (as large as the rings are
- * full), begins at once on a thread of bugpack's, and is dropped after BUGPACK_KEPT_SECONDS or when
- * BUGPACK_KEPT_MAX newer ones were asked for. 0 when nothing could be kept: the notification is
- * there all the same. Any thread; not a signal handler. Since 0.1.0.
+ * notification and only then files a report: bugpack_report_request.retained takes the number that
+ * this returns. The copy lies in nameless files in the report directory (as large as the rings are
+ * full), begins at once on a thread of bugpack's, and is dropped after BUGPACK_RETAINED_SECONDS or
+ * when BUGPACK_RETAINED_MAX newer ones were asked for. 0 when nothing could be kept: the
+ * notification is there all the same. Any thread; not a signal handler. Since 0.1.0.
  */
-BUGPACK_API uint64_t bugpack_notify_keep(struct bugpack *session, bugpack_level level,
-                                         const char *source, const char *format, ...)
+BUGPACK_API uint64_t bugpack_notify_retain(struct bugpack *session, bugpack_level level,
+                                           const char *source, const char *format, ...)
     BUGPACK_PRINTF(4, 5);
 
-#define BUGPACK_KEPT_MAX 5
-#define BUGPACK_KEPT_SECONDS 60
+#define BUGPACK_RETAINED_MAX 5
+#define BUGPACK_RETAINED_SECONDS 60
 
 #define BUGPACK_NOTIFICATION_KEPT 500
 #define BUGPACK_NOTIFICATION_MAX_BYTES 512

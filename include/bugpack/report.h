@@ -62,11 +62,11 @@ typedef struct bugpack_report_request {
     const bugpack_picture *screenshot;
     /* The part of it that matters: screenshot-region.png, and `region` in metadata.json. */
     bugpack_region region;
-    /* Files a report from what bugpack_notify_keep kept: the rings as they were then, and the kind
-     * `notification`; the trigger's time is that of the notification too, and elapsed_ns counts
-     * from it. 0: an ordinary report. INVALID when it is not kept any more, or another report has
-     * it: one that is written uses it up, one that fails gives it back. */
-    uint64_t kept;
+    /* Files a report from what bugpack_notify_retain kept: the rings as they were then, and the
+     * kind `notification`; the trigger's time is that of the notification too, and elapsed_ns
+     * counts from it. 0: an ordinary report. INVALID when it is not kept any more, or another
+     * report has it: one that is written uses it up, one that fails gives it back. */
+    uint64_t retained;
     /* Gets the report's ticket (bugpack/events.h) when it was accepted. NULL: not wanted. */
     uint64_t *ret_ticket;
     /* With a target_pid: the target has died, and the report is of the kind `crash`. */

@@ -151,8 +151,8 @@ typedef struct bugpack_options {
 #define BUGPACK_OPTIONS_INIT                                                                       \
     {                                                                                              \
         sizeof(bugpack_options), NULL, NULL, NULL, NULL, false, 0, 2000u, 2000u, (size_t)4 << 20,  \
-            BUGPACK_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false, false, false, \
-            NULL, 50u, 20u, NULL, 0, 0u, NULL, 20u, (uint64_t)512 << 20, 60000u, 1000u,            \
+            BUGPACK_LEVEL_DEBUG, (size_t)64 << 20, (uint64_t)50 << 20, 1000u, NULL, false, false,  \
+            false, NULL, 50u, 20u, NULL, 0, 0u, NULL, 20u, (uint64_t)512 << 20, 60000u, 1000u,     \
             (uint64_t)4 << 30, (uint64_t)16 << 20, BUGPACK_WHEN_BUSY_QUEUE, NULL, NULL, NULL,      \
             false                                                                                  \
     }

@@ -17,9 +17,9 @@ struct bp_archive {
     zip_t *zip; /* NULL once zip_close has succeeded and freed it */
     bp_sink sink;
     bp_stop stop;
-    int spool_dir_fd; /* borrowed; -1: deflated bytes wait in memory */
+    int temp_dir_fd; /* borrowed; -1: deflated bytes wait in memory */
     bp_archive_helpers helpers;
-    bp_packer *packer; /* from finish on; the entries' bytes may lie in its spool */
+    bp_packer *packer; /* from finish on; the entries' bytes may lie in its temp_file */
     bp_entry *first;
     bp_entry *last;
     bool is_over; /* finished, or spoilt by an entry that was added in part */
@@ -57,7 +57,7 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
     if (archive == NULL) {
         return bp_fail_memory(error, "start a zip");
     }
-    archive->spool_dir_fd = -1;
+    archive->temp_dir_fd = -1;
     archive->stop = (bp_stop){.poll = poll, .poll_context = poll_context};
     archive->name = strdup(name);
     source = bp_sink_source(&archive->sink, fd, &archive->stop);
@@ -78,8 +78,8 @@ out:
     return status;
 }
 
-void bp_archive_spool_in(bp_archive *archive, int dir_fd) {
-    archive->spool_dir_fd = dir_fd;
+void bp_archive_use_temp_dir(bp_archive *archive, int dir_fd) {
+    archive->temp_dir_fd = dir_fd;
 }
 
 void bp_archive_use_helpers(bp_archive *archive, bp_archive_helpers helpers) {
@@ -168,7 +168,7 @@ bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd
 
 /* Packs every entry and tells libzip of those that stay as they are; it would deflate them. */
 static bool pack_all(bp_archive *archive) {
-    archive->packer = bp_packer_new(archive->spool_dir_fd, &archive->helpers, &archive->stop);
+    archive->packer = bp_packer_new(archive->temp_dir_fd, &archive->helpers, &archive->stop);
     if (archive->packer == NULL) {
         archive->stop.is_no_memory = true;
         return false;

@@ -34,7 +34,7 @@ bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, v
  * large the entries are. The directory is borrowed until the archive is freed. The same file system
  * as the zip's is a good one: both are full together. Before the first entry.
  */
-void bp_archive_spool_in(bp_archive *archive, int dir_fd);
+void bp_archive_use_temp_dir(bp_archive *archive, int dir_fd);
 
 /*
  * Threads that help with the deflating, while an entry over 1 MiB is packed and not longer than
@@ -76,8 +76,8 @@ bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd
 
 /*
  * Compresses and writes everything, in the order of adding; entries are 0600 regular files. Unless
- * bp_archive_spool_in was called, what was deflated is in memory until it returns. On success the
- * descriptor holds a whole zip of
+ * bp_archive_use_temp_dir was called, what was deflated is in memory until it returns. On success
+ * the descriptor holds a whole zip of
  * `*ret_bytes` bytes (not yet synced). On failure what it holds is to be thrown away, and the
  * archive is over. An archive without entries is refused (INVALID).
  *

@@ -7,7 +7,7 @@
 
 #include "archive/crew.h"
 #include "archive/deflate.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 
 /* Below this a helper would be started for less than it costs. */
 static const uint64_t helped_bytes = (uint64_t)1 << 20;
@@ -16,15 +16,15 @@ struct bp_packer {
     int dir_fd;
     const bp_archive_helpers *helpers;
     bp_stop *stop;
-    bp_crew *crew;  /* NULL until something is to be deflated */
-    bp_spool spool; /* closed until something goes there */
+    bp_crew *crew;          /* NULL until something is to be deflated */
+    bp_temp_file temp_file; /* closed until something goes there */
 };
 
 bp_packer *bp_packer_new(int dir_fd, const bp_archive_helpers *helpers, bp_stop *stop) {
     bp_packer *packer = calloc(1, sizeof *packer);
     if (packer != NULL) {
-        *packer =
-            (bp_packer){.dir_fd = dir_fd, .helpers = helpers, .stop = stop, .spool = BP_SPOOL_INIT};
+        *packer = (bp_packer){
+            .dir_fd = dir_fd, .helpers = helpers, .stop = stop, .temp_file = BP_TEMP_FILE_INIT};
     }
     return packer;
 }
@@ -37,7 +37,7 @@ void bp_packer_rest(bp_packer *packer) {
 void bp_packer_free(bp_packer *packer) {
     if (packer != NULL) {
         bp_packer_rest(packer);
-        bp_spool_release(&packer->spool);
+        bp_temp_file_release(&packer->temp_file);
         free(packer);
     }
 }
@@ -66,10 +66,10 @@ static bool make_ready(bp_packer *packer, uint64_t byte_count) {
 
 /* Where deflated bytes go: the spool, or memory. They are dropped once they are too many. */
 struct target {
-    uint64_t began_at; /* in the spool */
+    uint64_t began_at; /* in the temp_file */
     uint64_t size;
     uint64_t max_size;
-    bool is_spooled;
+    bool is_in_temp_file;
     bool is_given_up;
     bp_buffer memory;
 };
@@ -77,23 +77,25 @@ struct target {
 static bool begin(bp_packer *packer, uint64_t plain_bytes, struct target *target) {
     bp_buffer_init(&target->memory, (size_t)plain_bytes);
     target->max_size = plain_bytes > 0 ? plain_bytes - 1 : 0;
-    target->is_spooled = packer->dir_fd >= 0 && plain_bytes > BP_DEFLATE_CHUNK_BYTES;
-    if (target->is_spooled && !bp_spool_is_open(&packer->spool)) {
+    target->is_in_temp_file = packer->dir_fd >= 0 && plain_bytes > BP_DEFLATE_CHUNK_BYTES;
+    if (target->is_in_temp_file && !bp_temp_file_is_open(&packer->temp_file)) {
         bugpack_error error = BUGPACK_ERROR_INIT;
-        bugpack_status status = bp_spool_open(&packer->spool, packer->dir_fd, UINT64_MAX, &error);
+        bugpack_status status =
+            bp_temp_file_open(&packer->temp_file, packer->dir_fd, UINT64_MAX, &error);
         if (status != BUGPACK_OK) {
             return fail(packer->stop, status, error.system_errno);
         }
     }
-    target->began_at = packer->spool.size;
+    target->began_at = packer->temp_file.size;
     return true;
 }
 
 static bool give_up(bp_packer *packer, struct target *target) {
     target->is_given_up = true;
     bp_buffer_release(&target->memory);
-    if (target->is_spooled && bp_spool_truncate(&packer->spool, target->began_at) != BUGPACK_OK) {
-        return fail(packer->stop, packer->spool.status, packer->spool.system_errno);
+    if (target->is_in_temp_file &&
+        bp_temp_file_truncate(&packer->temp_file, target->began_at) != BUGPACK_OK) {
+        return fail(packer->stop, packer->temp_file.status, packer->temp_file.system_errno);
     }
     return true;
 }
@@ -111,10 +113,10 @@ static bool put_oldest(bp_packer *packer, struct target *target) {
     if (target->size > target->max_size) {
         return give_up(packer, target);
     }
-    bugpack_status status = target->is_spooled
-                                ? bp_spool_write(&packer->spool, slot->out, slot->out_bytes)
+    bugpack_status status = target->is_in_temp_file
+                                ? bp_temp_file_write(&packer->temp_file, slot->out, slot->out_bytes)
                                 : bp_buffer_append(&target->memory, slot->out, slot->out_bytes);
-    return status == BUGPACK_OK || fail(packer->stop, status, packer->spool.system_errno);
+    return status == BUGPACK_OK || fail(packer->stop, status, packer->temp_file.system_errno);
 }
 
 static bool load(bp_packer *packer, const bp_bytes *plain, uint64_t at, bp_slot *slot) {
@@ -168,7 +170,7 @@ static bool pack_chunks(bp_packer *packer, const bp_bytes *plain, struct target 
 static bool finish(bp_packer *packer, const struct target *target) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status =
-        target->is_spooled ? bp_spool_flush(&packer->spool, &error) : BUGPACK_OK;
+        target->is_in_temp_file ? bp_temp_file_flush(&packer->temp_file, &error) : BUGPACK_OK;
     return status == BUGPACK_OK || fail(packer->stop, status, error.system_errno);
 }
 
@@ -214,7 +216,7 @@ bool bp_pack(bp_packer *packer, const bp_bytes *plain, bp_packed *ret_packed) {
     if (!target.is_given_up) {
         packed.is_deflated = true;
         packed.stored = (bp_bytes){.memory = target.memory.data,
-                                   .fd = packer->spool.fd,
+                                   .fd = packer->temp_file.fd,
                                    .offset = target.began_at,
                                    .byte_count = target.size};
     }

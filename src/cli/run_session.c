@@ -82,7 +82,7 @@ static void on_event(const bugpack_event *event, void *context) {
 static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
     const bp_cli_run_session *session = context;
     const char *channel = bp_run_stream_name(stream);
-    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_WARN : BUGPACK_INFO;
+    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
     bugpack_log_bytes(session->session, level, channel, line, line_bytes);
     char key[BP_RUN_KEY_BYTES];
     if (bp_run_patterns_match(session->options->patterns, channel, line, line_bytes, key)) {

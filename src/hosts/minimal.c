@@ -88,7 +88,7 @@ static void *serve(void *argument) {
     app *host = argument;
     unsigned char frame[frame_header_bytes + payload_max_bytes];
     name_this_thread("minimal-server");
-    bugpack_log(host->bp, BUGPACK_INFO, "server", "serving");
+    bugpack_log(host->bp, BUGPACK_LEVEL_INFO, "server", "serving");
     for (uint32_t number = 0; !atomic_load(&host->must_quit); number++) {
         uint32_t payload_bytes = 16 + number % (payload_max_bytes - 16);
         uint32_t length = htonl(payload_bytes);
@@ -118,20 +118,21 @@ static void *receive(void *argument) {
         memcpy(&length, header, sizeof length);
         length = ntohl(length);
         if (length > sizeof payload || !receive_all(host->client_socket, payload, length)) {
-            bugpack_log(host->bp, BUGPACK_ERROR, "net", "bad frame of %u bytes", (unsigned)length);
+            bugpack_log(host->bp, BUGPACK_LEVEL_ERROR, "net", "bad frame of %u bytes",
+                        (unsigned)length);
             break;
         }
         unsigned long long number = atomic_fetch_add(&host->frames_received, 1) + 1;
         atomic_fetch_add(&host->bytes_received, sizeof header + length);
         if (number % 100 == 0) {
-            bugpack_log(host->bp, BUGPACK_DEBUG, "net", "frame %llu: type %u, %u bytes", number,
-                        (unsigned)header[4], (unsigned)length);
+            bugpack_log(host->bp, BUGPACK_LEVEL_DEBUG, "net", "frame %llu: type %u, %u bytes",
+                        number, (unsigned)header[4], (unsigned)length);
         }
         if (!send_all(host->client_socket, "A", 1)) {
             break;
         }
     }
-    bugpack_log(host->bp, BUGPACK_INFO, "net", "connection closed");
+    bugpack_log(host->bp, BUGPACK_LEVEL_INFO, "net", "connection closed");
     return NULL;
 }
 
@@ -190,7 +191,7 @@ static void on_report_done(const bugpack_report_result *result, void *context) {
 static void take_report(app *host) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = "F12 was pressed";
-    bugpack_log(host->bp, BUGPACK_INFO, "ui", "F12");
+    bugpack_log(host->bp, BUGPACK_LEVEL_INFO, "ui", "F12");
     atomic_fetch_add(&host->reports_pending, 1);
     bugpack_status status = bugpack_report_async(host->bp, &request, on_report_done, host);
     if (status != BUGPACK_OK) {

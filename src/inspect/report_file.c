@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "inspect/ledger.h"
+#include "inspect/manifest_reader.h"
 #include "model/metadata.h"
 #include "json/pick.h"
 
@@ -45,9 +45,10 @@ bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_
     return read_entry(report, name, out->max_size - out->size, append_to_buffer, out, error);
 }
 
-bugpack_status bp_report_file_spool(bp_report_file *report, const char *name, bp_spool *spool,
-                                    bugpack_error *error) {
-    return read_entry(report, name, spool->max_size - spool->size, bp_spool_sink, spool, error);
+bugpack_status bp_report_temp_file(bp_report_file *report, const char *name,
+                                   bp_temp_file *temp_file, bugpack_error *error) {
+    return read_entry(report, name, temp_file->max_size - temp_file->size, bp_temp_file_sink,
+                      temp_file, error);
 }
 
 static bugpack_status refuse(const bp_report_file *report, const char *name, const char *why,
@@ -220,5 +221,5 @@ bool bp_report_file_has(const bp_report_file *report, const char *name) {
 
 bugpack_status bp_report_file_line(const bp_report_file *report, const char *name,
                                    bp_report_line *ret_line, bugpack_error *error) {
-    return bp_ledger_find(&report->manifest, name, ret_line, error);
+    return bp_manifest_find(&report->manifest, name, ret_line, error);
 }

@@ -12,7 +12,7 @@
 
 #include "archive/reader.h"
 #include "base/buffer.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 
 typedef struct bp_report_file bp_report_file;
 
@@ -55,8 +55,8 @@ bool bp_report_file_has(const bp_report_file *report, const char *name);
  */
 bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error);
-bugpack_status bp_report_file_spool(bp_report_file *report, const char *name, bp_spool *spool,
-                                    bugpack_error *error);
+bugpack_status bp_report_temp_file(bp_report_file *report, const char *name,
+                                   bp_temp_file *temp_file, bugpack_error *error);
 
 /* What the ledger says of one artefact, cut to fit. */
 typedef struct bp_report_line {

@@ -42,9 +42,9 @@ typedef struct bp_host_dominant {
 void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant);
 
 /* Appends all up to the first thread. `pressure` has BP_PRESSURE_COUNT elements. */
-bugpack_status bp_host_print_head(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
-                                  size_t cgroup_count, const bp_pressure *pressure, bp_buffer *out,
-                                  bugpack_error *error);
+bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
+                                    size_t cgroup_count, const bp_pressure *pressure,
+                                    bp_buffer *out, bugpack_error *error);
 
 /* Appends one thread, after a comma and a newline; whoever writes it first behind the head leaves
  * out the comma. Failures stick in the buffer. */

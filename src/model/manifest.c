@@ -22,7 +22,7 @@ const char *bp_artefact_status_name(bp_artefact_status status) {
     return "unknown";
 }
 
-static void add_entry(bp_json *json, const bp_ledger_entry *entry) {
+static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "name", entry->name);
     bp_json_add_text(json, "status", bp_artefact_status_name(entry->status));

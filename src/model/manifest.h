@@ -29,7 +29,7 @@ const char *bp_artefact_status_name(bp_artefact_status status);
 #define BP_NOTE_BYTES 300
 
 /* One line of the ledger. */
-typedef struct bp_ledger_entry {
+typedef struct bp_manifest_line {
     const char *name; /* borrowed */
     bp_artefact_status status;
     bool is_missing; /* counts against completeness: not there, or cut by a failure, not a limit */
@@ -41,7 +41,7 @@ typedef struct bp_ledger_entry {
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
     char note[BP_NOTE_BYTES];     /* what else to know of a whole artefact; "" when nothing */
     char reason[BP_REASON_BYTES]; /* "" when there is none */
-} bp_ledger_entry;
+} bp_manifest_line;
 
 /* What triggers of one sort came to in this session so far, so that nothing that was suppressed
  * disappears. Strings are borrowed and may hold any bytes. */
@@ -56,7 +56,7 @@ typedef struct bp_trigger_entry {
 
 typedef struct bp_manifest {
     const char *report_id;
-    const bp_ledger_entry *entries;
+    const bp_manifest_line *entries;
     size_t entry_count;
     const bp_trigger_entry *triggers;
     size_t trigger_count; /* 0 leaves `triggers` out */

@@ -14,8 +14,8 @@
 
 enum { reader_max = 8 };
 
-static const size_t head_bytes_max = (size_t)256 << 20;
-static const uint64_t spool_bytes_max = (uint64_t)8 << 30;
+static const size_t header_bytes_max = (size_t)256 << 20;
+static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
 
 static bugpack_status list_processes(bp_host_passes *passes, int proc_fd, bugpack_error *error) {
     uint32_t *tgids = NULL;
@@ -57,41 +57,41 @@ static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error
 
 /* The head, now that everything is known, and the threads behind it. */
 static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
-                               const bp_host_summary *summary, bp_spool *spool,
+                               const bp_host_summary *summary, bp_temp_file *temp_file,
                                bugpack_error *error) {
     bp_host_cgroup *cgroups = NULL;
     bp_pressure pressure[BP_PRESSURE_COUNT];
     char piece[16384];
     bp_buffer head;
-    bp_buffer_init(&head, head_bytes_max);
+    bp_buffer_init(&head, header_bytes_max);
     memset(pressure, 0, sizeof pressure);
     bp_host_read_pressure(proc_fd, pressure);
     if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups)) {
         return bp_fail_memory(error, "list the cgroups of the machine");
     }
     bugpack_status status =
-        bp_host_print_head(summary, cgroups, passes->cgroups.count, pressure, &head, error);
+        bp_host_print_header(summary, cgroups, passes->cgroups.count, pressure, &head, error);
     free(cgroups);
     if (status == BUGPACK_OK) {
-        status = bp_spool_flush(&passes->body, error);
+        status = bp_temp_file_flush(&passes->body, error);
     }
     if (status == BUGPACK_OK) {
         const char *tail = passes->body.size > 0 ? bp_host_tail : bp_host_tail_empty;
         int64_t count = 0;
-        (void)bp_spool_write(spool, head.data, head.size);
+        (void)bp_temp_file_write(temp_file, head.data, head.size);
         for (uint64_t at = 0; at < passes->body.size && count >= 0; at += (uint64_t)count) {
-            count = bp_spool_read(&passes->body, at, piece, sizeof piece);
+            count = bp_temp_file_read(&passes->body, at, piece, sizeof piece);
             if (count <= 0) {
                 status = bp_fail_errno(error, count < 0 ? errno : EIO,
                                        "cannot read a temporary file of a report");
                 break;
             }
-            (void)bp_spool_write(spool, piece, (size_t)count);
+            (void)bp_temp_file_write(temp_file, piece, (size_t)count);
         }
-        (void)bp_spool_write(spool, tail, strlen(tail));
+        (void)bp_temp_file_write(temp_file, tail, strlen(tail));
     }
     bp_buffer_release(&head);
-    return status == BUGPACK_OK ? bp_spool_flush(spool, error) : status;
+    return status == BUGPACK_OK ? bp_temp_file_flush(temp_file, error) : status;
 }
 
 /* Both passes. A write that failed shows when the body is flushed. */
@@ -151,7 +151,7 @@ static uint64_t read_boottime_ns(void) {
 }
 
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
-                              int cgroup_fd, bp_host_passes *passes, bp_spool *spool,
+                              int cgroup_fd, bp_host_passes *passes, bp_temp_file *temp_file,
                               bp_host_summary *summary, bugpack_error *error) {
     long ticks = sysconf(_SC_CLK_TCK);
     bool has_our_ids;
@@ -177,17 +177,17 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                       atomic_load(&passes->next_process) < passes->process_count;
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     if (status == BUGPACK_OK) {
-        status = assemble(passes, proc_fd, cgroup_fd, summary, spool, error);
+        status = assemble(passes, proc_fd, cgroup_fd, summary, temp_file, error);
     }
     return status;
 }
 
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_spool *ret_spool, bp_host_summary *ret_summary,
+                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
                                bugpack_error *error) {
     bp_host_summary summary;
-    bp_spool spool = BP_SPOOL_INIT;
-    bp_host_passes passes = {.plan = plan, .body = BP_SPOOL_INIT};
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
+    bp_host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
     int cgroup_fd = -1;
     int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd < 0) {
@@ -196,24 +196,24 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
     cgroup_fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bugpack_status status = bp_spool_open(&spool, dir_fd, spool_bytes_max, error);
+    bugpack_status status = bp_temp_file_open(&temp_file, dir_fd, temp_file_bytes_max, error);
     if (status == BUGPACK_OK) {
-        status = bp_spool_open(&passes.body, dir_fd, spool_bytes_max, error);
+        status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_host_passes_init(&passes, error);
         if (status == BUGPACK_OK) {
-            status = capture(root, plan, proc_fd, cgroup_fd, &passes, &spool, &summary, error);
+            status = capture(root, plan, proc_fd, cgroup_fd, &passes, &temp_file, &summary, error);
             bp_host_passes_release(&passes);
         }
     }
     if (status == BUGPACK_OK) {
-        *ret_spool = spool;
+        *ret_temp_file = temp_file;
         *ret_summary = summary;
-        spool = (bp_spool)BP_SPOOL_INIT;
+        temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
     }
-    bp_spool_release(&spool);
-    bp_spool_release(&passes.body);
+    bp_temp_file_release(&temp_file);
+    bp_temp_file_release(&passes.body);
     if (cgroup_fd >= 0) {
         (void)close(cgroup_fd);
     }

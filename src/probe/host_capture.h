@@ -13,7 +13,7 @@
 
 #include <bugpack/error.h>
 
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "model/host_threads.h"
 #include "probe/thread_heap.h"
 
@@ -46,7 +46,7 @@ typedef struct bp_host_plan {
  * Blocks for seconds with 10,000 threads. Any thread.
  */
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_spool *ret_spool, bp_host_summary *ret_summary,
+                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
                                bugpack_error *error);
 
 #endif

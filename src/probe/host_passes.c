@@ -59,7 +59,7 @@ static void write_texts(bp_host_passes *passes) {
         }
         if (passes->status == BUGPACK_OK && text->size > skipped) {
             passes->status =
-                bp_spool_write(&passes->body, text->data + skipped, text->size - skipped);
+                bp_temp_file_write(&passes->body, text->data + skipped, text->size - skipped);
         }
         bp_buffer_clear(text);
         passes->is_read[slot] = false;

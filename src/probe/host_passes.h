@@ -33,8 +33,8 @@ typedef struct bp_host_passes {
         *texts; /* of batches that are read; BP_HOST_AHEAD_MAX of them, by batch modulo that */
     bool *is_read;
     size_t written_batches;
-    bp_spool body;
-    bugpack_status status; /* the first failure of memory or of the spool */
+    bp_temp_file body;
+    bugpack_status status; /* the first failure of memory or of the temp_file */
 } bp_host_passes;
 
 /* One of our threads. */

@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "recorder/history_record.h"
-#include "recorder/kept_snapshot.h"
+#include "recorder/shared_snapshot.h"
 
 struct bp_history {
     bp_ring *ring;
     uint64_t window_ns;
-    pthread_mutex_t mutex;                       /* for all below */
-    bp_kept_snapshot *kept[BP_HISTORY_KEPT_MAX]; /* oldest first; only the writer changes it */
+    pthread_mutex_t mutex;                         /* for all below */
+    bp_shared_snapshot *kept[BP_HISTORY_KEPT_MAX]; /* oldest first; only the writer changes it */
     size_t kept_count;
     uint64_t gap_count;
     bool is_closed;
@@ -37,7 +37,7 @@ void bp_history_free(bp_history *history) {
         return;
     }
     for (size_t i = 0; i < history->kept_count; i++) {
-        bp_kept_snapshot_release(history->kept[i]);
+        bp_shared_snapshot_release(history->kept[i]);
     }
     bp_ring_free(history->ring);
     (void)pthread_mutex_destroy(&history->mutex);
@@ -65,7 +65,7 @@ static bool is_large(const bp_task_snapshot *snapshot) {
 }
 
 /* How far apart snapshots must be for both to be kept. */
-static uint64_t spacing_ns(const bp_history *history, const bp_kept_snapshot *newest) {
+static uint64_t spacing_ns(const bp_history *history, const bp_shared_snapshot *newest) {
     return is_large(&newest->snapshot) ? history->window_ns : history->window_ns / 8;
 }
 
@@ -80,8 +80,8 @@ static bool is_oldest_spare(const bp_history *history) {
  * freed without the lock. But for the newest two, all are at least an eighth of a window apart, so
  * there are at most ten; the bound on the array is for safety only.
  */
-static size_t keep(bp_history *history, bp_kept_snapshot *newest,
-                   bp_kept_snapshot *dropped[BP_HISTORY_KEPT_MAX]) {
+static size_t keep(bp_history *history, bp_shared_snapshot *newest,
+                   bp_shared_snapshot *dropped[BP_HISTORY_KEPT_MAX]) {
     size_t drop_count = 0;
     size_t count = history->kept_count;
     if (count >= 2 &&
@@ -109,7 +109,7 @@ static bool is_closed(bp_history *history) {
 }
 
 /* Only the writer changes what is kept, so it may look without the lock. */
-static bugpack_status append_record(bp_history *history, bp_kept_snapshot *newest,
+static bugpack_status append_record(bp_history *history, bp_shared_snapshot *newest,
                                     bugpack_error *error) {
     if (history->kept_count == 0) {
         return BUGPACK_OK;
@@ -137,15 +137,15 @@ static bugpack_status append_record(bp_history *history, bp_kept_snapshot *newes
 
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error) {
-    bp_kept_snapshot *dropped[BP_HISTORY_KEPT_MAX];
+    bp_shared_snapshot *dropped[BP_HISTORY_KEPT_MAX];
     size_t drop_count = 0;
     bugpack_status status = BUGPACK_OK;
-    bp_kept_snapshot *newest = NULL;
+    bp_shared_snapshot *newest = NULL;
     if (is_closed(history)) {
         status = fail_closed(error);
         goto out;
     }
-    newest = bp_kept_snapshot_new(snapshot);
+    newest = bp_shared_snapshot_new(snapshot);
     status = newest == NULL ? bp_fail_memory(error, "keep a snapshot")
                             : append_record(history, newest, error);
     if (status != BUGPACK_OK) {
@@ -160,9 +160,9 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
     newest = NULL;
 out:
     for (size_t i = 0; i < drop_count; i++) {
-        bp_kept_snapshot_release(dropped[i]);
+        bp_shared_snapshot_release(dropped[i]);
     }
-    bp_kept_snapshot_release(newest);
+    bp_shared_snapshot_release(newest);
     bp_task_snapshot_release(snapshot);
     return status;
 }
@@ -209,8 +209,8 @@ bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns
     bool found = end > 0 && until_ns - taken_ns(history, end - 1) <= max_age_ns &&
                  find_window(history, end - 1, &begin);
     if (found) {
-        ret_held->before = bp_kept_snapshot_retain(history->kept[begin]);
-        ret_held->after = bp_kept_snapshot_retain(history->kept[end - 1]);
+        ret_held->before = bp_shared_snapshot_retain(history->kept[begin]);
+        ret_held->after = bp_shared_snapshot_retain(history->kept[end - 1]);
     }
     (void)pthread_mutex_unlock(&history->mutex);
     return found;

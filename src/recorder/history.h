@@ -11,7 +11,7 @@
 
 #include <bugpack/error.h>
 
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "model/metrics.h"
 #include "platform/task.h"
 #include "ring/ring.h"
@@ -63,7 +63,7 @@ void bp_history_close(bp_history *history);
 
 /* The two snapshots of a window, held, so that time can pass until they are computed with. */
 typedef struct bp_history_held {
-    struct bp_kept_snapshot *before, *after;
+    struct bp_shared_snapshot *before, *after;
 } bp_history_held;
 
 /*
@@ -102,7 +102,7 @@ bp_ring *bp_history_ring(bp_history *history);
  * Errors: NO_MEMORY, IO (also when not all of `records` can be read); what was written by then
  * stays in `out`, in whole lines where it was not `out` that failed.
  */
-bugpack_status bp_history_print(const bp_spool *records, uint64_t wall_offset_ns, bp_spool *out,
-                                uint64_t *ret_count, bugpack_error *error);
+bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns,
+                                bp_temp_file *out, uint64_t *ret_count, bugpack_error *error);
 
 #endif

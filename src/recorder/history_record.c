@@ -58,9 +58,9 @@ static bool is_percent(double value) {
 
 bool bp_history_record_read(uint32_t tag, const void *payload, size_t payload_bytes,
                             bp_history_record *ret_record) {
-    const size_t head_bytes = offsetof(bp_history_record, threads);
+    const size_t header_bytes = offsetof(bp_history_record, threads);
     bp_history_record record = {0};
-    if (tag != BP_HISTORY_TAG || payload_bytes < head_bytes || payload_bytes > sizeof record) {
+    if (tag != BP_HISTORY_TAG || payload_bytes < header_bytes || payload_bytes > sizeof record) {
         return false;
     }
     memcpy(&record, payload, payload_bytes);

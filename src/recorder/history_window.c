@@ -2,11 +2,11 @@
  * Computing with a window that is held: no lock, because what is held does not change.
  */
 #include "recorder/history.h"
-#include "recorder/kept_snapshot.h"
+#include "recorder/shared_snapshot.h"
 
 void bp_history_held_release(bp_history_held *held) {
-    bp_kept_snapshot_release(held->before);
-    bp_kept_snapshot_release(held->after);
+    bp_shared_snapshot_release(held->before);
+    bp_shared_snapshot_release(held->after);
     *held = (bp_history_held){NULL, NULL};
 }
 

@@ -60,7 +60,7 @@ void bp_log_recorder_retire(bp_log_recorder *recorder) {
 
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level) {
     return (int)level >= atomic_load_explicit(&recorder->level, memory_order_relaxed) &&
-           level <= BUGPACK_FATAL;
+           level <= BUGPACK_LEVEL_FATAL;
 }
 
 void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level) {
@@ -131,7 +131,7 @@ static bool read_header(const bp_ring_record *record, const void *payload, log_h
     return claimed == record->payload_bytes;
 }
 
-bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp_spool *out,
+bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_temp_file *out,
                             bugpack_error *error) {
     bp_ring_reader reader;
     bp_buffer line;
@@ -145,7 +145,7 @@ bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp
             bp_buffer_clear(&line);
             print_record(record, &header, (const char *)payload + sizeof header, wall_offset_ns,
                          &line);
-            (void)bp_spool_write(out, bp_buffer_text(&line), line.size);
+            (void)bp_temp_file_write(out, bp_buffer_text(&line), line.size);
         }
     }
     bugpack_status status = line.status;
@@ -156,6 +156,6 @@ bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp
     if (status != BUGPACK_OK) {
         return bp_fail_memory(error, "write the log");
     }
-    return is_whole ? bp_spool_flush(out, error)
+    return is_whole ? bp_temp_file_flush(out, error)
                     : bp_fail(error, BUGPACK_ERR_IO, "the copied log could not be read back");
 }

@@ -11,7 +11,7 @@
 #include <bugpack/error.h>
 #include <bugpack/log.h>
 
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "ring/ring.h"
 
 typedef struct bp_log_recorder bp_log_recorder;
@@ -47,7 +47,7 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
  * Writes logs.jsonl from copied or salvaged records: one JSON object a line, in their order. Wall
  * times are monotonic times plus `wall_offset_ns`. One that is not a log record is passed over.
  */
-bugpack_status bp_log_print(const bp_spool *records, uint64_t wall_offset_ns, bp_spool *out,
+bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_temp_file *out,
                             bugpack_error *error);
 
 #endif

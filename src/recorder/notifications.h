@@ -12,7 +12,7 @@
 #include <bugpack/notify.h>
 
 #include "base/buffer.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "ring/ring.h"
 
 typedef struct bp_notifications bp_notifications;
@@ -66,7 +66,7 @@ bp_ring *bp_notifications_ring(bp_notifications *notifications);
  *
  * `ret_count` is how many are told. NO_MEMORY, IO (the spool cannot be read). Any thread.
  */
-bugpack_status bp_notifications_print(const bp_spool *records, uint64_t wall_offset_ns,
+bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
                                       bp_buffer *out, uint32_t *ret_count, bugpack_error *error);
 
 #endif

@@ -113,7 +113,7 @@ static bugpack_status print_table(const told_table *table, uint64_t wall_offset_
 }
 
 /* A reader only stops; whether that was the end is seen from where it stands. */
-static bugpack_status check_end(const bp_ring_reader *reader, const bp_spool *records,
+static bugpack_status check_end(const bp_ring_reader *reader, const bp_temp_file *records,
                                 bugpack_error *error) {
     if (reader->window.status != BUGPACK_OK) {
         return bp_fail_memory(error, "write the notifications");
@@ -124,7 +124,7 @@ static bugpack_status check_end(const bp_ring_reader *reader, const bp_spool *re
     return BUGPACK_OK;
 }
 
-bugpack_status bp_notifications_print(const bp_spool *records, uint64_t wall_offset_ns,
+bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
                                       bp_buffer *out, uint32_t *ret_count, bugpack_error *error) {
     told_table *table = calloc(1, sizeof *table);
     if (table == NULL) {

@@ -18,7 +18,7 @@ enum {
     ipv6_bytes = 40,
     tcp_bytes = 20,
     tcp_option_bytes = 8,
-    frame_head_max = record_bytes + ethernet_bytes + ipv6_bytes + tcp_bytes + tcp_option_bytes
+    frame_header_max = record_bytes + ethernet_bytes + ipv6_bytes + tcp_bytes + tcp_option_bytes
 };
 
 static const uint32_t magic_nanoseconds = 0xa1b23c4d;
@@ -100,14 +100,14 @@ static unsigned char *put_ip(unsigned char *at, const bp_pcap_frame *frame, size
  * The checksum of a segment of which a part was not kept cannot be known; nobody checks it, since
  * nobody has those bytes. It is made as if they were 0.
  */
-static void put_tcp_checksum(unsigned char *tcp, size_t head_bytes, const bp_pcap_frame *frame) {
+static void put_tcp_checksum(unsigned char *tcp, size_t header_bytes, const bp_pcap_frame *frame) {
     unsigned char pseudo[2 * 16 + 8];
     unsigned char *at = put_address(pseudo, frame->stream, true);
     at = put_address(at, frame->stream, false);
-    at = put_be32(at, (uint32_t)(head_bytes + frame->original_bytes));
+    at = put_be32(at, (uint32_t)(header_bytes + frame->original_bytes));
     at = put_be32(at, 6);
     uint64_t sum = bp_checksum_add(0, pseudo, (size_t)(at - pseudo));
-    sum = bp_checksum_add(sum, tcp, head_bytes);
+    sum = bp_checksum_add(sum, tcp, header_bytes);
     sum = bp_checksum_add(sum, frame->bytes, frame->byte_count);
     (void)put_be16(tcp + 16, bp_checksum_fold(sum));
 }
@@ -136,11 +136,11 @@ static unsigned char *put_tcp(unsigned char *at, const bp_pcap_frame *frame) {
 }
 
 bugpack_status bp_pcap_frame_write(const bp_pcap_frame *frame, bp_sink *sink, void *context) {
-    unsigned char head[frame_head_max];
+    unsigned char head[frame_header_max];
     bool from_host = frame->direction == BUGPACK_SENT;
-    size_t tcp_head = tcp_bytes + ((frame->flags & BP_PCAP_SYN) != 0 ? tcp_option_bytes : 0);
-    size_t ip_head = frame->stream->is_ipv6 ? ipv6_bytes : ipv4_bytes;
-    size_t heads = ethernet_bytes + ip_head + tcp_head;
+    size_t tcp_header = tcp_bytes + ((frame->flags & BP_PCAP_SYN) != 0 ? tcp_option_bytes : 0);
+    size_t ip_header = frame->stream->is_ipv6 ? ipv6_bytes : ipv4_bytes;
+    size_t heads = ethernet_bytes + ip_header + tcp_header;
     unsigned char *at = put_le32(head, (uint32_t)(frame->wall_ns / BP_NS_PER_SEC));
     at = put_le32(at, (uint32_t)(frame->wall_ns % BP_NS_PER_SEC));
     at = put_le32(at, (uint32_t)(heads + frame->byte_count));
@@ -148,7 +148,7 @@ bugpack_status bp_pcap_frame_write(const bp_pcap_frame *frame, bp_sink *sink, vo
     at = put_mac(at, frame->stream, !from_host);
     at = put_mac(at, frame->stream, from_host);
     at = put_be16(at, frame->stream->is_ipv6 ? 0x86dd : 0x0800);
-    at = put_ip(at, frame, tcp_head + frame->original_bytes);
+    at = put_ip(at, frame, tcp_header + frame->original_bytes);
     at = put_tcp(at, frame);
     bugpack_status status = sink(context, head, (size_t)(at - head));
     if (status == BUGPACK_OK && frame->byte_count > 0) {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "recorder/recorder_private.h"
-#include "recorder/salvage.h"
+#include "recorder/recovery.h"
 
 /* What takes a ring over, and is the recorder's afterwards. */
 typedef bugpack_status adopt_ring(bp_recorder *recorder, const bp_recorder_options *options,

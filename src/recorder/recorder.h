@@ -12,19 +12,19 @@
 #include <bugpack/log.h>
 #include <bugpack/traffic.h>
 
-#include "recorder/frozen.h"
 #include "recorder/history.h"
-#include "recorder/home.h"
 #include "recorder/log_recorder.h"
 #include "recorder/notifications.h"
+#include "recorder/session_dir.h"
+#include "recorder/snapshot.h"
 #include "recorder/traffic.h"
 
 /* What to record. */
 typedef struct bp_recorder_options {
     const char *base_dir;      /* below which the session's directory is made; NULL: memory only */
     const char *memory_reason; /* why base_dir is NULL; NULL where memory is what was asked for */
-    const bp_home_identity *identity; /* borrowed for the call, as base_dir is */
-    size_t log_ring_bytes;            /* 0: no log */
+    const bp_session_identity *identity; /* borrowed for the call, as base_dir is */
+    size_t log_ring_bytes;               /* 0: no log */
     bugpack_level log_level;
     bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
@@ -69,7 +69,7 @@ bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
  * all. `halt` is borrowed for as long as the frozen view; once it is due, the copying ends early.
  * Any thread.
  */
-void bp_recorder_freeze(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
-                        int dir_fd, const bp_halt *halt, bp_frozen *ret_frozen);
+void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
+                               int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot);
 
 #endif

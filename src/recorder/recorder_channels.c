@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "recorder/recorder_private.h"
-#include "recorder/salvage.h"
+#include "recorder/recovery.h"
 
 static bool is_name_taken(const bp_recorder *recorder, const char *name) {
     bool is_taken = false;

@@ -12,13 +12,13 @@
 static const uint32_t alive_interval_ms = 1000;
 
 struct bp_rings {
-    bp_home *home; /* NULL: memory only */
+    bp_session_dir *dir; /* NULL: memory only */
     bp_file_guard *guard;
     char memory_reason[256];
 };
 
 static void tell_alive(void *context) {
-    bp_home_tick(context);
+    bp_session_dir_tick(context);
 }
 
 static bool leave_file(void *context) {
@@ -49,7 +49,7 @@ static bool is_size_allowed(size_t byte_count, bugpack_error *error) {
 }
 
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_home_identity *identity, bp_rings **ret_rings,
+                            const bp_session_identity *identity, bp_rings **ret_rings,
                             bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
@@ -59,13 +59,13 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
     if (base_dir == NULL) {
         stay_in_memory(rings, memory_reason != NULL ? memory_reason : "");
     } else if (!is_size_allowed(0, &detail) ||
-               bp_home_new(base_dir, identity, &rings->home, &detail) != BUGPACK_OK) {
+               bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
         stay_in_memory(rings, detail.message);
-    } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->home, &rings->guard,
+    } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->dir, &rings->guard,
                                    &detail) != BUGPACK_OK) {
         stay_in_memory(rings, detail.message);
-        bp_home_remove(rings->home);
-        rings->home = NULL;
+        bp_session_dir_remove(rings->dir);
+        rings->dir = NULL;
     }
     *ret_rings = rings;
     return BUGPACK_OK;
@@ -79,7 +79,7 @@ void bp_rings_release_guard(bp_rings *rings) {
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
-        bp_home_remove(rings->home);
+        bp_session_dir_remove(rings->dir);
         free(rings);
     }
 }
@@ -90,7 +90,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     bp_ring *ring = NULL;
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (is_size_allowed(capacity_bytes, &detail) &&
-        bp_home_make_file(rings->home, name, &fd, &detail) == BUGPACK_OK) {
+        bp_session_dir_make_file(rings->dir, name, &fd, &detail) == BUGPACK_OK) {
         if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
             (void)close(fd);
         } else if (bp_file_guard_add(rings->guard, fd, leave_file, ring, &detail) != BUGPACK_OK) {
@@ -99,7 +99,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
         }
     }
     if (ring == NULL) {
-        (void)unlinkat(bp_home_fd(rings->home), name, 0);
+        (void)unlinkat(bp_session_dir_fd(rings->dir), name, 0);
         stay_in_memory(rings, detail.message);
     }
     return ring;
@@ -107,7 +107,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
 
 bugpack_status bp_rings_make(bp_rings *rings, const char *name, size_t capacity_bytes,
                              bp_ring **ret_ring, bugpack_error *error) {
-    bp_ring *ring = rings->home != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
+    bp_ring *ring = rings->dir != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
     if (ring == NULL) {
         return bp_ring_new(capacity_bytes, ret_ring, error);
     }
@@ -124,11 +124,11 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
 
 void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
     int fd = -1;
-    if (rings->home == NULL || bp_home_make_file(rings->home, name, &fd, NULL) != BUGPACK_OK) {
+    if (rings->dir == NULL || bp_session_dir_make_file(rings->dir, name, &fd, NULL) != BUGPACK_OK) {
         return;
     }
     if (write(fd, bytes, byte_count) != (ssize_t)byte_count) {
-        (void)unlinkat(bp_home_fd(rings->home), name, 0);
+        (void)unlinkat(bp_session_dir_fd(rings->dir), name, 0);
     }
     (void)close(fd);
 }

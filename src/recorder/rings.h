@@ -10,7 +10,7 @@
 
 #include <bugpack/error.h>
 
-#include "recorder/home.h"
+#include "recorder/session_dir.h"
 #include "ring/ring.h"
 
 typedef struct bp_rings bp_rings;
@@ -21,7 +21,7 @@ typedef struct bp_rings bp_rings;
  * lie in memory, and bp_rings_loss_reason says why.
  */
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_home_identity *identity, bp_rings **ret_rings,
+                            const bp_session_identity *identity, bp_rings **ret_rings,
                             bugpack_error *error);
 
 /* Ends the guard: to be called before the first ring is freed, and before bp_rings_free. */

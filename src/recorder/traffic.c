@@ -16,7 +16,7 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
     while (left != 0) {
         size_t pinned = left >> 32 < kept ? (size_t)(left >> 32) : kept;
         pinned = pinned < traffic->pin_kept_max ? pinned : traffic->pin_kept_max;
-        uint64_t payload = sizeof(uint64_t) + sizeof(bp_traffic_head) + name_bytes + pinned;
+        uint64_t payload = sizeof(uint64_t) + sizeof(bp_traffic_header) + name_bytes + pinned;
         uint64_t needed = BP_TRAFFIC_RING_FRAME_BYTES + ((payload + 7) & ~(uint64_t)7);
         bool fits = needed <= (left & UINT32_MAX);
         uint64_t rest = fits ? left - ((uint64_t)pinned << 32) - needed : 0;
@@ -30,7 +30,7 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
     return false;
 }
 
-static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *name,
+static void keep(bp_traffic *traffic, const bp_traffic_header *head, const char *name,
                  const void *bytes, size_t kept) {
     uint64_t sequence = 0;
     /* iovec has no const form; the ring only reads. The first part is a pinned record's alone. */
@@ -52,7 +52,7 @@ static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *n
         atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
     }
     if (claim_pin(traffic, head->name_bytes, kept, &parts[3].iov_len)) {
-        bp_traffic_head pinned = *head;
+        bp_traffic_header pinned = *head;
         pinned.cuts |= parts[3].iov_len < kept ? 1u << BP_TRAFFIC_CUT_PIN : 0;
         parts[1].iov_base = &pinned;
         entry = (bp_ring_entry){.monotonic_ns = entry.monotonic_ns,
@@ -63,7 +63,7 @@ static void keep(bp_traffic *traffic, const bp_traffic_head *head, const char *n
     }
 }
 
-static void filter(bp_traffic *traffic, bp_traffic_head *head, const char *name, void *copy,
+static void filter(bp_traffic *traffic, bp_traffic_header *head, const char *name, void *copy,
                    const void *bytes, size_t kept) {
     memcpy(copy, bytes, kept);
     size_t left = traffic->filter((bugpack_direction)head->direction, head->type, copy, kept,
@@ -72,7 +72,7 @@ static void filter(bp_traffic *traffic, bp_traffic_head *head, const char *name,
     keep(traffic, head, name, copy, left < kept ? left : kept);
 }
 
-static void keep_filtered(bp_traffic *traffic, bp_traffic_head *head, const char *name,
+static void keep_filtered(bp_traffic *traffic, bp_traffic_header *head, const char *name,
                           const void *bytes, size_t kept) {
     if (kept <= BUGPACK_TRAFFIC_FILTER_ALONE_BYTES) {
         unsigned char copy[BUGPACK_TRAFFIC_FILTER_ALONE_BYTES];
@@ -89,10 +89,10 @@ static void keep_filtered(bp_traffic *traffic, bp_traffic_head *head, const char
 void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_t type,
                        const char *type_name, const void *bytes, size_t byte_count) {
     size_t name_bytes = type_name == NULL ? 0 : strnlen(type_name, BP_TRAFFIC_NAME_MAX_BYTES);
-    bp_traffic_head head = {.original_bytes = byte_count,
-                            .type = type,
-                            .direction = direction == BUGPACK_SENT ? 0 : 1,
-                            .name_bytes = (uint8_t)name_bytes};
+    bp_traffic_header head = {.original_bytes = byte_count,
+                              .type = type,
+                              .direction = direction == BUGPACK_SENT ? 0 : 1,
+                              .name_bytes = (uint8_t)name_bytes};
     size_t kept = byte_count;
     if (bytes == NULL) {
         kept = 0;

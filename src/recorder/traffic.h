@@ -11,7 +11,7 @@
 #include <bugpack/traffic.h>
 
 #include "base/sink.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "recorder/pcap.h"
 #include "ring/ring.h"
 
@@ -80,18 +80,19 @@ typedef struct bp_traffic_totals {
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals);
 
 /* A channel at an instant: its records in spools, from a living ring or a salvaged file. */
-typedef struct bp_traffic_frozen {
+typedef struct bp_traffic_snapshot {
     bp_traffic_identity identity;
-    bp_spool messages, pins; /* records as bp_ring_copy gives them; pins may be empty */
+    bp_temp_file messages, pins; /* records as bp_ring_copy gives them; pins may be empty */
     bp_ring_view messages_view, pins_view;
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
-} bp_traffic_frozen;
+} bp_traffic_snapshot;
 
 /* Copies both rings up to `until_ns` into new spools in `dir_fd`, which keep `halt`. Any thread. */
-bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_t wall_offset_ns,
-                                 int dir_fd, const bp_halt *halt, bp_traffic_frozen *ret_frozen,
-                                 bugpack_error *error);
-void bp_traffic_frozen_release(bp_traffic_frozen *frozen);
+bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
+                                        uint64_t wall_offset_ns, int dir_fd,
+                                        const bp_cancel_token *token,
+                                        bp_traffic_snapshot *ret_snapshot, bugpack_error *error);
+void bp_traffic_snapshot_release(bp_traffic_snapshot *snapshot);
 
 /* What can have shortened a message; more than one thing may have. */
 typedef enum bp_traffic_cut {
@@ -122,8 +123,8 @@ typedef struct bp_traffic_extent {
  * dissector keeps its state) and the ledger tells. Memory: 16 KiB a channel, 64 KiB for each file,
  * and 16 bytes for each pinned message.
  */
-bugpack_status bp_traffic_print_pcap(bp_traffic_frozen *channels, size_t channel_count,
-                                     bp_spool *out, bp_spool *index, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error);
+bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
+                                     bp_temp_file *out, bp_temp_file *index,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error);
 
 #endif

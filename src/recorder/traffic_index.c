@@ -27,13 +27,13 @@ static void print_cuts(unsigned cuts, bp_buffer *out) {
 
 void bp_traffic_index_print(const bp_traffic_lane *at, uint64_t frame, bp_buffer *out) {
     const bp_traffic_record *message = &at->current;
-    const char *channel = at->frozen->identity.name;
+    const char *channel = at->snapshot->identity.name;
     char time[BP_CLOCK_ISO_BYTES];
     bp_clock_format_iso(at->current_wall_ns, time);
     (void)bp_buffer_printf(
         out, "{\"frame\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"channel\":",
         (unsigned long long)frame, time, (unsigned long long)message->monotonic_ns);
-    (void)bp_json_append_string(out, channel, strnlen(channel, sizeof at->frozen->identity.name));
+    (void)bp_json_append_string(out, channel, strnlen(channel, sizeof at->snapshot->identity.name));
     (void)bp_buffer_printf(out, ",\"seq\":%llu,\"direction\":\"%s\",\"type\":%llu",
                            (unsigned long long)message->sequence,
                            message->direction == BUGPACK_SENT ? "sent" : "received",

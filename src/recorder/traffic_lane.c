@@ -18,7 +18,7 @@ static bugpack_status index_pins(bp_traffic_lane *at, bugpack_error *error) {
     size_t capacity = 0;
     uint64_t offset = 0, begin = 0;
     bp_traffic_record record;
-    bp_traffic_window_move(&at->window, &at->frozen->pins);
+    bp_traffic_window_move(&at->window, &at->snapshot->pins);
     while (at->pin_count < pin_count_max && bp_traffic_record_next(&at->window, &offset, &record)) {
         if (at->pin_count == capacity) {
             capacity = capacity == 0 ? 64 : 2 * capacity;
@@ -38,8 +38,8 @@ static bugpack_status index_pins(bp_traffic_lane *at, bugpack_error *error) {
 }
 
 static void read_message(bp_traffic_lane *at) {
-    bp_traffic_window_move(&at->window, &at->frozen->messages);
-    at->has_message = bp_spool_is_open(&at->frozen->messages) &&
+    bp_traffic_window_move(&at->window, &at->snapshot->messages);
+    at->has_message = bp_temp_file_is_open(&at->snapshot->messages) &&
                       bp_traffic_record_next(&at->window, &at->message_offset, &at->message);
 }
 
@@ -55,7 +55,7 @@ static bool read_pin(bp_traffic_lane *at) {
             continue;
         }
         uint64_t offset = next->offset;
-        bp_traffic_window_move(&at->window, &at->frozen->pins);
+        bp_traffic_window_move(&at->window, &at->snapshot->pins);
         if (bp_traffic_record_next(&at->window, &offset, &at->current)) {
             return true;
         }
@@ -74,15 +74,15 @@ void bp_traffic_lane_advance(bp_traffic_lane *at) {
         at->has_current = true;
     }
     if (at->has_current) {
-        uint64_t wall_ns = at->current.monotonic_ns + at->frozen->wall_offset_ns;
+        uint64_t wall_ns = at->current.monotonic_ns + at->snapshot->wall_offset_ns;
         at->current_wall_ns = wall_ns > at->current_wall_ns ? wall_ns : at->current_wall_ns;
     }
 }
 
-bugpack_status bp_traffic_lane_open(bp_traffic_lane *at, bp_traffic_frozen *frozen,
+bugpack_status bp_traffic_lane_open(bp_traffic_lane *at, bp_traffic_snapshot *snapshot,
                                     bugpack_error *error) {
-    const bp_traffic_identity *identity = &frozen->identity;
-    at->frozen = frozen;
+    const bp_traffic_identity *identity = &snapshot->identity;
+    at->snapshot = snapshot;
     at->expected_sequence = 1;
     at->stream = (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
                                   .host_is_server = identity->host_is_server != 0,
@@ -90,11 +90,11 @@ bugpack_status bp_traffic_lane_open(bp_traffic_lane *at, bp_traffic_frozen *froz
                                   .peer_port = identity->peer_port,
                                   .number = identity->number};
     bugpack_status status = BUGPACK_OK;
-    if (bp_spool_is_open(&frozen->messages)) {
-        status = bp_spool_flush(&frozen->messages, error);
+    if (bp_temp_file_is_open(&snapshot->messages)) {
+        status = bp_temp_file_flush(&snapshot->messages, error);
     }
-    if (status == BUGPACK_OK && bp_spool_is_open(&frozen->pins)) {
-        status = bp_spool_flush(&frozen->pins, error);
+    if (status == BUGPACK_OK && bp_temp_file_is_open(&snapshot->pins)) {
+        status = bp_temp_file_flush(&snapshot->pins, error);
         if (status == BUGPACK_OK) {
             status = index_pins(at, error);
         }

@@ -16,7 +16,7 @@ typedef struct bp_traffic_pin {
 
 /* Where a channel stands. Zeroed before it is opened. */
 typedef struct bp_traffic_lane {
-    const bp_traffic_frozen *frozen;
+    const bp_traffic_snapshot *snapshot;
     bp_pcap_stream stream;
     bp_traffic_window window;
     bp_traffic_pin *pins; /* ascending by sequence */
@@ -30,7 +30,7 @@ typedef struct bp_traffic_lane {
 } bp_traffic_lane;
 
 /* Looks at a channel, which is borrowed, and at its first message. IO, NO_MEMORY. */
-bugpack_status bp_traffic_lane_open(bp_traffic_lane *at, bp_traffic_frozen *frozen,
+bugpack_status bp_traffic_lane_open(bp_traffic_lane *at, bp_traffic_snapshot *snapshot,
                                     bugpack_error *error);
 void bp_traffic_lane_release(bp_traffic_lane *at);
 

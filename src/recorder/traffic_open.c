@@ -7,7 +7,7 @@
 
 static const size_t message_max_bytes = (size_t)16 << 20;
 static const uint32_t pin_max_bytes = (uint32_t)1 << 20;
-static const uint64_t spool_max_bytes = (uint64_t)2 << 30; /* twice the largest ring */
+static const uint64_t temp_file_max_bytes = (uint64_t)2 << 30; /* twice the largest ring */
 
 void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,
                               const bugpack_channel_options *options) {
@@ -32,7 +32,7 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
 
 size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes) {
     const size_t overhead_bytes = BP_TRAFFIC_RING_FRAME_BYTES + sizeof(uint64_t) +
-                                  sizeof(bp_traffic_head) + BP_TRAFFIC_NAME_MAX_BYTES;
+                                  sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
     /* A ring takes no record over a quarter of it; what that leaves over is for small messages. */
     size_t one_message = 4 * (pin_bytes + overhead_bytes + 8);
     size_t many_messages = pin_bytes + 256 * overhead_bytes;
@@ -40,7 +40,7 @@ size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes) {
 }
 
 static size_t kept_max_of(const bp_ring *ring, size_t prefix_bytes) {
-    size_t before_bytes = prefix_bytes + sizeof(bp_traffic_head) + BP_TRAFFIC_NAME_MAX_BYTES;
+    size_t before_bytes = prefix_bytes + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
     size_t fits = bp_ring_payload_max(ring) - before_bytes;
     return fits < message_max_bytes ? fits : message_max_bytes;
 }
@@ -109,41 +109,43 @@ bp_ring *bp_traffic_pins(const bp_traffic *traffic) {
     return traffic->pins;
 }
 
-static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd, const bp_halt *halt,
-                           bp_spool *spool, bp_ring_view *ret_view, bugpack_error *error) {
-    bugpack_status status = bp_spool_open(spool, dir_fd, spool_max_bytes, error);
-    spool->halt = halt;
+static bugpack_status copy(bp_ring *ring, uint64_t until_ns, int dir_fd,
+                           const bp_cancel_token *token, bp_temp_file *temp_file,
+                           bp_ring_view *ret_view, bugpack_error *error) {
+    bugpack_status status = bp_temp_file_open(temp_file, dir_fd, temp_file_max_bytes, error);
+    temp_file->token = token;
     if (status == BUGPACK_OK) {
-        status = bp_ring_copy(ring, until_ns, bp_spool_sink, spool, ret_view, error);
+        status = bp_ring_copy(ring, until_ns, bp_temp_file_sink, temp_file, ret_view, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_spool_flush(spool, error);
+        status = bp_temp_file_flush(temp_file, error);
     }
     return status;
 }
 
-bugpack_status bp_traffic_freeze(bp_traffic *traffic, uint64_t until_ns, uint64_t wall_offset_ns,
-                                 int dir_fd, const bp_halt *halt, bp_traffic_frozen *ret_frozen,
-                                 bugpack_error *error) {
-    bp_traffic_frozen frozen = {.identity = traffic->identity,
-                                .messages = BP_SPOOL_INIT,
-                                .pins = BP_SPOOL_INIT,
-                                .wall_offset_ns = wall_offset_ns};
-    bugpack_status status =
-        copy(traffic->ring, until_ns, dir_fd, halt, &frozen.messages, &frozen.messages_view, error);
+bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
+                                        uint64_t wall_offset_ns, int dir_fd,
+                                        const bp_cancel_token *token,
+                                        bp_traffic_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_traffic_snapshot snapshot = {.identity = traffic->identity,
+                                    .messages = BP_TEMP_FILE_INIT,
+                                    .pins = BP_TEMP_FILE_INIT,
+                                    .wall_offset_ns = wall_offset_ns};
+    bugpack_status status = copy(traffic->ring, until_ns, dir_fd, token, &snapshot.messages,
+                                 &snapshot.messages_view, error);
     if (status == BUGPACK_OK && traffic->pins != NULL) {
-        status =
-            copy(traffic->pins, until_ns, dir_fd, halt, &frozen.pins, &frozen.pins_view, error);
+        status = copy(traffic->pins, until_ns, dir_fd, token, &snapshot.pins, &snapshot.pins_view,
+                      error);
     }
     if (status != BUGPACK_OK) {
-        bp_traffic_frozen_release(&frozen);
+        bp_traffic_snapshot_release(&snapshot);
         return status;
     }
-    *ret_frozen = frozen;
+    *ret_snapshot = snapshot;
     return BUGPACK_OK;
 }
 
-void bp_traffic_frozen_release(bp_traffic_frozen *frozen) {
-    bp_spool_release(&frozen->messages);
-    bp_spool_release(&frozen->pins);
+void bp_traffic_snapshot_release(bp_traffic_snapshot *snapshot) {
+    bp_temp_file_release(&snapshot->messages);
+    bp_temp_file_release(&snapshot->pins);
 }

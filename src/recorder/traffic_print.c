@@ -8,7 +8,7 @@ static const size_t line_max_bytes = 64 * 1024;
 typedef struct printer {
     bp_traffic_lane *lanes;
     size_t lane_count;
-    bp_spool *out, *index;
+    bp_temp_file *out, *index;
     bp_buffer line; /* of the index */
     uint64_t frame_count;
     bp_traffic_extent extent;
@@ -20,14 +20,15 @@ typedef struct printer {
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
     bp_traffic_lane *at = print->source;
-    const bp_spool *spool = at->is_pinned ? &at->frozen->pins : &at->frozen->messages;
+    const bp_temp_file *temp_file = at->is_pinned ? &at->snapshot->pins : &at->snapshot->messages;
     offset += at->current.bytes_offset;
     if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
-        bp_traffic_window_move(&at->window, spool);
+        bp_traffic_window_move(&at->window, temp_file);
         return bp_traffic_window_see(&at->window, offset, byte_count);
     }
     for (size_t done = 0; done < byte_count;) {
-        int64_t got = bp_spool_read(spool, offset + done, print->segment + done, byte_count - done);
+        int64_t got =
+            bp_temp_file_read(temp_file, offset + done, print->segment + done, byte_count - done);
         if (got <= 0) {
             return NULL;
         }
@@ -57,7 +58,7 @@ static void index_current(printer *print, const bp_traffic_lane *at, uint64_t fr
     if (print->index != NULL) {
         bp_buffer_clear(&print->line);
         bp_traffic_index_print(at, frame, &print->line);
-        (void)bp_spool_write(print->index, bp_buffer_text(&print->line), print->line.size);
+        (void)bp_temp_file_write(print->index, bp_buffer_text(&print->line), print->line.size);
     }
 }
 
@@ -65,7 +66,8 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
     bugpack_status status = BUGPACK_OK;
     uint64_t frames_before = at->stream.frame_count;
     if (!at->stream.is_open) {
-        status = bp_pcap_write_open(&at->stream, at->current_wall_ns, bp_spool_sink, print->out);
+        status =
+            bp_pcap_write_open(&at->stream, at->current_wall_ns, bp_temp_file_sink, print->out);
     }
     if (status == BUGPACK_OK) {
         bp_pcap_message message = {.direction = at->current.direction,
@@ -75,7 +77,7 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
                                    .fetch = fetch,
                                    .source = print};
         print->source = at;
-        status = bp_pcap_write_message(&at->stream, &message, bp_spool_sink, print->out);
+        status = bp_pcap_write_message(&at->stream, &message, bp_temp_file_sink, print->out);
     }
     if (status == BUGPACK_OK) {
         index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
@@ -98,7 +100,7 @@ static bp_traffic_lane *earliest(const printer *print) {
 }
 
 static bugpack_status print_all(printer *print, bugpack_error *error) {
-    bugpack_status status = bp_pcap_write_header(bp_spool_sink, print->out);
+    bugpack_status status = bp_pcap_write_header(bp_temp_file_sink, print->out);
     bp_traffic_lane *at;
     while (status == BUGPACK_OK && (at = earliest(print)) != NULL) {
         status = print_current(print, at);
@@ -110,16 +112,16 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
                                  "cannot read recorded traffic");
         }
     }
-    bugpack_status flushed = bp_spool_flush(print->out, error);
+    bugpack_status flushed = bp_temp_file_flush(print->out, error);
     if (flushed == BUGPACK_OK && status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot read recorded traffic: it ends too soon");
     }
     return flushed;
 }
 
-bugpack_status bp_traffic_print_pcap(bp_traffic_frozen *channels, size_t channel_count,
-                                     bp_spool *out, bp_spool *index, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error) {
+bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
+                                     bp_temp_file *out, bp_temp_file *index,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
     bp_traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
     bugpack_status status = BUGPACK_OK;

@@ -5,9 +5,9 @@
 
 #include "ring/ring.h"
 
-void bp_traffic_window_move(bp_traffic_window *window, const bp_spool *spool) {
-    if (window->spool != spool) {
-        window->spool = spool;
+void bp_traffic_window_move(bp_traffic_window *window, const bp_temp_file *temp_file) {
+    if (window->temp_file != temp_file) {
+        window->temp_file = temp_file;
         window->size = 0;
     }
 }
@@ -19,9 +19,9 @@ const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, si
         window->size = 0;
         skipped = 0;
         while (window->size < byte_count && byte_count <= sizeof window->bytes) {
-            int64_t got =
-                bp_spool_read(window->spool, offset + window->size, window->bytes + window->size,
-                              sizeof window->bytes - window->size);
+            int64_t got = bp_temp_file_read(window->temp_file, offset + window->size,
+                                            window->bytes + window->size,
+                                            sizeof window->bytes - window->size);
             if (got < 0 && window->system_errno == 0) {
                 window->system_errno = errno;
             }
@@ -43,7 +43,7 @@ const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, si
  */
 static bool parse(const bp_ring_record *record, const unsigned char *payload, uint64_t offset,
                   bp_traffic_record *ret_record) {
-    bp_traffic_head head;
+    bp_traffic_header head;
     bool is_pin = record->tag == BP_TRAFFIC_TAG_PIN;
     size_t prefix_bytes = is_pin ? sizeof(uint64_t) : 0;
     uint64_t sequence = record->sequence;
@@ -77,7 +77,8 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
 
 bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
                             bp_traffic_record *ret_record) {
-    const size_t head_max = sizeof(uint64_t) + sizeof(bp_traffic_head) + BP_TRAFFIC_NAME_MAX_BYTES;
+    const size_t header_max =
+        sizeof(uint64_t) + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
     for (;;) {
         uint64_t at = *offset;
         bp_ring_record record;
@@ -87,10 +88,10 @@ bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
         }
         memcpy(&record, seen, sizeof record);
         uint64_t padded = ((uint64_t)record.payload_bytes + 7) & ~(uint64_t)7;
-        if (padded > window->spool->size - at - sizeof record) {
+        if (padded > window->temp_file->size - at - sizeof record) {
             return false;
         }
-        size_t wanted = padded < head_max ? (size_t)padded : head_max;
+        size_t wanted = padded < header_max ? (size_t)padded : header_max;
         seen = bp_traffic_window_see(window, at, sizeof record + wanted);
         if (seen == NULL) {
             return false;

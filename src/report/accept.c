@@ -8,14 +8,13 @@
 
 void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
                         bugpack_writer *writer) {
-    writer->ledger = given->ledger;
+    writer->line = given->line;
     if (result != 0) {
         char reason[BP_REASON_BYTES];
-        memcpy(reason, given->ledger.reason, sizeof reason);
-        bp_writer_refuse(writer,
-                         given->ledger.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED
-                                                                : given->ledger.status,
-                         "%s", reason[0] != '\0' ? reason : "the provider failed");
+        memcpy(reason, given->line.reason, sizeof reason);
+        bp_writer_refuse(
+            writer, given->line.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED : given->line.status,
+            "%s", reason[0] != '\0' ? reason : "the provider failed");
         return;
     }
     if (given->content.status != BUGPACK_OK && !given->content.is_over_limit) {
@@ -28,14 +27,14 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
                          limit_bytes);
         return;
     }
-    if (writer->ledger.status == BP_ARTEFACT_OK) {
-        writer->ledger.reason[0] = '\0'; /* it said why it fails, and then did not */
+    if (writer->line.status == BP_ARTEFACT_OK) {
+        writer->line.reason[0] = '\0'; /* it said why it fails, and then did not */
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = BUGPACK_OK;
-    if (form == BP_CONTENT_BYTES || bp_spool_is_open(&given->spool)) {
+    if (form == BP_CONTENT_BYTES || bp_temp_file_is_open(&given->temp_file)) {
         bp_buffer_move(&writer->content, &given->content);
-        bp_spool_move(&writer->spool, &given->spool);
+        bp_temp_file_move(&writer->temp_file, &given->temp_file);
         return;
     }
     /* Indenting and escaping make it longer; the limit was for what the provider gave. */

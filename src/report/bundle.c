@@ -23,8 +23,8 @@ void bp_bundle_free(bp_bundle *bundle) {
     }
     for (size_t i = 0; i < bundle->count; i++) {
         bp_buffer_release(&bundle->artefacts[i].content);
-        bp_spool_release(&bundle->artefacts[i].spool);
-        free((char *)(uintptr_t)bundle->artefacts[i].ledger.name);
+        bp_temp_file_release(&bundle->artefacts[i].temp_file);
+        free((char *)(uintptr_t)bundle->artefacts[i].line.name);
     }
     bp_buffer_release(&bundle->manifest);
     free(bundle->artefacts);
@@ -50,15 +50,17 @@ static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
 }
 
 /* After it the spool's file is whole, or the artefact is refused: then it has no content. */
-static void settle_spool(bugpack_writer *writer) {
+static void settle_temp_file(bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_spool_is_open(&writer->spool) && bp_spool_flush(&writer->spool, &error) != BUGPACK_OK) {
+    if (bp_temp_file_is_open(&writer->temp_file) &&
+        bp_temp_file_flush(&writer->temp_file, &error) != BUGPACK_OK) {
         bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
     }
 }
 
 uint64_t bp_artefact_bytes(const struct bp_artefact *artefact) {
-    return bp_spool_is_open(&artefact->spool) ? artefact->spool.size : artefact->content.size;
+    return bp_temp_file_is_open(&artefact->temp_file) ? artefact->temp_file.size
+                                                      : artefact->content.size;
 }
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
@@ -71,14 +73,14 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (own_name == NULL) {
         return bp_fail_memory(error, "collect an artefact");
     }
-    settle_spool(writer);
+    settle_temp_file(writer);
     struct bp_artefact *added = &bundle->artefacts[bundle->count];
     *added = (struct bp_artefact){
-        .ledger = writer->ledger, .order = bundle->count, .spool = BP_SPOOL_INIT};
+        .line = writer->line, .order = bundle->count, .temp_file = BP_TEMP_FILE_INIT};
     bp_buffer_move(&added->content, &writer->content);
-    bp_spool_move(&added->spool, &writer->spool);
-    added->ledger.name = own_name;
-    added->ledger.bytes = bp_artefact_bytes(added);
+    bp_temp_file_move(&added->temp_file, &writer->temp_file);
+    added->line.name = own_name;
+    added->line.bytes = bp_artefact_bytes(added);
     bundle->count++;
     return BUGPACK_OK;
 }
@@ -109,13 +111,13 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < bundle->count; i++) {
-        const bp_ledger_entry *ledger = &bundle->artefacts[i].ledger;
-        if (!ledger->is_missing) {
+        const bp_manifest_line *line = &bundle->artefacts[i].line;
+        if (!line->is_missing) {
             continue;
         }
         missing_count++;
         int added = snprintf(text + length, text_bytes - length, "%s%s: %s", length > 0 ? "\n" : "",
-                             ledger->name, ledger->reason);
+                             line->name, line->reason);
         if (added < 0 || (size_t)added >= text_bytes - length) {
             text[length] = '\0'; /* a line that does not fit whole is left out */
         } else {

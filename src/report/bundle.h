@@ -9,7 +9,7 @@
 
 #include <bugpack/error.h>
 
-#include "base/halt.h"
+#include "base/cancel.h"
 #include "report/writer.h"
 
 typedef struct bp_bundle bp_bundle;
@@ -42,7 +42,7 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
 
 /* Who may stop a publication, and who hears how far it is, on the publishing thread. */
 typedef struct bp_watch {
-    const bp_halt *halt;
+    const bp_cancel_token *token;
     void (*on_bytes)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: nobody */
     void *context;
 } bp_watch;

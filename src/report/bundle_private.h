@@ -11,8 +11,8 @@
 
 struct bp_artefact {
     bp_buffer content;
-    bp_spool spool;         /* where it is open, it is the content */
-    bp_ledger_entry ledger; /* its name is ours to free */
+    bp_temp_file temp_file; /* where it is open, it is the content */
+    bp_manifest_line line;  /* its name is ours to free */
     size_t order;           /* of adding, to keep the sort stable */
 };
 

@@ -16,8 +16,8 @@
 static int compare_artefacts(const void *one, const void *other) {
     const struct bp_artefact *a = one;
     const struct bp_artefact *b = other;
-    unsigned a_rank = bp_name_entry_rank(a->ledger.name);
-    unsigned b_rank = bp_name_entry_rank(b->ledger.name);
+    unsigned a_rank = bp_name_entry_rank(a->line.name);
+    unsigned b_rank = bp_name_entry_rank(b->line.name);
     if (a_rank != b_rank) {
         return a_rank < b_rank ? -1 : 1;
     }
@@ -26,12 +26,12 @@ static int compare_artefacts(const void *one, const void *other) {
 
 static bugpack_status print_manifest(bp_bundle *bundle, const char *report_id,
                                      bugpack_error *error) {
-    bp_ledger_entry *entries = calloc(bundle->count + 1, sizeof *entries);
+    bp_manifest_line *entries = calloc(bundle->count + 1, sizeof *entries);
     if (entries == NULL) {
         return bp_fail_memory(error, "write the manifest");
     }
     for (size_t i = 0; i < bundle->count; i++) {
-        entries[i] = bundle->artefacts[i].ledger;
+        entries[i] = bundle->artefacts[i].line;
     }
     bp_buffer_clear(&bundle->manifest);
     const bp_manifest manifest = {.report_id = report_id,
@@ -44,8 +44,8 @@ static bugpack_status print_manifest(bp_bundle *bundle, const char *report_id,
     return status;
 }
 
-static const bp_halt *halt_of(const bp_publication *publication) {
-    return publication->watch == NULL ? NULL : publication->watch->halt;
+static const bp_cancel_token *token_of(const bp_publication *publication) {
+    return publication->watch == NULL ? NULL : publication->watch->token;
 }
 
 /* A zip on its way, as the archive's poll sees it. */
@@ -62,21 +62,21 @@ static int watch_writing(void *context) {
         watch->on_bytes(watch->context, bp_archive_done_bytes(writing->archive),
                         writing->total_bytes);
     }
-    return bp_halt_is_due(halt_of(writing->publication));
+    return bp_cancel_is_due(token_of(writing->publication));
 }
 
 static bool is_there(const struct bp_artefact *artefact) {
-    return artefact->ledger.status == BP_ARTEFACT_OK ||
-           artefact->ledger.status == BP_ARTEFACT_TRUNCATED || bp_artefact_bytes(artefact) > 0;
+    return artefact->line.status == BP_ARTEFACT_OK ||
+           artefact->line.status == BP_ARTEFACT_TRUNCATED || bp_artefact_bytes(artefact) > 0;
 }
 
 static bugpack_status add_entry(bp_archive *archive, const struct bp_artefact *artefact,
                                 uint64_t wall_ns, bugpack_error *error) {
-    if (bp_spool_is_open(&artefact->spool)) {
-        return bp_archive_add_file(archive, artefact->ledger.name, artefact->spool.fd,
-                                   artefact->spool.size, wall_ns, error);
+    if (bp_temp_file_is_open(&artefact->temp_file)) {
+        return bp_archive_add_file(archive, artefact->line.name, artefact->temp_file.fd,
+                                   artefact->temp_file.size, wall_ns, error);
     }
-    return bp_archive_add(archive, artefact->ledger.name, bp_buffer_text(&artefact->content),
+    return bp_archive_add(archive, artefact->line.name, bp_buffer_text(&artefact->content),
                           artefact->content.size, wall_ns, error);
 }
 
@@ -101,7 +101,7 @@ static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publica
         bp_archive_new(fd, publication->dir_name, watch_writing, &writing, &archive, error);
     writing.archive = archive;
     if (status == BUGPACK_OK) {
-        bp_archive_spool_in(archive, publication->dir_fd);
+        bp_archive_use_temp_dir(archive, publication->dir_fd);
         bp_archive_use_helpers(archive, choose_helpers());
     }
     for (size_t i = 0; status == BUGPACK_OK && i < bundle->count; i++) {
@@ -120,7 +120,7 @@ static bugpack_status write_zip(bp_bundle *bundle, const bp_publication *publica
     }
     bp_archive_free(archive);
     /* The archive only knows that it was stopped. */
-    return status == BUGPACK_ERR_TIMEOUT ? bp_halt_check(halt_of(publication), error) : status;
+    return status == BUGPACK_ERR_TIMEOUT ? bp_cancel_check(token_of(publication), error) : status;
 }
 
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
@@ -148,7 +148,7 @@ bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *public
         goto out;
     }
     /* The last moment to give up: a name, once given, stays. */
-    status = bp_halt_check(halt_of(publication), error);
+    status = bp_cancel_check(token_of(publication), error);
     if (status != BUGPACK_OK) {
         goto out;
     }

@@ -15,7 +15,7 @@
 #include <bugpack/error.h>
 #include <bugpack/provide.h>
 
-#include "base/halt.h"
+#include "base/cancel.h"
 #include "report/writer.h"
 
 /* How the bytes of a provider become an artefact. */
@@ -75,7 +75,7 @@ void bp_runner_free(bp_runner *runner);
  * `writer`, which must be fresh, with the artefact or with the reason why there is none; it never
  * fails otherwise. False when the provider was retired before: then there is nothing to tell.
  */
-bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                     bugpack_writer *writer);
 
 /* Whether the calling thread is inside a provider: then it must not wait for a report. */

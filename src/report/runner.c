@@ -184,10 +184,10 @@ void bp_runner_wake(bp_runner *runner) {
 }
 
 /* Waits for the call that was handed to the crew. True when it has returned in time. */
-static bool wait_for_call(bp_runner *runner, const bp_halt *halt, uint64_t deadline_ns) {
+static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns) {
     struct crew *crew = runner->crew;
     (void)pthread_mutex_lock(&crew->mutex);
-    while (!crew->is_done && !bp_halt_is_due(halt)) {
+    while (!crew->is_done && !bp_cancel_is_due(token)) {
         if (crew->was_woken && runner->on_wake != NULL) {
             crew->was_woken = false;
             (void)pthread_mutex_unlock(&crew->mutex);
@@ -207,7 +207,7 @@ static bool wait_for_call(bp_runner *runner, const bp_halt *halt, uint64_t deadl
     return is_done;
 }
 
-static void call_provider(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
+static void call_provider(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -222,7 +222,7 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_hal
     }
     uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
     bool is_cut_short =
-        halt != NULL && halt->deadline_ns != 0 && halt->deadline_ns < own_deadline_ns;
+        token != NULL && token->deadline_ns != 0 && token->deadline_ns < own_deadline_ns;
     (void)pthread_mutex_lock(&crew->mutex);
     bp_writer_release(&crew->writer);
     bp_writer_init(&crew->writer, spec->limit_bytes);
@@ -233,10 +233,10 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_hal
     crew->is_done = false;
     (void)pthread_cond_broadcast(&crew->changed);
     (void)pthread_mutex_unlock(&crew->mutex);
-    if (wait_for_call(runner, halt, is_cut_short ? halt->deadline_ns : own_deadline_ns)) {
-        writer->ledger = crew->accepted.ledger;
+    if (wait_for_call(runner, token, is_cut_short ? token->deadline_ns : own_deadline_ns)) {
+        writer->line = crew->accepted.line;
         bp_buffer_move(&writer->content, &crew->accepted.content);
-        bp_spool_move(&writer->spool, &crew->accepted.spool);
+        bp_temp_file_move(&writer->temp_file, &crew->accepted.temp_file);
         return;
     }
     set_crew(runner, NULL);
@@ -246,7 +246,7 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_hal
                      (unsigned)spec->timeout_ms);
 }
 
-bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *halt,
+bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                     bugpack_writer *writer) {
     switch (bp_provider_enter(provider)) {
     case BP_PROVIDER_RETIRED:
@@ -259,7 +259,7 @@ bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_halt *hal
         break;
     }
     bp_instant began = bp_clock_now();
-    call_provider(runner, provider, halt, writer);
+    call_provider(runner, provider, token, writer);
     bp_writer_stamp(writer, began);
     return true;
 }

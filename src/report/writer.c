@@ -10,18 +10,18 @@
 static const size_t reason_max_bytes = 200;
 
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes) {
-    *writer = (bugpack_writer){.spool = BP_SPOOL_INIT};
+    *writer = (bugpack_writer){.temp_file = BP_TEMP_FILE_INIT};
     bp_buffer_init(&writer->content, limit_bytes);
 }
 
 void bp_writer_release(bugpack_writer *writer) {
     bp_buffer_release(&writer->content);
-    bp_spool_release(&writer->spool);
+    bp_temp_file_release(&writer->temp_file);
 }
 
 void bp_writer_stamp(bugpack_writer *writer, bp_instant began) {
-    writer->ledger.captured_wall_ns = began.wall_ns;
-    writer->ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    writer->line.captured_wall_ns = began.wall_ns;
+    writer->line.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
 }
 
 void bp_writer_set_channel(bugpack_writer *writer, const char *channel) {
@@ -35,20 +35,20 @@ const char *bugpack_report_channel(const bugpack_writer *writer) {
 
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...) {
     bp_writer_release(writer);
-    writer->ledger.status = status;
-    writer->ledger.is_missing = true;
+    writer->line.status = status;
+    writer->line.is_missing = true;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(writer->ledger.reason, sizeof writer->ledger.reason, format, arguments);
+    (void)vsnprintf(writer->line.reason, sizeof writer->line.reason, format, arguments);
     va_end(arguments);
 }
 
 void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...) {
-    writer->ledger.status = BP_ARTEFACT_TRUNCATED;
-    writer->ledger.is_missing = is_missing;
+    writer->line.status = BP_ARTEFACT_TRUNCATED;
+    writer->line.is_missing = is_missing;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(writer->ledger.reason, sizeof writer->ledger.reason, format, arguments);
+    (void)vsnprintf(writer->line.reason, sizeof writer->line.reason, format, arguments);
     va_end(arguments);
 }
 
@@ -81,8 +81,8 @@ bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *tex
 void bugpack_fail(bugpack_writer *writer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    char *reason = writer->ledger.reason;
-    int length = vsnprintf(reason, sizeof writer->ledger.reason, format, arguments);
+    char *reason = writer->line.reason;
+    int length = vsnprintf(reason, sizeof writer->line.reason, format, arguments);
     va_end(arguments);
     reason[length < 0 ? 0 : bp_utf8_cut(reason, strlen(reason), reason_max_bytes)] = '\0';
 }

@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "model/manifest.h"
 
 /* Enough for every channel that a trigger may name, with its NUL. */
@@ -22,14 +22,14 @@
  * One artefact while it is made. The public functions of provide.h append to `content`; a collector
  * of ours also fills the ledger entry directly. `ledger.name` stays NULL here.
  *
- * What is too much for memory goes to `spool`, which a collector opens with bp_spool_open in the
- * report's directory. Where it is open, it is the content, and `content` is left empty. A provider
- * of ours may do so too; its spool is taken as it is, whatever its form.
+ * What is too much for memory goes to `spool`, which a collector opens with bp_temp_file_open in
+ * the report's directory. Where it is open, it is the content, and `content` is left empty. A
+ * provider of ours may do so too; its spool is taken as it is, whatever its form.
  */
 struct bugpack_writer {
     bp_buffer content;
-    bp_spool spool; /* closed unless a collector opened it */
-    bp_ledger_entry ledger;
+    bp_temp_file temp_file; /* closed unless a collector opened it */
+    bp_manifest_line line;
     /* Set when nobody waits for it any more: a late provider is told so and stops growing it. */
     atomic_bool is_abandoned;
     /* The channel that the report is about, for the provider to ask; "" when it is about none. A

@@ -138,7 +138,7 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
  * damaged or hostile costs what is damaged, never a signal and never more than 1 MiB of memory.
  * CORRUPT when it is no ring at all.
  */
-bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
+bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);
 
 #endif

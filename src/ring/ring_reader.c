@@ -6,8 +6,8 @@
 
 static const size_t window_bytes = 64 * 1024;
 
-void bp_ring_reader_init(bp_ring_reader *reader, const bp_spool *spool) {
-    *reader = (bp_ring_reader){.spool = spool};
+void bp_ring_reader_init(bp_ring_reader *reader, const bp_temp_file *temp_file) {
+    *reader = (bp_ring_reader){.temp_file = temp_file};
     bp_buffer_init(&reader->window, BP_FRAME_CAPACITY_MAX);
 }
 
@@ -24,9 +24,10 @@ static const char *see(bp_ring_reader *reader, size_t byte_count) {
         size_t wanted = byte_count > window_bytes ? byte_count : window_bytes;
         while (window->size < byte_count) {
             char *end = bp_buffer_reserve(window, wanted - window->size);
-            int64_t got = end == NULL ? -1
-                                      : bp_spool_read(reader->spool, reader->offset + window->size,
-                                                      end, wanted - window->size);
+            int64_t got = end == NULL
+                              ? -1
+                              : bp_temp_file_read(reader->temp_file, reader->offset + window->size,
+                                                  end, wanted - window->size);
             if (got <= 0) {
                 return NULL;
             }
@@ -44,7 +45,7 @@ const bp_ring_record *bp_ring_reader_next(bp_ring_reader *reader, const void **r
     bp_ring_record record;
     memcpy(&record, at, sizeof record);
     uint64_t record_bytes = sizeof record + bp_frame_padded(record.payload_bytes);
-    if (record_bytes > reader->spool->size - reader->offset) {
+    if (record_bytes > reader->temp_file->size - reader->offset) {
         return NULL;
     }
     at = see(reader, (size_t)record_bytes);

@@ -84,7 +84,7 @@ static void settle(bugpack *session, const bp_order *order, const bugpack_report
                                          : "one could not be written");
     if (status != BUGPACK_OK && status != BUGPACK_ERR_CANCELLED &&
         may_tell(session->auto_snapshot)) {
-        bugpack_notify(session, BUGPACK_WARN, "bugpack",
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "bugpack",
                        "an auto-snapshot could not be written: %s", result->error.message);
     }
     bp_timer_wake(session->timer);

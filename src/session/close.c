@@ -14,16 +14,16 @@
 static bugpack *_Atomic kept[BUGPACK_CLOSED_KEPT];
 static atomic_uint kept_count;
 
-bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit) {
+bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
     bugpack_status status = bp_session_check(session);
-    if (status == BUGPACK_OK && !bp_gate_enter(&session->gate, ret_visit)) {
+    if (status == BUGPACK_OK && !bp_entry_guard_enter(&session->guard, ret_entry)) {
         status = BUGPACK_ERR_CLOSED;
     }
     return status;
 }
 
-void bp_session_leave(bp_visit *visit) {
-    bp_gate_leave(visit);
+void bp_session_leave(bp_guard_entry *entry) {
+    bp_entry_guard_leave(entry);
 }
 
 void bp_session_retain(bugpack *session) {
@@ -53,7 +53,7 @@ static void keep(bugpack *session) {
  */
 static bool may_wait(void) {
     return !bp_worker_is_current_thread() && !bp_runner_is_inside_provider() &&
-           !bp_gate_is_inside(NULL);
+           !bp_entry_guard_is_inside(NULL);
 }
 
 void bugpack_close(bugpack *session) {
@@ -63,16 +63,16 @@ void bugpack_close(bugpack *session) {
     }
     /* In a callback of its own: it would wait for itself. A session that stays open harms nobody.
      */
-    if (bp_worker_is_own_thread(session->worker) || bp_gate_is_inside(session)) {
+    if (bp_worker_is_own_thread(session->worker) || bp_entry_guard_is_inside(session)) {
         return;
     }
     int cancel = bp_thread_hold_cancel();
-    if (bp_gate_shut(&session->gate)) {
+    if (bp_entry_guard_shut(&session->guard)) {
         bp_session_retire(session);
-        bp_gate_tell_done(&session->gate);
+        bp_entry_guard_tell_done(&session->guard);
         keep(session);
     } else if (may_wait()) {
-        bp_gate_wait_done(&session->gate);
+        bp_entry_guard_wait_done(&session->guard);
     }
     bp_thread_allow_cancel(cancel);
 }

@@ -196,8 +196,8 @@ bugpack_status bp_cause_add(const bp_cause *cause, bp_bundle *bundle, bugpack_er
     bp_writer_init(&writer, json_limit_bytes);
     bp_instant began = bp_clock_now();
     bugpack_status status = bp_disconnect_print(&cause->model, &writer.content, error);
-    writer.ledger.captured_wall_ns = cause->model.triggered.wall_ns;
-    writer.ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    writer.line.captured_wall_ns = cause->model.triggered.wall_ns;
+    writer.line.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     return bp_bundle_put(bundle, "disconnect-cause.json", status, &writer, error);
 }
 
@@ -250,8 +250,8 @@ static bugpack_status disconnect(bugpack *session, const bugpack_disconnect_caus
 
 bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
     bugpack_disconnect_cause known;
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -259,7 +259,7 @@ bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_discon
     if (status == BUGPACK_OK) {
         status = disconnect(session, &known);
     }
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 

@@ -62,8 +62,8 @@ void bp_events_release(bugpack *session) {
 }
 
 int bugpack_events_fd(bugpack *session) {
-    bp_visit visit;
-    if (bp_session_enter(session, &visit) != BUGPACK_OK) {
+    bp_guard_entry entry;
+    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
         return -1;
     }
     (void)pthread_mutex_lock(&session->orders_mutex);
@@ -73,21 +73,21 @@ int bugpack_events_fd(bugpack *session) {
     }
     (void)pthread_mutex_unlock(&session->orders_mutex);
     int fd = queue == NULL ? -1 : bp_event_queue_fd(queue);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return fd;
 }
 
 bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
     bugpack_event event;
-    bp_visit visit;
+    bp_guard_entry entry;
     const size_t first_version_bytes = offsetof(bugpack_event, path) + sizeof event.path;
     if (ret_event == NULL || ret_event->struct_size < first_version_bytes ||
-        bp_session_enter(session, &visit) != BUGPACK_OK) {
+        bp_session_enter(session, &entry) != BUGPACK_OK) {
         return false;
     }
     bp_event_queue *queue = queue_of(session);
     bool is_taken = queue != NULL && bp_event_queue_take(queue, &event);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     if (is_taken) {
         size_t known_bytes = ret_event->struct_size;
         memcpy(ret_event, &event, known_bytes < sizeof event ? known_bytes : sizeof event);

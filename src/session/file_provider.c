@@ -25,7 +25,7 @@ static void free_watched_file(void *context) {
 
 /* The whole sentence, for the ledger: a path may be longer than what bugpack_fail keeps. */
 static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
-    (void)snprintf(writer->ledger.reason, sizeof writer->ledger.reason, "%s", error->message);
+    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", error->message);
     return -1;
 }
 
@@ -37,8 +37,8 @@ static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
         return fail_with(writer, &error);
     }
     if (tail.skipped_bytes > 0) {
-        writer->ledger.has_original_bytes = true;
-        writer->ledger.original_bytes = tail.original_bytes;
+        writer->line.has_original_bytes = true;
+        writer->line.original_bytes = tail.original_bytes;
         bp_writer_truncate(writer, false, "%s are kept, of %llu bytes",
                            tail.cut_inside_line
                                ? "the newest bytes of a line that is over the limit"
@@ -52,9 +52,9 @@ static int read_whole(int fd, const watched_file *file, bugpack_writer *writer) 
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct stat info;
     if (fstat(fd, &info) == 0 && info.st_size >= 0 && (uint64_t)info.st_size > file->limit_bytes) {
-        writer->ledger.has_original_bytes = true;
-        writer->ledger.original_bytes = (uint64_t)info.st_size;
-        writer->ledger.status = BP_ARTEFACT_OMITTED;
+        writer->line.has_original_bytes = true;
+        writer->line.original_bytes = (uint64_t)info.st_size;
+        writer->line.status = BP_ARTEFACT_OMITTED;
         (void)bp_fail(&error, BUGPACK_ERR_IO, "\"%s\" has %llu bytes and is over the limit of %llu",
                       file->path, (unsigned long long)info.st_size,
                       (unsigned long long)file->limit_bytes);
@@ -137,13 +137,13 @@ static bugpack_status provide_path(bugpack *session, const char *name, const cha
 bugpack_status bugpack_provide_file(bugpack *session, const char *name, const char *path,
                                     bugpack_file_kind kind, uint64_t limit_bytes,
                                     bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot register a file: %s", bugpack_status_name(status));
     }
     status = provide_path(session, name, path, kind, limit_bytes, error);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "session/gate.h"
+#include "session/entry_guard.h"
 
 struct bp_filter {
     /* A line of its own, so that two channels share none. */
-    _Alignas(64) bp_gate gate;
+    _Alignas(64) bp_entry_guard guard;
     bugpack_traffic_filter *run;
     void *context;
 };
@@ -15,12 +15,12 @@ struct bp_filter {
 static size_t run_filter(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
                          void *context) {
     bp_filter *filter = context;
-    bp_visit visit;
-    if (!bp_gate_enter(&filter->gate, &visit)) {
+    bp_guard_entry entry;
+    if (!bp_entry_guard_enter(&filter->guard, &entry)) {
         return 0; /* the ring is closed too */
     }
     size_t left = filter->run(direction, type, bytes, byte_count, filter->context);
-    bp_gate_leave(&visit);
+    bp_entry_guard_leave(&entry);
     return left;
 }
 
@@ -34,7 +34,7 @@ bugpack_status bp_filter_wrap(const void *owner, bugpack_channel_options *option
     if (filter == NULL) {
         return bp_fail_memory(error, "open a channel");
     }
-    bugpack_status status = bp_gate_init(&filter->gate, owner, error);
+    bugpack_status status = bp_entry_guard_init(&filter->guard, owner, error);
     if (status != BUGPACK_OK) {
         free(filter);
         return status;
@@ -49,13 +49,13 @@ bugpack_status bp_filter_wrap(const void *owner, bugpack_channel_options *option
 
 void bp_filter_close(bp_filter *filter) {
     if (filter != NULL) {
-        (void)bp_gate_shut(&filter->gate);
+        (void)bp_entry_guard_shut(&filter->guard);
     }
 }
 
 void bp_filter_free(bp_filter *filter) {
     if (filter != NULL) {
-        bp_gate_release(&filter->gate);
+        bp_entry_guard_release(&filter->guard);
         free(filter);
     }
 }

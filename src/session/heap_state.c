@@ -25,8 +25,8 @@ typedef struct heap_switch {
 
 /* Neither is a failure: the report is as complete as it can be. */
 static void leave_out(bugpack_writer *writer, bp_artefact_status status, const char *reason) {
-    writer->ledger.status = status;
-    (void)snprintf(writer->ledger.reason, sizeof writer->ledger.reason, "%s", reason);
+    writer->line.status = status;
+    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
 }
 
 /*
@@ -53,7 +53,7 @@ static int provide_heap_state(bugpack_writer *writer, void *context) {
         bugpack_fail(writer, "%s", error.message);
         return -1;
     }
-    (void)snprintf(writer->ledger.note, sizeof writer->ledger.note, "%s", reading.unused);
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s", reading.unused);
     if (reading.missing[0] != '\0') {
         bp_writer_truncate(writer, true, "%s", reading.missing);
     }
@@ -80,8 +80,8 @@ bugpack_status bp_session_provide_heap_state(bugpack *session, bugpack_error *er
 }
 
 bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -94,7 +94,7 @@ bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
         }
     }
     (void)pthread_mutex_unlock(&session->providers_mutex);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return BUGPACK_OK;
 }
 

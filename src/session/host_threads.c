@@ -20,7 +20,7 @@ static const char artefact_name[] = "host-threads.json";
 struct host_source {
     bugpack_host_options options; /* its string is ours */
     char *calibrator_path;
-    char *spool_dir;
+    char *temp_dir;
 };
 
 static bugpack_status capture(const struct host_source *source, bugpack_writer *writer,
@@ -34,13 +34,13 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     int dir_fd = -1;
     prober_options.calibrator_path = source->calibrator_path;
     prober_options.allow_stop = false; /* one capture would stop threads all over the machine */
-    bugpack_status status = bp_file_open_directory(source->spool_dir, false, &dir_fd, error);
+    bugpack_status status = bp_file_open_directory(source->temp_dir, false, &dir_fd, error);
     if (status == BUGPACK_OK && source->options.with_heap) {
         status = bp_heap_prober_new(&prober_options, &prober, error);
     }
     if (status == BUGPACK_OK) {
         plan.prober = prober;
-        status = bp_host_capture(&root, &plan, dir_fd, &writer->spool, ret_summary, error);
+        status = bp_host_capture(&root, &plan, dir_fd, &writer->temp_file, ret_summary, error);
     }
     bp_heap_prober_free(prober);
     if (dir_fd >= 0) {
@@ -54,7 +54,7 @@ static void note_dominant(const bp_host_summary *summary, bugpack_writer *writer
     bp_host_dominant dominant;
     bp_host_find_dominant(summary, &dominant);
     if (dominant.count > 0) {
-        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+        (void)snprintf(writer->line.note, sizeof writer->line.note,
                        "%" PRIu64 " threads; most often not read: %s (%s, %" PRIu64 ")%s%.150s",
                        summary->thread_count, dominant.group, dominant.cause, dominant.count,
                        dominant.advice[0] != '\0' ? ": " : "", dominant.advice);
@@ -81,7 +81,7 @@ static int provide_host(bugpack_writer *writer, void *context) {
 static void free_source(void *context) {
     struct host_source *source = context;
     free(source->calibrator_path);
-    free(source->spool_dir);
+    free(source->temp_dir);
     free(source);
 }
 
@@ -108,8 +108,8 @@ static bugpack_status new_source(const bugpack *session, const bugpack_host_opti
     bool has_memory = source != NULL;
     if (has_memory) {
         source->options = *options;
-        source->spool_dir = strdup(session->options.report_dir);
-        has_memory = source->spool_dir != NULL;
+        source->temp_dir = strdup(session->options.report_dir);
+        has_memory = source->temp_dir != NULL;
     }
     if (has_memory && options->calibrator_path != NULL) {
         source->calibrator_path = strdup(options->calibrator_path);
@@ -148,13 +148,13 @@ static bugpack_status provide(bugpack *session, const bugpack_host_options *give
 
 bugpack_status bugpack_provide_host_threads(bugpack *session, const bugpack_host_options *options,
                                             bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot provide host-threads.json: %s",
                        bugpack_status_name(status));
     }
     status = provide(session, options, error);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }

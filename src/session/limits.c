@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "report/retain.h"
+#include "report/retention.h"
 #include "session/session.h"
 
 static uint64_t free_bytes(const struct statvfs *info) {
@@ -47,18 +47,19 @@ struct telling {
 
 static void tell_removed(const char *name, uint64_t bytes, void *context) {
     const struct telling *telling = context;
-    bugpack_log(telling->session, BUGPACK_INFO, "bugpack",
+    bugpack_log(telling->session, BUGPACK_LEVEL_INFO, "bugpack",
                 "removed \"%s/%s\" of %" PRIu64 " bytes to keep the limits", telling->dir_path,
                 name, bytes);
 }
 
 static void prune(bugpack *session, int dir_fd, const char *dir_path,
-                  const bp_retain_policy *policy) {
+                  const bp_retention_policy *policy) {
     struct telling telling = {.session = session, .dir_path = dir_path};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_retain_prune(dir_fd, dir_path, policy, tell_removed, &telling, NULL, &error) !=
+    if (bp_retention_prune(dir_fd, dir_path, policy, tell_removed, &telling, NULL, &error) !=
         BUGPACK_OK) {
-        bugpack_log(session, BUGPACK_WARN, "bugpack", "the limits are not kept: %s", error.message);
+        bugpack_log(session, BUGPACK_LEVEL_WARN, "bugpack", "the limits are not kept: %s",
+                    error.message);
     }
 }
 
@@ -68,13 +69,13 @@ static void keep_directory(bugpack *session, int dir_fd, const char *dir_path, c
     if (options->report_dir_max_count == 0 && options->report_dir_max_bytes == 0) {
         return;
     }
-    const bp_retain_policy policy = {.app = options->app_name,
-                                     .kinds = BP_RETAIN_ALL_KINDS,
-                                     .first_kinds = BP_RETAIN_AUTOMATIC_KINDS,
-                                     .max_count = options->report_dir_max_count,
-                                     .max_bytes = options->report_dir_max_bytes,
-                                     .keep = name,
-                                     .now_wall_ns = bp_clock_wall_ns()};
+    const bp_retention_policy policy = {.app = options->app_name,
+                                        .kinds = BP_RETENTION_ALL_KINDS,
+                                        .first_kinds = BP_RETENTION_AUTOMATIC_KINDS,
+                                        .max_count = options->report_dir_max_count,
+                                        .max_bytes = options->report_dir_max_bytes,
+                                        .keep = name,
+                                        .now_wall_ns = bp_clock_wall_ns()};
     prune(session, dir_fd, dir_path, &policy);
 }
 
@@ -82,12 +83,12 @@ static void keep_directory(bugpack *session, int dir_fd, const char *dir_path, c
 static void keep_auto_snapshots(bugpack *session, int dir_fd, const char *dir_path,
                                 const char *name) {
     const bugpack_options *options = &session->options;
-    const bp_retain_policy policy = {.app = options->app_name,
-                                     .kinds = BP_RETAIN_KIND(BP_REPORT_AUTO_SNAPSHOT),
-                                     .max_count = options->auto_snapshot_max_count,
-                                     .max_bytes = options->auto_snapshot_max_bytes,
-                                     .keep = name,
-                                     .now_wall_ns = bp_clock_wall_ns()};
+    const bp_retention_policy policy = {.app = options->app_name,
+                                        .kinds = BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT),
+                                        .max_count = options->auto_snapshot_max_count,
+                                        .max_bytes = options->auto_snapshot_max_bytes,
+                                        .keep = name,
+                                        .now_wall_ns = bp_clock_wall_ns()};
     if (policy.max_count != 0 || policy.max_bytes != 0) {
         prune(session, dir_fd, dir_path, &policy);
     }

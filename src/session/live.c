@@ -14,7 +14,7 @@ static bp_order *find_manual(bugpack *session, bool may_join) {
     bp_order *order = session->live_orders;
     while (order != NULL &&
            (!order->is_manual ||
-            (may_join && (!order->may_be_shared || atomic_load(&order->halt.is_cancelled))))) {
+            (may_join && (!order->may_be_shared || atomic_load(&order->token.is_cancelled))))) {
         order = order->next_live;
     }
     return order;
@@ -83,7 +83,7 @@ bp_live_entry bp_live_enter(bugpack *session, bp_order *order, uint64_t *ret_tic
 
 /* From here on it can be neither joined nor cancelled. The freezer must have let go of it. */
 static void finish(bugpack *session, bp_order *order, const bugpack_report_result *result) {
-    bp_order_wait_frozen(session, order);
+    bp_job_wait_snapshotted(session, order);
     (void)pthread_mutex_lock(&session->orders_mutex);
     unlink_order(session, order);
     (void)pthread_mutex_unlock(&session->orders_mutex);
@@ -110,13 +110,13 @@ static void finish(bugpack *session, bp_order *order, const bugpack_report_resul
 /* A report that is given up before it was begun. */
 static void finish_unbegun(bugpack *session, bp_order *order) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    result.status = bp_halt_check(&order->halt, &result.error);
+    result.status = bp_cancel_check(&order->token, &result.error);
     result.elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;
     finish(session, order, &result);
 }
 
 void bp_live_run(bugpack *session, bp_order *order) {
-    if (bp_halt_is_due(&order->halt)) {
+    if (bp_cancel_is_due(&order->token)) {
         finish_unbegun(session, order);
         return;
     }
@@ -132,7 +132,7 @@ void bp_live_run(bugpack *session, bp_order *order) {
 static bp_order *withdraw_cancelled(bugpack *session) {
     (void)pthread_mutex_lock(&session->orders_mutex);
     bp_order *order = session->live_orders;
-    while (order != NULL && !(atomic_load(&order->halt.is_cancelled) &&
+    while (order != NULL && !(atomic_load(&order->token.is_cancelled) &&
                               bp_worker_withdraw(session->worker, order))) {
         order = order->next_live;
     }
@@ -156,7 +156,7 @@ static bool cancel(bugpack *session, uint64_t ticket) {
     (void)pthread_mutex_lock(&session->orders_mutex);
     for (bp_order *order = session->live_orders; order != NULL; order = order->next_live) {
         if (ticket == 0 || order->ticket == ticket) {
-            atomic_store(&order->halt.is_cancelled, true);
+            atomic_store(&order->token.is_cancelled, true);
             is_found = true;
         }
     }
@@ -172,11 +172,11 @@ static bool cancel(bugpack *session, uint64_t ticket) {
 }
 
 bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status == BUGPACK_OK) {
         status = cancel(session, ticket) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
-        bp_session_leave(&visit);
+        bp_session_leave(&entry);
     }
     return status;
 }

@@ -12,7 +12,7 @@
 
 /* What became of an order that was handed in. */
 typedef enum bp_live_entry {
-    BP_LIVE_ACCEPTED, /* it is the worker's, which waits for it to be frozen */
+    BP_LIVE_ACCEPTED, /* it is the worker's, which waits for it to be snapshot */
     BP_LIVE_JOINED,   /* it gets the result of another one, which owns it now */
     BP_LIVE_REFUSED   /* it is the caller's still; the status says why */
 } bp_live_entry;

@@ -74,9 +74,9 @@ static FILE *open_stream(bugpack *session, bugpack_level level, const char *chan
 
 FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
-    bp_visit visit;
+    bp_guard_entry entry;
     bugpack_status status =
-        level > BUGPACK_FATAL ? BUGPACK_ERR_INVALID : bp_session_enter(session, &visit);
+        level > BUGPACK_LEVEL_FATAL ? BUGPACK_ERR_INVALID : bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         (void)bp_fail(error, status, "cannot open a log stream: %s", bugpack_status_name(status));
         return NULL;
@@ -85,7 +85,7 @@ FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *chan
     if (file != NULL) {
         bp_session_retain(session); /* until its fclose, be it after the close of the session */
     }
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return file;
 }
 
@@ -94,14 +94,15 @@ static bugpack_level level_of_glib(int level_flags) {
     static const struct {
         int flag;
         bugpack_level level;
-    } levels[] = {{1 << 2, BUGPACK_FATAL}, {1 << 3, BUGPACK_ERROR}, {1 << 4, BUGPACK_WARN},
-                  {1 << 5, BUGPACK_INFO},  {1 << 6, BUGPACK_INFO},  {1 << 7, BUGPACK_DEBUG}};
+    } levels[] = {{1 << 2, BUGPACK_LEVEL_FATAL}, {1 << 3, BUGPACK_LEVEL_ERROR},
+                  {1 << 4, BUGPACK_LEVEL_WARN},  {1 << 5, BUGPACK_LEVEL_INFO},
+                  {1 << 6, BUGPACK_LEVEL_INFO},  {1 << 7, BUGPACK_LEVEL_DEBUG}};
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if ((level_flags & levels[i].flag) != 0) {
             return levels[i].level;
         }
     }
-    return BUGPACK_INFO; /* a level that the program made up */
+    return BUGPACK_LEVEL_INFO; /* a level that the program made up */
 }
 
 void bugpack_log_glib(const char *domain, int level_flags, const char *message, void *session) {
@@ -111,9 +112,9 @@ void bugpack_log_glib(const char *domain, int level_flags, const char *message, 
 }
 
 void bugpack_vsyslog(bugpack *session, int priority, const char *format, va_list arguments) {
-    static const bugpack_level levels[8] = {BUGPACK_FATAL, BUGPACK_FATAL, BUGPACK_FATAL,
-                                            BUGPACK_ERROR, BUGPACK_WARN,  BUGPACK_INFO,
-                                            BUGPACK_INFO,  BUGPACK_DEBUG};
+    static const bugpack_level levels[8] = {
+        BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_FATAL, BUGPACK_LEVEL_ERROR,
+        BUGPACK_LEVEL_WARN,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_INFO,  BUGPACK_LEVEL_DEBUG};
     if (session == NULL) {
         return;
     }

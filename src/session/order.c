@@ -6,10 +6,10 @@
 
 #include "base/status.h"
 #include "session/disconnect.h"
-#include "session/kept.h"
 #include "session/limits.h"
 #include "session/live.h"
 #include "session/pedantic.h"
+#include "session/retained.h"
 #include "session/session.h"
 
 void bp_order_free(bp_order *order) {
@@ -17,12 +17,12 @@ void bp_order_free(bp_order *order) {
         return;
     }
     if (order->kept != NULL) {
-        bp_kept_give_back(order);
+        bp_retained_give_back(order);
     } else {
         bp_history_held_release(&order->window);
-        if (order->frozen != NULL) {
-            bp_frozen_release(order->frozen);
-            free(order->frozen);
+        if (order->snapshot != NULL) {
+            bp_snapshot_release(order->snapshot);
+            free(order->snapshot);
         }
     }
     bp_cause_free(order->cause);
@@ -64,9 +64,9 @@ bp_order *bp_order_new(bugpack *session, bp_report_kind kind) {
 }
 
 /* Wakes the worker if it waits for this order. */
-static void tell_frozen(bugpack *session, bp_order *order) {
+static void end_snapshot(bugpack *session, bp_order *order) {
     (void)pthread_mutex_lock(&session->orders_mutex);
-    order->is_frozen = true;
+    order->is_snapshotted = true;
     (void)pthread_cond_broadcast(&session->orders_changed);
     (void)pthread_mutex_unlock(&session->orders_mutex);
 }
@@ -84,7 +84,8 @@ bugpack_status bp_order_offer(bugpack *session, bp_order *order, uint64_t *ret_t
                               bugpack_error *error) {
     uint64_t ticket = 0;
     bugpack_status status;
-    bool is_with_freezer = order->is_with_freezer; /* once accepted, the order may be gone */
+    bool is_with_snapshotter =
+        order->is_with_snapshotter; /* once accepted, the order may be gone */
     bp_live_entry entry = bp_live_enter(session, order, &ticket, &status, error);
     if (entry == BP_LIVE_REFUSED) {
         return status;
@@ -94,11 +95,11 @@ bugpack_status bp_order_offer(bugpack *session, bp_order *order, uint64_t *ret_t
     }
     /* An accepted order is the worker's, which waits for it to be frozen. The freezer has room for
      * all that the worker has accepted. */
-    if (entry == BP_LIVE_ACCEPTED && !is_with_freezer &&
-        bp_worker_submit(session->freezer, order) != BUGPACK_OK) {
-        order->frozen_status =
-            bp_fail(&order->frozen_error, BUGPACK_ERR_CLOSED, "the session is being closed");
-        tell_frozen(session, order);
+    if (entry == BP_LIVE_ACCEPTED && !is_with_snapshotter &&
+        bp_worker_submit(session->snapshotter, order) != BUGPACK_OK) {
+        order->snapshot_status =
+            bp_fail(&order->snapshot_error, BUGPACK_ERR_CLOSED, "the session is being closed");
+        end_snapshot(session, order);
     }
     return BUGPACK_OK;
 }
@@ -110,19 +111,19 @@ static bugpack_status check_room(const bugpack *session, const bp_order *order,
 }
 
 static bugpack_status copy_rings(bugpack *session, bp_order *order, bugpack_error *error) {
-    order->frozen = calloc(1, sizeof *order->frozen);
-    if (order->frozen == NULL) {
+    order->snapshot = calloc(1, sizeof *order->snapshot);
+    if (order->snapshot == NULL) {
         return bp_fail_memory(error, "take a report");
     }
-    bp_recorder_freeze(session->recorder, order->only_channel, order->triggered.monotonic_ns,
-                       order->destination.dir_fd, &order->halt, order->frozen);
+    bp_recorder_take_snapshot(session->recorder, order->only_channel, order->triggered.monotonic_ns,
+                              order->destination.dir_fd, &order->token, order->snapshot);
     return BUGPACK_OK;
 }
 
 /* `spare_bytes` must be free besides. */
 static bugpack_status freeze(bugpack *session, bp_order *order, uint64_t spare_bytes,
                              bugpack_error *error) {
-    bugpack_status status = bp_halt_check(&order->halt, error);
+    bugpack_status status = bp_cancel_check(&order->token, error);
     if (status == BUGPACK_OK) {
         status = bp_destination_open(&session->options, order, &order->destination, error);
     }
@@ -132,44 +133,45 @@ static bugpack_status freeze(bugpack *session, bp_order *order, uint64_t spare_b
     if (status != BUGPACK_OK) {
         return status;
     }
-    status =
-        order->kept != NULL ? bp_kept_hand_over(order, error) : copy_rings(session, order, error);
+    status = order->kept != NULL ? bp_retained_hand_over(order, error)
+                                 : copy_rings(session, order, error);
     /* The zip may become as large as what it is made of. */
-    return status == BUGPACK_OK ? check_room(session, order, bp_frozen_bytes(order->frozen), error)
-                                : status;
+    return status == BUGPACK_OK
+               ? check_room(session, order, bp_snapshot_bytes(order->snapshot), error)
+               : status;
 }
 
-void bp_order_thaw(bp_order *order) {
-    if (order->frozen != NULL) {
-        bp_frozen_release(order->frozen);
-        free(order->frozen);
-        order->frozen = NULL;
+void bp_job_drop_snapshot(bp_order *order) {
+    if (order->snapshot != NULL) {
+        bp_snapshot_release(order->snapshot);
+        free(order->snapshot);
+        order->snapshot = NULL;
     }
     bp_destination_release(&order->destination);
     order->destination = (bp_destination)BP_DESTINATION_INIT;
-    order->frozen_error = (bugpack_error)BUGPACK_ERROR_INIT;
-    order->frozen_status = BUGPACK_OK;
+    order->snapshot_error = (bugpack_error)BUGPACK_ERROR_INIT;
+    order->snapshot_status = BUGPACK_OK;
 }
 
-void bp_order_freeze(void *job, void *context) {
+void bp_job_snapshot(void *job, void *context) {
     bugpack *session = context;
     bp_order *order = job;
     uint64_t spare_bytes = 0;
     bool is_of_gap = order->kind == BP_REPORT_PEDANTIC;
-    if (is_of_gap && !bp_pedantic_begin_freeze(session, order, &spare_bytes)) {
+    if (is_of_gap && !bp_pedantic_begin_snapshot(session, order, &spare_bytes)) {
         return;
     }
-    order->frozen_status = freeze(session, order, spare_bytes, &order->frozen_error);
+    order->snapshot_status = freeze(session, order, spare_bytes, &order->snapshot_error);
     if (order->keeper != NULL) {
-        bp_kept_settle(session, order);
-    } else if (!is_of_gap || bp_pedantic_end_freeze(session, order)) {
-        tell_frozen(session, order);
+        bp_retained_settle(session, order);
+    } else if (!is_of_gap || bp_pedantic_end_snapshot(session, order)) {
+        end_snapshot(session, order);
     }
 }
 
-void bp_order_wait_frozen(bugpack *session, bp_order *order) {
+void bp_job_wait_snapshotted(bugpack *session, bp_order *order) {
     (void)pthread_mutex_lock(&session->orders_mutex);
-    while (!order->is_frozen) {
+    while (!order->is_snapshotted) {
         (void)pthread_cond_wait(&session->orders_changed, &session->orders_mutex);
     }
     (void)pthread_mutex_unlock(&session->orders_mutex);

@@ -13,11 +13,11 @@
 
 #include <bugpack/report.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
-#include "base/halt.h"
 #include "model/metadata.h"
-#include "recorder/frozen.h"
 #include "recorder/history.h"
+#include "recorder/snapshot.h"
 #include "session/destination.h"
 #include "session/screenshot.h"
 
@@ -38,43 +38,43 @@ struct bp_order {
     bp_instant triggered;
     bool has_window; /* the history had one at the trigger */
     bp_history_held window;
-    bp_halt halt;        /* asked by whoever works on it; set by bugpack_cancel */
-    bool is_manual;      /* a person or the API asked: the option when_busy is for it */
-    bool may_be_shared;  /* nothing in it is its own, so that one report can serve several */
-    bp_order *next_live; /* in the session's list, or among those that joined the same one */
-    bp_order *joined;    /* get its result too; under the session's orders_mutex */
-    uint32_t percent;    /* the worker's: how far it is */
+    bp_cancel_token token; /* asked by whoever works on it; set by bugpack_cancel */
+    bool is_manual;        /* a person or the API asked: the option when_busy is for it */
+    bool may_be_shared;    /* nothing in it is its own, so that one report can serve several */
+    bp_order *next_live;   /* in the session's list, or among those that joined the same one */
+    bp_order *joined;      /* get its result too; under the session's orders_mutex */
+    uint32_t percent;      /* the worker's: how far it is */
     char *description;
     char *channel;
     char *gap_key;
-    char *name_detail;         /* of the file's name; NULL for none */
-    const char *only_channel;  /* borrowed from this order: whose traffic; NULL: of all */
-    char *output_path;         /* absolute; NULL for a name of ours in report_dir */
-    bp_screenshot *screenshot; /* NULL for none */
-    const char *report_dir;    /* borrowed from the session's options; NULL means its report_dir */
-    bool makes_report_dir;     /* that one may be missing: it is bugpack's own choice */
-    struct bp_cause *cause;    /* of a disconnect; NULL for the other kinds */
-    struct bp_kept *kept;      /* borrowed from there: window and rings; NULL: they are its own */
-    struct bp_kept *keeper;    /* an order that is only frozen and kept: session/kept.h */
+    char *name_detail;          /* of the file's name; NULL for none */
+    const char *only_channel;   /* borrowed from this order: whose traffic; NULL: of all */
+    char *output_path;          /* absolute; NULL for a name of ours in report_dir */
+    bp_screenshot *screenshot;  /* NULL for none */
+    const char *report_dir;     /* borrowed from the session's options; NULL means its report_dir */
+    bool makes_report_dir;      /* that one may be missing: it is bugpack's own choice */
+    struct bp_cause *cause;     /* of a disconnect; NULL for the other kinds */
+    struct bp_retained *kept;   /* borrowed from there: window and rings; NULL: they are its own */
+    struct bp_retained *keeper; /* an order that is only snapshot and kept: session/retained.h */
     bugpack_report_done *on_done;
     void *on_done_context;
     bp_order_settled *on_settled;
     void *settled_context;
     struct bp_pedantic_state
-        *state;            /* what the host said at the gap; NULL: its provider is asked */
-    struct bp_order *next; /* of those that wait for a place in the worker's queue */
-    bool is_waiting;       /* it is one of them; under their mutex, as is what follows */
-    bool is_with_freezer;  /* it was given to it, and is or will be frozen, … */
-    bool was_sent_ahead;   /* … and was given while it waited, and is not begun */
-    uint64_t ahead_bytes;  /* what its rings take on the disk while it waits, … */
-    unsigned ahead_fds;    /* … in so many descriptors */
+        *state;               /* what the host said at the gap; NULL: its provider is asked */
+    struct bp_order *next;    /* of those that wait for a place in the worker's queue */
+    bool is_waiting;          /* it is one of them; under their mutex, as is what follows */
+    bool is_with_snapshotter; /* it was given to it, and is or will be snapshot, … */
+    bool was_sent_ahead;      /* … and was given while it waited, and is not begun */
+    uint64_t ahead_bytes;     /* what its rings take on the disk while it waits, … */
+    unsigned ahead_fds;       /* … in so many descriptors */
 
-    /* Filled by the freezer; the worker looks at it once is_frozen is true. */
-    bool is_frozen; /* under the session's orders_mutex */
-    bugpack_status frozen_status;
-    bugpack_error frozen_error;
+    /* Filled by the freezer; the worker looks at it once is_snapshotted is true. */
+    bool is_snapshotted; /* under the session's orders_mutex */
+    bugpack_status snapshot_status;
+    bugpack_error snapshot_error;
     bp_destination destination;
-    bp_frozen *frozen;
+    bp_snapshot *snapshot;
 };
 
 /* An order of this instant, with the window that the history has of it. NULL without memory. */
@@ -97,12 +97,12 @@ bugpack_status bp_order_offer(struct bugpack *session, bp_order *order, uint64_t
 
 /* The freezer's job: opens the destination and copies the rings into it. An order of a gap that
  * still waits may go back to its line as it was, to be given again later. */
-void bp_order_freeze(void *order, void *session);
+void bp_job_snapshot(void *order, void *session);
 
 /* Undoes it, for an order that only the caller has. */
-void bp_order_thaw(bp_order *order);
+void bp_job_drop_snapshot(bp_order *order);
 
 /* Waits until it is frozen. Worker only. */
-void bp_order_wait_frozen(struct bugpack *session, bp_order *order);
+void bp_job_wait_snapshotted(struct bugpack *session, bp_order *order);
 
 #endif

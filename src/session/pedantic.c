@@ -9,7 +9,7 @@
 #include "session/session.h"
 
 /* What a host says at one sight. */
-struct sight {
+struct occurrence {
     bugpack_provider *state; /* NULL: nothing */
     void *context;
     const void *bytes; /* of a message without a handler; NULL: none */
@@ -78,14 +78,15 @@ void bp_pedantic_free(bugpack *session) {
 }
 
 /* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
-static bool describe(const struct sight *sight, char **ret_description) {
+static bool describe(const struct occurrence *occurrence, char **ret_description) {
     bp_buffer text;
-    size_t shown = sight->byte_count < BUGPACK_GAP_DUMP_MAX_BYTES ? sight->byte_count
-                                                                  : BUGPACK_GAP_DUMP_MAX_BYTES;
-    const unsigned char *bytes = sight->bytes;
+    size_t shown = occurrence->byte_count < BUGPACK_GAP_DUMP_MAX_BYTES ? occurrence->byte_count
+                                                                       : BUGPACK_GAP_DUMP_MAX_BYTES;
+    const unsigned char *bytes = occurrence->bytes;
     bp_buffer_init(&text, 1024);
-    (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler", sight->byte_count);
-    if (shown < sight->byte_count) {
+    (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler",
+                           occurrence->byte_count);
+    if (shown < occurrence->byte_count) {
         (void)bp_buffer_printf(&text, "; the first %zu", shown);
     }
     if (shown > 0) {
@@ -101,7 +102,7 @@ static bool describe(const struct sight *sight, char **ret_description) {
 }
 
 /* NULL without memory. */
-static bp_order *make_order(bugpack *session, bp_gap *gap, const struct sight *sight) {
+static bp_order *make_order(bugpack *session, bp_gap *gap, const struct occurrence *occurrence) {
     bp_order *order = bp_order_new(session, BP_REPORT_PEDANTIC);
     if (order == NULL) {
         return NULL;
@@ -114,13 +115,14 @@ static bp_order *make_order(bugpack *session, bp_gap *gap, const struct sight *s
         order->only_channel = order->channel;
         is_made = order->channel != NULL;
     }
-    if (is_made && sight->bytes != NULL) {
-        is_made = describe(sight, &order->description);
+    if (is_made && occurrence->bytes != NULL) {
+        is_made = describe(occurrence, &order->description);
     }
     order->report_dir = session->options.pedantic_dir;
     order->settled_context = gap;
-    if (is_made && sight->state != NULL) {
-        is_made = bp_pedantic_ask_state(session, order, sight->state, sight->context) == BUGPACK_OK;
+    if (is_made && occurrence->state != NULL) {
+        is_made = bp_pedantic_ask_state(session, order, occurrence->state, occurrence->context) ==
+                  BUGPACK_OK;
     }
     if (!is_made) {
         bp_order_free(order);
@@ -129,9 +131,10 @@ static bp_order *make_order(bugpack *session, bp_gap *gap, const struct sight *s
     return order;
 }
 
-static void report(bugpack *session, bp_gap *gap, const struct sight *sight) {
-    bugpack_log(session, BUGPACK_INFO, "bugpack", "gap %s: a report is taken", bp_gap_text(gap));
-    bp_order *order = make_order(session, gap, sight);
+static void report(bugpack *session, bp_gap *gap, const struct occurrence *occurrence) {
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "bugpack", "gap %s: a report is taken",
+                bp_gap_text(gap));
+    bp_order *order = make_order(session, gap, occurrence);
     if (order == NULL) {
         bp_gaps_settle(session->pedantic->gaps, gap, false);
         return;
@@ -142,18 +145,19 @@ static void report(bugpack *session, bp_gap *gap, const struct sight *sight) {
 /* At a cap nothing is silent: the log and the user are told, once. */
 static void tell(bugpack *session, const char *what, const char *channel, size_t channel_bytes,
                  uint32_t cap) {
-    bugpack_log(session, BUGPACK_WARN, "bugpack",
+    bugpack_log(session, BUGPACK_LEVEL_WARN, "bugpack",
                 "%s%.*s has its %u reports of gaps: further ones are only counted", what,
                 (int)channel_bytes, channel, (unsigned)cap);
-    bugpack_notify(session, BUGPACK_WARN, "bugpack",
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "bugpack",
                    "%s%.*s has its %u reports of gaps: further ones are only counted", what,
                    (int)channel_bytes, channel, (unsigned)cap);
 }
 
 /* What a sight leads to beyond its count. Through the gate: a close may be on its way. */
-static void act(bugpack *session, bp_gap_sight seen, bp_gap *gap, const struct sight *sight) {
-    bp_visit visit;
-    bool is_inside = bp_session_enter(session, &visit) == BUGPACK_OK;
+static void act(bugpack *session, bp_gap_occurrence seen, bp_gap *gap,
+                const struct occurrence *occurrence) {
+    bp_guard_entry entry;
+    bool is_inside = bp_session_enter(session, &entry) == BUGPACK_OK;
     if (!is_inside) {
         if (seen == BP_GAP_REPORT) {
             bp_gaps_settle(session->pedantic->gaps, gap, false);
@@ -161,26 +165,26 @@ static void act(bugpack *session, bp_gap_sight seen, bp_gap *gap, const struct s
         return;
     }
     if (seen == BP_GAP_REPORT) {
-        report(session, gap, sight);
+        report(session, gap, occurrence);
     } else if (seen == BP_GAP_CAP) {
         tell(session, "the session", "", 0, session->options.pedantic_cap);
     } else {
         tell(session, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
              session->options.pedantic_channel_cap);
     }
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
 }
 
 /* A sight that is only counted takes nothing that others take: the table stays as long as the
  * handle does, also behind a close. */
-static void see(bugpack *session, const bp_gap_key *key, const struct sight *sight) {
+static void see(bugpack *session, const bp_gap_key *key, const struct occurrence *occurrence) {
     bp_pedantic *pedantic = session->pedantic;
     bp_gap *gap = NULL;
     bool is_on = atomic_load_explicit(&pedantic->is_enabled, memory_order_relaxed) &&
                  !atomic_load_explicit(&pedantic->is_draining, memory_order_relaxed);
-    bp_gap_sight seen = bp_gaps_see(pedantic->gaps, key, is_on, &gap);
+    bp_gap_occurrence seen = bp_gaps_see(pedantic->gaps, key, is_on, &gap);
     if (seen != BP_GAP_COUNTED) {
-        act(session, seen, gap, sight);
+        act(session, seen, gap, occurrence);
     }
 }
 
@@ -194,9 +198,9 @@ void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider 
         return;
     }
     bp_gap_key read;
-    const struct sight sight = {.state = state, .context = context};
+    const struct occurrence occurrence = {.state = state, .context = context};
     bp_gap_key_read(&read, key);
-    see(session, &read, &sight);
+    see(session, &read, &occurrence);
 }
 
 void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode, const void *bytes,
@@ -205,9 +209,9 @@ void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode,
         return;
     }
     bp_gap_key made;
-    const struct sight sight = {.bytes = bytes, .byte_count = byte_count};
+    const struct occurrence occurrence = {.bytes = bytes, .byte_count = byte_count};
     bp_gap_key_make_unknown(&made, channel, opcode);
-    see(session, &made, &sight);
+    see(session, &made, &occurrence);
 }
 
 bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
@@ -220,8 +224,8 @@ bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *re
     if (ret_state == NULL || ret_state->struct_size < sizeof state) {
         return BUGPACK_ERR_INVALID;
     }
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -233,8 +237,8 @@ bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *re
     state.written_count = totals.written_count;
     state.pending_count = totals.pending_count;
     state.distinct_count = totals.distinct_count;
-    state.sight_count = totals.sight_count;
+    state.occurrence_count = totals.occurrence_count;
     memcpy(ret_state, &state, sizeof state);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return BUGPACK_OK;
 }

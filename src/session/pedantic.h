@@ -72,9 +72,9 @@ bool bp_pedantic_cancel(struct bugpack *session);
  * `*ret_spare_bytes` is what must be left free on the disk. False: it goes back to the line, and
  * the freezer leaves it alone.
  */
-bool bp_pedantic_begin_freeze(struct bugpack *session, struct bp_order *order,
-                              uint64_t *ret_spare_bytes);
-bool bp_pedantic_end_freeze(struct bugpack *session, struct bp_order *order);
+bool bp_pedantic_begin_snapshot(struct bugpack *session, struct bp_order *order,
+                                uint64_t *ret_spare_bytes);
+bool bp_pedantic_end_snapshot(struct bugpack *session, struct bp_order *order);
 
 /*
  * What gaps came to, for the ledger of `order`, one entry a key; its own key counts as written

@@ -27,10 +27,11 @@ static void freeze_ahead(bugpack *session, bp_pedantic *pedantic) {
     for (bp_order *order = pedantic->first;
          order != NULL && has_room_ahead(pedantic) && pedantic->sent_count < BP_PEDANTIC_SENT_MAX;
          order = order->next) {
-        if (!order->is_with_freezer) {
-            order->is_with_freezer = bp_worker_submit(session->freezer, order) == BUGPACK_OK;
-            order->was_sent_ahead = order->is_with_freezer;
-            pedantic->sent_count += order->is_with_freezer;
+        if (!order->is_with_snapshotter) {
+            order->is_with_snapshotter =
+                bp_worker_submit(session->snapshotter, order) == BUGPACK_OK;
+            order->was_sent_ahead = order->is_with_snapshotter;
+            pedantic->sent_count += order->is_with_snapshotter;
         }
     }
 }
@@ -66,7 +67,7 @@ static void feed(bugpack *session, bp_pedantic *pedantic) {
     freeze_ahead(session, pedantic);
 }
 
-bool bp_pedantic_begin_freeze(bugpack *session, bp_order *order, uint64_t *ret_spare_bytes) {
+bool bp_pedantic_begin_snapshot(bugpack *session, bp_order *order, uint64_t *ret_spare_bytes) {
     bp_pedantic *pedantic = session->pedantic;
     bool may_freeze = true;
     (void)pthread_mutex_lock(&pedantic->mutex);
@@ -76,25 +77,25 @@ bool bp_pedantic_begin_freeze(bugpack *session, bp_order *order, uint64_t *ret_s
     }
     if (order->is_waiting) {
         *ret_spare_bytes = 2 * ahead_max_bytes;
-        may_freeze = order->is_with_freezer = has_room_ahead(pedantic);
+        may_freeze = order->is_with_snapshotter = has_room_ahead(pedantic);
     }
     (void)pthread_mutex_unlock(&pedantic->mutex);
     return may_freeze;
 }
 
-bool bp_pedantic_end_freeze(bugpack *session, bp_order *order) {
+bool bp_pedantic_end_snapshot(bugpack *session, bp_order *order) {
     bp_pedantic *pedantic = session->pedantic;
     bool is_back = false;
     (void)pthread_mutex_lock(&pedantic->mutex);
-    bool is_whole = order->frozen_status == BUGPACK_OK && bp_frozen_is_whole(order->frozen);
+    bool is_whole = order->snapshot_status == BUGPACK_OK && bp_snapshot_is_whole(order->snapshot);
     if (order->is_waiting && !is_whole) {
         /* It may be better when it is its turn: then others hold nothing any more. */
-        bp_order_thaw(order);
-        order->is_with_freezer = false;
+        bp_job_drop_snapshot(order);
+        order->is_with_snapshotter = false;
         is_back = true;
     } else if (order->is_waiting) {
-        order->ahead_bytes = bp_frozen_bytes(order->frozen);
-        order->ahead_fds = bp_frozen_fds(order->frozen) + 1; /* and the directory's */
+        order->ahead_bytes = bp_snapshot_bytes(order->snapshot);
+        order->ahead_fds = bp_snapshot_fds(order->snapshot) + 1; /* and the directory's */
         set_waiting(pedantic, order, true);
     }
     (void)pthread_mutex_unlock(&pedantic->mutex);
@@ -105,7 +106,7 @@ bool bp_pedantic_cancel(bugpack *session) {
     bp_pedantic *pedantic = session->pedantic;
     (void)pthread_mutex_lock(&pedantic->mutex);
     for (bp_order *order = pedantic->first; order != NULL; order = order->next) {
-        atomic_store(&order->halt.is_cancelled, true);
+        atomic_store(&order->token.is_cancelled, true);
     }
     bool was_any = pedantic->first != NULL;
     (void)pthread_mutex_unlock(&pedantic->mutex);
@@ -124,8 +125,8 @@ static void settle(bugpack *session, const bp_order *order, const bugpack_report
     bp_pedantic *pedantic = session->pedantic;
     bool is_written = result->status == BUGPACK_OK;
     if (!is_written) {
-        bugpack_log(session, BUGPACK_WARN, "bugpack", "no report of gap %s: %s", order->gap_key,
-                    result->error.message);
+        bugpack_log(session, BUGPACK_LEVEL_WARN, "bugpack", "no report of gap %s: %s",
+                    order->gap_key, result->error.message);
     }
     bp_gaps_settle(pedantic->gaps, order->settled_context, is_written);
     (void)pthread_mutex_lock(&pedantic->mutex);

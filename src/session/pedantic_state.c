@@ -51,7 +51,7 @@ bugpack_status bp_pedantic_state_add(bp_order *order, bp_bundle *bundle, bugpack
     bp_writer_init(&writer, SIZE_MAX / 4);
     bp_provider_accept(BP_CONTENT_JSON, state->given.content.max_size, state->result, &state->given,
                        &writer);
-    writer.ledger.captured_wall_ns = state->asked.wall_ns;
-    writer.ledger.duration_ns = state->duration_ns;
+    writer.line.captured_wall_ns = state->asked.wall_ns;
+    writer.line.duration_ns = state->duration_ns;
     return bp_bundle_put(bundle, state_name, BUGPACK_OK, &writer, error);
 }

@@ -144,8 +144,8 @@ void bp_session_refresh_when_due(bugpack *session) {
 }
 
 bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot look at the process: %s",
                        bugpack_status_name(status));
@@ -158,7 +158,7 @@ bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {
     } else {
         status = bp_fail(error, BUGPACK_ERR_INVALID, "the session is about no other process");
     }
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 

@@ -30,8 +30,8 @@ static uint64_t next_look_ns(bugpack *session, const bp_order *order, uint64_t n
                              uint64_t window_ns, uint64_t end_ns) {
     static const uint64_t shortest_ns = 50 * BP_NS_PER_MS;
     uint64_t next_ns = end_ns;
-    if (order->halt.deadline_ns != 0 && order->halt.deadline_ns < next_ns) {
-        next_ns = order->halt.deadline_ns;
+    if (order->token.deadline_ns != 0 && order->token.deadline_ns < next_ns) {
+        next_ns = order->token.deadline_ns;
     }
     uint64_t percent_ns = window_ns / 60;
     uint64_t step_ns = percent_ns > shortest_ns ? percent_ns : shortest_ns;
@@ -44,7 +44,7 @@ static uint64_t next_look_ns(bugpack *session, const bp_order *order, uint64_t n
 void bp_progress_wait(bugpack *session, bp_order *order, uint64_t began_ns, uint64_t end_ns) {
     for (;;) {
         uint64_t now_ns = bp_clock_monotonic_ns();
-        if (now_ns >= end_ns || bp_halt_is_due(&order->halt)) {
+        if (now_ns >= end_ns || bp_cancel_is_due(&order->token)) {
             return;
         }
         bp_progress_step(session, order, BP_STAGE_WINDOW, now_ns - began_ns, end_ns - began_ns);

@@ -10,7 +10,7 @@
 #include "session/order.h"
 
 typedef enum bp_stage {
-    BP_STAGE_FREEZE,
+    BP_STAGE_SNAPSHOT,
     BP_STAGE_PROVIDERS,
     BP_STAGE_RECORDED,
     BP_STAGE_WINDOW,

@@ -127,14 +127,14 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
 
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
                               bugpack_provider *provider, void *context, bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot register a provider: %s",
                        bugpack_status_name(status));
     }
     status = make_provider(session, name, form, provider, context, error);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 
@@ -171,8 +171,8 @@ bool bugpack_unprovide(bugpack *session, const char *name) {
     if (name == NULL || bp_runner_is_inside_provider() || bp_name_refuse_artefact(name) != NULL) {
         return false;
     }
-    bp_visit visit;
-    if (bp_session_enter(session, &visit) != BUGPACK_OK) {
+    bp_guard_entry entry;
+    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
         return false;
     }
     bool is_idle = false;
@@ -181,6 +181,6 @@ bool bugpack_unprovide(bugpack *session, const char *name) {
         is_idle = bp_provider_retire(found);
         bp_provider_drop(found);
     }
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return is_idle;
 }

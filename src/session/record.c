@@ -73,13 +73,13 @@ static bugpack_status open_channel(bugpack *session, const char *name,
 bugpack_status bugpack_channel_open(bugpack *session, const char *name,
                                     const bugpack_channel_options *options,
                                     bugpack_channel **ret_channel, bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
     }
     status = open_channel(session, name, options, ret_channel, error);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 

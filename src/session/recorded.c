@@ -13,33 +13,34 @@
 static const size_t json_limit_bytes = (size_t)16 << 20;
 
 /* Prints one part's records into the writer's spool or content. */
-typedef bugpack_status print_part(const bp_frozen *frozen, bugpack_writer *writer,
+typedef bugpack_status print_part(const bp_snapshot *snapshot, bugpack_writer *writer,
                                   bugpack_error *error);
 
-static bugpack_status print_log(const bp_frozen *frozen, bugpack_writer *writer,
+static bugpack_status print_log(const bp_snapshot *snapshot, bugpack_writer *writer,
                                 bugpack_error *error) {
-    return bp_log_print(&frozen->log.records, frozen->wall_offset_ns, &writer->spool, error);
+    return bp_log_print(&snapshot->log.records, snapshot->wall_offset_ns, &writer->temp_file,
+                        error);
 }
 
-static bugpack_status print_history(const bp_frozen *frozen, bugpack_writer *writer,
+static bugpack_status print_history(const bp_snapshot *snapshot, bugpack_writer *writer,
                                     bugpack_error *error) {
     uint64_t count = 0;
-    return bp_history_print(&frozen->history.records, frozen->wall_offset_ns, &writer->spool,
-                            &count, error);
+    return bp_history_print(&snapshot->history.records, snapshot->wall_offset_ns,
+                            &writer->temp_file, &count, error);
 }
 
-static bugpack_status print_notifications(const bp_frozen *frozen, bugpack_writer *writer,
+static bugpack_status print_notifications(const bp_snapshot *snapshot, bugpack_writer *writer,
                                           bugpack_error *error) {
     uint32_t count = 0;
-    return bp_notifications_print(&frozen->notifications.records, frozen->wall_offset_ns,
+    return bp_notifications_print(&snapshot->notifications.records, snapshot->wall_offset_ns,
                                   &writer->content, &count, error);
 }
 
 /* What the ledger says of records that a ring no longer has, or never took. */
 static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack_writer *writer) {
     if (view->record_count > 0) {
-        writer->ledger.covers_from_wall_ns = view->first_ns + wall_offset_ns;
-        writer->ledger.covers_to_wall_ns = view->last_ns + wall_offset_ns;
+        writer->line.covers_from_wall_ns = view->first_ns + wall_offset_ns;
+        writer->line.covers_to_wall_ns = view->last_ns + wall_offset_ns;
     }
     uint64_t gone_count = view->evicted_count + view->refused_count;
     if (gone_count > 0) {
@@ -52,12 +53,12 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
 
 static void note_loss(const char *loss_reason, bugpack_writer *writer) {
     if (loss_reason[0] != '\0') {
-        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+        (void)snprintf(writer->line.note, sizeof writer->line.note,
                        "a crash would have lost it: %s", loss_reason);
     }
 }
 
-static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *part,
+static bugpack_status add_part(const bp_snapshot *snapshot, const bp_snapshot_part *part,
                                const char *name, print_part *print, int dir_fd, bp_bundle *bundle,
                                bugpack_error *error) {
     bugpack_writer writer;
@@ -66,17 +67,17 @@ static bugpack_status add_part(const bp_frozen *frozen, const bp_frozen_part *pa
     bp_writer_init(&writer, json_limit_bytes);
     bugpack_status status = detail.status;
     if (status == BUGPACK_OK) {
-        status = bp_spool_open(&writer.spool, dir_fd, UINT64_MAX, &detail);
-        writer.spool.halt = frozen->halt;
+        status = bp_temp_file_open(&writer.temp_file, dir_fd, UINT64_MAX, &detail);
+        writer.temp_file.token = snapshot->token;
     }
     if (status == BUGPACK_OK) {
-        status = print(frozen, &writer, &detail);
+        status = print(snapshot, &writer, &detail);
     }
     if (status == BUGPACK_OK && writer.content.size > 0) {
-        bp_spool_release(&writer.spool); /* it was printed into memory */
+        bp_temp_file_release(&writer.temp_file); /* it was printed into memory */
     }
     if (status == BUGPACK_OK) {
-        tell_view(&part->view, frozen->wall_offset_ns, &writer);
+        tell_view(&part->view, snapshot->wall_offset_ns, &writer);
     } else {
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
@@ -106,8 +107,8 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
 
 static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer) {
     char pinned[64] = "", missing[128] = "", cuts[256] = "";
-    writer->ledger.covers_from_wall_ns = extent->from_wall_ns;
-    writer->ledger.covers_to_wall_ns = extent->to_wall_ns;
+    writer->line.covers_from_wall_ns = extent->from_wall_ns;
+    writer->line.covers_to_wall_ns = extent->to_wall_ns;
     if (extent->missing_count == 0 && extent->cut_count == 0) {
         return;
     }
@@ -133,26 +134,26 @@ static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer)
 }
 
 /* The index has a spool of its own, and may fail alone. */
-static bugpack_status print_traffic(bp_frozen *frozen, int dir_fd, bugpack_writer *pcap,
+static bugpack_status print_traffic(bp_snapshot *snapshot, int dir_fd, bugpack_writer *pcap,
                                     bugpack_writer *index, bugpack_error *error) {
     bp_traffic_extent extent = {0};
     bugpack_error index_error = BUGPACK_ERROR_INIT;
-    bugpack_status indexed = bp_spool_open(&index->spool, dir_fd, UINT64_MAX, &index_error);
-    bugpack_status status = bp_spool_open(&pcap->spool, dir_fd, UINT64_MAX, error);
-    index->spool.halt = pcap->spool.halt = frozen->halt;
+    bugpack_status indexed = bp_temp_file_open(&index->temp_file, dir_fd, UINT64_MAX, &index_error);
+    bugpack_status status = bp_temp_file_open(&pcap->temp_file, dir_fd, UINT64_MAX, error);
+    index->temp_file.token = pcap->temp_file.token = snapshot->token;
     if (status == BUGPACK_OK) {
         status =
-            bp_traffic_print_pcap(frozen->channels, frozen->channel_count, &pcap->spool,
-                                  indexed == BUGPACK_OK ? &index->spool : NULL, &extent, error);
+            bp_traffic_print_pcap(snapshot->channels, snapshot->channel_count, &pcap->temp_file,
+                                  indexed == BUGPACK_OK ? &index->temp_file : NULL, &extent, error);
     }
     if (status != BUGPACK_OK) {
         return status;
     }
     tell_extent(&extent, pcap);
-    index->ledger.covers_from_wall_ns = extent.from_wall_ns;
-    index->ledger.covers_to_wall_ns = extent.to_wall_ns;
+    index->line.covers_from_wall_ns = extent.from_wall_ns;
+    index->line.covers_to_wall_ns = extent.to_wall_ns;
     if (indexed == BUGPACK_OK) {
-        indexed = bp_spool_flush(&index->spool, &index_error);
+        indexed = bp_temp_file_flush(&index->temp_file, &index_error);
     }
     if (indexed != BUGPACK_OK) {
         bp_writer_refuse(index, BP_ARTEFACT_FAILED, "%s", index_error.message);
@@ -161,59 +162,59 @@ static bugpack_status print_traffic(bp_frozen *frozen, int dir_fd, bugpack_write
 }
 
 /* Whose traffic it is, behind what the note says already. */
-static void tell_choice(const bp_frozen *frozen, bugpack_writer *writer) {
-    if (frozen->traffic_note[0] != '\0') {
-        size_t length = strlen(writer->ledger.note);
-        (void)snprintf(writer->ledger.note + length, sizeof writer->ledger.note - length, "%s%s",
-                       length > 0 ? "; " : "", frozen->traffic_note);
+static void tell_choice(const bp_snapshot *snapshot, bugpack_writer *writer) {
+    if (snapshot->traffic_note[0] != '\0') {
+        size_t length = strlen(writer->line.note);
+        (void)snprintf(writer->line.note + length, sizeof writer->line.note - length, "%s%s",
+                       length > 0 ? "; " : "", snapshot->traffic_note);
     }
 }
 
-static bugpack_status add_traffic(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
+static bugpack_status add_traffic(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
                                   bugpack_error *error) {
     bugpack_writer pcap, index;
-    bugpack_error detail = frozen->traffic_error;
+    bugpack_error detail = snapshot->traffic_error;
     bp_instant began = bp_clock_now();
     bp_writer_init(&pcap, json_limit_bytes);
     bp_writer_init(&index, json_limit_bytes);
     bugpack_status status = detail.status;
     if (status == BUGPACK_OK) {
-        status = print_traffic(frozen, dir_fd, &pcap, &index, &detail);
+        status = print_traffic(snapshot, dir_fd, &pcap, &index, &detail);
     }
     if (status != BUGPACK_OK) {
         bp_writer_refuse(&pcap, BP_ARTEFACT_FAILED, "%s", detail.message);
         bp_writer_refuse(&index, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
-    note_loss(frozen->traffic_loss_reason, &pcap);
-    tell_choice(frozen, &pcap);
+    note_loss(snapshot->traffic_loss_reason, &pcap);
+    tell_choice(snapshot, &pcap);
     bp_writer_stamp(&pcap, began);
-    note_loss(frozen->traffic_loss_reason, &index);
+    note_loss(snapshot->traffic_loss_reason, &index);
     bp_writer_stamp(&index, began);
     status = bp_bundle_put(bundle, "traffic.pcap", BUGPACK_OK, &pcap, error);
     return bp_bundle_put(bundle, "traffic-index.jsonl", status, &index, error);
 }
 
 /* An empty part says nothing, but one that could not be read has to say so. */
-static bool is_worth_telling(const bp_frozen_part *part) {
+static bool is_worth_telling(const bp_snapshot_part *part) {
     return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK);
 }
 
-bugpack_status bp_recorded_add(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
+bugpack_status bp_recorded_add(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
                                bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    if (frozen->log.is_on) {
-        status = add_part(frozen, &frozen->log, "logs.jsonl", print_log, dir_fd, bundle, error);
+    if (snapshot->log.is_on) {
+        status = add_part(snapshot, &snapshot->log, "logs.jsonl", print_log, dir_fd, bundle, error);
     }
-    if (status == BUGPACK_OK && is_worth_telling(&frozen->notifications)) {
-        status = add_part(frozen, &frozen->notifications, "notifications.json", print_notifications,
+    if (status == BUGPACK_OK && is_worth_telling(&snapshot->notifications)) {
+        status = add_part(snapshot, &snapshot->notifications, "notifications.json",
+                          print_notifications, dir_fd, bundle, error);
+    }
+    if (status == BUGPACK_OK && is_worth_telling(&snapshot->history)) {
+        status = add_part(snapshot, &snapshot->history, "metrics-history.jsonl", print_history,
                           dir_fd, bundle, error);
     }
-    if (status == BUGPACK_OK && is_worth_telling(&frozen->history)) {
-        status = add_part(frozen, &frozen->history, "metrics-history.jsonl", print_history, dir_fd,
-                          bundle, error);
-    }
-    if (status == BUGPACK_OK && frozen->has_traffic) {
-        status = add_traffic(frozen, dir_fd, bundle, error);
+    if (status == BUGPACK_OK && snapshot->has_traffic) {
+        status = add_traffic(snapshot, dir_fd, bundle, error);
     }
     return status;
 }

@@ -4,7 +4,7 @@
 #ifndef BP_SESSION_RECORDED_H
 #define BP_SESSION_RECORDED_H
 
-#include "recorder/frozen.h"
+#include "recorder/snapshot.h"
 #include "report/bundle.h"
 
 /*
@@ -13,7 +13,7 @@
  * `dir_fd`. A part that cannot be written costs itself; the ledger says why. Fails only when the
  * bundle cannot take one.
  */
-bugpack_status bp_recorded_add(bp_frozen *frozen, int dir_fd, bp_bundle *bundle,
+bugpack_status bp_recorded_add(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
                                bugpack_error *error);
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "recorder/home.h"
-#include "recorder/salvage.h"
+#include "recorder/recovery.h"
+#include "recorder/session_dir.h"
 #include "report/bundle.h"
 #include "session/recorded.h"
 #include "session/session.h"
@@ -25,7 +25,7 @@ struct recovery {
     void *context;
 };
 
-static bugpack_status add_metadata(const bp_home_identity *dead, const char *report_id,
+static bugpack_status add_metadata(const bp_session_identity *dead, const char *report_id,
                                    bp_bundle *bundle, bugpack_error *error) {
     bp_host_identity host;
     bugpack_writer writer;
@@ -49,7 +49,7 @@ static bugpack_status add_metadata(const bp_home_identity *dead, const char *rep
     memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
     memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
-    writer.ledger.captured_wall_ns = metadata.written.wall_ns;
+    writer.line.captured_wall_ns = metadata.written.wall_ns;
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
     return bp_bundle_put(bundle, "metadata.json", status, &writer, error);
 }
@@ -62,16 +62,16 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
     bp_writer_init(&writer, json_limit_bytes);
     bugpack_status status =
         bp_metrics_print_unavailable(bp_host_platform(), reason, &writer.content, error);
-    writer.ledger.status = BP_ARTEFACT_OMITTED;
-    writer.ledger.captured_wall_ns = bp_clock_wall_ns();
-    (void)snprintf(writer.ledger.reason, sizeof writer.ledger.reason, "%s", reason);
+    writer.line.status = BP_ARTEFACT_OMITTED;
+    writer.line.captured_wall_ns = bp_clock_wall_ns();
+    (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
     return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
 }
 
-static bugpack_status write_report(const bp_found_home *found, const char *report_dir,
-                                   bp_bundle *bundle, bp_frozen *frozen,
+static bugpack_status write_report(const bp_found_session *found, const char *report_dir,
+                                   bp_bundle *bundle, bp_snapshot *snapshot,
                                    bugpack_report_result *result) {
-    const bp_home_identity *dead = &found->identity;
+    const bp_session_identity *dead = &found->identity;
     bp_destination destination = BP_DESTINATION_INIT;
     char report_id[BP_ID_BYTES];
     bp_id_new(report_id);
@@ -81,8 +81,8 @@ static bugpack_status write_report(const bp_found_home *found, const char *repor
     bp_order order = {.kind = BP_REPORT_CRASH, .triggered = dead->last_alive};
     bugpack_status status = bp_destination_open(&options, &order, &destination, &result->error);
     if (status == BUGPACK_OK) {
-        bp_salvage(found->dir_fd, dead, destination.dir_fd, frozen);
-        status = bp_recorded_add(frozen, destination.dir_fd, bundle, &result->error);
+        bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot);
+        status = bp_recorded_add(snapshot, destination.dir_fd, bundle, &result->error);
     }
     if (status == BUGPACK_OK) {
         status = add_metadata(dead, report_id, bundle, &result->error);
@@ -102,13 +102,13 @@ static bugpack_status write_report(const bp_found_home *found, const char *repor
  * Another recoverer holds the lock of a dead session as well: then it is not the process that made
  * the session. What has just ended, between two looks at it, is for the next try.
  */
-static bool is_told_running(const bp_found_home *found) {
+static bool is_told_running(const bp_found_session *found) {
     int64_t maker = found->identity.pid;
-    return found->state == BP_HOME_RUNNING && found->pid >= 0 &&
+    return found->state == BP_SESSION_DIR_RUNNING && found->pid >= 0 &&
            (found->pid == 0 || maker == 0 || maker == found->pid);
 }
 
-static bool recover_home(const bp_found_home *found, void *context) {
+static bool recover_session_dir(const bp_found_session *found, void *context) {
     const struct recovery *recovery = context;
     if (is_told_running(found) && recovery->on_running != NULL) {
         const bugpack_running_session running = {.struct_size = sizeof running,
@@ -117,20 +117,20 @@ static bool recover_home(const bp_found_home *found, void *context) {
                                                  .name = found->name};
         recovery->on_running(&running, recovery->context);
     }
-    if (found->state != BP_HOME_DEAD) {
+    if (found->state != BP_SESSION_DIR_DEAD) {
         return false;
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     uint64_t began_ns = bp_clock_monotonic_ns();
     bp_bundle *bundle = bp_bundle_new();
-    bp_frozen *frozen = calloc(1, sizeof *frozen);
-    result.status = bundle == NULL || frozen == NULL
+    bp_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    result.status = bundle == NULL || snapshot == NULL
                         ? bp_fail_memory(&result.error, "recover a session")
-                        : write_report(found, recovery->report_dir, bundle, frozen, &result);
-    if (frozen != NULL) {
-        bp_frozen_release(frozen);
+                        : write_report(found, recovery->report_dir, bundle, snapshot, &result);
+    if (snapshot != NULL) {
+        bp_snapshot_release(snapshot);
     }
-    free(frozen);
+    free(snapshot);
     bp_bundle_free(bundle);
     result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
     if (recovery->on_report != NULL) {
@@ -165,7 +165,8 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugp
                                 .on_running = options->on_running,
                                 .context = options->context};
     if (status == BUGPACK_OK) {
-        status = bp_home_scan(recorder_dir, options->app_name, recover_home, &recovery, error);
+        status = bp_session_dir_scan(recorder_dir, options->app_name, recover_session_dir,
+                                     &recovery, error);
     }
     free(report_dir);
     return status;

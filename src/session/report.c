@@ -4,9 +4,9 @@
 
 #include "base/status.h"
 #include "session/events.h"
-#include "session/kept.h"
 #include "session/limits.h"
 #include "session/live.h"
+#include "session/retained.h"
 #include "session/session.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
@@ -45,9 +45,9 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
     bugpack_status status = BUGPACK_OK;
     order->is_manual = true;
     order->may_be_shared = request->output_path == NULL && request->screenshot == NULL &&
-                           request->kept == 0 && request->timeout_ms == 0;
+                           request->retained == 0 && request->timeout_ms == 0;
     if (request->timeout_ms != 0) {
-        order->halt.deadline_ns =
+        order->token.deadline_ns =
             order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
     }
     if (!bp_order_copy_text(request->description, &order->description) ||
@@ -61,8 +61,8 @@ static bugpack_status make_order(bugpack *session, const bugpack_report_request 
     if (status == BUGPACK_OK && request->output_path != NULL) {
         status = bp_absolute_path(request->output_path, &order->output_path, NULL);
     }
-    if (status == BUGPACK_OK && request->kept != 0) {
-        status = bp_kept_lend(session, request->kept, order);
+    if (status == BUGPACK_OK && request->retained != 0) {
+        status = bp_retained_lend(session, request->retained, order);
     }
     if (status != BUGPACK_OK) {
         bp_order_free(order);
@@ -92,13 +92,13 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
 static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
                                         bugpack_report_done *on_done, void *context,
                                         bugpack_error *error) {
-    bp_visit visit;
-    bugpack_status status = bp_session_enter(session, &visit);
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
     status = trigger(session, request, on_done, context, error);
-    bp_session_leave(&visit);
+    bp_session_leave(&entry);
     return status;
 }
 
@@ -122,11 +122,12 @@ void bp_session_order_recovery(bugpack *session) {
 static void tell_recovered(const bugpack_report_result *result, void *context) {
     bp_events_tell_recovered(context, result);
     if (result->status == BUGPACK_OK) {
-        bugpack_log(context, BUGPACK_INFO, "bugpack", "a session that died is in %s", result->path);
+        bugpack_log(context, BUGPACK_LEVEL_INFO, "bugpack", "a session that died is in %s",
+                    result->path);
         bp_limits_apply_beside(context, result->path);
     } else {
-        bugpack_log(context, BUGPACK_WARN, "bugpack", "a session that died was not recovered: %s",
-                    result->error.message);
+        bugpack_log(context, BUGPACK_LEVEL_WARN, "bugpack",
+                    "a session that died was not recovered: %s", result->error.message);
     }
 }
 
@@ -134,7 +135,7 @@ static void recover_earlier(bugpack *session) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bugpack_recover(session->options.recorder_dir, NULL, session->options.app_name,
                         tell_recovered, session, &error) != BUGPACK_OK) {
-        bugpack_log(session, BUGPACK_WARN, "bugpack", "no session was recovered: %s",
+        bugpack_log(session, BUGPACK_LEVEL_WARN, "bugpack", "no session was recovered: %s",
                     error.message);
     }
 }

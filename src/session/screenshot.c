@@ -119,13 +119,13 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
 }
 
 static void encode(const bp_screenshot *screenshot, const bugpack_region *part, int dir_fd,
-                   const bp_halt *halt, bugpack_writer *writer) {
+                   const bp_cancel_token *token, bugpack_writer *writer) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_spool_open(&writer->spool, dir_fd, UINT64_MAX, &detail);
+    bugpack_status status = bp_temp_file_open(&writer->temp_file, dir_fd, UINT64_MAX, &detail);
     if (status == BUGPACK_OK) {
-        writer->spool.halt = halt;
+        writer->temp_file.token = token;
         status = bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
-                               bp_spool_sink, &writer->spool, &detail);
+                               bp_temp_file_sink, &writer->temp_file, &detail);
     }
     if (status != BUGPACK_OK) {
         bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", detail.message);
@@ -133,7 +133,7 @@ static void encode(const bp_screenshot *screenshot, const bugpack_region *part, 
 }
 
 static bugpack_status add_part(const bp_screenshot *screenshot, const char *name,
-                               const bugpack_region *part, int dir_fd, const bp_halt *halt,
+                               const bugpack_region *part, int dir_fd, const bp_cancel_token *token,
                                bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     bp_writer_init(&writer, 0);
@@ -141,21 +141,23 @@ static bugpack_status add_part(const bp_screenshot *screenshot, const char *name
     if (screenshot->bytes == NULL) {
         bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%s", screenshot->refusal);
     } else {
-        encode(screenshot, part, dir_fd, halt, &writer);
+        encode(screenshot, part, dir_fd, token, &writer);
     }
-    writer.ledger.captured_wall_ns = screenshot->captured.wall_ns;
-    writer.ledger.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
-    return bp_bundle_put(bundle, name, bp_halt_check(halt, error), &writer, error);
+    writer.line.captured_wall_ns = screenshot->captured.wall_ns;
+    writer.line.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    return bp_bundle_put(bundle, name, bp_cancel_check(token, error), &writer, error);
 }
 
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, const bp_halt *halt,
-                                 bp_bundle *bundle, bugpack_error *error) {
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
+                                 const bp_cancel_token *token, bp_bundle *bundle,
+                                 bugpack_error *error) {
     const bugpack_region whole = {0, 0, screenshot->pixels.width, screenshot->pixels.height};
     bugpack_status status =
-        add_part(screenshot, "screenshot.png", &whole, dir_fd, halt, bundle, error);
+        add_part(screenshot, "screenshot.png", &whole, dir_fd, token, bundle, error);
     const bugpack_region *region = bp_screenshot_region(screenshot);
     if (status == BUGPACK_OK && region != NULL) {
-        status = add_part(screenshot, "screenshot-region.png", region, dir_fd, halt, bundle, error);
+        status =
+            add_part(screenshot, "screenshot-region.png", region, dir_fd, token, bundle, error);
     }
     return status;
 }

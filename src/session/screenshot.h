@@ -9,7 +9,7 @@
 
 #include <bugpack/report.h>
 
-#include "base/halt.h"
+#include "base/cancel.h"
 #include "report/bundle.h"
 
 typedef struct bp_screenshot bp_screenshot;
@@ -35,7 +35,8 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);
  * `dir_fd`. One that cannot be encoded costs itself; the ledger says why. Gives up with TIMEOUT
  * or CANCELLED when the halt is due.
  */
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd, const bp_halt *halt,
-                                 bp_bundle *bundle, bugpack_error *error);
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
+                                 const bp_cancel_token *token, bp_bundle *bundle,
+                                 bugpack_error *error);
 
 #endif

@@ -71,14 +71,14 @@ static const uint64_t history_span_ms = 600000;
 static const uint64_t history_max_count = 6000;
 
 /* What whoever recovers this session has to know. */
-static void describe(const bugpack *session, bp_home_identity *ret_identity) {
+static void describe(const bugpack *session, bp_session_identity *ret_identity) {
     const bugpack_options *options = &session->options;
     bp_instant opened = session->opened;
-    *ret_identity = (bp_home_identity){.pid = getpid(),
-                                       .target_pid = session->target.pid,
-                                       .opened = opened,
-                                       .last_alive = opened,
-                                       .wall_offset_ns = opened.wall_ns - opened.monotonic_ns};
+    *ret_identity = (bp_session_identity){.pid = getpid(),
+                                          .target_pid = session->target.pid,
+                                          .opened = opened,
+                                          .last_alive = opened,
+                                          .wall_offset_ns = opened.wall_ns - opened.monotonic_ns};
     const struct {
         char *to;
         size_t to_bytes;
@@ -104,7 +104,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     if (options->history_interval_ms > 0 && session->sampler != NULL) {
         history_count = history_span_ms / options->history_interval_ms + 1;
     }
-    bp_home_identity identity;
+    bp_session_identity identity;
     describe(session, &identity);
     bp_recorder_options recorder_options = {
         .base_dir = options->recorder_in_memory ? NULL : options->recorder_dir,
@@ -182,10 +182,10 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     if (status == BUGPACK_OK) {
         /* Room for what waits for the worker, what it works on, what is only kept, and what is sent
          * ahead of its place. */
-        status =
-            bp_worker_new("bugpack-freeze", bp_order_freeze, session,
-                          BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_KEPT_MAX + BP_PEDANTIC_SENT_MAX,
-                          &session->freezer, error);
+        status = bp_worker_new("bugpack-snap", bp_job_snapshot, session,
+                               BUGPACK_REPORT_QUEUE_MAX + 1 + BUGPACK_RETAINED_MAX +
+                                   BP_PEDANTIC_SENT_MAX,
+                               &session->snapshotter, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_session_open_triggers(session, error);
@@ -201,7 +201,7 @@ void bp_session_retire(bugpack *session) {
     bp_session_stop_triggers(session);
     bp_pedantic_drain(session);
     bp_worker_stop(session->worker); /* waits for the freezer, which therefore stops after it */
-    bp_worker_stop(session->freezer);
+    bp_worker_stop(session->snapshotter);
     bp_pedantic_close(session);
     bp_session_free_triggers(session);
     bp_pulse_stop(session->pulse);
@@ -221,7 +221,7 @@ void bp_session_free(bugpack *session) {
     bp_options_release_patterns(&session->options);
     bp_session_free_channels(session);
     bp_recorder_free(session->recorder);
-    bp_gate_release(&session->gate);
+    bp_entry_guard_release(&session->guard);
     bp_fork_guard_free(session->fork_guard);
     (void)pthread_cond_destroy(&session->orders_changed);
     (void)pthread_mutex_destroy(&session->orders_mutex);
@@ -243,7 +243,7 @@ static bool init_locks(bugpack *session) {
         (void)pthread_mutex_destroy(&session->providers_mutex);
         return false;
     }
-    if (bp_gate_init(&session->gate, session, NULL) != BUGPACK_OK) {
+    if (bp_entry_guard_init(&session->guard, session, NULL) != BUGPACK_OK) {
         (void)pthread_cond_destroy(&session->orders_changed);
         (void)pthread_mutex_destroy(&session->orders_mutex);
         (void)pthread_mutex_destroy(&session->providers_mutex);

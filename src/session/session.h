@@ -22,7 +22,7 @@
 #include "probe/sampler.h"
 #include "recorder/recorder.h"
 #include "report/provider.h"
-#include "session/gate.h"
+#include "session/entry_guard.h"
 #include "session/order.h"
 #include "session/pedantic.h"
 #include "trigger/timer.h"
@@ -30,7 +30,7 @@
 
 struct bugpack {
     bp_fork_guard *fork_guard;
-    bp_gate gate; /* of the slow calls */
+    bp_entry_guard guard; /* of the slow calls */
     atomic_uint reference_count;
     bugpack_options options; /* its strings are ours */
     char id[BP_ID_BYTES];
@@ -42,7 +42,7 @@ struct bugpack {
     bp_pulse *pulse; /* NULL without a metrics history */
     struct bugpack_channel *channels;
     bp_worker *worker;
-    bp_worker *freezer; /* copies the rings for an order while the worker may be busy */
+    bp_worker *snapshotter; /* copies the rings for an order while the worker may be busy */
     pthread_mutex_t orders_mutex;
     pthread_cond_t orders_changed;
     bp_order *live_orders;     /* not yet ended, the oldest first; under orders_mutex */
@@ -55,7 +55,7 @@ struct bugpack {
     bp_timer *timer;
     struct bp_auto_snapshot *auto_snapshot; /* NULL: none are wanted */
     struct bp_disconnects *disconnects;
-    struct bp_kept_list *kept;
+    struct bp_retained_list *kept;
     bp_pedantic *pedantic;
 
     /* Used by the worker's thread alone. */
@@ -81,22 +81,22 @@ bugpack_status bp_session_check(const bugpack *session);
 /*
  * What every other public call does instead: OK, INVALID, INERT, or CLOSED from when the close has
  * begun, which then waits for those that are inside. After OK the call must come to its leave, on
- * the same thread, and may use all of the session until then; `ret_visit` is on its stack. Calls
+ * the same thread, and may use all of the session until then; `ret_entry` is on its stack. Calls
  * may nest. A thread that is inside and closes the session (a callback that the host gave it) does
  * nothing. Never waits; a pthread_cancel is held back until the leave.
  *
- *     bp_visit visit;
- *     bugpack_status status = bp_session_enter(session, &visit);
+ *     bp_guard_entry entry;
+ *     bugpack_status status = bp_session_enter(session, &entry);
  *     if (status != BUGPACK_OK) {
  *         return status;
  *     }
  *     …
- *     bp_session_leave(&visit);
+ *     bp_session_leave(&entry);
  *
  * Do not wait inside for what only the close brings about.
  */
-bugpack_status bp_session_enter(bugpack *session, bp_visit *ret_visit);
-void bp_session_leave(bp_visit *visit);
+bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry);
+void bp_session_leave(bp_guard_entry *entry);
 
 /*
  * Checks what the host gave and fills `options` with it: strings copied, paths made absolute,

@@ -24,7 +24,7 @@ static const size_t json_limit_bytes = (size_t)256 << 20;
 /* What one report needs while it is taken. */
 struct taking {
     bugpack *session;
-    bp_order *order; /* frozen */
+    bp_order *order; /* snapshot */
     bp_bundle *bundle;
     char report_id[BP_ID_BYTES];
     bp_window window;
@@ -51,7 +51,7 @@ static bugpack_status note_process(struct taking *taking, bugpack_error *error) 
 static bugpack_status step(const struct taking *taking, bp_stage stage, uint64_t done,
                            uint64_t total, bugpack_error *error) {
     bp_progress_step(taking->session, taking->order, stage, done, total);
-    return bp_halt_check(&taking->order->halt, error);
+    return bp_cancel_check(&taking->order->token, error);
 }
 
 static bugpack_status collect_providers(struct taking *taking, bugpack_error *error) {
@@ -68,7 +68,7 @@ static bugpack_status collect_providers(struct taking *taking, bugpack_error *er
         bp_writer_set_channel(&writer, taking->order->channel);
         status = step(taking, BP_STAGE_PROVIDERS, i, count, error);
         if (status == BUGPACK_OK &&
-            bp_runner_call(session->runner, providers[i], &taking->order->halt, &writer)) {
+            bp_runner_call(session->runner, providers[i], &taking->order->token, &writer)) {
             status = bp_bundle_put(taking->bundle, bp_provider_name(providers[i]), BUGPACK_OK,
                                    &writer, error);
         }
@@ -115,7 +115,7 @@ static void on_bytes(void *context, uint64_t done_bytes, uint64_t total_bytes) {
 static bugpack_status publish(struct taking *taking, bugpack_report_result *result,
                               bugpack_error *error) {
     const bp_order *order = taking->order;
-    const bp_watch watch = {.halt = &order->halt, .on_bytes = on_bytes, .context = taking};
+    const bp_watch watch = {.token = &order->token, .on_bytes = on_bytes, .context = taking};
     bp_trigger_list triggers = {.entries = NULL};
     bugpack_status status = bp_session_list_triggers(taking->session, order, &triggers, error);
     if (status == BUGPACK_OK) {
@@ -134,13 +134,13 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
                            bugpack_error *error) {
     bp_order *order = taking->order;
     bp_window_begin(taking->session, order, &taking->window);
-    bp_order_wait_frozen(taking->session, order);
-    bugpack_status status = order->frozen_status;
+    bp_job_wait_snapshotted(taking->session, order);
+    bugpack_status status = order->snapshot_status;
     if (status != BUGPACK_OK) {
-        *error = order->frozen_error;
+        *error = order->snapshot_error;
         return status;
     }
-    status = step(taking, BP_STAGE_FREEZE, 0, 0, error);
+    status = step(taking, BP_STAGE_SNAPSHOT, 0, 0, error);
     if (status == BUGPACK_OK) {
         status = note_process(taking, error);
     }
@@ -148,10 +148,10 @@ static bugpack_status take(struct taking *taking, bugpack_report_result *result,
         status = collect_providers(taking, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_recorded_add(order->frozen, order->destination.dir_fd, taking->bundle, error);
+        status = bp_recorded_add(order->snapshot, order->destination.dir_fd, taking->bundle, error);
     }
     if (status == BUGPACK_OK && order->screenshot != NULL) {
-        status = bp_screenshot_add(order->screenshot, order->destination.dir_fd, &order->halt,
+        status = bp_screenshot_add(order->screenshot, order->destination.dir_fd, &order->token,
                                    taking->bundle, error);
     }
     if (status == BUGPACK_OK) {
@@ -185,7 +185,7 @@ void bp_session_take_report(bugpack *session, bp_order *order, bugpack_report_re
     bp_id_new(taking.report_id);
     bugpack_status status = taking.bundle == NULL ? bp_fail_memory(&result->error, "take a report")
                                                   : take(&taking, result, &result->error);
-    bp_order_wait_frozen(session, order); /* it goes now, also where the steps failed early */
+    bp_job_wait_snapshotted(session, order); /* it goes now, also where the steps failed early */
     bp_bundle_free(taking.bundle);
     result->status = status;
     result->elapsed_ns = bp_clock_monotonic_ns() - order->triggered.monotonic_ns;

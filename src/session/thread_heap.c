@@ -145,7 +145,7 @@ static int provide_heap(bugpack_writer *writer, void *context) {
     if (status == BUGPACK_OK && reading.failure != BP_HEAP_FAILURE_NONE) {
         bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s: %s",
                          bp_heap_failure_name(reading.failure), reading.reason);
-        writer->ledger.is_missing = false;
+        writer->line.is_missing = false;
     } else if (status == BUGPACK_OK) {
         status = bp_thread_heap_print(&reading, &writer->content, &error);
     }

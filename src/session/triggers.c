@@ -6,21 +6,21 @@
 #include "base/status.h"
 #include "session/auto_snapshot.h"
 #include "session/disconnect.h"
-#include "session/kept.h"
+#include "session/retained.h"
 #include "session/session.h"
 
 /* On the timer's thread: each source does what is due and says when it wants to be asked again. */
 static uint64_t tick(void *context, uint64_t now_ns) {
     bugpack *session = context;
     uint64_t snapshot_ns = bp_auto_snapshot_tick(session, now_ns);
-    uint64_t expiry_ns = bp_kept_expire(session->kept, now_ns);
+    uint64_t expiry_ns = bp_retained_expire(session->kept, now_ns);
     return snapshot_ns < expiry_ns ? snapshot_ns : expiry_ns;
 }
 
 bugpack_status bp_session_open_triggers(bugpack *session, bugpack_error *error) {
     bugpack_status status = bp_timer_new("bugpack-timer", tick, session, &session->timer, error);
     if (status == BUGPACK_OK) {
-        status = bp_kept_new(session->timer, &session->kept, error);
+        status = bp_retained_new(session->timer, &session->kept, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_disconnects_new(&session->disconnects, error);
@@ -41,7 +41,7 @@ void bp_session_stop_triggers(bugpack *session) {
 void bp_session_free_triggers(bugpack *session) {
     bp_auto_snapshot_free(session->auto_snapshot);
     bp_disconnects_free(session->disconnects);
-    bp_kept_free(session->kept);
+    bp_retained_free(session->kept);
     bp_timer_free(session->timer);
 }
 

@@ -33,7 +33,7 @@ void bp_window_wait(bugpack *session, bp_order *order, const bp_window *window) 
  * here. */
 static void note_vanished(bugpack_writer *writer, size_t vanished_count) {
     if (vanished_count > 0) {
-        (void)snprintf(writer->ledger.note, sizeof writer->ledger.note,
+        (void)snprintf(writer->line.note, sizeof writer->line.note,
                        "threads that ended inside the window: %zu", vanished_count);
     }
 }
@@ -54,10 +54,9 @@ static bugpack_status compute(bugpack *session, const bp_order *order, bp_metric
 static bugpack_status print(bp_metrics *metrics, bp_instant began, uint64_t ended_ns,
                             bugpack_writer *writer, bugpack_error *error) {
     bugpack_status status = bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
-    bp_ledger_entry *ledger = &writer->ledger;
-    ledger->covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
-    ledger->covers_from_wall_ns =
-        ledger->covers_to_wall_ns - metrics->sample_window_ms * BP_NS_PER_MS;
+    bp_manifest_line *line = &writer->line;
+    line->covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
+    line->covers_from_wall_ns = line->covers_to_wall_ns - metrics->sample_window_ms * BP_NS_PER_MS;
     note_vanished(writer, metrics->vanished_count);
     bp_metrics_release(metrics);
     return status;
@@ -66,9 +65,9 @@ static bugpack_status print(bp_metrics *metrics, bp_instant began, uint64_t ende
 /* The artefact is there and says that it has nothing: that is still a missing one. */
 static bugpack_status print_unavailable(const char *reason, bugpack_writer *writer,
                                         bugpack_error *error) {
-    writer->ledger.status = BP_ARTEFACT_FAILED;
-    writer->ledger.is_missing = true;
-    (void)snprintf(writer->ledger.reason, sizeof writer->ledger.reason, "%s", reason);
+    writer->line.status = BP_ARTEFACT_FAILED;
+    writer->line.is_missing = true;
+    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
     return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
 }
 

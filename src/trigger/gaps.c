@@ -80,9 +80,15 @@ static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
 }
 
 /* Which row takes a key that has none of its own. */
-typedef enum home { OWN_ROW, UNKNOWN_OVERFLOW, CHANNEL_OVERFLOW, TABLE_OVERFLOW, home_count } home;
+typedef enum row_kind {
+    OWN_ROW,
+    UNKNOWN_OVERFLOW,
+    CHANNEL_OVERFLOW,
+    TABLE_OVERFLOW,
+    row_kind_count
+} row_kind;
 
-static void make_home_key(bp_gap_key *key, const bp_gap_key *of, home where) {
+static void make_home_key(bp_gap_key *key, const bp_gap_key *of, row_kind where) {
     if (where == TABLE_OVERFLOW) {
         bp_gap_key_read(key, table_overflow);
     } else {
@@ -94,8 +100,8 @@ static void make_home_key(bp_gap_key *key, const bp_gap_key *of, home where) {
 static bp_gap *find_overflow(bp_gaps *gaps, const bp_gap_key *of) {
     bp_gap_key key;
     size_t slot = 0;
-    for (home where = of->is_unknown ? UNKNOWN_OVERFLOW : CHANNEL_OVERFLOW; where < home_count;
-         where++) {
+    for (row_kind where = of->is_unknown ? UNKNOWN_OVERFLOW : CHANNEL_OVERFLOW;
+         where < row_kind_count; where++) {
         make_home_key(&key, of, where);
         bp_gap *gap = find(gaps, &key, hash_of(gaps, &key), &slot);
         if (gap != NULL &&
@@ -150,7 +156,7 @@ static bool is_ignored(const bp_gaps *gaps, const char *text) {
 }
 
 /* Where a new key belongs. The mutex is held. */
-static home choose_home(bp_gaps *gaps, const bp_gap_key *key) {
+static row_kind choose_row(bp_gaps *gaps, const bp_gap_key *key) {
     const bp_gap_channel *channel = channel_of(gaps, key->text, key->channel_bytes);
     /* The last row is for what has no room anywhere. */
     if (atomic_load_explicit(&gaps->gap_count, memory_order_relaxed) >= BUGPACK_GAP_KEYS_MAX - 1) {
@@ -163,8 +169,8 @@ static home choose_home(bp_gaps *gaps, const bp_gap_key *key) {
 }
 
 /* A row for a new key, or for all that have no room from now on. The mutex is held. */
-static bp_gap *add_home(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[home_count]) {
-    home where = choose_home(gaps, key);
+static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[row_kind_count]) {
+    row_kind where = choose_row(gaps, key);
     if (where == OWN_ROW) {
         bp_gap *gap = add(gaps, key, ignored[where]);
         gap->channel->key_count++;
@@ -185,8 +191,9 @@ static bp_gap *meet(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash) {
         return gap;
     }
     /* Not under the lock: patterns and keys can be chosen to take their time. */
-    bool ignored[home_count] = {false};
-    for (home where = OWN_ROW; gaps->options.ignore_count > 0 && where < home_count; where++) {
+    bool ignored[row_kind_count] = {false};
+    for (row_kind where = OWN_ROW; gaps->options.ignore_count > 0 && where < row_kind_count;
+         where++) {
         bp_gap_key overflow;
         if (where != OWN_ROW) {
             make_home_key(&overflow, key, where);
@@ -197,7 +204,7 @@ static bp_gap *meet(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash) {
     (void)pthread_mutex_lock(&gaps->mutex);
     gap = find(gaps, key, hash, &slot);
     if (gap == NULL) {
-        gap = add_home(gaps, key, ignored);
+        gap = add_row(gaps, key, ignored);
     }
     (void)pthread_mutex_unlock(&gaps->mutex);
     return gap;
@@ -213,26 +220,27 @@ static unsigned own_shard(void) {
     return own - 1;
 }
 
-static void count_sight(bp_gaps *gaps, const bp_gap *gap) {
+static void count_occurrence(bp_gaps *gaps, const bp_gap *gap) {
     bp_gap_cell *cell = &gaps->cells[own_shard()][gap - gaps->gaps];
     atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
     atomic_store_explicit(&cell->last_wall_ns, bp_clock_wall_tick_ns(), memory_order_relaxed);
 }
 
-bp_gap_sight bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled, bp_gap **ret_gap) {
+bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled,
+                              bp_gap **ret_gap) {
     size_t slot = 0;
     uint64_t hash = hash_of(gaps, key);
     bp_gap *gap = find(gaps, key, hash, &slot);
     if (gap == NULL) {
         gap = meet(gaps, key, hash);
     }
-    count_sight(gaps, gap);
+    count_occurrence(gaps, gap);
     if (atomic_load_explicit(&gap->state, memory_order_relaxed) != BP_GAP_OPEN) {
         return BP_GAP_COUNTED;
     }
-    bp_gap_sight sight = bp_gaps_take_place(gaps, gap, is_enabled);
-    if (sight != BP_GAP_COUNTED) {
+    bp_gap_occurrence occurrence = bp_gaps_take_place(gaps, gap, is_enabled);
+    if (occurrence != BP_GAP_COUNTED) {
         *ret_gap = gap;
     }
-    return sight;
+    return occurrence;
 }

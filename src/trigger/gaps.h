@@ -2,9 +2,9 @@
  * The gaps of a session: a table of keys that only grows, with a count each, and the places of the
  * reports that they may lead to. It knows nothing of sessions or reports.
  *
- * A sight of a known key takes no lock: the table is read by loads alone, and counts are kept in
- * shards, of which each thread has one, so that threads do not pass a cache line around; their sum
- * is exact. Only a new key, and a place being taken or given back, take a short lock. Memory is
+ * An occurrence of a known key takes no lock: the table is read by loads alone, and counts are kept
+ * in shards, of which each thread has one, so that threads do not pass a cache line around; their
+ * sum is exact. Only a new key, and a place being taken or given back, take a short lock. Memory is
  * bounded and allocated at the start; the system gives pages as they are first written.
  */
 #ifndef BP_TRIGGER_GAPS_H
@@ -36,25 +36,26 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 /* NULL is fine. */
 void bp_gaps_free(bp_gaps *gaps);
 
-/* What a sight came to. */
-typedef enum bp_gap_sight {
+/* What an occurrence came to. */
+typedef enum bp_gap_occurrence {
     BP_GAP_COUNTED,     /* that is all */
     BP_GAP_REPORT,      /* it is to be reported: its place is taken, bp_gaps_settle must follow */
     BP_GAP_CAP,         /* counted, and the first that the cap keeps from its report */
     BP_GAP_CHANNEL_CAP, /* counted, and the first of its channel that the channel's share keeps */
-} bp_gap_sight;
+} bp_gap_occurrence;
 
 /*
- * Counts one sight of a key, and says whether it leads to a report, which it never does while
+ * Counts one occurrence of a key, and says whether it leads to a report, which it never does while
  * `is_enabled` is false. `ret_gap` gets the row for all but BP_GAP_COUNTED. A key for which there
  * is no room counts as "<channel>:unknown:overflow", "<channel>:overflow" or, when the whole table
  * is full, as "overflow". Any thread.
  */
-bp_gap_sight bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled, bp_gap **ret_gap);
+bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled,
+                              bp_gap **ret_gap);
 
 /*
  * Ends what BP_GAP_REPORT began: a written report keeps its place for good, a failed one gives it
- * back, and the key's next sight may try again while it has tries. Any thread.
+ * back, and the key's next occurrence may try again while it has tries. Any thread.
  */
 void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written);
 
@@ -65,7 +66,7 @@ size_t bp_gap_channel_bytes(const bp_gap *gap);
 /* Where all of it stands. */
 typedef struct bp_gaps_totals {
     uint32_t written_count, pending_count, distinct_count;
-    uint64_t sight_count;
+    uint64_t occurrence_count;
 } bp_gaps_totals;
 void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
 

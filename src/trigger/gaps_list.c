@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 
-/* Why a sight of a key that is still open led to no report. */
+/* Why a occurrence of a key that is still open led to no report. */
 static const char *open_reason(const bp_gaps *gaps, const bp_gap *gap) {
     switch ((bp_gap_hold)atomic_load_explicit(&gap->hold, memory_order_relaxed)) {
     case BP_GAP_HELD_OFF:
@@ -17,7 +17,7 @@ static const char *open_reason(const bp_gaps *gaps, const bp_gap *gap) {
         break;
     }
     return atomic_load_explicit(&gap->try_count, memory_order_relaxed) > 0
-               ? "its report could not be written; the next sight tries again"
+               ? "its report could not be written; the next occurrence tries again"
                : "its report was not begun";
 }
 
@@ -61,7 +61,7 @@ void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals) {
     *ret_totals = (bp_gaps_totals){.written_count = gaps->written_count,
                                    .pending_count = gaps->pending_count,
                                    .distinct_count = distinct,
-                                   .sight_count = sights};
+                                   .occurrence_count = sights};
     (void)pthread_mutex_unlock(&gaps->mutex);
 }
 
@@ -81,8 +81,8 @@ bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_ga
         uint64_t sights = sum(gaps, i, &last);
         bool is_written = gap == writing ||
                           atomic_load_explicit(&gap->state, memory_order_relaxed) == BP_GAP_WRITTEN;
-        /* A row is there an instant before its first sight is counted, and the clock of sights has
-         * a coarser tick than the one of the first. */
+        /* A row is there an instant before its first occurrence is counted, and the clock of sights
+         * has a coarser tick than the one of the first. */
         rows[i] =
             (bp_pedantic_gap){.key = gap->text,
                               .channel = gap->text,

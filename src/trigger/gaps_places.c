@@ -13,12 +13,12 @@ static bool is_first(atomic_bool *is_told) {
            !atomic_exchange_explicit(is_told, true, memory_order_relaxed);
 }
 
-static bp_gap_sight refuse_by_cap(bp_gaps *gaps, bp_gap *gap) {
+static bp_gap_occurrence refuse_by_cap(bp_gaps *gaps, bp_gap *gap) {
     hold(gap, BP_GAP_HELD_BY_CAP);
     return is_first(&gaps->is_told) ? BP_GAP_CAP : BP_GAP_COUNTED;
 }
 
-static bp_gap_sight refuse_by_channel(bp_gap *gap) {
+static bp_gap_occurrence refuse_by_channel(bp_gap *gap) {
     hold(gap, BP_GAP_HELD_BY_CHANNEL_CAP);
     return is_first(&gap->channel->is_told) ? BP_GAP_CHANNEL_CAP : BP_GAP_COUNTED;
 }
@@ -27,7 +27,7 @@ static bool is_taken(const atomic_uint *place_count, uint32_t cap) {
     return atomic_load_explicit(place_count, memory_order_relaxed) >= cap;
 }
 
-bp_gap_sight bp_gaps_take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
+bp_gap_occurrence bp_gaps_take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
     if (!is_enabled) {
         hold(gap, BP_GAP_HELD_OFF);
         return BP_GAP_COUNTED;

@@ -16,14 +16,14 @@ enum {
 
 /* What became of a key. It moves between the first two, and stays in the others. */
 typedef enum bp_gap_state {
-    BP_GAP_OPEN,    /* a sight may lead to a report */
+    BP_GAP_OPEN,    /* a occurrence may lead to a report */
     BP_GAP_PENDING, /* a report is on its way */
     BP_GAP_WRITTEN,
     BP_GAP_IGNORED,
     BP_GAP_GIVEN_UP /* its tries are used up */
 } bp_gap_state;
 
-/* Why the last sight of an open key led to no report. */
+/* Why the last occurrence of an open key led to no report. */
 typedef enum bp_gap_hold {
     BP_GAP_HELD_BY_NOTHING,
     BP_GAP_HELD_OFF,
@@ -73,7 +73,7 @@ struct bp_gaps {
 };
 
 /* Whether the gap may have a report now, and takes its place if so. */
-bp_gap_sight bp_gaps_take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled);
+bp_gap_occurrence bp_gaps_take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled);
 
 /* Why a row has no report: "" when it has one, or needs no reason. Borrowed from the table. */
 const char *bp_gap_reason(const bp_gaps *gaps, const bp_gap *gap);

@@ -26,15 +26,15 @@ static const char format[] = "cache miss for image %u, tile %d of 40 at %04d,%04
 typedef void log_fn(void *to);
 
 static void log_bytes(void *session) {
-    bugpack_log_bytes(session, BUGPACK_INFO, "display", text, text_bytes);
+    bugpack_log_bytes(session, BUGPACK_LEVEL_INFO, "display", text, text_bytes);
 }
 
 static void log_formatted(void *session) {
-    bugpack_log(session, BUGPACK_INFO, "display", format, ARGUMENTS);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "display", format, ARGUMENTS);
 }
 
 static void log_filtered(void *session) {
-    bugpack_log(session, BUGPACK_TRACE, "display", format, ARGUMENTS);
+    bugpack_log(session, BUGPACK_LEVEL_TRACE, "display", format, ARGUMENTS);
 }
 
 static void list_bytes(void *list) {

@@ -71,7 +71,8 @@ int main(int argument_count, char **arguments) {
     }
     CHECK(bugpack_provide_json(session, "session.json", provide_state, NULL, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < log_count; i++) {
-        bugpack_log(session, BUGPACK_INFO, "bench", "record %u of the bench, of usual length", i);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "bench", "record %u of the bench, of usual length",
+                    i);
     }
     for (unsigned i = 0; i < round_count; i++) {
         uint64_t began_ns = read_ns(CLOCK_MONOTONIC);

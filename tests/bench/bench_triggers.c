@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "report/name.h"
-#include "report/retain.h"
+#include "report/retention.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
@@ -59,15 +59,15 @@ static void measure_disconnect(bugpack *session) {
 
 static void measure_keep(bugpack *session) {
     for (unsigned i = 0; i < prune_count; i++) {
-        uint64_t kept;
+        uint64_t retained;
         do {
             uint64_t began_ns = bp_clock_monotonic_ns();
-            kept = bugpack_notify_keep(session, BUGPACK_WARN, "bench", "turn %u", i);
+            kept = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "bench", "turn %u", i);
             spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
             (void)usleep(kept != 0 ? 0 : 1000);
         } while (kept == 0);
     }
-    print_row("`bugpack_notify_keep`", prune_count);
+    print_row("`bugpack_notify_retain`", prune_count);
 }
 
 static void measure_prune(const temp_dir *dir) {
@@ -77,13 +77,14 @@ static void measure_prune(const temp_dir *dir) {
         (void)snprintf(name + strlen(name), 8, ".zip");
         CHECK(temp_dir_write(dir, name, "", 0));
     }
-    const bp_retain_policy policy = {.app = "full",
-                                     .kinds = BP_RETAIN_ALL_KINDS,
-                                     .max_count = report_count,
-                                     .now_wall_ns = bp_clock_wall_ns()};
+    const bp_retention_policy policy = {.app = "full",
+                                        .kinds = BP_RETENTION_ALL_KINDS,
+                                        .max_count = report_count,
+                                        .now_wall_ns = bp_clock_wall_ns()};
     for (unsigned i = 0; i < prune_count; i++) {
         uint64_t began_ns = bp_clock_monotonic_ns();
-        CHECK(bp_retain_prune(dir->fd, dir->path, &policy, NULL, NULL, NULL, NULL) == BUGPACK_OK);
+        CHECK(bp_retention_prune(dir->fd, dir->path, &policy, NULL, NULL, NULL, NULL) ==
+              BUGPACK_OK);
         spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
     }
     print_row("the worker, looking at 1000 reports of which none has to go", prune_count);

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     directory = argv[1];
     make_mac();
     bugpack *session = open_session(0);
-    bugpack_log(session, BUGPACK_WARN, "display", "cache miss");
+    bugpack_log(session, BUGPACK_LEVEL_WARN, "display", "cache miss");
     write_report(session, "a");
     (void)nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
     write_report(session, "b");

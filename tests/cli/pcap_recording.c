@@ -72,11 +72,11 @@ unsigned char *bytes_of(size_t byte_count, uint32_t seed) {
     return bytes;
 }
 
-static void copy_out(const bp_spool *spool, FILE *file) {
+static void copy_out(const bp_temp_file *temp_file, FILE *file) {
     static char bytes[65536];
     int64_t got;
-    for (uint64_t offset = 0; offset < spool->size; offset += (uint64_t)got) {
-        got = bp_spool_read(spool, offset, bytes, sizeof bytes);
+    for (uint64_t offset = 0; offset < temp_file->size; offset += (uint64_t)got) {
+        got = bp_temp_file_read(temp_file, offset, bytes, sizeof bytes);
         CHECK(got > 0 && fwrite(bytes, 1, (size_t)got, file) == (size_t)got);
     }
     CHECK(fclose(file) == 0);
@@ -84,25 +84,25 @@ static void copy_out(const bp_spool *spool, FILE *file) {
 
 /* What a recoverer would have of the channel's files. */
 static void salvage(const bp_traffic *traffic, uint64_t offset_ns, int dir_fd,
-                    bp_traffic_frozen *ret_frozen) {
-    bp_traffic_frozen frozen = {.identity = *bp_traffic_identity_of(traffic),
-                                .messages = BP_SPOOL_INIT,
-                                .pins = BP_SPOOL_INIT,
-                                .wall_offset_ns = offset_ns};
-    CHECK(bp_spool_open(&frozen.messages, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_open(&frozen.pins, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_salvage(bp_ring_fd(bp_traffic_ring(traffic)), bp_spool_sink, &frozen.messages,
+                    bp_traffic_snapshot *ret_snapshot) {
+    bp_traffic_snapshot frozen = {.identity = *bp_traffic_identity_of(traffic),
+                                  .messages = BP_TEMP_FILE_INIT,
+                                  .pins = BP_TEMP_FILE_INIT,
+                                  .wall_offset_ns = offset_ns};
+    CHECK(bp_temp_file_open(&frozen.messages, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&frozen.pins, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_recover(bp_ring_fd(bp_traffic_ring(traffic)), bp_temp_file_sink, &frozen.messages,
                           &frozen.messages_view, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_salvage(bp_ring_fd(bp_traffic_pins(traffic)), bp_spool_sink, &frozen.pins,
+    CHECK(bp_ring_recover(bp_ring_fd(bp_traffic_pins(traffic)), bp_temp_file_sink, &frozen.pins,
                           &frozen.pins_view, NULL) == BUGPACK_OK);
     CHECK(frozen.messages_view.damaged_bytes == 0 && frozen.pins_view.damaged_bytes == 0);
-    *ret_frozen = frozen;
+    *ret_snapshot = frozen;
 }
 
 bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
-    bp_traffic_frozen frozen[4];
+    bp_traffic_snapshot frozen[4];
     bp_traffic_extent extent;
-    bp_spool out, index;
+    bp_temp_file out, index;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
     CHECK(dir_fd >= 0);
@@ -110,23 +110,23 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
         if (channels[i].is_in_files) {
             salvage(channels[i].traffic, offset_ns, dir_fd, &frozen[i]);
         } else {
-            CHECK(bp_traffic_freeze(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, NULL,
-                                    &frozen[i], NULL) == BUGPACK_OK);
+            CHECK(bp_traffic_take_snapshot(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, NULL,
+                                           &frozen[i], NULL) == BUGPACK_OK);
         }
         CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
         bp_traffic_free(channels[i].traffic);
     }
-    CHECK(bp_spool_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, &index, &extent, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_flush(&index, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&index, NULL) == BUGPACK_OK);
     copy_out(&index, create(name, ".index.jsonl"));
     copy_out(&out, create(name, ".pcap"));
     for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_frozen_release(&frozen[i]);
+        bp_traffic_snapshot_release(&frozen[i]);
     }
-    bp_spool_release(&out);
-    bp_spool_release(&index);
+    bp_temp_file_release(&out);
+    bp_temp_file_release(&index);
     CHECK(close(dir_fd) == 0);
     FILE *told = create(name, ".extent");
     (void)fprintf(told, "messages=%llu pinned=%llu missing=%llu cut=%llu\nfrom=%llu\nto=%llu\n",

@@ -84,21 +84,21 @@ static bugpack_status add_history(bp_history *history) {
     return status;
 }
 
-static bugpack_status read_spool(bp_spool *out) {
-    bugpack_status status = bp_spool_flush(out, &error);
+static bugpack_status read_spool(bp_temp_file *out) {
+    bugpack_status status = bp_temp_file_flush(out, &error);
     char *to = status == BUGPACK_OK ? bp_buffer_reserve(&text, out->size) : NULL;
-    if (to != NULL && bp_spool_read(out, 0, to, out->size) == (int64_t)out->size) {
+    if (to != NULL && bp_temp_file_read(out, 0, to, out->size) == (int64_t)out->size) {
         bp_buffer_commit(&text, out->size);
     }
     return status;
 }
 
-static bugpack_status print_spooled(bp_history *history, bp_spool *records, bp_spool *out) {
+static bugpack_status print_spooled(bp_history *history, bp_temp_file *records, bp_temp_file *out) {
     bp_ring_view view;
     uint64_t count;
-    bugpack_status status =
-        bp_ring_copy(bp_history_ring(history), UINT64_MAX, bp_spool_sink, records, &view, &error);
-    status = status == BUGPACK_OK ? bp_spool_flush(records, &error) : status;
+    bugpack_status status = bp_ring_copy(bp_history_ring(history), UINT64_MAX, bp_temp_file_sink,
+                                         records, &view, &error);
+    status = status == BUGPACK_OK ? bp_temp_file_flush(records, &error) : status;
     status = status == BUGPACK_OK
                  ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC, out, &count, &error)
                  : status;
@@ -108,20 +108,20 @@ static bugpack_status print_spooled(bp_history *history, bp_spool *records, bp_s
 static bugpack_status print_history(void) {
     bp_ring *ring = NULL;
     bp_history *history = NULL;
-    bp_spool records = BP_SPOOL_INIT;
-    bp_spool out = BP_SPOOL_INIT;
+    bp_temp_file records = BP_TEMP_FILE_INIT;
+    bp_temp_file out = BP_TEMP_FILE_INIT;
     temp_dir dir;
     bugpack_status status = BUGPACK_ERR_IO;
-    if (temp_dir_make(&dir) && bp_spool_open(&records, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
-        bp_spool_open(&out, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
+    if (temp_dir_make(&dir) && bp_temp_file_open(&records, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
+        bp_temp_file_open(&out, dir.fd, 1 << 20, &error) == BUGPACK_OK &&
         bp_ring_new(bp_history_ring_bytes(10), &ring, &error) == BUGPACK_OK &&
         bp_history_new(ring, 1000, &history, &error) == BUGPACK_OK) {
         status = add_history(history);
         status = status == BUGPACK_OK ? print_spooled(history, &records, &out) : status;
     }
     bp_history_free(history);
-    bp_spool_release(&records);
-    bp_spool_release(&out);
+    bp_temp_file_release(&records);
+    bp_temp_file_release(&out);
     temp_dir_remove(&dir);
     return status;
 }
@@ -133,9 +133,9 @@ static bugpack_status print_traffic_index(const char *directory) {
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;
     bp_traffic *traffic = NULL;
-    bp_traffic_frozen frozen;
+    bp_traffic_snapshot frozen;
     bp_traffic_extent extent;
-    bp_spool pcap = BP_SPOOL_INIT, index = BP_SPOOL_INIT;
+    bp_temp_file pcap = BP_TEMP_FILE_INIT, index = BP_TEMP_FILE_INIT;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     options.pin_bytes = 2;
     options.snap_bytes = 3;
@@ -150,16 +150,16 @@ static bugpack_status print_traffic_index(const char *directory) {
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, NULL, (size_t)i % 2);
     }
     bugpack_status status =
-        bp_traffic_freeze(traffic, UINT64_MAX, 0, dir_fd, NULL, &frozen, &error);
-    status = status == BUGPACK_OK ? bp_spool_open(&pcap, dir_fd, 1 << 20, &error) : status;
-    status = status == BUGPACK_OK ? bp_spool_open(&index, dir_fd, 1 << 20, &error) : status;
+        bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir_fd, NULL, &frozen, &error);
+    status = status == BUGPACK_OK ? bp_temp_file_open(&pcap, dir_fd, 1 << 20, &error) : status;
+    status = status == BUGPACK_OK ? bp_temp_file_open(&index, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK
                  ? bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, &error)
                  : status;
     status = status == BUGPACK_OK ? read_spool(&index) : status;
-    bp_traffic_frozen_release(&frozen);
-    bp_spool_release(&pcap);
-    bp_spool_release(&index);
+    bp_traffic_snapshot_release(&frozen);
+    bp_temp_file_release(&pcap);
+    bp_temp_file_release(&index);
     (void)close(dir_fd);
     bp_traffic_free(traffic);
     return status;
@@ -175,25 +175,27 @@ static bugpack_status print_notifications(const char *directory, bool full) {
     }
     char hostile[BUGPACK_NOTIFICATION_MAX_BYTES + 1] = "\"\r\n\x1b[31m\xff";
     if (full) {
-        bp_notifications_add(notifications, 1, BUGPACK_WARN, "server\xfe", hostile, sizeof hostile);
-        bp_notifications_add(notifications, 2, BUGPACK_WARN, "server\xfe", hostile, sizeof hostile);
-        bp_notifications_add(notifications, 3, BUGPACK_TRACE, NULL, "", 0);
+        bp_notifications_add(notifications, 1, BUGPACK_LEVEL_WARN, "server\xfe", hostile,
+                             sizeof hostile);
+        bp_notifications_add(notifications, 2, BUGPACK_LEVEL_WARN, "server\xfe", hostile,
+                             sizeof hostile);
+        bp_notifications_add(notifications, 3, BUGPACK_LEVEL_TRACE, NULL, "", 0);
     }
-    bp_spool records = BP_SPOOL_INIT;
+    bp_temp_file records = BP_TEMP_FILE_INIT;
     bp_ring_view view;
     uint32_t count = 0;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    status = bp_spool_open(&records, dir_fd, UINT64_MAX, &error);
+    status = bp_temp_file_open(&records, dir_fd, UINT64_MAX, &error);
     if (status == BUGPACK_OK) {
-        status = bp_ring_copy(ring, UINT64_MAX, bp_spool_sink, &records, &view, &error);
+        status = bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, &error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_spool_flush(&records, &error);
+        status = bp_temp_file_flush(&records, &error);
     }
     if (status == BUGPACK_OK) {
         status = bp_notifications_print(&records, 1795000000000000000u, &text, &count, &error);
     }
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     (void)close(dir_fd);
     bp_notifications_free(notifications);
     return status;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 
 static const uint64_t when = 1774751400000000000u;
 
@@ -22,9 +22,9 @@ enum { zip_max = 1024 * 1024 };
 
 static char text[200000];
 static unsigned char noise[100000];
-static char large[300000];             /* more than what is deflated in memory */
-static bp_spool spool = BP_SPOOL_INIT; /* holds the same */
-static int spool_dir_fd;
+static char large[300000];                         /* more than what is deflated in memory */
+static bp_temp_file temp_file = BP_TEMP_FILE_INIT; /* holds the same */
+static int temp_dir_fd;
 static unsigned char wanted[zip_max];
 static unsigned char got[zip_max];
 
@@ -49,8 +49,8 @@ static bugpack_status write_zip(int fd, bugpack_error *error) {
     uint64_t bytes = 0;
     bugpack_status status = bp_archive_new(fd, "torture.zip", NULL, NULL, &archive, error);
     if (status == BUGPACK_OK) {
-        bp_archive_spool_in(archive, spool_dir_fd);
-        status = bp_archive_add_file(archive, "file", spool.fd, sizeof large, when, error);
+        bp_archive_use_temp_dir(archive, temp_dir_fd);
+        status = bp_archive_add_file(archive, "file", temp_file.fd, sizeof large, when, error);
     }
     if (status == BUGPACK_OK) {
         static const struct {
@@ -163,15 +163,15 @@ int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     fill();
-    spool_dir_fd = dir.fd;
-    CHECK(bp_spool_open(&spool, dir.fd, sizeof large, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_write(&spool, large, sizeof large) == BUGPACK_OK);
-    CHECK(bp_spool_flush(&spool, NULL) == BUGPACK_OK);
+    temp_dir_fd = dir.fd;
+    CHECK(bp_temp_file_open(&temp_file, dir.fd, sizeof large, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_write(&temp_file, large, sizeof large) == BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK);
     size_t wanted_bytes = make_wanted(&dir);
     fail_each(&dir, wanted_bytes, false);
     fail_each(&dir, wanted_bytes, true);
     fail_each_and_go_on(&dir);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     temp_dir_remove(&dir);
     return 0;
 }

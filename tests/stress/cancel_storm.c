@@ -76,7 +76,7 @@ static void fill_rings(bugpack *session) {
     for (unsigned i = 0; i < record_count; i++) {
         memset(bytes, (int)(i * 2654435761u >> 24), sizeof bytes / 2);
         bugpack_traffic(channel, BUGPACK_RECEIVED, i, "draw", bytes, sizeof bytes);
-        bugpack_log(session, BUGPACK_INFO, "storm", "record %u of what is to be copied", i);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "storm", "record %u of what is to be copied", i);
     }
 }
 

@@ -45,9 +45,9 @@ static void *call(void *argument) {
         atomic_store(&seen_by[own], number);
         struct handle handle = handles[number % BUGPACK_CLOSED_KEPT];
         for (unsigned i = 0; i < 20; i++) {
-            bugpack_log(handle.session, BUGPACK_INFO, "often", "caller %u", own);
+            bugpack_log(handle.session, BUGPACK_LEVEL_INFO, "often", "caller %u", own);
             bugpack_traffic(handle.channel, BUGPACK_SENT, 1, NULL, "message", 7);
-            bugpack_notify(handle.session, BUGPACK_WARN, "often", "caller %u", own);
+            bugpack_notify(handle.session, BUGPACK_LEVEL_WARN, "often", "caller %u", own);
             (void)bugpack_unprovide(handle.session, "nobody.txt");
         }
     }
@@ -146,7 +146,7 @@ static void survive_callers(unsigned round_count) {
 static void outlive_with_a_stream(void) {
     struct handle first = open_one();
     bugpack_error error = BUGPACK_ERROR_INIT;
-    FILE *stream = bugpack_log_stream(first.session, BUGPACK_INFO, NULL, &error);
+    FILE *stream = bugpack_log_stream(first.session, BUGPACK_LEVEL_INFO, NULL, &error);
     if (stream == NULL) {
         CHECK(error.status == BUGPACK_ERR_UNSUPPORTED);
         bugpack_close(first.session);

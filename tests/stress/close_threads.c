@@ -57,10 +57,10 @@ static void write_all(unsigned number) {
     memset(message, 'm', sizeof message);
     for (unsigned long i = 0; goes_on(&late_count); i++) {
         size_t byte_count = i % 2 == 0 ? 64 : sizeof message;
-        bugpack_log(now.session, BUGPACK_INFO, "close", "writer %u, record %lu", number, i);
+        bugpack_log(now.session, BUGPACK_LEVEL_INFO, "close", "writer %u, record %lu", number, i);
         bugpack_traffic(now.own[number], BUGPACK_SENT, 1, "own", message, byte_count);
         bugpack_traffic(now.shared, BUGPACK_RECEIVED, 2, "shared", message, byte_count);
-        bugpack_notify(now.session, BUGPACK_WARN, "close", "writer %u, %lu", number, i % 8);
+        bugpack_notify(now.session, BUGPACK_LEVEL_WARN, "close", "writer %u, %lu", number, i % 8);
         if (now.stream != NULL) {
             (void)fprintf(now.stream, "writer %u, line %lu\n", number, i);
         }
@@ -114,7 +114,7 @@ static void come_and_go(void) {
         bugpack_channel *none = NULL;
         status = bugpack_channel_open(now.session, "shared", NULL, &none, NULL);
         CHECK(status == BUGPACK_ERR_INVALID || status == BUGPACK_ERR_CLOSED);
-        FILE *late = bugpack_log_stream(now.session, BUGPACK_INFO, "late", NULL);
+        FILE *late = bugpack_log_stream(now.session, BUGPACK_LEVEL_INFO, "late", NULL);
         CHECK(late == NULL || fclose(late) == 0);
     }
     CHECK(!bugpack_unprovide(now.session, "guest.json"));
@@ -193,7 +193,7 @@ static void open_round(bool is_in_files) {
     }
     now.shared = open_channel("shared", true);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    now.stream = bugpack_log_stream(now.session, BUGPACK_INFO, "stream", &error);
+    now.stream = bugpack_log_stream(now.session, BUGPACK_LEVEL_INFO, "stream", &error);
     CHECK(now.stream != NULL || error.status == BUGPACK_ERR_UNSUPPORTED);
 }
 

@@ -47,7 +47,7 @@ static pthread_barrier_t is_armed, has_logged;
 /* glibc ends the process when it has no memory for a library's thread-local variables. */
 static void *log_without_memory(void *session) {
     (void)pthread_barrier_wait(&is_armed);
-    api.log_bytes(session, BUGPACK_INFO, NULL, "x", 1);
+    api.log_bytes(session, BUGPACK_LEVEL_INFO, NULL, "x", 1);
     (void)pthread_barrier_wait(&has_logged);
     return NULL;
 }

@@ -24,7 +24,7 @@ static void *keep_busy(void *argument) {
         if (takes_reports) {
             (void)bugpack_report(session, NULL, NULL);
         } else {
-            bugpack_log(session, BUGPACK_INFO, "fork", "busy");
+            bugpack_log(session, BUGPACK_LEVEL_INFO, "fork", "busy");
         }
     }
     return NULL;
@@ -37,7 +37,7 @@ static int answer(bugpack_writer *writer, void *context) {
 
 static void use_session_in_child(void) {
     (void)alarm(child_limit_secs); /* a deadlock ends the child by SIGALRM */
-    bugpack_log(session, BUGPACK_INFO, "child", "not recorded");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "child", "not recorded");
     bool is_inert =
         bugpack_report(session, NULL, NULL) == BUGPACK_ERR_INERT &&
         bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_ERR_INERT &&

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "platform/staged_method.h"
 
 enum { disk_bytes = 256 * 1024 };
@@ -62,15 +62,17 @@ static bugpack_status write_report(int dir_fd, new_staged_file *start, size_t by
 }
 
 /* A spool that lies elsewhere and fits; what is deflated of it has to lie on the small disk. */
-static bugpack_status write_spooled(int dir_fd, const bp_spool *spool, bugpack_error *error) {
+static bugpack_status write_spooled(int dir_fd, const bp_temp_file *temp_file,
+                                    bugpack_error *error) {
     bp_staged_file *file = NULL;
     bp_archive *archive = NULL;
     uint64_t bytes;
     CHECK(bp_staged_file_new(dir_fd, "/small", &file, NULL) == BUGPACK_OK);
     CHECK(bp_archive_new(bp_staged_file_fd(file), "report.zip", NULL, NULL, &archive, NULL) ==
           BUGPACK_OK);
-    bp_archive_spool_in(archive, dir_fd);
-    CHECK(bp_archive_add_file(archive, "noise", spool->fd, spool->size, 0, NULL) == BUGPACK_OK);
+    bp_archive_use_temp_dir(archive, dir_fd);
+    CHECK(bp_archive_add_file(archive, "noise", temp_file->fd, temp_file->size, 0, NULL) ==
+          BUGPACK_OK);
     bugpack_status status = bp_archive_finish(archive, &bytes, error);
     bp_archive_free(archive);
     bp_staged_file_free(file);
@@ -78,20 +80,20 @@ static bugpack_status write_spooled(int dir_fd, const bp_spool *spool, bugpack_e
 }
 
 static void fill_spools(temp_dir *disk, int other_fd) {
-    bp_spool spool;
+    bp_temp_file temp_file;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    CHECK(bp_spool_open(&spool, disk->fd, sizeof noise, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_write(&spool, noise, sizeof noise) == BUGPACK_ERR_IO);
-    CHECK(bp_spool_flush(&spool, &error) == BUGPACK_ERR_IO && error.system_errno == ENOSPC);
-    bp_spool_release(&spool);
+    CHECK(bp_temp_file_open(&temp_file, disk->fd, sizeof noise, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_write(&temp_file, noise, sizeof noise) == BUGPACK_ERR_IO);
+    CHECK(bp_temp_file_flush(&temp_file, &error) == BUGPACK_ERR_IO && error.system_errno == ENOSPC);
+    bp_temp_file_release(&temp_file);
     CHECK(temp_dir_count(disk) == 0);
-    CHECK(bp_spool_open(&spool, other_fd, sizeof noise, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_write(&spool, noise, sizeof noise) == BUGPACK_OK);
-    CHECK(bp_spool_flush(&spool, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&temp_file, other_fd, sizeof noise, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_write(&temp_file, noise, sizeof noise) == BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK);
     error = (bugpack_error)BUGPACK_ERROR_INIT;
-    CHECK(write_spooled(disk->fd, &spool, &error) == BUGPACK_ERR_IO);
+    CHECK(write_spooled(disk->fd, &temp_file, &error) == BUGPACK_ERR_IO);
     CHECK(error.system_errno == ENOSPC);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     CHECK(temp_dir_count(disk) == 0);
     CHECK(write_report(disk->fd, bp_staged_file_new, disk_bytes / 2, NULL) == BUGPACK_OK);
     CHECK(unlinkat(disk->fd, "report.zip", 0) == 0);

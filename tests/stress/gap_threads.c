@@ -52,10 +52,10 @@ static void *look_on(void *argument) {
         bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
         CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
         CHECK(state.written_count + state.pending_count <= state.cap);
-        (void)bugpack_pedantic_enable(session, state.sight_count % 2 == 0);
+        (void)bugpack_pedantic_enable(session, state.occurrence_count % 2 == 0);
         bugpack_status status = bugpack_report(session, NULL, NULL);
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY);
-        bugpack_gap_unknown(session, "look", state.sight_count, &state, sizeof state);
+        bugpack_gap_unknown(session, "look", state.occurrence_count, &state, sizeof state);
     }
     return NULL;
 }
@@ -99,7 +99,7 @@ static void run(const temp_dir *dir, bool with_onlooker) {
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
     CHECK(bugpack_pedantic_get(session, &state) == BUGPACK_OK);
     if (!with_onlooker) {
-        CHECK(state.sight_count == (uint64_t)gaps_each * thread_count);
+        CHECK(state.occurrence_count == (uint64_t)gaps_each * thread_count);
         CHECK(state.distinct_count == key_count);
         CHECK(state.written_count + state.pending_count == key_count);
     }

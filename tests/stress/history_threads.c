@@ -63,19 +63,19 @@ static void *read_windows(void *unused) {
 static void *print_records(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < print_count; i++) {
-        bp_spool records = BP_SPOOL_INIT;
-        bp_spool out = BP_SPOOL_INIT;
+        bp_temp_file records = BP_TEMP_FILE_INIT;
+        bp_temp_file out = BP_TEMP_FILE_INIT;
         bp_ring_view view;
         uint64_t count;
-        CHECK(bp_spool_open(&records, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
-        CHECK(bp_spool_open(&out, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
-        CHECK(bp_ring_copy(bp_history_ring(history), bp_clock_monotonic_ns(), bp_spool_sink,
+        CHECK(bp_temp_file_open(&records, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
+        CHECK(bp_temp_file_open(&out, dir.fd, 1 << 20, NULL) == BUGPACK_OK);
+        CHECK(bp_ring_copy(bp_history_ring(history), bp_clock_monotonic_ns(), bp_temp_file_sink,
                            &records, &view, NULL) == BUGPACK_OK);
-        CHECK(bp_spool_flush(&records, NULL) == BUGPACK_OK);
+        CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
         CHECK(bp_history_print(&records, 0, &out, &count, NULL) == BUGPACK_OK);
         CHECK(count == view.record_count);
-        bp_spool_release(&records);
-        bp_spool_release(&out);
+        bp_temp_file_release(&records);
+        bp_temp_file_release(&out);
     }
     return NULL;
 }

@@ -44,11 +44,11 @@ static void on_progress(uint64_t done, uint64_t total, void *context) {
     progress->last_total = total;
 }
 
-static char *read_all(const bp_spool *spool) {
-    char *text = calloc(1, (size_t)spool->size + 1);
+static char *read_all(const bp_temp_file *temp_file) {
+    char *text = calloc(1, (size_t)temp_file->size + 1);
     CHECK(text != NULL);
-    for (uint64_t at = 0; at < spool->size;) {
-        int64_t count = bp_spool_read(spool, at, text + at, (size_t)(spool->size - at));
+    for (uint64_t at = 0; at < temp_file->size;) {
+        int64_t count = bp_temp_file_read(temp_file, at, text + at, (size_t)(temp_file->size - at));
         CHECK(count > 0);
         at += (uint64_t)count;
     }
@@ -57,7 +57,7 @@ static char *read_all(const bp_spool *spool) {
 
 static void capture_once(const temp_dir *dir, unsigned reader_count) {
     const bp_host_root root = BP_HOST_ROOT_INIT;
-    bp_spool spool = BP_SPOOL_INIT;
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct progress progress = {0, 0, 0};
     bp_host_plan plan = {
@@ -65,19 +65,19 @@ static void capture_once(const temp_dir *dir, unsigned reader_count) {
     bp_host_summary *summary = calloc(1, sizeof *summary);
     char self[64];
     CHECK(summary != NULL);
-    CHECK(bp_host_capture(&root, &plan, dir->fd, &spool, summary, &error) == BUGPACK_OK);
+    CHECK(bp_host_capture(&root, &plan, dir->fd, &temp_file, summary, &error) == BUGPACK_OK);
     CHECK(!summary->is_cut);
     CHECK(summary->thread_count > churner_count);
     CHECK(summary->self_tgid == (uint64_t)getpid());
     CHECK(progress.calls > 0 && progress.last_done == progress.last_total);
-    char *text = read_all(&spool);
+    char *text = read_all(&temp_file);
     (void)snprintf(self, sizeof self, "\"tgid\": %d,\n      \"tid\": %d,", (int)getpid(),
                    (int)getpid());
     CHECK(strstr(text, self) != NULL);
     CHECK(strcmp(text + strlen(text) - strlen(bp_host_tail), bp_host_tail) == 0);
     free(text);
     free(summary);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
 }
 
 int main(void) {

@@ -15,7 +15,7 @@
 
 #include "archive/archive.h"
 #include "base/clock.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "platform/staged_method.h"
 
 enum { max_rounds = 250, entry_count = 5, noise_bytes = 60000, large_bytes = 300000 };
@@ -27,7 +27,7 @@ static unsigned char noise[noise_bytes];
 static unsigned char large[large_bytes]; /* shrinks, and more than is deflated in memory */
 
 /* Without a name, or under one for as long as the system needs it. */
-typedef bugpack_status open_spool(bp_spool *, int, uint64_t, bugpack_error *);
+typedef bugpack_status open_temp_file(bp_temp_file *, int, uint64_t, bugpack_error *);
 typedef bugpack_status new_staged_file(int, const char *, bp_staged_file **, bugpack_error *);
 
 static uint64_t random_state = 88172645463325252u;
@@ -44,18 +44,19 @@ static bool write_report(const temp_dir *dir, new_staged_file *start) {
     bp_archive *archive = NULL;
     uint64_t bytes;
     char name[64];
-    bp_spool spool = BP_SPOOL_INIT;
-    open_spool *open = start == bp_staged_file_new ? bp_spool_open : bp_spool_open_named;
-    bool is_written = open(&spool, dir->fd, sizeof large, NULL) == BUGPACK_OK &&
-                      bp_spool_write(&spool, large, sizeof large) == BUGPACK_OK &&
-                      bp_spool_flush(&spool, NULL) == BUGPACK_OK &&
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
+    open_temp_file *open =
+        start == bp_staged_file_new ? bp_temp_file_open : bp_temp_file_open_named;
+    bool is_written = open(&temp_file, dir->fd, sizeof large, NULL) == BUGPACK_OK &&
+                      bp_temp_file_write(&temp_file, large, sizeof large) == BUGPACK_OK &&
+                      bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK &&
                       start(dir->fd, dir->path, &file, NULL) == BUGPACK_OK &&
                       bp_archive_new(bp_staged_file_fd(file), "report.zip", NULL, NULL, &archive,
                                      NULL) == BUGPACK_OK;
     if (is_written) {
-        bp_archive_spool_in(archive, dir->fd);
-        is_written =
-            bp_archive_add_file(archive, "large", spool.fd, sizeof large, 0, NULL) == BUGPACK_OK;
+        bp_archive_use_temp_dir(archive, dir->fd);
+        is_written = bp_archive_add_file(archive, "large", temp_file.fd, sizeof large, 0, NULL) ==
+                     BUGPACK_OK;
     }
     static const char *const names[] = {"one", "two", "three", "manifest.json"};
     for (size_t i = 0; is_written && i < entry_count - 1; i++) {
@@ -68,7 +69,7 @@ static bool write_report(const temp_dir *dir, new_staged_file *start) {
         bp_staged_file_publish(file, "report", ".zip", name, sizeof name, NULL) == BUGPACK_OK;
     bp_archive_free(archive);
     bp_staged_file_free(file);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     return is_written;
 }
 

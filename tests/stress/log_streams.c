@@ -59,7 +59,7 @@ int main(void) {
     options.sample_window_ms = 0;
     options.history_interval_ms = 0;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    stream = bugpack_log_stream(session, BUGPACK_INFO, "stdio", NULL);
+    stream = bugpack_log_stream(session, BUGPACK_LEVEL_INFO, "stdio", NULL);
     CHECK(stream != NULL);
     pthread_t writers[writer_count];
     for (uintptr_t i = 0; i < writer_count; i++) {

@@ -25,8 +25,8 @@ static void *notify(void *argument) {
     for (unsigned i = 0; i < add_count; i++) {
         char text[32];
         int length = snprintf(text, sizeof text, "thing %u", i % 2 == 0 ? 99 : number);
-        bp_notifications_add(notifications, bp_clock_monotonic_ns(), BUGPACK_INFO, "stress", text,
-                             (size_t)length);
+        bp_notifications_add(notifications, bp_clock_monotonic_ns(), BUGPACK_LEVEL_INFO, "stress",
+                             text, (size_t)length);
     }
     return NULL;
 }
@@ -36,15 +36,15 @@ static void *notify(void *argument) {
  * a copy which eight threads overtake while its own thread waits for a core.
  */
 static unsigned long long read_all(bool whole) {
-    bp_spool records;
+    bp_temp_file records;
     bp_ring_view view;
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     uint32_t count = 0;
-    CHECK(bp_spool_open(&records, dir.fd, UINT64_MAX, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_copy(bp_notifications_ring(notifications), UINT64_MAX, bp_spool_sink, &records,
-                       &view, NULL) == BUGPACK_OK);
-    CHECK(bp_spool_flush(&records, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&records, dir.fd, UINT64_MAX, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_copy(bp_notifications_ring(notifications), UINT64_MAX, bp_temp_file_sink,
+                       &records, &view, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
     CHECK(bp_notifications_print(&records, 0, &out, &count, NULL) == BUGPACK_OK);
     unsigned long long sum = 0;
     unsigned text_count = 0;
@@ -62,7 +62,7 @@ static unsigned long long read_all(bool whole) {
     }
     CHECK(text_count == count || (!whole && text_count < count));
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     return sum;
 }
 

@@ -55,8 +55,8 @@ static host open_host(const char *recorder_dir) {
 }
 
 static void say(const host *to, const char *text) {
-    bugpack_log(to->session, BUGPACK_INFO, "test", "%s", text);
-    bugpack_notify(to->session, BUGPACK_INFO, "test", "%s", text);
+    bugpack_log(to->session, BUGPACK_LEVEL_INFO, "test", "%s", text);
+    bugpack_notify(to->session, BUGPACK_LEVEL_INFO, "test", "%s", text);
     bugpack_traffic(to->channel, BUGPACK_SENT, 1, "test", text, strlen(text));
 }
 
@@ -183,7 +183,7 @@ static void check_truncated_files(void) {
     truncate_ring("log.ring");
     truncate_ring("pins-0.ring");
     for (int i = 0; i < 40000; i++) { /* all over what has no file any more */
-        bugpack_log(made.session, BUGPACK_INFO, "test", "filling %d", i);
+        bugpack_log(made.session, BUGPACK_LEVEL_INFO, "test", "filling %d", i);
     }
     say(&made, "after it was truncated");
     take_report(&made, &result);

@@ -43,9 +43,9 @@ static void run_host(atomic_uint *returned_count) {
     bugpack_options options = host_options();
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
-    bugpack_notify(session, BUGPACK_WARN, "host", "about to die");
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "host", "about to die");
     for (unsigned i = 1;; i++) {
-        bugpack_log(session, BUGPACK_INFO, "count", "record %u.", i);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "count", "record %u.", i);
         bugpack_traffic(channel, BUGPACK_SENT, 1, "count", &i, sizeof i);
         atomic_store(returned_count, i);
     }

@@ -20,7 +20,7 @@ static atomic_uint accepted_count, done_count, written_count;
 static void *write_log(void *argument) {
     unsigned long number = (unsigned long)(uintptr_t)argument;
     for (unsigned long i = 0; !atomic_load(&must_stop); i++) {
-        bugpack_log(session, BUGPACK_INFO, "stress", "writer %lu, record %lu", number, i);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "stress", "writer %lu, record %lu", number, i);
     }
     return NULL;
 }

@@ -51,7 +51,7 @@ static void run_host(struct run *run) {
         CHECK(session == NULL && error.status == run->status && error.message[0] != '\0');
         return;
     }
-    bugpack_log(session, BUGPACK_INFO, "torture", "logged without memory");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "torture", "logged without memory");
     run->is_provided =
         bugpack_provide_json(session, "session.json", provide, NULL, NULL) == BUGPACK_OK;
     run->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;

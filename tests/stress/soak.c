@@ -85,7 +85,7 @@ static void find_session(const char *base_dir, char *path, size_t path_bytes) {
 
 static struct holdings measure(const char *base_dir) {
     char path[4096];
-    pause_us(300000); /* a report's spools are closed after its result is told */
+    pause_us(300000); /* a report's temp_files are closed after its result is told */
 #ifdef __GLIBC__
     (void)malloc_trim(0); /* what was freed and is kept for reuse comes and goes by a megabyte */
 #endif
@@ -123,8 +123,8 @@ static void *write_records(void *argument) {
     for (uint32_t i = 0; !atomic_load(&must_stop); i++) {
         bugpack_traffic(channel, (bugpack_direction)(i & 1), i, "message", message,
                         i % sizeof message);
-        bugpack_log(session, BUGPACK_INFO, "soak", "record %" PRIu32, i);
-        bugpack_notify(session, BUGPACK_INFO, "soak", "stream %" PRIu32, i % 700);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "soak", "record %" PRIu32, i);
+        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", "stream %" PRIu32, i % 700);
         char key[64];
         (void)snprintf(key, sizeof key, "display:unimpl:op_%" PRIu32, i % gap_count);
         if (atomic_load(&meets_gaps)) {
@@ -144,8 +144,8 @@ static void fill_rings(bugpack_channel **channels) {
         for (int c = 0; c < writer_count; c++) {
             bugpack_traffic(channels[c], BUGPACK_SENT, 0, NULL, message, sizeof message);
         }
-        bugpack_log(session, BUGPACK_INFO, "soak", "%02048d", i);
-        bugpack_notify(session, BUGPACK_INFO, "soak", "%0256d", i);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "soak", "%02048d", i);
+        bugpack_notify(session, BUGPACK_LEVEL_INFO, "soak", "%0256d", i);
     }
 }
 
@@ -227,7 +227,7 @@ int main(int argument_count, char **arguments) {
     bugpack_pedantic_state state = gaps();
     (void)printf("%" PRIu32 " pedantic reports of %" PRIu32 " gaps that were met %" PRIu64
                  " times, then %" PRIu64 " hotkey reports in %" PRIu64 " s: %" PRIu64 " samples\n",
-                 state.written_count, state.distinct_count, state.sight_count, report_count,
+                 state.written_count, state.distinct_count, state.occurrence_count, report_count,
                  seconds, report_count + state.written_count + 1);
 
     atomic_store(&must_stop, true);

@@ -56,9 +56,9 @@ static void fill(bp_traffic *const channels[4]) {
 
 int main(void) {
     bp_traffic *channels[4];
-    bp_traffic_frozen frozen[4];
+    bp_traffic_snapshot frozen[4];
     temp_dir dir;
-    bp_spool out;
+    bp_temp_file out;
     bp_traffic_extent extent;
     for (uint32_t i = 0; i < 4; i++) {
         channels[i] = open_channel(i);
@@ -67,19 +67,19 @@ int main(void) {
     CHECK(temp_dir_make(&dir));
     long before_kb = peak_kb();
     for (size_t i = 0; i < 4; i++) {
-        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i], NULL) ==
-              BUGPACK_OK);
+        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i],
+                                       NULL) == BUGPACK_OK);
     }
-    CHECK(bp_spool_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_traffic_print_pcap(frozen, 4, &out, NULL, &extent, NULL) == BUGPACK_OK);
     long after_kb = peak_kb();
     printf("%llu messages, %llu bytes of pcap, %ld KiB more than before\n",
            (unsigned long long)extent.message_count, (unsigned long long)out.size,
            after_kb - before_kb);
     CHECK(out.size > 3 * ring_bytes);
-    bp_spool_release(&out);
+    bp_temp_file_release(&out);
     for (size_t i = 0; i < 4; i++) {
-        bp_traffic_frozen_release(&frozen[i]);
+        bp_traffic_snapshot_release(&frozen[i]);
         bp_traffic_free(channels[i]);
     }
     temp_dir_remove(&dir);

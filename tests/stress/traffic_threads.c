@@ -60,21 +60,21 @@ static bp_traffic *open_channel(uint32_t number) {
 }
 
 static traffic_pcap print(bp_traffic *const channels[2], bp_traffic_extent *ret_extent) {
-    bp_traffic_frozen frozen[2];
+    bp_traffic_snapshot frozen[2];
     temp_dir dir;
-    bp_spool out;
+    bp_temp_file out;
     traffic_pcap pcap;
     CHECK(temp_dir_make(&dir));
     for (size_t i = 0; i < 2; i++) {
-        CHECK(bp_traffic_freeze(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i], NULL) ==
-              BUGPACK_OK);
+        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i],
+                                       NULL) == BUGPACK_OK);
     }
-    CHECK(bp_spool_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_traffic_print_pcap(frozen, 2, &out, NULL, ret_extent, NULL) == BUGPACK_OK);
     CHECK(traffic_pcap_read(&out, &pcap));
-    bp_spool_release(&out);
-    bp_traffic_frozen_release(&frozen[0]);
-    bp_traffic_frozen_release(&frozen[1]);
+    bp_temp_file_release(&out);
+    bp_traffic_snapshot_release(&frozen[0]);
+    bp_traffic_snapshot_release(&frozen[1]);
     temp_dir_remove(&dir);
     CHECK(traffic_pcap_is_in_order(&pcap));
     CHECK(traffic_pcap_is_gapless(&pcap));

@@ -25,7 +25,7 @@ static void *make_traffic(void *unused) {
     (void)unused;
     while (!atomic_load(&must_stop)) {
         bugpack_traffic(channel, BUGPACK_SENT, 1, "ping", "ping", 4);
-        bugpack_log(session, BUGPACK_DEBUG, "main", "ping");
+        bugpack_log(session, BUGPACK_LEVEL_DEBUG, "main", "ping");
     }
     return NULL;
 }
@@ -46,8 +46,9 @@ static void *keep_and_report(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < turn_count; i++) {
         bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-        request.kept = bugpack_notify_keep(session, BUGPACK_WARN, "server", "turn %u", i);
-        if (request.kept == 0) {
+        request.retained =
+            bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "turn %u", i);
+        if (request.retained == 0) {
             atomic_fetch_add(&refused_count, 1); /* the freezer has enough to do */
         } else {
             /* INVALID: newer ones took its place already. */
@@ -91,7 +92,8 @@ int main(void) {
     }
     atomic_store(&must_stop, true);
     CHECK(pthread_join(traffic, NULL) == 0);
-    (void)bugpack_notify_keep(session, BUGPACK_WARN, NULL, "kept, and then nobody asks for it");
+    (void)bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, NULL,
+                                "kept, and then nobody asks for it");
     bugpack_close(session);
 
     CHECK(atomic_load(&disconnect_count) > 0 && atomic_load(&kept_count) > 0);

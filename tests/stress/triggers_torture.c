@@ -96,20 +96,20 @@ static void disconnect(void) {
 }
 
 /* Once there is a number, only a report that is written uses it up; or (INVALID) the rings could
- * not be copied, which the log tells: then they are kept anew. */
+ * not be copied, which the log tells: then they are retained anew. */
 static void keep_and_report(void) {
     static const bugpack *kept_in;
-    static uint64_t kept;
+    static uint64_t retained;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_status status = BUGPACK_ERR_INVALID;
     for (unsigned i = 0; i < 2 && status == BUGPACK_ERR_INVALID; i++) {
-        if (kept_in != session || kept == 0) {
-            kept = bugpack_notify_keep(session, BUGPACK_WARN, "server", "no memory");
+        if (kept_in != session || retained == 0) {
+            retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "no memory");
         }
         kept_in = session;
-        request.kept = kept;
-        status = kept == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL);
-        kept = status == BUGPACK_ERR_NO_MEMORY ? kept : 0;
+        request.retained = retained;
+        status = retained == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL);
+        retained = status == BUGPACK_ERR_NO_MEMORY ? retained : 0;
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY ||
               status == BUGPACK_ERR_INVALID);
     }

@@ -48,7 +48,7 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
         fill_thread(&thread);
     }
     bugpack_status status =
-        bp_host_print_head(&summary, &cgroup, is_full ? 1 : 0, pressure, out, error);
+        bp_host_print_header(&summary, &cgroup, is_full ? 1 : 0, pressure, out, error);
     if (status == BUGPACK_OK) {
         bp_buffer element;
         bp_buffer_init(&element, (size_t)1 << 20);

@@ -128,7 +128,7 @@ const bugpack_heap_state sample_heap_state_bare = {.struct_size = sizeof sample_
                                                    .mapped_bytes = BUGPACK_HEAP_UNKNOWN,
                                                    .narenas = BUGPACK_HEAP_UNKNOWN};
 
-const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT] = {
+const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT] = {
     {.name = "metadata.json",
      .status = BP_ARTEFACT_OK,
      .bytes = 700,

@@ -22,7 +22,7 @@ extern const bugpack_heap_state sample_heap_state_full, sample_heap_state_bare;
 extern const bp_disconnect sample_disconnect_full, sample_disconnect_bare;
 
 #define SAMPLE_LEDGER_COUNT 4
-extern const bp_ledger_entry sample_ledger[SAMPLE_LEDGER_COUNT];
+extern const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT];
 
 #define SAMPLE_TRIGGER_COUNT 2
 extern const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT];

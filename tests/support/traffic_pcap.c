@@ -11,13 +11,14 @@ static uint32_t be32(const unsigned char *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static bool read_all(const bp_spool *spool, bp_buffer *out) {
-    char *to = bp_buffer_reserve(out, (size_t)spool->size);
+static bool read_all(const bp_temp_file *temp_file, bp_buffer *out) {
+    char *to = bp_buffer_reserve(out, (size_t)temp_file->size);
     if (to == NULL) {
         return false;
     }
-    while (out->size < spool->size) {
-        int64_t got = bp_spool_read(spool, out->size, to + out->size, spool->size - out->size);
+    while (out->size < temp_file->size) {
+        int64_t got =
+            bp_temp_file_read(temp_file, out->size, to + out->size, temp_file->size - out->size);
         if (got <= 0) {
             return false;
         }
@@ -44,10 +45,10 @@ static traffic_frame parse(const unsigned char *at, size_t offset) {
                            .payload_real = le32(at + 12) - heads};
 }
 
-bool traffic_pcap_read(const bp_spool *spool, traffic_pcap *ret_pcap) {
+bool traffic_pcap_read(const bp_temp_file *temp_file, traffic_pcap *ret_pcap) {
     traffic_pcap pcap = {0};
     bp_buffer_init(&pcap.bytes, (size_t)1 << 30);
-    if (!read_all(spool, &pcap.bytes) || pcap.bytes.size < 24) {
+    if (!read_all(temp_file, &pcap.bytes) || pcap.bytes.size < 24) {
         traffic_pcap_release(&pcap);
         return false;
     }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 
 typedef struct traffic_frame {
     uint64_t wall_ns;
@@ -28,7 +28,7 @@ typedef struct traffic_pcap {
 } traffic_pcap;
 
 /* Takes a flushed spool apart. False when it is not a whole pcap. */
-bool traffic_pcap_read(const bp_spool *spool, traffic_pcap *ret_pcap);
+bool traffic_pcap_read(const bp_temp_file *temp_file, traffic_pcap *ret_pcap);
 void traffic_pcap_release(traffic_pcap *pcap);
 
 /* The captured payload of one direction, frame after frame. The caller releases it. */

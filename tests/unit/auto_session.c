@@ -51,16 +51,16 @@ bugpack_status auto_report(bugpack *session, bugpack_report_result *ret_result) 
 }
 
 int auto_wait_at_gate(bugpack_writer *writer, void *context) {
-    auto_gate *gate = context;
-    atomic_store(&gate->is_inside, true);
-    while (!atomic_load(&gate->may_go)) {
+    auto_gate *guard = context;
+    atomic_store(&guard->is_inside, true);
+    while (!atomic_load(&guard->may_go)) {
         (void)usleep(1000);
     }
     return bugpack_printf(writer, "passed");
 }
 
-void auto_wait_for_worker(auto_gate *gate) {
-    while (!atomic_load(&gate->is_inside)) {
+void auto_wait_for_worker(auto_gate *guard) {
+    while (!atomic_load(&guard->is_inside)) {
         (void)usleep(1000);
     }
 }

@@ -26,7 +26,7 @@ bugpack_status auto_report(bugpack *session, bugpack_report_result *ret_result);
 typedef struct auto_gate {
     atomic_bool is_inside, may_go;
 } auto_gate;
-int auto_wait_at_gate(bugpack_writer *writer, void *gate);
-void auto_wait_for_worker(auto_gate *gate);
+int auto_wait_at_gate(bugpack_writer *writer, void *guard);
+void auto_wait_for_worker(auto_gate *guard);
 
 #endif

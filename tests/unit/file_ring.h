@@ -28,7 +28,7 @@ void append_numbers(bp_ring *ring, uint64_t from, uint64_t to, size_t base);
  */
 bugpack_status salvage(int fd, bp_ring_view *view);
 /* The same of a file that must be a ring. */
-bp_ring_view salvage_well(int fd);
+bp_ring_view recovery_well(int fd);
 
 uint64_t read_word(int fd, off_t at);
 void write_word(int fd, off_t at, uint64_t word);

@@ -16,7 +16,7 @@ logged open_logged(void) {
     options.report_dir = made.dir.path;
     options.sample_window_ms = 0;
     options.history_interval_ms = 0;
-    options.log_level = BUGPACK_TRACE;
+    options.log_level = BUGPACK_LEVEL_TRACE;
     cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
     return made;
 }

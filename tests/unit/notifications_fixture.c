@@ -26,17 +26,17 @@ void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *sourc
                          strlen(text));
 }
 
-bp_spool copy(fixture *made) {
-    bp_spool records;
+bp_temp_file copy(fixture *made) {
+    bp_temp_file records;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_spool_open(&records, made->dir.fd, UINT64_MAX, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&records, made->dir.fd, UINT64_MAX, NULL)));
     cr_assert(zero(int, (int)bp_ring_copy(bp_notifications_ring(made->notifications), UINT64_MAX,
-                                          bp_spool_sink, &records, &view, NULL)));
-    cr_assert(zero(int, (int)bp_spool_flush(&records, NULL)));
+                                          bp_temp_file_sink, &records, &view, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&records, NULL)));
     return records;
 }
 
-bp_buffer print(const bp_spool *records, uint32_t expected_count) {
+bp_buffer print(const bp_temp_file *records, uint32_t expected_count) {
     bp_buffer out;
     bp_buffer_init(&out, (size_t)16 << 20);
     uint32_t count = UINT32_MAX;
@@ -48,9 +48,9 @@ bp_buffer print(const bp_spool *records, uint32_t expected_count) {
 }
 
 bp_buffer print_now(fixture *made, uint32_t expected_count) {
-    bp_spool records = copy(made);
+    bp_temp_file records = copy(made);
     bp_buffer out = print(&records, expected_count);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     return out;
 }
 

@@ -8,7 +8,7 @@
 #include "support/temp_dir.h"
 
 typedef struct fixture {
-    temp_dir dir; /* where spools are */
+    temp_dir dir; /* where temp_files are */
     bp_notifications *notifications;
 } fixture;
 
@@ -20,10 +20,10 @@ void add(fixture *made, uint64_t at_secs, bugpack_level level, const char *sourc
          const char *text);
 
 /* What the ring holds now; to be released. */
-bp_spool copy(fixture *made);
+bp_temp_file copy(fixture *made);
 
 /* The artefact, with the epoch as the wall time of the monotonic clock's zero; to be released. */
-bp_buffer print(const bp_spool *records, uint32_t expected_count);
+bp_buffer print(const bp_temp_file *records, uint32_t expected_count);
 bp_buffer print_now(fixture *made, uint32_t expected_count);
 
 /* How often the text has `needle` in it. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "platform/thread.h"
 
 enum { chunk_bytes = 256 * 1024, max_bytes = 5 * chunk_bytes };
@@ -35,10 +35,10 @@ static void fill(void) {
 TestSuite(archive_files, .init = fill);
 
 static void make_spool(const archive_file *file, const void *bytes, size_t byte_count,
-                       bp_spool *spool) {
-    cr_assert(eq(int, bp_spool_open(spool, file->dir.fd, UINT64_MAX, NULL), 0));
-    cr_assert(eq(int, bp_spool_write(spool, bytes, byte_count), 0));
-    cr_assert(eq(int, bp_spool_flush(spool, NULL), 0));
+                       bp_temp_file *temp_file) {
+    cr_assert(eq(int, bp_temp_file_open(temp_file, file->dir.fd, UINT64_MAX, NULL), 0));
+    cr_assert(eq(int, bp_temp_file_write(temp_file, bytes, byte_count), 0));
+    cr_assert(eq(int, bp_temp_file_flush(temp_file, NULL), 0));
 }
 
 static void expect_same(const archive_file *file, long count, const char *name, const void *bytes,
@@ -67,18 +67,18 @@ Test(archive_files, come_out_as_they_went_in_at_every_size) {
         for (size_t kind = 0; kind < 3; kind++) {
             archive_file file;
             archive_file_start(&file, NULL, NULL);
-            bp_spool spools[size_count];
+            bp_temp_file temp_files[size_count];
             if (way == 0) {
-                bp_archive_spool_in(file.archive, file.dir.fd);
+                bp_archive_use_temp_dir(file.archive, file.dir.fd);
             }
             for (size_t i = 0; i < size_count; i++) {
                 char name[16];
                 (void)snprintf(name, sizeof name, "%zu", i);
-                make_spool(&file, kinds[kind], sizes[i], &spools[i]);
-                cr_assert(
-                    eq(int,
-                       bp_archive_add_file(file.archive, name, spools[i].fd, sizes[i], when, NULL),
-                       0));
+                make_spool(&file, kinds[kind], sizes[i], &temp_files[i]);
+                cr_assert(eq(
+                    int,
+                    bp_archive_add_file(file.archive, name, temp_files[i].fd, sizes[i], when, NULL),
+                    0));
             }
             archive_file_add(&file, "memory", kinds[kind], max_bytes, when);
             archive_file_finish(&file);
@@ -86,7 +86,7 @@ Test(archive_files, come_out_as_they_went_in_at_every_size) {
                 char name[16];
                 (void)snprintf(name, sizeof name, "%zu", i);
                 expect_same(&file, size_count + 1, name, kinds[kind], sizes[i]);
-                bp_spool_release(&spools[i]);
+                bp_temp_file_release(&temp_files[i]);
             }
             expect_same(&file, size_count + 1, "memory", kinds[kind], max_bytes);
             cr_expect(zip_passes_unzip(file.path));
@@ -99,8 +99,8 @@ Test(archive_files, come_out_as_they_went_in_at_every_size) {
 Test(archive_files, are_deflated_where_that_is_smaller_and_cost_nothing_else) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
-    bp_archive_spool_in(file.archive, file.dir.fd);
-    bp_spool a, b;
+    bp_archive_use_temp_dir(file.archive, file.dir.fd);
+    bp_temp_file a, b;
     make_spool(&file, text, max_bytes, &a);
     make_spool(&file, noise, max_bytes, &b);
     cr_assert(eq(int, bp_archive_add_file(file.archive, "noise", b.fd, max_bytes, when, NULL), 0));
@@ -113,8 +113,8 @@ Test(archive_files, are_deflated_where_that_is_smaller_and_cost_nothing_else) {
                  "text|8|0|0o100600|2026-03-29 02:30:00|5554050001a88ec869|1310720\n"));
     off_t size = lseek(file.fd, 0, SEEK_END);
     cr_expect(lt(i64, size, max_bytes + max_bytes / 5));
-    bp_spool_release(&a);
-    bp_spool_release(&b);
+    bp_temp_file_release(&a);
+    bp_temp_file_release(&b);
     archive_file_end(&file);
 }
 
@@ -129,11 +129,12 @@ static bugpack_status start_second(void *(*run)(void *), void *argument, pthread
 static size_t write_helped(bp_archive_helpers helpers, unsigned char *zip, size_t max_zip_bytes) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
-    bp_archive_spool_in(file.archive, file.dir.fd);
+    bp_archive_use_temp_dir(file.archive, file.dir.fd);
     bp_archive_use_helpers(file.archive, helpers);
-    bp_spool spool;
-    make_spool(&file, both, max_bytes, &spool);
-    cr_assert(eq(int, bp_archive_add_file(file.archive, "a", spool.fd, max_bytes, when, NULL), 0));
+    bp_temp_file temp_file;
+    make_spool(&file, both, max_bytes, &temp_file);
+    cr_assert(
+        eq(int, bp_archive_add_file(file.archive, "a", temp_file.fd, max_bytes, when, NULL), 0));
     archive_file_add(&file, "noise", noise, max_bytes, when);
     archive_file_add(&file, "text", text, max_bytes, when);
     archive_file_add(&file, "small", text, 10, when);
@@ -141,7 +142,7 @@ static size_t write_helped(bp_archive_helpers helpers, unsigned char *zip, size_
     size_t bytes = temp_dir_read(&file.dir, "t.zip", zip, max_zip_bytes);
     expect_same(&file, 4, "a", both, max_bytes);
     expect_same(&file, 4, "text", text, max_bytes);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     archive_file_end(&file);
     return bytes;
 }
@@ -164,14 +165,14 @@ Test(archive_files, are_the_same_however_many_help) {
 Test(archive_files, leave_the_descriptors_offset_alone) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
-    bp_spool spool;
-    make_spool(&file, text, 1000, &spool);
-    cr_assert(eq(i64, lseek(spool.fd, 17, SEEK_SET), 17));
-    cr_assert(eq(int, bp_archive_add_file(file.archive, "a", spool.fd, 1000, when, NULL), 0));
+    bp_temp_file temp_file;
+    make_spool(&file, text, 1000, &temp_file);
+    cr_assert(eq(i64, lseek(temp_file.fd, 17, SEEK_SET), 17));
+    cr_assert(eq(int, bp_archive_add_file(file.archive, "a", temp_file.fd, 1000, when, NULL), 0));
     archive_file_finish(&file);
     expect_same(&file, 1, "a", text, 1000);
-    cr_expect(eq(i64, lseek(spool.fd, 0, SEEK_CUR), 17));
-    bp_spool_release(&spool);
+    cr_expect(eq(i64, lseek(temp_file.fd, 0, SEEK_CUR), 17));
+    bp_temp_file_release(&temp_file);
     archive_file_end(&file);
 }
 
@@ -189,12 +190,12 @@ static void expect_read_fails(const unsigned char *bytes, int fd, uint64_t byte_
                               int system_errno) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
-    bp_archive_spool_in(file.archive, file.dir.fd);
-    bp_spool spool;
-    make_spool(&file, bytes, max_bytes, &spool);
+    bp_archive_use_temp_dir(file.archive, file.dir.fd);
+    bp_temp_file temp_file;
+    make_spool(&file, bytes, max_bytes, &temp_file);
     bp_archive_helpers helpers = {byte_count % 3, bp_thread_start, NULL};
     bp_archive_use_helpers(file.archive, helpers);
-    int read_fd = fd == 0 ? spool.fd : fd;
+    int read_fd = fd == 0 ? temp_file.fd : fd;
     cr_assert(eq(int, bp_archive_add_file(file.archive, "a", read_fd, byte_count, when, NULL), 0));
     bugpack_error error = BUGPACK_ERROR_INIT;
     uint64_t zip_bytes = 4711;
@@ -202,7 +203,7 @@ static void expect_read_fails(const unsigned char *bytes, int fd, uint64_t byte_
     cr_expect(eq(int, error.system_errno, system_errno));
     cr_expect(strstr(error.message, file.path) != NULL, "%s", error.message);
     cr_expect(eq(u64, zip_bytes, 4711));
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     archive_file_end(&file);
 }
 
@@ -222,7 +223,7 @@ Test(archive_files, fail_the_zip_when_they_end_early_or_cannot_be_read) {
 Test(archive_files, tell_when_there_is_no_place_for_what_was_deflated) {
     archive_file file;
     archive_file_start(&file, NULL, NULL);
-    bp_archive_spool_in(file.archive, file.fd); /* not a directory */
+    bp_archive_use_temp_dir(file.archive, file.fd); /* not a directory */
     archive_file_add(&file, "small", text, chunk_bytes, when);
     archive_file_add(&file, "large", text, chunk_bytes + 1, when);
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -239,11 +240,11 @@ Test(archive_files, tell_a_file_size_limit_while_spooling) {
     for (size_t i = 0; i < 2; i++) {
         archive_file file;
         archive_file_start(&file, NULL, NULL);
-        bp_archive_spool_in(file.archive, file.dir.fd);
-        bp_spool spool;
-        make_spool(&file, kinds[i], max_bytes, &spool);
-        cr_assert(
-            eq(int, bp_archive_add_file(file.archive, "a", spool.fd, max_bytes, when, NULL), 0));
+        bp_archive_use_temp_dir(file.archive, file.dir.fd);
+        bp_temp_file temp_file;
+        make_spool(&file, kinds[i], max_bytes, &temp_file);
+        cr_assert(eq(
+            int, bp_archive_add_file(file.archive, "a", temp_file.fd, max_bytes, when, NULL), 0));
         struct rlimit before;
         cr_assert(eq(int, getrlimit(RLIMIT_FSIZE, &before), 0));
         struct rlimit limit = {.rlim_cur = 100000, .rlim_max = before.rlim_max};
@@ -255,7 +256,7 @@ Test(archive_files, tell_a_file_size_limit_while_spooling) {
         cr_expect(eq(int, status, BUGPACK_ERR_IO));
         cr_expect(eq(int, error.system_errno, EFBIG));
         cr_expect(eq(i64, lseek(file.fd, 0, SEEK_END), 0));
-        bp_spool_release(&spool);
+        bp_temp_file_release(&temp_file);
         archive_file_end(&file);
     }
 }
@@ -270,18 +271,18 @@ Test(archive_files, stop_wherever_they_are_asked_to) {
         unsigned left = n;
         archive_file file;
         archive_file_start(&file, stop_at, &left);
-        bp_archive_spool_in(file.archive, file.dir.fd);
+        bp_archive_use_temp_dir(file.archive, file.dir.fd);
         bp_archive_helpers helpers = {n % 3, bp_thread_start, NULL};
         bp_archive_use_helpers(file.archive, helpers);
-        bp_spool spool;
-        make_spool(&file, both, max_bytes, &spool);
-        cr_assert(
-            eq(int, bp_archive_add_file(file.archive, "a", spool.fd, max_bytes, when, NULL), 0));
+        bp_temp_file temp_file;
+        make_spool(&file, both, max_bytes, &temp_file);
+        cr_assert(eq(
+            int, bp_archive_add_file(file.archive, "a", temp_file.fd, max_bytes, when, NULL), 0));
         uint64_t zip_bytes;
         bugpack_status status = bp_archive_finish(file.archive, &zip_bytes, NULL);
         cr_expect(eq(int, status, left == 0 ? BUGPACK_ERR_TIMEOUT : BUGPACK_OK));
         cr_expect(n > 5 || left == 0); /* it is asked for each of the five chunks */
-        bp_spool_release(&spool);
+        bp_temp_file_release(&temp_file);
         archive_file_end(&file);
     }
 }

@@ -33,13 +33,13 @@ TestSuite(bundle, .init = set_up, .fini = tear_down);
 
 static void spool_into(bugpack_writer *writer, size_t byte_count, uint64_t max_bytes) {
     bp_writer_init(writer, 0);
-    cr_assert(eq(int, bp_spool_open(&writer->spool, dir.fd, max_bytes, NULL), 0));
-    (void)bp_spool_write(&writer->spool, text, byte_count);
+    cr_assert(eq(int, bp_temp_file_open(&writer->temp_file, dir.fd, max_bytes, NULL), 0));
+    (void)bp_temp_file_write(&writer->temp_file, text, byte_count);
 }
 
 static void add(bp_bundle *bundle, const char *name, bugpack_writer *writer) {
     cr_assert(eq(int, bp_bundle_add(bundle, name, writer, NULL), 0));
-    cr_expect(not(bp_spool_is_open(&writer->spool)));
+    cr_expect(not(bp_temp_file_is_open(&writer->temp_file)));
     bp_writer_release(writer);
 }
 
@@ -105,8 +105,8 @@ Test(bundle, a_spool_that_failed_costs_its_artefact_alone) {
     spool_into(&writer, 100, UINT64_MAX);
     int full = open("/dev/full", O_RDWR | O_CLOEXEC);
     cr_assert(ge(int, full, 0));
-    (void)close(writer.spool.fd);
-    writer.spool.fd = full;
+    (void)close(writer.temp_file.fd);
+    writer.temp_file.fd = full;
     add(bundle, "full", &writer);
     spool_into(&writer, 100, 100);
     add(bundle, "good", &writer);
@@ -127,7 +127,7 @@ Test(bundle, a_refused_or_truncated_spool_is_out_or_in_as_a_buffer_is) {
     bugpack_writer writer;
     spool_into(&writer, 100, 100);
     bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "no");
-    cr_expect(not(bp_spool_is_open(&writer.spool)));
+    cr_expect(not(bp_temp_file_is_open(&writer.temp_file)));
     add(bundle, "refused", &writer);
     spool_into(&writer, 0, 100);
     bp_writer_truncate(&writer, false, "some");
@@ -141,10 +141,10 @@ Test(bundle, a_refused_or_truncated_spool_is_out_or_in_as_a_buffer_is) {
 
 static int spool_text(bugpack_writer *writer, void *context) {
     const size_t *byte_count = context;
-    if (bp_spool_open(&writer->spool, dir.fd, UINT64_MAX, NULL) != BUGPACK_OK) {
+    if (bp_temp_file_open(&writer->temp_file, dir.fd, UINT64_MAX, NULL) != BUGPACK_OK) {
         return -1;
     }
-    return bp_spool_write(&writer->spool, text, *byte_count);
+    return bp_temp_file_write(&writer->temp_file, text, *byte_count);
 }
 
 Test(bundle, a_provider_may_spool_and_standard_input_stays_open) {

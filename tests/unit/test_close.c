@@ -62,10 +62,10 @@ Test(close, refuses_every_call_afterwards) {
     cr_expect(eq(int, (int)bugpack_heap_state_enable(session, false), closed));
     cr_expect(eq(int, (int)bugpack_channel_open(session, "late", NULL, &late, NULL), closed));
     cr_expect(zero(ptr, late));
-    cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_INFO, NULL, NULL)));
-    bugpack_log(session, BUGPACK_FATAL, "late", "%s", "nowhere");
+    cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL)));
+    bugpack_log(session, BUGPACK_LEVEL_FATAL, "late", "%s", "nowhere");
     bugpack_syslog(session, 3, "nowhere");
-    bugpack_notify(session, BUGPACK_ERROR, "late", "nowhere");
+    bugpack_notify(session, BUGPACK_LEVEL_ERROR, "late", "nowhere");
     bugpack_traffic(channel, BUGPACK_SENT, 1, NULL, "nowhere", 7);
     bugpack_close(session);
     cr_expect(zero(sz, temp_dir_count(&dir)), "no report was taken");

@@ -13,7 +13,7 @@ static bp_gaps *make_gaps(uint32_t cap, uint32_t channel_cap) {
     return gaps;
 }
 
-static bp_gap_sight see_row(bp_gaps *gaps, const char *text, bp_gap **ret_gap) {
+static bp_gap_occurrence see_row(bp_gaps *gaps, const char *text, bp_gap **ret_gap) {
     bp_gap_key key;
     bp_gap_key_read(&key, text);
     return bp_gaps_see(gaps, &key, true, ret_gap);
@@ -108,7 +108,7 @@ Test(gaps, try_a_failed_report_again_at_later_sights_and_then_give_up) {
     for (unsigned i = 0; i < BUGPACK_GAP_TRIES; i++) {
         expect_reason(gaps, (see_and_settle(gaps, "a:b", false), "a:b"),
                       i + 1 < BUGPACK_GAP_TRIES
-                          ? "its report could not be written; the next sight tries again"
+                          ? "its report could not be written; the next occurrence tries again"
                           : "its report could not be written, and its tries are used up");
     }
     cr_expect(eq(int, see(gaps, "a:b"), BP_GAP_COUNTED));
@@ -116,7 +116,7 @@ Test(gaps, try_a_failed_report_again_at_later_sights_and_then_give_up) {
     bp_gaps_count(gaps, &totals);
     cr_expect(zero(uint, totals.written_count));
     cr_expect(zero(uint, totals.pending_count));
-    cr_expect(eq(u64, totals.sight_count, BUGPACK_GAP_TRIES + 1));
+    cr_expect(eq(u64, totals.occurrence_count, BUGPACK_GAP_TRIES + 1));
     bp_gaps_free(gaps);
 }
 
@@ -213,7 +213,7 @@ Test(gaps, are_bounded_however_many_channels_a_peer_makes_up) {
     cr_expect(eq(u64, row_of(gaps, "overflow").count, 10000 - (BUGPACK_GAP_KEYS_MAX - 1)));
     bp_gaps_totals totals;
     bp_gaps_count(gaps, &totals);
-    cr_expect(eq(u64, totals.sight_count, 10000));
+    cr_expect(eq(u64, totals.occurrence_count, 10000));
     bp_gaps_free(gaps);
 }
 

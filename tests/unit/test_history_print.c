@@ -17,18 +17,18 @@
 #define SEC 1000000000ull
 
 static temp_dir dir;
-static bp_spool records, out;
+static bp_temp_file records, out;
 static char text[64 * 1024];
 
 static void set_up(void) {
     cr_assert(temp_dir_make(&dir));
-    cr_assert(eq(int, bp_spool_open(&records, dir.fd, 1 << 20, NULL), BUGPACK_OK));
-    cr_assert(eq(int, bp_spool_open(&out, dir.fd, 1 << 20, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_open(&out, dir.fd, 1 << 20, NULL), BUGPACK_OK));
 }
 
 static void tear_down(void) {
-    bp_spool_release(&records);
-    bp_spool_release(&out);
+    bp_temp_file_release(&records);
+    bp_temp_file_release(&out);
     temp_dir_remove(&dir);
 }
 
@@ -37,10 +37,10 @@ TestSuite(history_print, .init = set_up, .fini = tear_down);
 /* Prints what is in `records`; the lines are in `text`. */
 static uint64_t print(uint64_t wall_offset_ns) {
     uint64_t count = 42;
-    cr_assert(eq(int, bp_spool_flush(&records, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
     cr_assert(eq(int, bp_history_print(&records, wall_offset_ns, &out, &count, NULL), BUGPACK_OK));
-    cr_assert(eq(int, bp_spool_flush(&out, NULL), BUGPACK_OK));
-    int64_t length = bp_spool_read(&out, 0, text, sizeof text - 1);
+    cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
+    int64_t length = bp_temp_file_read(&out, 0, text, sizeof text - 1);
     cr_assert(length >= 0 && (uint64_t)length == out.size);
     text[length] = '\0';
     return count;
@@ -48,8 +48,8 @@ static uint64_t print(uint64_t wall_offset_ns) {
 
 static uint64_t print_ring(bp_ring *ring, uint64_t wall_offset_ns) {
     bp_ring_view view;
-    cr_assert(
-        eq(int, bp_ring_copy(ring, UINT64_MAX, bp_spool_sink, &records, &view, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &records, &view, NULL),
+                 BUGPACK_OK));
     return print(wall_offset_ns);
 }
 
@@ -150,9 +150,9 @@ static void put(uint64_t sequence, uint32_t tag, const void *payload, size_t pay
                              .monotonic_ns = 1,
                              .payload_bytes = (uint32_t)payload_bytes,
                              .tag = tag};
-    cr_assert(eq(int, bp_spool_write(&records, &header, sizeof header), BUGPACK_OK));
-    cr_assert(eq(int, bp_spool_write(&records, payload, payload_bytes), BUGPACK_OK));
-    cr_assert(eq(int, bp_spool_write(&records, zeros, -payload_bytes % 8), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_write(&records, &header, sizeof header), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_write(&records, payload, payload_bytes), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_write(&records, zeros, -payload_bytes % 8), BUGPACK_OK));
 }
 
 static void put_record(uint64_t sequence, const bp_history_record *record) {
@@ -194,16 +194,16 @@ Test(history_print, records_that_make_no_sense_are_passed_over) {
 Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     const bp_history_record good = {.ended_ns = 77};
     put_record(1, &good);
-    cr_assert(eq(int, bp_spool_flush(&records, NULL), BUGPACK_OK));
-    bp_spool small = BP_SPOOL_INIT;
+    cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
+    bp_temp_file small = BP_TEMP_FILE_INIT;
     uint64_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_spool_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
     cr_expect(
         eq(int, bp_history_print(&records, 0, &small, &count, &error), BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, count, 42));
     cr_expect(eq(str, error.message, "cannot write the metrics history"));
-    bp_spool_release(&small);
+    bp_temp_file_release(&small);
 }
 
 Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_before_them) {
@@ -211,12 +211,12 @@ Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_bef
     const bp_ring_record cut = {.payload_bytes = 100, .tag = BP_HISTORY_TAG};
     uint64_t count = 42;
     put_record(1, &good);
-    cr_assert(eq(int, bp_spool_write(&records, &cut, sizeof cut), BUGPACK_OK));
-    cr_assert(eq(int, bp_spool_flush(&records, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_write(&records, &cut, sizeof cut), BUGPACK_OK));
+    cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
     cr_expect(eq(int, bp_history_print(&records, 0, &out, &count, NULL), BUGPACK_ERR_IO));
     cr_expect(eq(u64, count, 42));
-    cr_assert(eq(int, bp_spool_flush(&out, NULL), BUGPACK_OK));
-    cr_assert(gt(i64, bp_spool_read(&out, 0, text, sizeof text), 0));
+    cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
+    cr_assert(gt(i64, bp_temp_file_read(&out, 0, text, sizeof text), 0));
 }
 
 /* The file of a ring whose writer is gone. */
@@ -235,7 +235,7 @@ Test(history_print, what_a_dead_writer_left_is_printed_as_well) {
     int dead = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     cr_assert(ge(int, dead, 0));
     bp_ring_view view;
-    cr_assert(eq(int, bp_ring_salvage(dead, bp_spool_sink, &records, &view, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_ring_recover(dead, bp_temp_file_sink, &records, &view, NULL), BUGPACK_OK));
     (void)close(dead);
     expect_only(2 * SEC);
     cr_expect(strstr(text, "\"cpu_percent\":50,") != NULL);

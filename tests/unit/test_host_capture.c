@@ -51,19 +51,19 @@ static void make_machine(made_machine *made) {
 static void capture(made_machine *made, unsigned reader_count) {
     bp_host_plan plan = {.reader_count = reader_count};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_spool spool = BP_SPOOL_INIT;
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_status status =
-        bp_host_capture(&made->root, &plan, made->dir.fd, &spool, &made->summary, &error);
+        bp_host_capture(&made->root, &plan, made->dir.fd, &temp_file, &made->summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     bp_buffer_clear(&made->json);
-    for (uint64_t at = 0; at < spool.size;) {
+    for (uint64_t at = 0; at < temp_file.size;) {
         char piece[4096];
-        int64_t count = bp_spool_read(&spool, at, piece, sizeof piece);
+        int64_t count = bp_temp_file_read(&temp_file, at, piece, sizeof piece);
         cr_assert(gt(i64, count, 0));
         (void)bp_buffer_append(&made->json, piece, (size_t)count);
         at += (uint64_t)count;
     }
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     /* Valid, and laid out as everything else in a report. */
     bp_buffer again;
     bp_buffer_init(&again, (size_t)64 << 20);
@@ -220,12 +220,13 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
     make_machine(&made);
     atomic_bool stop = true;
     bp_host_plan plan = {.reader_count = 2, .stop = &stop};
-    bp_spool spool = BP_SPOOL_INIT;
-    cr_assert(eq(int, bp_host_capture(&made.root, &plan, made.dir.fd, &spool, &made.summary, NULL),
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
+    cr_assert(eq(int,
+                 bp_host_capture(&made.root, &plan, made.dir.fd, &temp_file, &made.summary, NULL),
                  BUGPACK_OK));
     cr_expect(made.summary.is_cut);
     cr_expect(eq(u64, made.summary.thread_count, 0));
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     remove_machine(&made);
 }
 
@@ -234,13 +235,13 @@ Test(host_capture, refuses_a_machine_that_is_not_there) {
     make_machine(&made);
     made.root.proc_path = "/nowhere/proc";
     bp_host_plan plan = {.reader_count = 1};
-    bp_spool spool = BP_SPOOL_INIT;
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_expect(eq(int,
-                 bp_host_capture(&made.root, &plan, made.dir.fd, &spool, &made.summary, &error),
+                 bp_host_capture(&made.root, &plan, made.dir.fd, &temp_file, &made.summary, &error),
                  BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
-    cr_expect(not(bp_spool_is_open(&spool)));
+    cr_expect(not(bp_temp_file_is_open(&temp_file)));
     remove_machine(&made);
 }
 

@@ -23,10 +23,10 @@ static FILE *open_stream(const logged *made, bugpack_level level, const char *ch
 
 Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_WARN, "gst");
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_WARN, "gst");
     cr_assert(eq(int, fprintf(stream, "one %d\ntw", 1), 8));
     cr_assert(ge(int, fputs("o\r\n\nthree", stream), 0));
-    bugpack_log(made.session, BUGPACK_INFO, NULL, "between");
+    bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "between");
     (void)fputc('\n', stream);
     cr_assert(eq(sz, fwrite("a\0b\xff\n", 1, 5, stream), 5));
     cr_assert(zero(int, fclose(stream)));
@@ -37,11 +37,11 @@ Test(log_adapters, makes_a_record_of_each_line_of_a_stream) {
 
 Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_INFO, NULL);
     (void)fputs("connecting", stream);
     cr_assert(zero(int, fflush(stream)));
     (void)fputs(" ... done\nand", stream);
-    bugpack_log(made.session, BUGPACK_INFO, NULL, "between");
+    bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "between");
     cr_assert(zero(int, fclose(stream)));
     expect_logged(&made, "info - \"connecting\"\ninfo - \" ... done\"\ninfo - \"between\"\n"
                          "info - \"and\"\n");
@@ -58,7 +58,7 @@ static void append_record(bp_buffer *expected, size_t length, const char *more) 
 /* A line of `length` x, written in one call and in one for each byte. */
 static void expect_long_line(size_t length) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_INFO, NULL);
     char *line = malloc(length + 1);
     memset(line, 'x', length);
     line[length] = '\n';
@@ -91,7 +91,7 @@ Test(log_adapters, cuts_a_long_line_into_records_at_the_same_places_however_it_i
 
 Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_INFO, NULL);
     cr_assert(eq(int, fileno(stream), -1));
     errno = ENOTTY;
     (void)fputs("line\n", stream);
@@ -103,7 +103,7 @@ Test(log_adapters, gives_a_stream_without_a_descriptor_that_keeps_errno) {
 
 Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_INFO, NULL);
     cr_assert(zero(int, setvbuf(stream, NULL, _IONBF, 0)));
     (void)fputs("a", stream);
     (void)fputs("b\n", stream);
@@ -114,7 +114,7 @@ Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
 Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
     logged made = open_logged();
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(ptr, bugpack_log_stream(NULL, BUGPACK_INFO, NULL, &error), NULL));
+    cr_assert(eq(ptr, bugpack_log_stream(NULL, BUGPACK_LEVEL_INFO, NULL, &error), NULL));
     cr_assert(eq(int, (int)error.status, (int)BUGPACK_ERR_INVALID));
     error.status = BUGPACK_OK;
     cr_assert(eq(ptr, bugpack_log_stream(made.session, (bugpack_level)6, NULL, &error), NULL));
@@ -124,12 +124,12 @@ Test(log_adapters, refuses_a_stream_of_no_session_or_level) {
 
 Test(log_adapters, keeps_what_a_forked_child_writes_out_of_the_log) {
     logged made = open_logged();
-    FILE *stream = open_stream(&made, BUGPACK_INFO, NULL);
+    FILE *stream = open_stream(&made, BUGPACK_LEVEL_INFO, NULL);
     (void)fputs("pending", stream);
     pid_t child = fork();
     if (child == 0) {
         (void)fputs(" in the child\n", stream);
-        bool is_inert = bugpack_log_stream(made.session, BUGPACK_INFO, NULL, NULL) == NULL;
+        bool is_inert = bugpack_log_stream(made.session, BUGPACK_LEVEL_INFO, NULL, NULL) == NULL;
         bugpack_log_glib("child", 1 << 4, "child", made.session);
         bugpack_syslog(made.session, 3, "child");
         _exit(fclose(stream) == 0 && is_inert ? 0 : 1);

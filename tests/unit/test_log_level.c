@@ -12,33 +12,33 @@
 
 Test(log_level, is_what_the_options_say_until_it_is_changed) {
     logged made = open_logged();
-    cr_expect(bugpack_log_wants(made.session, BUGPACK_TRACE));
-    bugpack_log_set_level(made.session, BUGPACK_WARN);
-    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_INFO)));
-    cr_expect(bugpack_log_wants(made.session, BUGPACK_WARN));
-    bugpack_log(made.session, BUGPACK_INFO, NULL, "dropped");
-    bugpack_log_bytes(made.session, BUGPACK_WARN, NULL, "kept", 4);
-    bugpack_log_set_level(made.session, BUGPACK_TRACE);
-    bugpack_log(made.session, BUGPACK_TRACE, NULL, "kept again");
+    cr_expect(bugpack_log_wants(made.session, BUGPACK_LEVEL_TRACE));
+    bugpack_log_set_level(made.session, BUGPACK_LEVEL_WARN);
+    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_INFO)));
+    cr_expect(bugpack_log_wants(made.session, BUGPACK_LEVEL_WARN));
+    bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "dropped");
+    bugpack_log_bytes(made.session, BUGPACK_LEVEL_WARN, NULL, "kept", 4);
+    bugpack_log_set_level(made.session, BUGPACK_LEVEL_TRACE);
+    bugpack_log(made.session, BUGPACK_LEVEL_TRACE, NULL, "kept again");
     expect_logged(&made, "warn - \"kept\"\ntrace - \"kept again\"\n");
 }
 
 Test(log_level, nothing_drops_even_what_is_fatal) {
     logged made = open_logged();
-    bugpack_log(made.session, BUGPACK_INFO, NULL, "before");
+    bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "before");
     bugpack_log_set_level(made.session, (bugpack_level)BUGPACK_LOG_NOTHING);
-    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_FATAL)));
-    bugpack_log(made.session, BUGPACK_FATAL, NULL, "after");
+    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_FATAL)));
+    bugpack_log(made.session, BUGPACK_LEVEL_FATAL, NULL, "after");
     expect_logged(&made, "info - \"before\"\n");
 }
 
 Test(log_level, a_number_that_is_no_level_changes_nothing_and_is_not_wanted) {
     logged made = open_logged();
-    bugpack_log_set_level(made.session, BUGPACK_INFO);
+    bugpack_log_set_level(made.session, BUGPACK_LEVEL_INFO);
     bugpack_log_set_level(made.session, (bugpack_level)7);
     bugpack_log_set_level(made.session, (bugpack_level)-1);
-    cr_expect(bugpack_log_wants(made.session, BUGPACK_INFO));
-    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_DEBUG)));
+    cr_expect(bugpack_log_wants(made.session, BUGPACK_LEVEL_INFO));
+    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_DEBUG)));
     cr_expect(not(bugpack_log_wants(made.session, (bugpack_level)6)));
     bugpack_log(made.session, (bugpack_level)6, NULL, "no level");
     expect_logged(&made, "");
@@ -54,12 +54,12 @@ Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
     options.log_ring_bytes = 0;
     options.recorder_in_memory = true;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
-    cr_expect(not(bugpack_log_wants(session, BUGPACK_FATAL)));
-    bugpack_log_set_level(session, BUGPACK_TRACE);
-    cr_expect(not(bugpack_log_wants(session, BUGPACK_FATAL)));
+    cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
+    bugpack_log_set_level(session, BUGPACK_LEVEL_TRACE);
+    cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
     bugpack_close(session);
-    bugpack_log_set_level(NULL, BUGPACK_TRACE);
-    cr_expect(not(bugpack_log_wants(NULL, BUGPACK_FATAL)));
+    bugpack_log_set_level(NULL, BUGPACK_LEVEL_TRACE);
+    cr_expect(not(bugpack_log_wants(NULL, BUGPACK_LEVEL_FATAL)));
     temp_dir_remove(&dir);
 }
 
@@ -69,11 +69,11 @@ Test(log_level, a_forked_child_wants_nothing_of_its_parents_session) {
     cr_assert(ge(int, child, 0));
     if (child == 0) {
         bugpack_log_set_level(made.session, (bugpack_level)BUGPACK_LOG_NOTHING);
-        _exit(bugpack_log_wants(made.session, BUGPACK_FATAL) ? 1 : 0);
+        _exit(bugpack_log_wants(made.session, BUGPACK_LEVEL_FATAL) ? 1 : 0);
     }
     int status = -1;
     cr_assert(eq(int, waitpid(child, &status, 0), child));
     cr_expect(zero(int, status));
-    bugpack_log(made.session, BUGPACK_INFO, NULL, "unchanged");
+    bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "unchanged");
     expect_logged(&made, "info - \"unchanged\"\n");
 }

@@ -1,5 +1,5 @@
 /* The level is a host's to define; this one compiles warnings and more. */
-#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_WARN
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_WARN
 #include <bugpack/bugpack.h>
 
 #include <criterion/criterion.h>
@@ -62,7 +62,7 @@ Test(log_macros, do_not_evaluate_what_the_session_drops) {
     evaluated_count = 0;
     logged made = open_logged();
     BUGPACK_LOG_INFO((bugpack *)NULL, "c", "%u", next());
-    bugpack_log_set_level(made.session, BUGPACK_ERROR);
+    bugpack_log_set_level(made.session, BUGPACK_LEVEL_ERROR);
     BUGPACK_LOG_WARN(made.session, "c", "%u", next());
     BUGPACK_LOG_ERROR(made.session, "c", "%u", next());
     cr_assert(eq(uint, evaluated_count, 1u));

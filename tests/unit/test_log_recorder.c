@@ -24,35 +24,35 @@ static bp_log_recorder *new_recorder(bugpack_level level) {
 /* logs.jsonl, through spools as a report makes it. */
 static bp_buffer print(bp_log_recorder *recorder, bp_ring_view *view) {
     temp_dir dir;
-    bp_spool records = BP_SPOOL_INIT;
-    bp_spool lines = BP_SPOOL_INIT;
+    bp_temp_file records = BP_TEMP_FILE_INIT;
+    bp_temp_file lines = BP_TEMP_FILE_INIT;
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, (int)bp_spool_open(&records, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_spool_open(&lines, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, (int)bp_ring_copy(bp_log_recorder_ring(recorder), UINT64_MAX, bp_spool_sink,
-                                          &records, view, NULL)));
-    cr_assert(zero(int, (int)bp_spool_flush(&records, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&lines, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, (int)bp_ring_copy(bp_log_recorder_ring(recorder), UINT64_MAX,
+                                          bp_temp_file_sink, &records, view, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&records, NULL)));
     uint64_t wall_offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
     cr_assert(zero(int, (int)bp_log_print(&records, wall_offset_ns, &lines, NULL)));
     char *text = bp_buffer_reserve(&out, lines.size);
-    cr_assert(eq(i64, bp_spool_read(&lines, 0, text, lines.size), (int64_t)lines.size));
+    cr_assert(eq(i64, bp_temp_file_read(&lines, 0, text, lines.size), (int64_t)lines.size));
     bp_buffer_commit(&out, lines.size);
-    bp_spool_release(&records);
-    bp_spool_release(&lines);
+    bp_temp_file_release(&records);
+    bp_temp_file_release(&lines);
     temp_dir_remove(&dir);
     return out;
 }
 
 static void *log_once(void *recorder) {
     pthread_setname_np(pthread_self(), "render");
-    bp_log_recorder_append(recorder, BUGPACK_WARN, "display", "cache miss", 10, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_WARN, "display", "cache miss", 10, false);
     return NULL;
 }
 
 Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_TRACE);
     pthread_t thread;
     cr_assert(zero(int, pthread_create(&thread, NULL, log_once, recorder)));
     pthread_join(thread, NULL);
@@ -75,16 +75,16 @@ Test(log_recorder, writes_one_object_a_line_with_channel_thread_and_both_clocks)
 static void *rename_between_records(void *context) {
     bp_log_recorder *recorder = context;
     pthread_setname_np(pthread_self(), "before");
-    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "first", 5, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "first", 5, false);
     pthread_setname_np(pthread_self(), "after");
-    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "between", 7, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "between", 7, false);
     bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_THREAD_NAME_STALE_NS);
-    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "last", 4, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "last", 4, false);
     return NULL;
 }
 
 Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_TRACE);
     pthread_t thread;
     cr_assert(zero(int, pthread_create(&thread, NULL, rename_between_records, recorder)));
     pthread_join(thread, NULL);
@@ -98,10 +98,11 @@ Test(log_recorder, shows_the_new_name_of_a_thread_when_the_old_one_is_stale) {
 }
 
 Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_TRACE);
     const char hostile[] = "a\nb\"}\xff\0c";
-    bp_log_recorder_append(recorder, BUGPACK_ERROR, "x\xfe", hostile, sizeof hostile - 1, false);
-    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, "next", 4, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_ERROR, "x\xfe", hostile, sizeof hostile - 1,
+                           false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, "next", 4, false);
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     const char *second = strchr(bp_buffer_text(&out), '\n');
@@ -120,11 +121,11 @@ Test(log_recorder, makes_hostile_bytes_valid_and_keeps_records_apart) {
 }
 
 Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_TRACE);
     char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 2];
     memset(message, 'm', sizeof message);
     memcpy(message + BUGPACK_LOG_MESSAGE_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
-    bp_log_recorder_append(recorder, BUGPACK_INFO, "c", message, sizeof message, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, "c", message, sizeof message, false);
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     cr_assert(ne(ptr, (void *)strstr(bp_buffer_text(&out), "mmm\",\"truncated\":true}"), NULL));
@@ -134,14 +135,14 @@ Test(log_recorder, cuts_a_long_message_at_a_character_and_says_so) {
 }
 
 Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_TRACE);
     char channel[BUGPACK_CHANNEL_MAX_BYTES + 2] = "";
     memset(channel, 'c', BUGPACK_CHANNEL_MAX_BYTES - 1);
     memcpy(channel + BUGPACK_CHANNEL_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
-    bp_log_recorder_append(recorder, BUGPACK_INFO, channel, "m", 1, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, channel, "m", 1, false);
     channel[BUGPACK_CHANNEL_MAX_BYTES - 1] = 'd';
     channel[BUGPACK_CHANNEL_MAX_BYTES] = '\0'; /* just fits */
-    bp_log_recorder_append(recorder, BUGPACK_INFO, channel, "m", 1, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, channel, "m", 1, false);
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     char *second = strchr(out.data, '\n');
@@ -156,10 +157,10 @@ Test(log_recorder, cuts_a_long_channel_at_a_character_and_says_so) {
 }
 
 Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
-    bp_log_recorder *recorder = new_small_recorder(4096, BUGPACK_TRACE);
+    bp_log_recorder *recorder = new_small_recorder(4096, BUGPACK_LEVEL_TRACE);
     char message[BUGPACK_LOG_MESSAGE_MAX_BYTES];
     memset(message, 'm', sizeof message);
-    bp_log_recorder_append(recorder, BUGPACK_INFO, NULL, message, sizeof message, false);
+    bp_log_recorder_append(recorder, BUGPACK_LEVEL_INFO, NULL, message, sizeof message, false);
     bp_ring_view view;
     bp_buffer out = print(recorder, &view);
     cr_assert(eq(u64, view.record_count, 1));
@@ -170,10 +171,10 @@ Test(log_recorder, cuts_a_message_to_what_a_small_ring_takes) {
 }
 
 Test(log_recorder, wants_only_what_is_severe_enough) {
-    bp_log_recorder *recorder = new_recorder(BUGPACK_INFO);
-    cr_assert(not(bp_log_recorder_wants(recorder, BUGPACK_DEBUG)));
-    cr_assert(bp_log_recorder_wants(recorder, BUGPACK_INFO));
-    cr_assert(bp_log_recorder_wants(recorder, BUGPACK_FATAL));
+    bp_log_recorder *recorder = new_recorder(BUGPACK_LEVEL_INFO);
+    cr_assert(not(bp_log_recorder_wants(recorder, BUGPACK_LEVEL_DEBUG)));
+    cr_assert(bp_log_recorder_wants(recorder, BUGPACK_LEVEL_INFO));
+    cr_assert(bp_log_recorder_wants(recorder, BUGPACK_LEVEL_FATAL));
     cr_assert(not(bp_log_recorder_wants(recorder, (bugpack_level)99)));
     bp_log_recorder_free(recorder);
 }

@@ -25,8 +25,8 @@ Test(notifications, says_none_when_there_was_none) {
 
 Test(notifications, tells_each_with_its_times_level_source_and_text) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_WARN, "server", "stream rejected");
-    add(&made, 2, BUGPACK_INFO, NULL, "");
+    add(&made, 1, BUGPACK_LEVEL_WARN, "server", "stream rejected");
+    add(&made, 2, BUGPACK_LEVEL_INFO, NULL, "");
     expect(&made, 2,
            "{\n  \"notifications\": [\n    {\n"
            "      \"first\": \"1970-01-01T00:00:01.000000Z\",\n"
@@ -44,7 +44,7 @@ Test(notifications, folds_equal_ones_until_30_seconds_after_the_first) {
     fixture made = open_fixture();
     static const uint64_t at_secs[] = {100, 101, 129, 130, 131, 155};
     for (size_t i = 0; i < sizeof at_secs / sizeof at_secs[0]; i++) {
-        add(&made, at_secs[i], BUGPACK_ERROR, "net", "lost");
+        add(&made, at_secs[i], BUGPACK_LEVEL_ERROR, "net", "lost");
     }
     expect(&made, 2,
            "{\n  \"notifications\": [\n    {\n"
@@ -62,9 +62,9 @@ Test(notifications, folds_equal_ones_until_30_seconds_after_the_first) {
 
 Test(notifications, folds_across_others_and_takes_a_late_clock_reading) {
     fixture made = open_fixture();
-    add(&made, 100, BUGPACK_INFO, "a", "one");
-    add(&made, 101, BUGPACK_INFO, "a", "two");
-    add(&made, 99, BUGPACK_INFO, "a", "one");
+    add(&made, 100, BUGPACK_LEVEL_INFO, "a", "one");
+    add(&made, 101, BUGPACK_LEVEL_INFO, "a", "two");
+    add(&made, 99, BUGPACK_LEVEL_INFO, "a", "one");
     bp_buffer out = print_now(&made, 2);
     cr_assert(eq(sz, count_in(&out, "\"count\": 2"), 1));
     cr_assert(eq(sz, count_in(&out, "\"last\": \"1970-01-01T00:01:40.000000Z\""), 1));
@@ -74,12 +74,12 @@ Test(notifications, folds_across_others_and_takes_a_late_clock_reading) {
 
 Test(notifications, keeps_apart_what_differs_in_level_source_text_or_where_they_meet) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_WARN, "ab", "cd");
-    add(&made, 1, BUGPACK_ERROR, "ab", "cd");
-    add(&made, 1, BUGPACK_WARN, "abc", "d");
-    add(&made, 1, BUGPACK_WARN, "a", "bcd");
-    add(&made, 1, BUGPACK_WARN, NULL, "abcd");
-    add(&made, 1, BUGPACK_WARN, "ab", "ce");
+    add(&made, 1, BUGPACK_LEVEL_WARN, "ab", "cd");
+    add(&made, 1, BUGPACK_LEVEL_ERROR, "ab", "cd");
+    add(&made, 1, BUGPACK_LEVEL_WARN, "abc", "d");
+    add(&made, 1, BUGPACK_LEVEL_WARN, "a", "bcd");
+    add(&made, 1, BUGPACK_LEVEL_WARN, NULL, "abcd");
+    add(&made, 1, BUGPACK_LEVEL_WARN, "ab", "ce");
     bp_buffer out = print_now(&made, 6);
     cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 6));
     bp_buffer_release(&out);
@@ -93,9 +93,9 @@ Test(notifications, cuts_what_is_too_long_at_a_character_and_says_so) {
     source[sizeof source - 1] = '\0';
     memset(text, 't', sizeof text);
     memcpy(text + BUGPACK_NOTIFICATION_MAX_BYTES - 1, "\xC3\xA4", 2); /* over the cut */
-    bp_notifications_add(made.notifications, 1, BUGPACK_INFO, NULL, text, sizeof text);
-    bp_notifications_add(made.notifications, 1, BUGPACK_INFO, source, "t", 1);
-    bp_notifications_add(made.notifications, 1, BUGPACK_INFO, source + 1, text,
+    bp_notifications_add(made.notifications, 1, BUGPACK_LEVEL_INFO, NULL, text, sizeof text);
+    bp_notifications_add(made.notifications, 1, BUGPACK_LEVEL_INFO, source, "t", 1);
+    bp_notifications_add(made.notifications, 1, BUGPACK_LEVEL_INFO, source + 1, text,
                          BUGPACK_NOTIFICATION_MAX_BYTES - 1);
     bp_buffer out = print_now(&made, 3);
     cr_assert(eq(sz, count_in(&out, "\"truncated\": true"), 2));
@@ -121,10 +121,10 @@ Test(notifications, makes_hostile_bytes_and_levels_harmless) {
 
 Test(notifications, takes_no_more_after_it_was_closed) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_INFO, "a", "before");
+    add(&made, 1, BUGPACK_LEVEL_INFO, "a", "before");
     bp_notifications_close(made.notifications);
-    add(&made, 2, BUGPACK_INFO, "a", "before");
-    add(&made, 3, BUGPACK_INFO, "a", "after");
+    add(&made, 2, BUGPACK_LEVEL_INFO, "a", "before");
+    add(&made, 3, BUGPACK_LEVEL_INFO, "a", "after");
     bp_buffer out = print_now(&made, 1);
     cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 1));
     bp_buffer_release(&out);
@@ -133,17 +133,17 @@ Test(notifications, takes_no_more_after_it_was_closed) {
 
 Test(notifications, takes_no_more_when_its_memory_is_gone) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_INFO, "a", "before");
+    add(&made, 1, BUGPACK_LEVEL_INFO, "a", "before");
     bp_notifications_retire(made.notifications);
-    add(&made, 2, BUGPACK_INFO, "a", "before");
-    add(&made, 3, BUGPACK_INFO, "a", "after");
+    add(&made, 2, BUGPACK_LEVEL_INFO, "a", "before");
+    add(&made, 3, BUGPACK_LEVEL_INFO, "a", "after");
     close_fixture(&made);
 }
 
 Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_alone) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_INFO, "a", "text");
-    bp_spool records = copy(&made);
+    add(&made, 1, BUGPACK_LEVEL_INFO, "a", "text");
+    bp_temp_file records = copy(&made);
     cr_assert(zero(int, ftruncate(records.fd, (off_t)records.size - 8)));
     bp_buffer out;
     bp_buffer_init(&out, 1 << 20);
@@ -155,6 +155,6 @@ Test(notifications, says_when_the_records_cannot_be_read_and_leaves_the_outputs_
     cr_assert(eq(uint, count, 42u));
     cr_assert(zero(sz, out.size));
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     close_fixture(&made);
 }

@@ -25,8 +25,8 @@ static void add_longest(fixture *made, unsigned first, unsigned count) {
         memset(text, 't', sizeof text);
         int length = snprintf(text, sizeof text, "<%u>", i);
         text[length] = 't';
-        bp_notifications_add(made->notifications, i * BP_NS_PER_MS, BUGPACK_INFO, source, text,
-                             sizeof text);
+        bp_notifications_add(made->notifications, i * BP_NS_PER_MS, BUGPACK_LEVEL_INFO, source,
+                             text, sizeof text);
     }
 }
 
@@ -61,8 +61,8 @@ Test(notifications_kept, loses_none_of_the_500_in_a_flood_of_repetitions) {
     add_longest(&made, 0, BUGPACK_NOTIFICATION_KEPT - 1);
     const unsigned flood_count = 200000; /* turns the ring over ten times */
     for (unsigned i = 0; i < flood_count; i++) {
-        bp_notifications_add(made.notifications, BP_NS_PER_SEC + i, BUGPACK_WARN, "net", "again",
-                             5);
+        bp_notifications_add(made.notifications, BP_NS_PER_SEC + i, BUGPACK_LEVEL_WARN, "net",
+                             "again", 5);
         if (i % 10000 == 0 || i + 1 == flood_count) {
             bp_buffer out = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
             expect_longest(&out, 0, BUGPACK_NOTIFICATION_KEPT - 1);
@@ -79,17 +79,18 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     fixture made;
     cr_assert(temp_dir_make(&made.dir));
     int fd = openat(made.dir.fd, "ring", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int salvage_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
+    int recovery_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     bp_ring *ring = NULL;
     cr_assert(zero(int, (int)bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
     cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
     add_longest(&made, 0, 700);
     add_longest(&made, 600, 50);
-    bp_spool salvaged;
+    bp_temp_file salvaged;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_spool_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
-    cr_assert(zero(int, (int)bp_ring_salvage(salvage_fd, bp_spool_sink, &salvaged, &view, NULL)));
-    cr_assert(zero(int, (int)bp_spool_flush(&salvaged, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&salvaged, made.dir.fd, UINT64_MAX, NULL)));
+    cr_assert(
+        zero(int, (int)bp_ring_recover(recovery_fd, bp_temp_file_sink, &salvaged, &view, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&salvaged, NULL)));
     bp_buffer from_file = print(&salvaged, BUGPACK_NOTIFICATION_KEPT);
     bp_buffer from_memory = print_now(&made, BUGPACK_NOTIFICATION_KEPT);
     expect_longest(&from_file, 200, BUGPACK_NOTIFICATION_KEPT);
@@ -97,15 +98,15 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     cr_assert(eq(str, from_file.data, from_memory.data));
     bp_buffer_release(&from_memory);
     bp_buffer_release(&from_file);
-    bp_spool_release(&salvaged);
-    (void)close(salvage_fd);
+    bp_temp_file_release(&salvaged);
+    (void)close(recovery_fd);
     close_fixture(&made);
 }
 
 /* Copies records but the one of `skipped` sequence, as if it had been damaged. */
-static bp_spool copy_without(fixture *made, uint64_t skipped) {
-    bp_spool all = copy(made), rest;
-    cr_assert(zero(int, (int)bp_spool_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
+static bp_temp_file copy_without(fixture *made, uint64_t skipped) {
+    bp_temp_file all = copy(made), rest;
+    cr_assert(zero(int, (int)bp_temp_file_open(&rest, made->dir.fd, UINT64_MAX, NULL)));
     bp_ring_reader reader;
     bp_ring_reader_init(&reader, &all);
     const void *payload;
@@ -113,22 +114,22 @@ static bp_spool copy_without(fixture *made, uint64_t skipped) {
     while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
         if (record->sequence != skipped) {
             size_t padded_bytes = ((size_t)record->payload_bytes + 7) & ~(size_t)7;
-            (void)bp_spool_write(&rest, record, sizeof *record);
-            (void)bp_spool_write(&rest, payload, padded_bytes);
+            (void)bp_temp_file_write(&rest, record, sizeof *record);
+            (void)bp_temp_file_write(&rest, payload, padded_bytes);
         }
     }
     bp_ring_reader_release(&reader);
-    bp_spool_release(&all);
-    cr_assert(zero(int, (int)bp_spool_flush(&rest, NULL)));
+    bp_temp_file_release(&all);
+    cr_assert(zero(int, (int)bp_temp_file_flush(&rest, NULL)));
     return rest;
 }
 
 Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_times) {
     fixture made = open_fixture();
-    add(&made, 1, BUGPACK_WARN, "net", "lost text");
-    add(&made, 2, BUGPACK_WARN, "net", "lost text");
-    add(&made, 3, BUGPACK_WARN, "net", "other");
-    bp_spool records = copy_without(&made, 1);
+    add(&made, 1, BUGPACK_LEVEL_WARN, "net", "lost text");
+    add(&made, 2, BUGPACK_LEVEL_WARN, "net", "lost text");
+    add(&made, 3, BUGPACK_LEVEL_WARN, "net", "other");
+    bp_temp_file records = copy_without(&made, 1);
     bp_buffer out = print(&records, 2);
     cr_assert(eq(sz,
                  count_in(&out, "\"first\": \"1970-01-01T00:00:01.000000Z\",\n      \"last\": "
@@ -136,17 +137,17 @@ Test(notifications_kept, tells_a_repetition_whose_text_is_lost_with_count_and_ti
                                 "      \"level\": \"warn\"\n    },"),
                  1));
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     records = copy_without(&made, 2); /* the repetition is lost: the first sight stays */
     out = print(&records, 2);
     cr_assert(eq(sz, count_in(&out, "\"count\": 1"), 2));
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     records = copy_without(&made, 3);
     out = print(&records, 1);
     cr_assert(eq(sz, count_in(&out, "\"count\": 2"), 1));
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     close_fixture(&made);
 }
 
@@ -171,7 +172,7 @@ Test(notifications_kept, gets_through_records_of_anybody) {
         const struct iovec part = {.iov_base = payload, .iov_len = payload_bytes};
         cr_assert(gt(u64, bp_ring_append(ring, round % 4, &part, 1), 0));
     }
-    bp_spool records = copy(&made);
+    bp_temp_file records = copy(&made);
     bp_buffer out, reformatted;
     bp_buffer_init(&out, (size_t)16 << 20);
     bp_buffer_init(&reformatted, (size_t)16 << 20);
@@ -181,6 +182,6 @@ Test(notifications_kept, gets_through_records_of_anybody) {
     cr_assert(zero(int, (int)bp_json_reformat(out.data, out.size, &reformatted, NULL)));
     bp_buffer_release(&reformatted);
     bp_buffer_release(&out);
-    bp_spool_release(&records);
+    bp_temp_file_release(&records);
     close_fixture(&made);
 }

@@ -19,7 +19,7 @@ Test(pedantic, names_its_report_after_the_gap_and_says_which_it_was) {
     bugpack_gap(p.session, "display:unimpl:draw_rop3");
     bugpack_pedantic_state state = pedantic_settle(&p);
     cr_expect(eq(uint, state.written_count, 1));
-    cr_expect(eq(u64, state.sight_count, 2));
+    cr_expect(eq(u64, state.occurrence_count, 2));
     const char *path = pedantic_path(&p, "viewer-pedantic-display-unimpl-draw_rop3-2", ".zip");
     cr_expect(says(path, "metadata.json", "\"report_type\": \"pedantic\""));
     cr_expect(says(path, "metadata.json", "\"gap_key\": \"display:unimpl:draw_rop3\""));

@@ -44,7 +44,7 @@ static unsigned wait_for_freezer(const pedantic *p) {
         (void)pthread_mutex_lock(&line->mutex);
         is_idle = line->sent_count == 0;
         for (const bp_order *order = line->first; order != NULL; order = order->next) {
-            is_idle = is_idle && (!order->is_with_freezer || order->ahead_fds > 0);
+            is_idle = is_idle && (!order->is_with_snapshotter || order->ahead_fds > 0);
             frozen_count += order->ahead_fds > 0;
         }
         (void)pthread_mutex_unlock(&line->mutex);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "archive/reader.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "support/archive_file.h"
 #include "support/made_zip.h"
 

@@ -50,7 +50,7 @@ Test(recording, notifications_are_folded_into_a_count) {
     cr_assert(temp_dir_make(&dir));
     bugpack *session = open_session(&dir, 0);
     for (int i = 0; i < 3; i++) {
-        bugpack_notify(session, BUGPACK_WARN, "server", "stream %d rejected", 7);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", "stream %d rejected", 7);
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);

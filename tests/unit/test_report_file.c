@@ -63,7 +63,7 @@ Test(report_file, reads_entries_into_a_buffer_or_a_spool_within_their_limits) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     temp_dir dir;
     bp_buffer out;
-    bp_spool spool = BP_SPOOL_INIT;
+    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     char read[16];
     cr_assert(temp_dir_make(&dir));
     bp_buffer_init(&out, 11);
@@ -73,14 +73,14 @@ Test(report_file, reads_entries_into_a_buffer_or_a_spool_within_their_limits) {
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &error), BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, bp_spool_open(&spool, dir.fd, 9, &error), BUGPACK_OK));
-    cr_expect(eq(int, bp_report_file_spool(report, "a.log", &spool, &error), BUGPACK_OK));
-    cr_expect(eq(int, bp_spool_flush(&spool, &error), BUGPACK_OK));
-    cr_expect(eq(i64, bp_spool_read(&spool, 0, read, sizeof read), 9));
+    cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, 9, &error), BUGPACK_OK));
+    cr_expect(eq(int, bp_report_temp_file(report, "a.log", &temp_file, &error), BUGPACK_OK));
+    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_OK));
+    cr_expect(eq(i64, bp_temp_file_read(&temp_file, 0, read, sizeof read), 9));
     cr_expect(eq(int, memcmp(read, "one line\n", 9), 0));
     cr_expect(
-        eq(int, bp_report_file_spool(report, "a.log", &spool, &error), BUGPACK_ERR_NO_MEMORY));
-    bp_spool_release(&spool);
+        eq(int, bp_report_temp_file(report, "a.log", &temp_file, &error), BUGPACK_ERR_NO_MEMORY));
+    bp_temp_file_release(&temp_file);
     bp_buffer_release(&out);
     bp_report_file_close(report);
     temp_dir_remove(&dir);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/spool.h"
+#include "base/temp_file.h"
 #include "ring/ring_reader.h"
 #include "support/ring_records.h"
 #include "support/temp_dir.h"
@@ -219,13 +219,14 @@ Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
     for (uint64_t i = 1; i <= 500; i++) {
         append_number(ring, 1, i, i % 50 == 0 ? 200000 : (size_t)i * 3);
     }
-    bp_spool spool;
+    bp_temp_file temp_file;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_spool_open(&spool, dir.fd, 64u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_ring_copy(ring, UINT64_MAX, bp_spool_sink, &spool, &view, NULL)));
-    cr_assert(zero(int, (int)bp_spool_flush(&spool, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&temp_file, dir.fd, 64u << 20, NULL)));
+    cr_assert(
+        zero(int, (int)bp_ring_copy(ring, UINT64_MAX, bp_temp_file_sink, &temp_file, &view, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&temp_file, NULL)));
     bp_ring_reader reader;
-    bp_ring_reader_init(&reader, &spool);
+    bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
     const bp_ring_record *record;
     uint64_t next = view.first_sequence;
@@ -236,7 +237,7 @@ Test(ring, a_reader_walks_what_a_copy_put_into_a_spool) {
     }
     cr_assert(eq(u64, next, 501));
     bp_ring_reader_release(&reader);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     bp_ring_free(ring);
     temp_dir_remove(&dir);
 }
@@ -246,18 +247,18 @@ Test(ring, a_reader_stops_at_bytes_that_are_no_whole_record) {
     cr_assert(temp_dir_make(&dir));
     const bp_ring_record whole = {.sequence = 1, .payload_bytes = 0};
     const bp_ring_record torn = {.sequence = 2, .payload_bytes = UINT32_MAX};
-    bp_spool spool;
-    cr_assert(zero(int, (int)bp_spool_open(&spool, dir.fd, 4096, NULL)));
-    cr_assert(zero(int, (int)bp_spool_write(&spool, &whole, sizeof whole)));
-    cr_assert(zero(int, (int)bp_spool_write(&spool, &torn, sizeof torn)));
-    cr_assert(zero(int, (int)bp_spool_flush(&spool, NULL)));
+    bp_temp_file temp_file;
+    cr_assert(zero(int, (int)bp_temp_file_open(&temp_file, dir.fd, 4096, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_write(&temp_file, &whole, sizeof whole)));
+    cr_assert(zero(int, (int)bp_temp_file_write(&temp_file, &torn, sizeof torn)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&temp_file, NULL)));
     bp_ring_reader reader;
-    bp_ring_reader_init(&reader, &spool);
+    bp_ring_reader_init(&reader, &temp_file);
     const void *payload = NULL;
     cr_assert(ne(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
     cr_assert(eq(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
     cr_assert(eq(ptr, (void *)(uintptr_t)bp_ring_reader_next(&reader, &payload), NULL));
     bp_ring_reader_release(&reader);
-    bp_spool_release(&spool);
+    bp_temp_file_release(&temp_file);
     temp_dir_remove(&dir);
 }

@@ -22,7 +22,7 @@ Test(ring_damage, one_damaged_record_costs_itself_alone) {
     }
     lost_bytes = bp_frame_bytes((uint32_t)read_word(it.fd, at + 24));
     write_word(it.fd, at + 40, read_word(it.fd, at + 40) ^ 1);
-    bp_ring_view view = salvage_well(it.fd);
+    bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 19));
     cr_assert(eq(u64, view.last_sequence, 20));
     cr_assert(eq(u64, view.damaged_bytes, lost_bytes));
@@ -36,24 +36,24 @@ Test(ring_damage, every_sector_of_a_large_record_is_under_its_checksum) {
         off_t at = sector == page ? page + 32 : sector;
         uint64_t word = read_word(it.fd, at);
         write_word(it.fd, at, word ^ 0x100);
-        cr_assert(zero(u64, salvage_well(it.fd).record_count), "at %lld", (long long)at);
+        cr_assert(zero(u64, recovery_well(it.fd).record_count), "at %lld", (long long)at);
         write_word(it.fd, at, word);
     }
-    cr_assert(eq(u64, salvage_well(it.fd).record_count, 1));
+    cr_assert(eq(u64, recovery_well(it.fd).record_count, 1));
     remove_file_ring(&it);
 }
 
 Test(ring_damage, finds_all_records_whatever_the_header_says_of_head_and_tail) {
     file_ring it = make_file_ring(4 * page);
     append_numbers(it.ring, 1, 300, 60);
-    bp_ring_view before = salvage_well(it.fd);
+    bp_ring_view before = recovery_well(it.fd);
     off_t tail = offsetof(bp_frame_page, tail);
     static const uint64_t lies[] = {0, 8, 4000, 1u << 20, UINT64_MAX, UINT64_MAX - 7, 12345};
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         for (size_t j = 0; j < sizeof lies / sizeof lies[0]; j++) {
             write_word(it.fd, tail, lies[i]);
             write_word(it.fd, tail + 8, lies[j]);
-            bp_ring_view view = salvage_well(it.fd);
+            bp_ring_view view = recovery_well(it.fd);
             /* A hint that calls all of it free may cost what it hides, but nothing else. */
             cr_assert(le(u64, view.record_count, before.record_count + 2));
             cr_assert(gt(u64, view.record_count, 0));
@@ -133,7 +133,7 @@ Test(ring_damage, any_damage_costs_records_and_never_gives_a_torn_one) {
             size_t left = damage(bytes, base > 120, &state);
             cr_assert(zero(int, ftruncate(it.fd, 0)));
             cr_assert(eq(i64, pwrite(it.fd, bytes, left, 0), (int64_t)left));
-            damaged_count += salvage_well(it.fd).damaged_bytes > 0;
+            damaged_count += recovery_well(it.fd).damaged_bytes > 0;
         }
         remove_file_ring(&it);
     }
@@ -163,7 +163,7 @@ Test(ring_damage, forged_beginnings_cost_a_bounded_time_and_give_nothing) {
     write_word(it.fd, offsetof(bp_frame_page, head), capacity);
     uint64_t given = 0;
     bp_ring_view view;
-    cr_assert(zero(int, (int)bp_ring_salvage(it.fd, count_bytes, &given, &view, NULL)));
+    cr_assert(zero(int, (int)bp_ring_recover(it.fd, count_bytes, &given, &view, NULL)));
     cr_assert(zero(u64, given));
     cr_assert(eq(u64, view.damaged_bytes, capacity));
     free(bytes);
@@ -180,7 +180,7 @@ Test(ring_damage, a_payload_that_looks_like_frames_is_not_taken_for_some) {
     /* Its own beginning is lost, so that the scan has to look inside. */
     uint64_t head = read_word(it.fd, offsetof(bp_frame_page, head));
     write_word(it.fd, (off_t)(page + head - bp_frame_bytes(sizeof copied)), 0);
-    bp_ring_view view = salvage_well(it.fd);
+    bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 20));
     cr_assert(eq(u64, view.damaged_bytes, bp_frame_bytes(sizeof copied)));
     remove_file_ring(&it);

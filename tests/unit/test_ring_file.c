@@ -15,12 +15,12 @@ Test(ring_file, gives_back_at_any_moment_what_a_copy_gives) {
     static const size_t bases[] = {0, 17, 150, 400};
     for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++) {
         file_ring it = make_file_ring(2 * page);
-        bp_ring_view view = salvage_well(it.fd);
+        bp_ring_view view = recovery_well(it.fd);
         cr_assert(zero(u64, view.record_count));
         cr_assert(zero(u64, view.damaged_bytes));
         for (uint64_t i = 1; i <= 400; i++) {
             append_numbers(it.ring, i, i, bases[b]);
-            view = salvage_well(it.fd);
+            view = recovery_well(it.fd);
             bp_buffer out;
             bp_ring_view live;
             bp_buffer_init(&out, 1 << 20);
@@ -44,7 +44,7 @@ Test(ring_file, salvages_records_that_are_larger_than_its_window) {
         size_t size = i % 2 == 0 ? 300001 + (size_t)i * 40000 : 77;
         cr_assert(eq(u64, append_number(it.ring, (uint32_t)(i % 7), i, size), i));
     }
-    bp_ring_view view = salvage_well(it.fd);
+    bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.last_sequence, 40));
     cr_assert(gt(u64, view.record_count, 10));
     cr_assert(zero(u64, view.damaged_bytes));
@@ -67,7 +67,7 @@ Test(ring_file, leaves_out_what_an_earlier_turn_left_behind_a_pad) {
         append_numbers(it.ring, i, i, 0);
         i++;
     }
-    bp_ring_view view = salvage_well(it.fd);
+    bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.last_sequence, i - 1));
     cr_assert(eq(u64, view.record_count, view.last_sequence - view.first_sequence + 1));
     cr_assert(zero(u64, view.damaged_bytes));
@@ -80,7 +80,7 @@ Test(ring_file, carries_what_was_refused_and_outlives_its_ring) {
     cr_assert(zero(u64, append_number(it.ring, 0, 0, 2000)));
     bp_ring_free(it.ring);
     it.ring = NULL;
-    bp_ring_view view = salvage_well(it.fd);
+    bp_ring_view view = recovery_well(it.fd);
     cr_assert(eq(u64, view.record_count, 10));
     cr_assert(eq(u64, view.refused_count, 1));
     remove_file_ring(&it);
@@ -92,7 +92,7 @@ Test(ring_file, a_detached_ring_goes_on_in_memory_and_survives_truncation) {
     cr_assert(not(bp_ring_is_detached(it.ring)));
     cr_assert(zero(int, (int)bp_ring_detach(it.ring, NULL)));
     cr_assert(bp_ring_is_detached(it.ring));
-    cr_assert(eq(u64, salvage_well(it.fd).last_sequence, 100), "the file keeps what it had");
+    cr_assert(eq(u64, recovery_well(it.fd).last_sequence, 100), "the file keeps what it had");
     cr_assert(zero(int, ftruncate(it.fd, 0)));
     append_numbers(it.ring, 101, 150, 40);
     bp_buffer out;

@@ -22,7 +22,7 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     bugpack_options options = quick_options(&dir);
     options.app_version = "1.2";
     bugpack *session = open_session(&options);
-    bugpack_log(session, BUGPACK_WARN, "display", "cache miss for image %u", 17u);
+    bugpack_log(session, BUGPACK_LEVEL_WARN, "display", "cache miss for image %u", 17u);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = "it \"flickers\"";
     request.channel = "display";
@@ -52,9 +52,9 @@ Test(session, leaves_out_of_a_report_what_was_logged_after_its_trigger) {
     bugpack_options options = quick_options(&dir);
     options.sample_window_ms = 200;
     bugpack *session = open_session(&options);
-    bugpack_log(session, BUGPACK_INFO, NULL, "before");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before");
     cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
-    bugpack_log(session, BUGPACK_INFO, NULL, "later");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "later");
     bugpack_close(session);
     char path[512];
     cr_assert(report_find_only(&dir, path, sizeof path));
@@ -215,7 +215,7 @@ Test(session, cuts_a_formatted_message_at_a_character) {
     char text[BUGPACK_LOG_MESSAGE_MAX_BYTES];
     memset(text, 'm', sizeof text);
     text[sizeof text - 1] = '\0';
-    bugpack_log(session, BUGPACK_INFO, NULL, "%s\xE2\x82\xAC", text); /* over the cut */
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "%s\xE2\x82\xAC", text); /* over the cut */
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "logs.jsonl", "mmm\",\"truncated\":true}"));
@@ -233,7 +233,7 @@ static int log_in_child(const temp_dir *dir) {
     if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {
         return 1;
     }
-    bugpack_log(session, BUGPACK_INFO, NULL, "from the child");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "from the child");
     bool is_right = bugpack_report(session, NULL, &result) == BUGPACK_OK &&
                     report_entry_contains(result.path, "logs.jsonl", expected);
     bugpack_close(session);
@@ -250,7 +250,7 @@ Test(session, of_a_forked_child_logs_the_threads_of_the_child) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
-    bugpack_log(session, BUGPACK_INFO, NULL, "from the parent");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "from the parent");
     pid_t child = fork();
     if (child == 0) {
         _exit(log_in_child(&dir));
@@ -341,8 +341,8 @@ Test(session, tells_how_many_threads_ended_inside_the_window) {
 }
 
 Test(session, ignores_null_everywhere) {
-    bugpack_log(NULL, BUGPACK_INFO, NULL, "nobody listens");
-    bugpack_log_bytes(NULL, BUGPACK_INFO, NULL, "", 0);
+    bugpack_log(NULL, BUGPACK_LEVEL_INFO, NULL, "nobody listens");
+    bugpack_log_bytes(NULL, BUGPACK_LEVEL_INFO, NULL, "", 0);
     cr_assert(eq(int, (int)bugpack_report(NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
     cr_assert(eq(int, (int)bugpack_report_async(NULL, NULL, NULL, NULL), (int)BUGPACK_ERR_INVALID));
     cr_assert(not(bugpack_unprovide(NULL, "x")));

@@ -31,20 +31,20 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
                                 uint64_t until_ns, bp_traffic_extent *ret_extent) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_frozen frozen[4];
-    bp_spool out;
+    bp_traffic_snapshot frozen[4];
+    bp_temp_file out;
     for (size_t i = 0; i < channel_count; i++) {
-        cr_assert(zero(int, (int)bp_traffic_freeze(channels[i], until_ns, 1000, dir.fd, NULL,
-                                                   &frozen[i], NULL)));
+        cr_assert(zero(int, (int)bp_traffic_take_snapshot(channels[i], until_ns, 1000, dir.fd, NULL,
+                                                          &frozen[i], NULL)));
     }
-    cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 256u << 20, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
     cr_assert(
         zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, &out, NULL, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(traffic_pcap_read(&out, &pcap));
-    bp_spool_release(&out);
+    bp_temp_file_release(&out);
     for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_frozen_release(&frozen[i]);
+        bp_traffic_snapshot_release(&frozen[i]);
     }
     cr_assert(eq(sz, temp_dir_count(&dir), 0));
     temp_dir_remove(&dir);
@@ -244,16 +244,16 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     for (int i = 0; i < 10000; i++) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
     }
-    bp_traffic_frozen frozen;
+    bp_traffic_snapshot frozen;
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    cr_assert(
-        zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
+    cr_assert(zero(
+        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
     cr_expect(eq(u64, frozen.pins_view.first_sequence, 1));
     cr_expect(zero(u64, frozen.pins_view.evicted_count));
     cr_expect(zero(u64, frozen.pins_view.refused_count));
     cr_expect(gt(u64, frozen.pins_view.record_count, 4096 / 64 - 4));
-    bp_traffic_frozen_release(&frozen);
+    bp_traffic_snapshot_release(&frozen);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }
@@ -332,18 +332,18 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     fill_with_numbers(traffic, 100);
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_frozen frozen;
-    cr_assert(
-        zero(int, (int)bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
-    bp_spool out;
+    bp_traffic_snapshot frozen;
+    cr_assert(zero(
+        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
+    bp_temp_file out;
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
-    cr_assert(zero(int, (int)bp_spool_open(&out, dir.fd, 1000, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
     cr_expect(eq(int, (int)bp_traffic_print_pcap(&frozen, 1, &out, NULL, &extent, &error),
                  (int)BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, extent.message_count, 77));
-    bp_spool_release(&out);
-    bp_traffic_frozen_release(&frozen);
+    bp_temp_file_release(&out);
+    bp_traffic_snapshot_release(&frozen);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }

@@ -161,24 +161,25 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_traffic *traffic = NULL;
-    bp_traffic_frozen frozen;
+    bp_traffic_snapshot frozen;
     bp_traffic_extent extent;
-    bp_spool pcap, index;
+    bp_temp_file pcap, index;
     options.pin_bytes = 0;
     bp_traffic_identity_init(&identity, "net", 0, &options);
     cr_assert(zero(int, bp_ring_new(64 * 1024, &ring, NULL)));
     cr_assert(zero(int, bp_traffic_new(&identity, &options, ring, NULL, &traffic, NULL)));
     bp_traffic_append(traffic, BUGPACK_SENT, 1, "hello", "hello", 5);
-    cr_assert(zero(int, bp_traffic_freeze(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
-    cr_assert(zero(int, bp_spool_open(&pcap, dir.fd, 1 << 20, NULL)));
-    cr_assert(zero(int, bp_spool_open(&index, dir.fd, 16, NULL)));
+    cr_assert(
+        zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&pcap, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&index, dir.fd, 16, NULL)));
     cr_expect(zero(int, bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, NULL)));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
-    cr_expect(eq(int, (int)bp_spool_flush(&index, NULL), (int)BUGPACK_ERR_NO_MEMORY));
-    bp_traffic_frozen_release(&frozen);
-    bp_spool_release(&pcap);
-    bp_spool_release(&index);
+    cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_NO_MEMORY));
+    bp_traffic_snapshot_release(&frozen);
+    bp_temp_file_release(&pcap);
+    bp_temp_file_release(&index);
     bp_traffic_free(traffic);
     temp_dir_remove(&dir);
 }

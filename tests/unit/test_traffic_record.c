@@ -8,52 +8,53 @@
 #include "ring/ring.h"
 #include "support/temp_dir.h"
 
-static void write_record(bp_spool *spool, uint32_t tag, uint64_t sequence,
-                         const bp_traffic_head *head, const char *rest, size_t rest_bytes) {
+static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequence,
+                         const bp_traffic_header *head, const char *rest, size_t rest_bytes) {
     static const char padding[8];
-    size_t head_bytes = head == NULL ? 0 : sizeof *head;
+    size_t header_bytes = head == NULL ? 0 : sizeof *head;
     bp_ring_record record = {.sequence = sequence,
                              .monotonic_ns = 5000 - sequence, /* backwards */
-                             .payload_bytes = (uint32_t)(head_bytes + rest_bytes),
+                             .payload_bytes = (uint32_t)(header_bytes + rest_bytes),
                              .tag = tag};
-    cr_assert(zero(int, (int)bp_spool_write(spool, &record, sizeof record)));
+    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, &record, sizeof record)));
     if (head != NULL) {
-        cr_assert(zero(int, (int)bp_spool_write(spool, head, sizeof *head)));
+        cr_assert(zero(int, (int)bp_temp_file_write(temp_file, head, sizeof *head)));
     }
-    cr_assert(zero(int, (int)bp_spool_write(spool, rest, rest_bytes)));
-    cr_assert(zero(int, (int)bp_spool_write(spool, padding, -record.payload_bytes % 8)));
+    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, rest, rest_bytes)));
+    cr_assert(zero(int, (int)bp_temp_file_write(temp_file, padding, -record.payload_bytes % 8)));
 }
 
-static bp_traffic_extent print(bp_traffic_frozen *frozen, const temp_dir *dir, uint64_t *ret_size) {
-    bp_spool out;
+static bp_traffic_extent print(bp_traffic_snapshot *frozen, const temp_dir *dir,
+                               uint64_t *ret_size) {
+    bp_temp_file out;
     bp_traffic_extent extent;
-    cr_assert(zero(int, (int)bp_spool_open(&out, dir->fd, 1 << 20, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
     cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, 1, &out, NULL, &extent, NULL)));
     *ret_size = out.size;
-    bp_spool_release(&out);
+    bp_temp_file_release(&out);
     return extent;
 }
 
 Test(traffic_record, passes_over_records_that_make_no_sense) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_frozen frozen = {.messages = BP_SPOOL_INIT, .pins = BP_SPOOL_INIT};
-    bp_spool *spool = &frozen.messages;
-    cr_assert(zero(int, (int)bp_spool_open(spool, dir.fd, 1 << 20, NULL)));
-    const bp_traffic_head good = {.original_bytes = 3, .name_bytes = 4};
-    const bp_traffic_head no_direction = {.direction = 2};
-    const bp_traffic_head long_name = {.name_bytes = 33};
-    const bp_traffic_head name_over_the_end = {.name_bytes = 30};
-    const bp_traffic_head shorter_than_kept = {.original_bytes = 1, .name_bytes = 4};
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 1, &good, "typeabc", 7);
-    write_record(spool, 9, 2, &good, "typeabc", 7);
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 3, &no_direction, "", 0);
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 4, &long_name,
+    bp_traffic_snapshot frozen = {.messages = BP_TEMP_FILE_INIT, .pins = BP_TEMP_FILE_INIT};
+    bp_temp_file *temp_file = &frozen.messages;
+    cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
+    const bp_traffic_header good = {.original_bytes = 3, .name_bytes = 4};
+    const bp_traffic_header no_direction = {.direction = 2};
+    const bp_traffic_header long_name = {.name_bytes = 33};
+    const bp_traffic_header name_over_the_end = {.name_bytes = 30};
+    const bp_traffic_header shorter_than_kept = {.original_bytes = 1, .name_bytes = 4};
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 1, &good, "typeabc", 7);
+    write_record(temp_file, 9, 2, &good, "typeabc", 7);
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 3, &no_direction, "", 0);
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 4, &long_name,
                  "0123456789012345678901234567890123456789", 40);
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 5, &name_over_the_end, "short", 5);
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 6, NULL, "tiny", 4);
-    write_record(spool, BP_TRAFFIC_TAG_PIN, 7, NULL, "tiny", 4);
-    write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 8, &shorter_than_kept, "typedefg", 8);
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 5, &name_over_the_end, "short", 5);
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 6, NULL, "tiny", 4);
+    write_record(temp_file, BP_TRAFFIC_TAG_PIN, 7, NULL, "tiny", 4);
+    write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 8, &shorter_than_kept, "typedefg", 8);
     uint64_t size;
     bp_traffic_extent extent = print(&frozen, &dir, &size);
     cr_expect(eq(u64, extent.message_count, 2));
@@ -61,27 +62,27 @@ Test(traffic_record, passes_over_records_that_make_no_sense) {
     cr_expect(zero(u64, extent.cut_count));
     cr_expect(eq(u64, extent.from_wall_ns, extent.to_wall_ns)); /* not backwards */
     cr_expect(eq(u64, size, BP_PCAP_HEADER_BYTES + 78 + 78 + 70 + 73 + 74));
-    bp_traffic_frozen_release(&frozen);
+    bp_traffic_snapshot_release(&frozen);
     temp_dir_remove(&dir);
 }
 
 Test(traffic_record, ends_where_the_spool_does) {
-    const bp_traffic_head head = {.original_bytes = 3};
+    const bp_traffic_header head = {.original_bytes = 3};
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     for (size_t cut = 1; cut < 48; cut++) {
-        bp_traffic_frozen frozen = {.messages = BP_SPOOL_INIT, .pins = BP_SPOOL_INIT};
-        bp_spool *spool = &frozen.messages;
-        cr_assert(zero(int, (int)bp_spool_open(spool, dir.fd, 1 << 20, NULL)));
-        write_record(spool, BP_TRAFFIC_TAG_MESSAGE, 1, &head, "abc", 3);
+        bp_traffic_snapshot frozen = {.messages = BP_TEMP_FILE_INIT, .pins = BP_TEMP_FILE_INIT};
+        bp_temp_file *temp_file = &frozen.messages;
+        cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
+        write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 1, &head, "abc", 3);
         bp_ring_record record = {
             .sequence = 2, .payload_bytes = 1u << 30, .tag = BP_TRAFFIC_TAG_MESSAGE};
         unsigned char bytes[48] = {0};
         memcpy(bytes, &record, sizeof record);
-        cr_assert(zero(int, (int)bp_spool_write(spool, bytes, cut)));
+        cr_assert(zero(int, (int)bp_temp_file_write(temp_file, bytes, cut)));
         uint64_t size;
         cr_expect(eq(u64, print(&frozen, &dir, &size).message_count, 1));
-        bp_traffic_frozen_release(&frozen);
+        bp_traffic_snapshot_release(&frozen);
     }
     temp_dir_remove(&dir);
 }

@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
         std::cerr << "consumer: " << error.message << '\n';
         return 1;
     }
-    bugpack_log(session, BUGPACK_INFO, nullptr, "hello from %s", argv[0]);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, nullptr, "hello from %s", argv[0]);
     BUGPACK_LOG_TRACE(session, "main", "not compiled: %d", argc);
     BUGPACK_LOG_WARN(session, nullptr, "nothing but a format");
     request.description = "from C++";

@@ -1,4 +1,4 @@
-#include "recorder/home.h"
+#include "recorder/session_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,16 +13,16 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/home_private.h"
+#include "recorder/session_dir_private.h"
 
-struct bp_home {
+struct bp_session_dir {
     char name[256];
     bp_buffer path;
     int base_fd;
     int dir_fd;
     int lock_fd;
     int identity_fd;
-    bp_home_identity identity;
+    bp_session_identity identity;
 };
 
 /* The homes that this process holds: few, and asked for at open, close and recovery only. */
@@ -32,7 +32,7 @@ static struct held_name {
     char name[256];
 } * held_names;
 
-bool bp_home_claim_name(const char *name) {
+bool bp_session_dir_claim_name(const char *name) {
     struct held_name *claimed = calloc(1, sizeof *claimed);
     if (claimed == NULL) {
         return false;
@@ -54,7 +54,7 @@ bool bp_home_claim_name(const char *name) {
     return is_free;
 }
 
-void bp_home_release_name(const char *name) {
+void bp_session_dir_release_name(const char *name) {
     (void)pthread_mutex_lock(&held_mutex);
     struct held_name **link = &held_names;
     while (*link != NULL && strcmp((*link)->name, name) != 0) {
@@ -68,19 +68,19 @@ void bp_home_release_name(const char *name) {
     free(released);
 }
 
-bool bp_home_lock(int fd) {
+bool bp_session_dir_lock(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
-int64_t bp_home_lock_holder(int fd) {
+int64_t bp_session_dir_lock_holder(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool is_held = fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
     return !is_held ? -1 : whole.l_pid > 0 ? whole.l_pid : 0;
 }
 
-bugpack_status bp_home_open_base(const char *base_dir, bool create, int *ret_fd,
-                                 bugpack_error *error) {
+bugpack_status bp_session_dir_open_base(const char *base_dir, bool create, int *ret_fd,
+                                        bugpack_error *error) {
     int fd = -1;
     struct stat info;
     bugpack_status status = bp_file_open_directory(base_dir, create, &fd, error);
@@ -103,7 +103,7 @@ bugpack_status bp_home_open_base(const char *base_dir, bool create, int *ret_fd,
 }
 
 /* `<app>-<pid>-<session id>`, in characters that any file system takes. */
-static void compose_name(const bp_home_identity *identity, char *name, size_t name_bytes) {
+static void compose_name(const bp_session_identity *identity, char *name, size_t name_bytes) {
     char app[65];
     (void)snprintf(app, sizeof app, "%s", identity->app_name);
     for (char *byte = app; *byte != '\0'; byte++) {
@@ -115,116 +115,117 @@ static void compose_name(const bp_home_identity *identity, char *name, size_t na
                    identity->session_id);
 }
 
-bugpack_status bp_home_make_file(bp_home *home, const char *name, int *ret_fd,
-                                 bugpack_error *error) {
-    int fd = openat(home->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error) {
+    int fd = openat(dir->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_home_path(home), name);
+        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_session_dir_path(dir), name);
     }
     (void)fchmod(fd, 0600);
     *ret_fd = fd;
     return BUGPACK_OK;
 }
 
-static bugpack_status write_identity(bp_home *home, bugpack_error *error) {
-    bp_home_file file = {.magic = BP_HOME_MAGIC,
-                         .version = BP_HOME_VERSION,
-                         .size = sizeof file,
-                         .identity = home->identity};
-    if (pwrite(home->identity_fd, &file, sizeof file, 0) != (ssize_t)sizeof file) {
-        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_home_path(home),
-                             BP_HOME_IDENTITY_NAME);
+static bugpack_status write_identity(bp_session_dir *dir, bugpack_error *error) {
+    bp_session_dir_file file = {.magic = BP_SESSION_DIR_MAGIC,
+                                .version = BP_SESSION_DIR_VERSION,
+                                .size = sizeof file,
+                                .identity = dir->identity};
+    if (pwrite(dir->identity_fd, &file, sizeof file, 0) != (ssize_t)sizeof file) {
+        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_session_dir_path(dir),
+                             BP_SESSION_DIR_IDENTITY_NAME);
     }
     return BUGPACK_OK;
 }
 
 /* The lock comes first: what has no lock yet looks half-made to a recoverer, and is left alone. */
-static bugpack_status fill_home(bp_home *home, bugpack_error *error) {
-    bugpack_status status = bp_home_make_file(home, BP_HOME_LOCK_NAME, &home->lock_fd, error);
-    if (status == BUGPACK_OK && !bp_home_lock(home->lock_fd)) {
-        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_home_path(home),
-                               BP_HOME_LOCK_NAME);
+static bugpack_status fill_session_dir(bp_session_dir *dir, bugpack_error *error) {
+    bugpack_status status =
+        bp_session_dir_make_file(dir, BP_SESSION_DIR_LOCK_NAME, &dir->lock_fd, error);
+    if (status == BUGPACK_OK && !bp_session_dir_lock(dir->lock_fd)) {
+        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_session_dir_path(dir),
+                               BP_SESSION_DIR_LOCK_NAME);
     }
     if (status == BUGPACK_OK) {
-        status = bp_home_make_file(home, BP_HOME_IDENTITY_NAME, &home->identity_fd, error);
+        status =
+            bp_session_dir_make_file(dir, BP_SESSION_DIR_IDENTITY_NAME, &dir->identity_fd, error);
     }
-    return status == BUGPACK_OK ? write_identity(home, error) : status;
+    return status == BUGPACK_OK ? write_identity(dir, error) : status;
 }
 
-static void free_home(bp_home *home) {
-    const int fds[] = {home->identity_fd, home->lock_fd, home->dir_fd, home->base_fd};
+static void free_session_dir(bp_session_dir *dir) {
+    const int fds[] = {dir->identity_fd, dir->lock_fd, dir->dir_fd, dir->base_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
         if (fds[i] >= 0) {
             (void)close(fds[i]);
         }
     }
-    bp_home_release_name(home->name);
-    bp_buffer_release(&home->path);
-    free(home);
+    bp_session_dir_release_name(dir->name);
+    bp_buffer_release(&dir->path);
+    free(dir);
 }
 
-bugpack_status bp_home_new(const char *base_dir, const bp_home_identity *identity,
-                           bp_home **ret_home, bugpack_error *error) {
-    bp_home *home = calloc(1, sizeof *home);
-    if (home == NULL) {
+bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error) {
+    bp_session_dir *dir = calloc(1, sizeof *dir);
+    if (dir == NULL) {
         return bp_fail_memory(error, "make a session's directory");
     }
-    home->base_fd = home->dir_fd = home->lock_fd = home->identity_fd = -1;
-    home->identity = *identity;
-    compose_name(identity, home->name, sizeof home->name);
-    bp_buffer_init(&home->path, 8192);
-    (void)bp_buffer_printf(&home->path, "%s/%s", base_dir, home->name);
-    bugpack_status status = home->path.status == BUGPACK_OK && bp_home_claim_name(home->name)
+    dir->base_fd = dir->dir_fd = dir->lock_fd = dir->identity_fd = -1;
+    dir->identity = *identity;
+    compose_name(identity, dir->name, sizeof dir->name);
+    bp_buffer_init(&dir->path, 8192);
+    (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
+    bugpack_status status = dir->path.status == BUGPACK_OK && bp_session_dir_claim_name(dir->name)
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "make a session's directory");
     if (status == BUGPACK_OK) {
-        status = bp_home_open_base(base_dir, true, &home->base_fd, error);
+        status = bp_session_dir_open_base(base_dir, true, &dir->base_fd, error);
     }
-    if (status == BUGPACK_OK && mkdirat(home->base_fd, home->name, 0700) != 0) {
-        status =
-            bp_fail_errno(error, errno, "cannot make the directory \"%s\"", bp_home_path(home));
+    if (status == BUGPACK_OK && mkdirat(dir->base_fd, dir->name, 0700) != 0) {
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
+                               bp_session_dir_path(dir));
     }
     if (status != BUGPACK_OK) {
-        free_home(home);
+        free_session_dir(dir);
         return status;
     }
-    (void)fchmodat(home->base_fd, home->name, 0700, AT_SYMLINK_NOFOLLOW);
-    home->dir_fd =
-        openat(home->base_fd, home->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    status = home->dir_fd >= 0 ? fill_home(home, error)
-                               : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                               bp_home_path(home));
+    (void)fchmodat(dir->base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+    dir->dir_fd = openat(dir->base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    status = dir->dir_fd >= 0 ? fill_session_dir(dir, error)
+                              : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                              bp_session_dir_path(dir));
     if (status != BUGPACK_OK) {
-        bp_home_remove(home);
+        bp_session_dir_remove(dir);
         return status;
     }
-    *ret_home = home;
+    *ret_dir = dir;
     return BUGPACK_OK;
 }
 
-int bp_home_fd(const bp_home *home) {
-    return home->dir_fd;
+int bp_session_dir_fd(const bp_session_dir *dir) {
+    return dir->dir_fd;
 }
 
-const char *bp_home_path(const bp_home *home) {
-    return bp_buffer_text(&home->path);
+const char *bp_session_dir_path(const bp_session_dir *dir) {
+    return bp_buffer_text(&dir->path);
 }
 
-void bp_home_tick(bp_home *home) {
+void bp_session_dir_tick(bp_session_dir *dir) {
     bp_instant now = bp_clock_now();
-    home->identity.last_alive = now;
-    home->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
-    (void)write_identity(home, NULL);
+    dir->identity.last_alive = now;
+    dir->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
+    (void)write_identity(dir, NULL);
 }
 
-void bp_home_delete(int base_fd, int dir_fd, const char *name) {
+void bp_session_dir_delete(int base_fd, int dir_fd, const char *name) {
     /* A descriptor of its own: fdopendir takes over the one that it gets. */
     int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
     struct dirent *entry;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, BP_HOME_LOCK_NAME) != 0) {
+            strcmp(entry->d_name, BP_SESSION_DIR_LOCK_NAME) != 0) {
             (void)unlinkat(dir_fd, entry->d_name, 0);
         }
     }
@@ -234,16 +235,16 @@ void bp_home_delete(int base_fd, int dir_fd, const char *name) {
         (void)close(list_fd);
     }
     /* The lock goes last, so that nobody finds an unlocked home that is half removed. */
-    (void)unlinkat(dir_fd, BP_HOME_LOCK_NAME, 0);
+    (void)unlinkat(dir_fd, BP_SESSION_DIR_LOCK_NAME, 0);
     (void)unlinkat(base_fd, name, AT_REMOVEDIR);
 }
 
-void bp_home_remove(bp_home *home) {
-    if (home == NULL) {
+void bp_session_dir_remove(bp_session_dir *dir) {
+    if (dir == NULL) {
         return;
     }
-    if (home->dir_fd >= 0) {
-        bp_home_delete(home->base_fd, home->dir_fd, home->name);
+    if (dir->dir_fd >= 0) {
+        bp_session_dir_delete(dir->base_fd, dir->dir_fd, dir->name);
     }
-    free_home(home);
+    free_session_dir(dir);
 }

@@ -1,4 +1,4 @@
-#include "report/retain.h"
+#include "report/retention.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,10 +37,10 @@ static void listing_free(struct listing *listing) {
     free(listing->reports);
 }
 
-static bool is_wanted(const bp_retain_policy *policy, const char *app_word, const char *name,
+static bool is_wanted(const bp_retention_policy *policy, const char *app_word, const char *name,
                       bp_report_name *ret_parsed) {
     return bp_name_parse_report(name, ret_parsed) &&
-           (policy->kinds & BP_RETAIN_KIND(ret_parsed->kind)) != 0 &&
+           (policy->kinds & BP_RETENTION_KIND(ret_parsed->kind)) != 0 &&
            (policy->app == NULL || (strlen(app_word) == ret_parsed->app_bytes &&
                                     memcmp(name, app_word, ret_parsed->app_bytes) == 0));
 }
@@ -64,13 +64,13 @@ static bool make_room(struct listing *listing) {
 }
 
 /* Counts a report, and lists it unless it is the one that stays. False without memory. */
-static bool take_in(struct listing *listing, const bp_retain_policy *policy, const char *name,
+static bool take_in(struct listing *listing, const bp_retention_policy *policy, const char *name,
                     const bp_report_name *parsed, const struct stat *info) {
     uint64_t bytes = info->st_size > 0 ? (uint64_t)info->st_size : 0;
     listing->total_count++;
     listing->total_bytes += bytes;
     if ((policy->keep != NULL && strcmp(name, policy->keep) == 0) ||
-        listing->count == BP_RETAIN_LOOK_MAX) {
+        listing->count == BP_RETENTION_LOOK_MAX) {
         return true;
     }
     char *own_name = strdup(name);
@@ -85,12 +85,12 @@ static bool take_in(struct listing *listing, const bp_retain_policy *policy, con
                         .written_at = bp_file_written_at(info),
                         .inode = info->st_ino,
                         .number = parsed->number,
-                        .is_first = (policy->first_kinds & BP_RETAIN_KIND(parsed->kind)) != 0,
+                        .is_first = (policy->first_kinds & BP_RETENTION_KIND(parsed->kind)) != 0,
                         .is_future = parsed->wall_secs > policy->now_wall_ns / BP_NS_PER_SEC};
     return true;
 }
 
-static bugpack_status list(int dir_fd, const char *dir_name, const bp_retain_policy *policy,
+static bugpack_status list(int dir_fd, const char *dir_name, const bp_retention_policy *policy,
                            struct listing *listing, bugpack_error *error) {
     char app_word[BP_NAME_APP_BYTES] = "";
     if (policy->app != NULL) {
@@ -159,16 +159,17 @@ static bool remove_one(int dir_fd, const struct report *report, int *ret_errno) 
     return false;
 }
 
-static bool is_within(const bp_retain_policy *policy, const struct listing *listing) {
+static bool is_within(const bp_retention_policy *policy, const struct listing *listing) {
     return (policy->max_count == 0 || listing->total_count <= policy->max_count) &&
            (policy->max_bytes == 0 || listing->total_bytes <= policy->max_bytes);
 }
 
-bugpack_status bp_retain_prune(int dir_fd, const char *dir_name, const bp_retain_policy *policy,
-                               bp_retain_removed *on_removed, void *context,
-                               bp_retain_outcome *ret_outcome, bugpack_error *error) {
+bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
+                                  const bp_retention_policy *policy,
+                                  bp_retention_removed *on_removed, void *context,
+                                  bp_retention_outcome *ret_outcome, bugpack_error *error) {
     struct listing listing = {.reports = NULL};
-    bp_retain_outcome outcome = {0};
+    bp_retention_outcome outcome = {0};
     bugpack_status status = list(dir_fd, dir_name, policy, &listing, error);
     if (status != BUGPACK_OK) {
         goto out;

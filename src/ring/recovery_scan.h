@@ -1,17 +1,17 @@
 /*
  * Looking for frames in a file that may be anything, with pread alone.
  */
-#ifndef BP_RING_SALVAGE_SCAN_H
-#define BP_RING_SALVAGE_SCAN_H
+#ifndef BP_RING_RECOVERY_SCAN_H
+#define BP_RING_RECOVERY_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "ring/frame.h"
 
-#define BP_SALVAGE_WINDOW_BYTES (256u * 1024)
+#define BP_RECOVERY_WINDOW_BYTES (256u * 1024)
 
-typedef struct bp_salvage_scan {
+typedef struct bp_recovery_scan {
     int fd;
     uint64_t capacity, seed;
     /* What the header says is in use; only a hint, because a page of the file may be older than
@@ -25,27 +25,27 @@ typedef struct bp_salvage_scan {
     uint64_t window_offset;
     size_t window_bytes;
     unsigned char *window;
-} bp_salvage_scan;
+} bp_recovery_scan;
 
 /* CORRUPT when the file is no ring of this version, NO_MEMORY. On success to be closed. */
-bugpack_status bp_salvage_open(bp_salvage_scan *scan, int fd, bugpack_error *error);
-void bp_salvage_close(bp_salvage_scan *scan);
+bugpack_status bp_recovery_open(bp_recovery_scan *scan, int fd, bugpack_error *error);
+void bp_recovery_close(bp_recovery_scan *scan);
 
 /* Forgets what was read, before a second pass. */
-void bp_salvage_restart(bp_salvage_scan *scan);
+void bp_recovery_restart(bp_recovery_scan *scan);
 
 /* The size of the whole and undamaged frame at `offset`, and its record; 0 when there is none. */
-uint64_t bp_salvage_frame(bp_salvage_scan *scan, uint64_t offset, bp_ring_record *ret_record);
-bool bp_salvage_is_pad(bp_salvage_scan *scan, uint64_t offset);
+uint64_t bp_recovery_frame(bp_recovery_scan *scan, uint64_t offset, bp_ring_record *ret_record);
+bool bp_recovery_is_pad(bp_recovery_scan *scan, uint64_t offset);
 
 /* The end of the free space that `offset` lies in, or `offset`. */
-uint64_t bp_salvage_skip_free(const bp_salvage_scan *scan, uint64_t offset);
+uint64_t bp_recovery_skip_free(const bp_recovery_scan *scan, uint64_t offset);
 
 /* Whether the word at `offset`, which belongs to no frame, should have. */
-bool bp_salvage_is_damage(bp_salvage_scan *scan, uint64_t offset);
+bool bp_recovery_is_damage(bp_recovery_scan *scan, uint64_t offset);
 
 /* Gives record, payload and padding to the sink; returns what the sink returned. */
-bugpack_status bp_salvage_give(bp_salvage_scan *scan, uint64_t offset, const bp_ring_record *record,
-                               bp_sink *sink, void *context);
+bugpack_status bp_recovery_give(bp_recovery_scan *scan, uint64_t offset,
+                                const bp_ring_record *record, bp_sink *sink, void *context);
 
 #endif

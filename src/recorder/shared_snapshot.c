@@ -1,11 +1,11 @@
-#include "recorder/kept_snapshot.h"
+#include "recorder/shared_snapshot.h"
 
 #include <stdlib.h>
 
 #include "model/metrics.h"
 
-bp_kept_snapshot *bp_kept_snapshot_new(bp_task_snapshot *snapshot) {
-    bp_kept_snapshot *kept = calloc(1, sizeof *kept);
+bp_shared_snapshot *bp_shared_snapshot_new(bp_task_snapshot *snapshot) {
+    bp_shared_snapshot *kept = calloc(1, sizeof *kept);
     if (kept == NULL) {
         return NULL;
     }
@@ -22,12 +22,12 @@ bp_kept_snapshot *bp_kept_snapshot_new(bp_task_snapshot *snapshot) {
     return kept;
 }
 
-bp_kept_snapshot *bp_kept_snapshot_retain(bp_kept_snapshot *kept) {
+bp_shared_snapshot *bp_shared_snapshot_retain(bp_shared_snapshot *kept) {
     atomic_fetch_add_explicit(&kept->reference_count, 1, memory_order_relaxed);
     return kept;
 }
 
-void bp_kept_snapshot_release(bp_kept_snapshot *kept) {
+void bp_shared_snapshot_release(bp_shared_snapshot *kept) {
     if (kept != NULL &&
         atomic_fetch_sub_explicit(&kept->reference_count, 1, memory_order_acq_rel) == 1) {
         bp_task_snapshot_release(&kept->snapshot);

@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/home_private.h"
+#include "recorder/session_dir_private.h"
 
 /* Whether a name is one of ours: `<app>-<pid>-<32 hexadecimal digits>`. */
-static bool is_home_name(const char *name) {
+static bool is_session_dir_name(const char *name) {
     const char *id = strrchr(name, '-');
     if (id == NULL || strlen(id + 1) != BP_ID_BYTES - 1 ||
         strspn(id + 1, "0123456789abcdef") != BP_ID_BYTES - 1) {
@@ -33,18 +33,18 @@ static bool is_terminated(const char *text, size_t text_bytes) {
 }
 
 /* Reads whose it was. What is in the file is ours, and is looked at as if it were not. */
-static bool read_identity(int dir_fd, bp_home_identity *ret_identity) {
-    bp_home_file file;
+static bool read_identity(int dir_fd, bp_session_identity *ret_identity) {
+    bp_session_dir_file file;
     int fd = -1;
-    if (bp_file_open_regular(dir_fd, BP_HOME_IDENTITY_NAME, &fd, NULL) != BUGPACK_OK) {
+    if (bp_file_open_regular(dir_fd, BP_SESSION_DIR_IDENTITY_NAME, &fd, NULL) != BUGPACK_OK) {
         return false;
     }
     ssize_t count = pread(fd, &file, sizeof file, 0);
     (void)close(fd);
-    const bp_home_identity *identity = &file.identity;
+    const bp_session_identity *identity = &file.identity;
     bool is_good = count == (ssize_t)sizeof file &&
-                   memcmp(file.magic, BP_HOME_MAGIC, sizeof BP_HOME_MAGIC) == 0 &&
-                   file.version == BP_HOME_VERSION && file.size == sizeof file &&
+                   memcmp(file.magic, BP_SESSION_DIR_MAGIC, sizeof BP_SESSION_DIR_MAGIC) == 0 &&
+                   file.version == BP_SESSION_DIR_VERSION && file.size == sizeof file &&
                    is_terminated(identity->session_id, sizeof identity->session_id) &&
                    is_terminated(identity->app_name, sizeof identity->app_name) &&
                    is_terminated(identity->app_version, sizeof identity->app_version) &&
@@ -64,21 +64,21 @@ static bool read_identity(int dir_fd, bp_home_identity *ret_identity) {
  * file of a session of this very process, and closing it again, would give that session's lock
  * away.
  */
-static void inspect(int base_fd, bp_found_home *found) {
+static void inspect(int base_fd, bp_found_session *found) {
     struct stat info;
-    found->state = BP_HOME_BROKEN;
+    found->state = BP_SESSION_DIR_BROKEN;
     found->dir_fd = openat(base_fd, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (found->dir_fd < 0 || fstat(found->dir_fd, &info) != 0 || info.st_uid != geteuid()) {
         return;
     }
-    found->lock_fd =
-        openat(found->dir_fd, BP_HOME_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    found->lock_fd = openat(found->dir_fd, BP_SESSION_DIR_LOCK_NAME,
+                            O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (found->lock_fd < 0) {
         return;
     }
-    if (!bp_home_lock(found->lock_fd)) {
-        found->state = BP_HOME_RUNNING;
-        found->pid = bp_home_lock_holder(found->lock_fd);
+    if (!bp_session_dir_lock(found->lock_fd)) {
+        found->state = BP_SESSION_DIR_RUNNING;
+        found->pid = bp_session_dir_lock_holder(found->lock_fd);
         (void)read_identity(found->dir_fd,
                             &found->identity); /* only the rings are not to be opened */
         return;
@@ -86,22 +86,22 @@ static void inspect(int base_fd, bp_found_home *found) {
     /* Another recoverer may have finished between our opening the file and locking it. */
     if (fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0 &&
         read_identity(found->dir_fd, &found->identity)) {
-        found->state = BP_HOME_DEAD;
+        found->state = BP_SESSION_DIR_DEAD;
     }
 }
 
-static void visit_home(int base_fd, const char *name, const char *app_name, bp_home_visit *visit,
-                       void *context) {
-    bp_found_home found = {.dir_fd = -1, .lock_fd = -1};
+static void visit_session_dir(int base_fd, const char *name, const char *app_name,
+                              bp_session_dir_visit *visit, void *context) {
+    bp_found_session found = {.dir_fd = -1, .lock_fd = -1};
     (void)snprintf(found.name, sizeof found.name, "%s", name);
-    if (!bp_home_claim_name(name)) {
+    if (!bp_session_dir_claim_name(name)) {
         return; /* a session of this process, or another thread is recovering it */
     }
     inspect(base_fd, &found);
-    bool is_wanted = app_name == NULL || (found.state != BP_HOME_BROKEN &&
+    bool is_wanted = app_name == NULL || (found.state != BP_SESSION_DIR_BROKEN &&
                                           strcmp(found.identity.app_name, app_name) == 0);
-    if (is_wanted && visit(&found, context) && found.state == BP_HOME_DEAD) {
-        bp_home_delete(base_fd, found.dir_fd, name);
+    if (is_wanted && visit(&found, context) && found.state == BP_SESSION_DIR_DEAD) {
+        bp_session_dir_delete(base_fd, found.dir_fd, name);
     }
     if (found.lock_fd >= 0) {
         (void)close(found.lock_fd);
@@ -109,24 +109,24 @@ static void visit_home(int base_fd, const char *name, const char *app_name, bp_h
     if (found.dir_fd >= 0) {
         (void)close(found.dir_fd);
     }
-    bp_home_release_name(name);
+    bp_session_dir_release_name(name);
 }
 
 /* More than this many sessions in one place are not ours to list: the next scan has the rest. */
-enum { home_max_count = 1024 };
+enum { session_max_count = 1024 };
 
 static int compare_names(const void *one, const void *other) {
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
 /* The names that are ours, sorted. (scandirat, which would do this, is missing on macOS.) */
-static size_t list_homes(int base_fd, char **names) {
+static size_t list_session_dirs(int base_fd, char **names) {
     size_t count = 0;
     int list_fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
     struct dirent *entry;
-    while (listing != NULL && count < home_max_count && (entry = readdir(listing)) != NULL) {
-        if (is_home_name(entry->d_name)) {
+    while (listing != NULL && count < session_max_count && (entry = readdir(listing)) != NULL) {
+        if (is_session_dir_name(entry->d_name)) {
             names[count] = strdup(entry->d_name);
             count += names[count] != NULL;
         }
@@ -140,21 +140,22 @@ static size_t list_homes(int base_fd, char **names) {
     return count;
 }
 
-bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_visit *visit,
-                            void *context, bugpack_error *error) {
+bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,
+                                   bp_session_dir_visit *visit, void *context,
+                                   bugpack_error *error) {
     int base_fd = -1;
     struct stat info;
     if (lstat(base_dir, &info) != 0 && errno == ENOENT) {
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_home_open_base(base_dir, false, &base_fd, error);
+    bugpack_status status = bp_session_dir_open_base(base_dir, false, &base_fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    char **names = calloc(home_max_count, sizeof names[0]);
-    size_t count = names == NULL ? 0 : list_homes(base_fd, names);
+    char **names = calloc(session_max_count, sizeof names[0]);
+    size_t count = names == NULL ? 0 : list_session_dirs(base_fd, names);
     for (size_t i = 0; i < count; i++) {
-        visit_home(base_fd, names[i], app_name, visit, context);
+        visit_session_dir(base_fd, names[i], app_name, visit, context);
         free(names[i]);
     }
     (void)close(base_fd);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/kept.h"
+#include "session/retained.h"
 #include "session/session.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
@@ -20,7 +20,7 @@
 static uint64_t keep(bugpack *session, const char *text) {
     uint64_t kept = 0;
     for (unsigned i = 0; i < 30000 && kept == 0; i++) {
-        kept = bugpack_notify_keep(session, BUGPACK_WARN, "server", "%s", text);
+        kept = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "%s", text);
         if (kept == 0) {
             (void)usleep(1000);
         }
@@ -32,7 +32,7 @@ static uint64_t keep(bugpack *session, const char *text) {
 static bugpack_status report_kept(bugpack *session, uint64_t kept, const char *output_path,
                                   bugpack_report_result *ret_result) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    request.kept = kept;
+    request.retained = kept;
     request.output_path = output_path;
     request.description = "filed later";
     *ret_result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
@@ -46,10 +46,10 @@ Test(kept, rings_give_a_report_of_the_moment_of_the_notification_once) {
     bugpack *session = auto_open(&options);
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
-    bugpack_log(session, BUGPACK_INFO, NULL, "before it");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before it");
     bugpack_traffic(display, BUGPACK_SENT, 1, NULL, "wire before", 11);
     uint64_t kept = keep(session, "stream rejected");
-    bugpack_log(session, BUGPACK_INFO, NULL, "after it");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "after it");
     bugpack_traffic(display, BUGPACK_SENT, 1, NULL, "wire after", 10);
     bugpack_report_result result;
     cr_assert(zero(int, (int)report_kept(session, kept, NULL, &result)), "%s",
@@ -83,7 +83,7 @@ Test(kept, rings_are_given_back_by_a_report_that_fails) {
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(display, BUGPACK_SENT, 1, NULL, "wire before", 11);
-    bugpack_log(session, BUGPACK_INFO, NULL, "before it");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before it");
     uint64_t kept = keep(session, "stream rejected");
     bugpack_report_result result;
     char path[300];
@@ -93,7 +93,7 @@ Test(kept, rings_are_given_back_by_a_report_that_fails) {
     }
     /* One that fails at its end, after all was printed. */
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    request.kept = kept;
+    request.retained = kept;
     request.timeout_ms = 1;
     auto_gate gate = {.is_inside = false};
     cr_assert(
@@ -126,18 +126,19 @@ Test(kept, rings_go_after_their_time_with_their_files) {
     bugpack *session = auto_open(&options);
     bugpack_report_result result;
     unsigned before = count_descriptors();
-    uint64_t kept[BUGPACK_KEPT_MAX];
-    for (unsigned i = 0; i < BUGPACK_KEPT_MAX; i++) {
+    uint64_t kept[BUGPACK_RETAINED_MAX];
+    for (unsigned i = 0; i < BUGPACK_RETAINED_MAX; i++) {
         kept[i] = keep(session, "stream rejected");
     }
     cr_assert(zero(int, (int)auto_report(session, &result))); /* the freezer is done with them */
     cr_assert(gt(uint, count_descriptors(), before));
     uint64_t now_ns = bp_clock_monotonic_ns();
-    cr_assert(lt(u64, bp_kept_expire(session->kept, now_ns), UINT64_MAX));
-    cr_assert(le(u64, bp_kept_expire(session->kept, now_ns),
-                 now_ns + BUGPACK_KEPT_SECONDS * BP_NS_PER_SEC));
-    cr_assert(eq(u64, bp_kept_expire(session->kept, now_ns + BUGPACK_KEPT_SECONDS * BP_NS_PER_SEC),
-                 UINT64_MAX));
+    cr_assert(lt(u64, bp_retained_expire(session->kept, now_ns), UINT64_MAX));
+    cr_assert(le(u64, bp_retained_expire(session->kept, now_ns),
+                 now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC));
+    cr_assert(eq(
+        u64, bp_retained_expire(session->kept, now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC),
+        UINT64_MAX));
     /* The worker closes those of its report after it has told of its end. */
     for (unsigned i = 0; i < 30000 && count_descriptors() != before; i++) {
         (void)usleep(1000);
@@ -153,18 +154,18 @@ Test(kept, rings_of_the_oldest_make_room_for_newer_ones) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     bugpack *session = auto_open(&options);
-    uint64_t kept[BUGPACK_KEPT_MAX + 1];
-    for (unsigned i = 0; i <= BUGPACK_KEPT_MAX; i++) {
+    uint64_t kept[BUGPACK_RETAINED_MAX + 1];
+    for (unsigned i = 0; i <= BUGPACK_RETAINED_MAX; i++) {
         kept[i] = keep(session, "stream rejected");
     }
     bugpack_report_result result;
     cr_assert(eq(int, (int)report_kept(session, kept[0], NULL, &result), (int)BUGPACK_ERR_INVALID));
-    for (unsigned i = 1; i <= BUGPACK_KEPT_MAX; i++) {
+    for (unsigned i = 1; i <= BUGPACK_RETAINED_MAX; i++) {
         cr_assert(zero(int, (int)report_kept(session, kept[i], NULL, &result)), "%s",
                   result.error.message);
     }
     bugpack_close(session);
-    cr_assert(eq(sz, temp_dir_count(&dir), BUGPACK_KEPT_MAX));
+    cr_assert(eq(sz, temp_dir_count(&dir), BUGPACK_RETAINED_MAX));
     temp_dir_remove(&dir);
 }
 
@@ -179,7 +180,7 @@ Test(kept, rings_are_lent_to_one_report_and_come_back_from_one_that_is_refused) 
     cr_assert(
         zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    request.kept = lent;
+    request.retained = lent;
     cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
     auto_wait_for_worker(&gate);
     cr_assert(eq(int, (int)bugpack_report_async(session, &request, NULL, NULL),
@@ -187,7 +188,7 @@ Test(kept, rings_are_lent_to_one_report_and_come_back_from_one_that_is_refused) 
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
         cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
     }
-    request.kept = refused;
+    request.retained = refused;
     cr_assert(
         eq(int, (int)bugpack_report_async(session, &request, NULL, NULL), (int)BUGPACK_ERR_BUSY));
     atomic_store(&gate.may_go, true);
@@ -218,7 +219,7 @@ Test(kept, rings_that_cannot_be_copied_are_told_in_the_log) {
     cr_assert(report_entry_contains(result.path, "logs.jsonl",
                                     "the rings of a notification are not kept: "));
     cr_assert(report_entry_contains(result.path, "notifications.json", "stream rejected"));
-    cr_assert(zero(u64, bugpack_notify_keep(NULL, BUGPACK_WARN, NULL, "nobody")));
+    cr_assert(zero(u64, bugpack_notify_retain(NULL, BUGPACK_LEVEL_WARN, NULL, "nobody")));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

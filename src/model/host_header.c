@@ -187,9 +187,9 @@ static void add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
     }
 }
 
-bugpack_status bp_host_print_head(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
-                                  size_t cgroup_count, const bp_pressure *pressure, bp_buffer *out,
-                                  bugpack_error *error) {
+bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
+                                    size_t cgroup_count, const bp_pressure *pressure,
+                                    bp_buffer *out, bugpack_error *error) {
     bp_json *json = bp_json_new();
     add_summary(json, summary);
     bp_json_array_begin(json, "cgroups");

@@ -6,8 +6,8 @@
  * back when the process ends, however it ends, and a forked child does not inherit it. So a session
  * is dead when its lock can be had, whatever became of its process id.
  */
-#ifndef BP_RECORDER_HOME_H
-#define BP_RECORDER_HOME_H
+#ifndef BP_RECORDER_SESSION_DIR_H
+#define BP_RECORDER_SESSION_DIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "base/id.h"
 
 /* What a recoverer has to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
-typedef struct bp_home_identity {
+typedef struct bp_session_identity {
     char session_id[BP_ID_BYTES];
     char app_name[65];
     char app_version[129];
@@ -31,54 +31,54 @@ typedef struct bp_home_identity {
     int64_t target_pid; /* 0: the session was about its own process */
     char target_name[64];
     bp_instant opened;
-    /* Brought up to date by bp_home_tick: wall time = monotonic time + wall_offset_ns, and when the
-     * session was last seen alive. */
+    /* Brought up to date by bp_session_dir_tick: wall time = monotonic time + wall_offset_ns, and
+     * when the session was last seen alive. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;
-} bp_home_identity;
+} bp_session_identity;
 
-typedef struct bp_home bp_home;
+typedef struct bp_session_dir bp_session_dir;
 
 /*
  * Makes the directory of a session below `base_dir`, whose last component is made (0700) when it is
  * missing and must belong to this user and be closed to others. The caller then makes its rings'
- * files in bp_home_fd. Errors: IO, DENIED (base_dir is somebody else's, or open to others),
+ * files in bp_session_dir_fd. Errors: IO, DENIED (base_dir is somebody else's, or open to others),
  * NO_MEMORY.
  */
-bugpack_status bp_home_new(const char *base_dir, const bp_home_identity *identity,
-                           bp_home **ret_home, bugpack_error *error);
+bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error);
 
-/* The directory, owned by the home. */
-int bp_home_fd(const bp_home *home);
-const char *bp_home_path(const bp_home *home);
+/* The directory, owned by the dir. */
+int bp_session_dir_fd(const bp_session_dir *dir);
+const char *bp_session_dir_path(const bp_session_dir *dir);
 
 /* Makes an empty file of mode 0600 in it, open for reading and writing. */
-bugpack_status bp_home_make_file(bp_home *home, const char *name, int *ret_fd,
-                                 bugpack_error *error);
+bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error);
 
 /* Notes that the session is alive now. Costs one small write; one thread. */
-void bp_home_tick(bp_home *home);
+void bp_session_dir_tick(bp_session_dir *dir);
 
 /* The clean end: removes the directory with all that is in it. NULL is fine. */
-void bp_home_remove(bp_home *home);
+void bp_session_dir_remove(bp_session_dir *dir);
 
 /* How a directory that was found stands. */
-typedef enum bp_home_state {
-    BP_HOME_DEAD,    /* nobody holds its lock: now we do */
-    BP_HOME_RUNNING, /* a living session holds it */
-    BP_HOME_BROKEN   /* not to be read: half-made, or of another version */
-} bp_home_state;
+typedef enum bp_session_dir_state {
+    BP_SESSION_DIR_DEAD,    /* nobody holds its lock: now we do */
+    BP_SESSION_DIR_RUNNING, /* a living session holds it */
+    BP_SESSION_DIR_BROKEN   /* not to be read: half-made, or of another version */
+} bp_session_dir_state;
 
 /* A session that was found. */
-typedef struct bp_found_home {
-    bp_home_state state;
+typedef struct bp_found_session {
+    bp_session_dir_state state;
     char name[256];
     int dir_fd; /* -1 unless dead */
-    bp_home_identity
+    bp_session_identity
         identity; /* of a dead one; of a running one as far as it is written, or zeros */
-    int64_t pid;  /* of a running one: who holds its lock; see bp_home_lock_holder */
+    int64_t pid;  /* of a running one: who holds its lock; see bp_session_dir_lock_holder */
     int lock_fd;  /* held while dead: two recoverers never share one */
-} bp_found_home;
+} bp_found_session;
 
 /*
  * Lists the sessions below `base_dir`, oldest name first, calling `visit` for each; `app_name`
@@ -87,8 +87,9 @@ typedef struct bp_found_home {
  * links, and what is not named as ours are passed over. A base directory that does not exist is an
  * empty one.
  */
-typedef bool bp_home_visit(const bp_found_home *found, void *context);
-bugpack_status bp_home_scan(const char *base_dir, const char *app_name, bp_home_visit *visit,
-                            void *context, bugpack_error *error);
+typedef bool bp_session_dir_visit(const bp_found_session *found, void *context);
+bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,
+                                   bp_session_dir_visit *visit, void *context,
+                                   bugpack_error *error);
 
 #endif

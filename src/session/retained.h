@@ -6,8 +6,8 @@
  * history and the rings. A report borrows them; one that fails gives them back, so that it can be
  * tried again until they expire.
  */
-#ifndef BP_SESSION_KEPT_H
-#define BP_SESSION_KEPT_H
+#ifndef BP_SESSION_RETAINED_H
+#define BP_SESSION_RETAINED_H
 
 #include <stdint.h>
 
@@ -18,32 +18,32 @@
 struct bugpack;
 struct bp_order;
 
-typedef struct bp_kept bp_kept;
-typedef struct bp_kept_list bp_kept_list;
+typedef struct bp_retained bp_retained;
+typedef struct bp_retained_list bp_retained_list;
 
-/* `timer` is borrowed; it ticks bp_kept_expire. NO_MEMORY. */
-bugpack_status bp_kept_new(bp_timer *timer, bp_kept_list **ret_list, bugpack_error *error);
+/* `timer` is borrowed; it ticks bp_retained_expire. NO_MEMORY. */
+bugpack_status bp_retained_new(bp_timer *timer, bp_retained_list **ret_list, bugpack_error *error);
 
 /* When no order is left that borrows, and the freezer has stopped. NULL is fine. */
-void bp_kept_free(bp_kept_list *list);
+void bp_retained_free(bp_retained_list *list);
 
 /* Drops what has expired, and says when the next one will; UINT64_MAX: none. For the timer. */
-uint64_t bp_kept_expire(bp_kept_list *list, uint64_t now_ns);
+uint64_t bp_retained_expire(bp_retained_list *list, uint64_t now_ns);
 
 /*
  * Makes `order` one of the kind notification that borrows what is kept under `number`, and the
  * instant and the window with it. INVALID when it is not kept any more, or lent already. Its
  * on_settled drops what was kept once the report is written. Any thread.
  */
-bugpack_status bp_kept_lend(struct bugpack *session, uint64_t number, struct bp_order *order);
+bugpack_status bp_retained_lend(struct bugpack *session, uint64_t number, struct bp_order *order);
 
 /* The freezer's part for an order that borrows: hands it the rings, or tells why there are none. */
-bugpack_status bp_kept_hand_over(struct bp_order *order, bugpack_error *error);
+bugpack_status bp_retained_hand_over(struct bp_order *order, bugpack_error *error);
 
 /* The freezer's part for what is kept itself: the order is frozen, or has failed. */
-void bp_kept_settle(struct bugpack *session, struct bp_order *order);
+void bp_retained_settle(struct bugpack *session, struct bp_order *order);
 
 /* The end of a loan; for an order that borrows. */
-void bp_kept_give_back(struct bp_order *order);
+void bp_retained_give_back(struct bp_order *order);
 
 #endif

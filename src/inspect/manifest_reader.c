@@ -1,4 +1,4 @@
-#include "inspect/ledger.h"
+#include "inspect/manifest_reader.h"
 
 #include <string.h>
 
@@ -49,8 +49,8 @@ static bugpack_status visit(void *context, const char *path, const bp_json_token
     return BUGPACK_OK;
 }
 
-bugpack_status bp_ledger_find(const bp_buffer *manifest, const char *name, bp_report_line *ret_line,
-                              bugpack_error *error) {
+bugpack_status bp_manifest_find(const bp_buffer *manifest, const char *name,
+                                bp_report_line *ret_line, bugpack_error *error) {
     search state = {.name = name};
     bp_buffer_init(&state.text, text_max_bytes);
     bugpack_status status =

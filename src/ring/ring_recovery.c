@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/status.h"
-#include "ring/salvage_scan.h"
+#include "ring/recovery_scan.h"
 
 /* Runs beyond this many are damage: a ring that was not attacked has two, and a few per tear. */
 #define RUN_MAX 4096
@@ -16,7 +16,7 @@ typedef struct run {
 } run;
 
 typedef struct salvage {
-    bp_salvage_scan scan;
+    bp_recovery_scan scan;
     run *runs;
     size_t run_count;
     bp_sink *sink;
@@ -27,7 +27,7 @@ typedef struct salvage {
 /* Adds a frame to the newest run, or begins one. False when there are too many. */
 static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequence) {
     run *last = it->run_count > 0 ? &it->runs[it->run_count - 1] : NULL;
-    bool is_free = bp_salvage_skip_free(&it->scan, offset) != offset;
+    bool is_free = bp_recovery_skip_free(&it->scan, offset) != offset;
     if (last != NULL && last->end == offset && last->last_sequence + 1 == sequence &&
         last->is_free == is_free) {
         last->end = end;
@@ -46,20 +46,20 @@ static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequ
  * begins it looks at each following word, but goes over what the header says is free.
  */
 static void find_runs(salvage *it) {
-    bp_salvage_scan *scan = &it->scan;
+    bp_recovery_scan *scan = &it->scan;
     uint64_t offset = 0;
     while (offset < scan->capacity) {
         bp_ring_record record;
-        uint64_t frame_bytes = bp_salvage_frame(scan, offset, &record);
+        uint64_t frame_bytes = bp_recovery_frame(scan, offset, &record);
         if (frame_bytes > 0 && note_frame(it, offset, offset + frame_bytes, record.sequence)) {
             offset += frame_bytes;
             continue;
         }
-        uint64_t next = bp_salvage_skip_free(scan, offset);
-        if (next == offset && bp_salvage_is_pad(scan, offset)) {
+        uint64_t next = bp_recovery_skip_free(scan, offset);
+        if (next == offset && bp_recovery_is_pad(scan, offset)) {
             next = scan->capacity;
         } else if (next == offset) {
-            it->view.damaged_bytes += bp_salvage_is_damage(scan, offset) ? 8 : 0;
+            it->view.damaged_bytes += bp_recovery_is_damage(scan, offset) ? 8 : 0;
             next += 8;
         }
         offset = next;
@@ -118,14 +118,14 @@ static bugpack_status give_run(salvage *it, const run *from) {
     while (offset < from->end) {
         /* Looked at again: nobody promises that the file is still what it was a moment ago. */
         bp_ring_record record;
-        uint64_t frame_bytes = bp_salvage_frame(&it->scan, offset, &record);
+        uint64_t frame_bytes = bp_recovery_frame(&it->scan, offset, &record);
         if (frame_bytes == 0) {
             it->view.damaged_bytes += from->end - offset;
             return BUGPACK_OK;
         }
         if (record.sequence > it->view.last_sequence) {
             bugpack_status status =
-                bp_salvage_give(&it->scan, offset, &record, it->sink, it->context);
+                bp_recovery_give(&it->scan, offset, &record, it->sink, it->context);
             if (status != BUGPACK_OK) {
                 return status;
             }
@@ -136,10 +136,10 @@ static bugpack_status give_run(salvage *it, const run *from) {
     return BUGPACK_OK;
 }
 
-bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
+bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error) {
     salvage it = {.sink = sink, .context = context};
-    bugpack_status status = bp_salvage_open(&it.scan, fd, error);
+    bugpack_status status = bp_recovery_open(&it.scan, fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -151,7 +151,7 @@ bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_vie
     find_runs(&it);
     sort_runs(it.runs, it.run_count);
     choose_runs(it.runs, it.run_count);
-    bp_salvage_restart(&it.scan);
+    bp_recovery_restart(&it.scan);
     for (size_t i = 0; status == BUGPACK_OK && i < it.run_count; i++) {
         status = it.runs[i].is_wanted ? give_run(&it, &it.runs[i]) : BUGPACK_OK;
     }
@@ -166,6 +166,6 @@ bugpack_status bp_ring_salvage(int fd, bp_sink *sink, void *context, bp_ring_vie
 
 out:
     free(it.runs);
-    bp_salvage_close(&it.scan);
+    bp_recovery_close(&it.scan);
     return status;
 }

@@ -2,7 +2,7 @@
  * Which names are reports of an app, and what goes from a directory that is over its bounds, also
  * when somebody has filled it with traps.
  */
-#include "report/retain.h"
+#include "report/retention.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -94,21 +94,21 @@ static void set_time(const temp_dir *dir, const char *name, long nanoseconds) {
     cr_assert(zero(int, utimensat(dir->fd, name, times, 0)));
 }
 
-static bp_retain_policy policy_of(const char *app, uint32_t max_count, uint64_t max_bytes) {
-    return (bp_retain_policy){.app = app,
-                              .kinds = BP_RETAIN_ALL_KINDS,
-                              .first_kinds = BP_RETAIN_AUTOMATIC_KINDS,
-                              .max_count = max_count,
-                              .max_bytes = max_bytes,
-                              .now_wall_ns = now_ns};
+static bp_retention_policy policy_of(const char *app, uint32_t max_count, uint64_t max_bytes) {
+    return (bp_retention_policy){.app = app,
+                                 .kinds = BP_RETENTION_ALL_KINDS,
+                                 .first_kinds = BP_RETENTION_AUTOMATIC_KINDS,
+                                 .max_count = max_count,
+                                 .max_bytes = max_bytes,
+                                 .now_wall_ns = now_ns};
 }
 
-static bp_retain_outcome prune(const temp_dir *dir, const bp_retain_policy *policy) {
-    bp_retain_outcome outcome;
+static bp_retention_outcome prune(const temp_dir *dir, const bp_retention_policy *policy) {
+    bp_retention_outcome outcome;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(
-        zero(int, (int)bp_retain_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome, &error)),
-        "%s", error.message);
+    cr_assert(zero(int, (int)bp_retention_prune(dir->fd, dir->path, policy, NULL, NULL, &outcome,
+                                                &error)),
+              "%s", error.message);
     return outcome;
 }
 
@@ -124,8 +124,8 @@ Test(retain, keeps_the_newest_by_count_with_numbers_read_as_numbers) {
     set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-2.zip", 5);
     set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip", 5);
     set_time(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-9.zip", 5);
-    bp_retain_policy policy = policy_of("a", 2, 0);
-    bp_retain_outcome outcome = prune(&dir, &policy);
+    bp_retention_policy policy = policy_of("a", 2, 0);
+    bp_retention_outcome outcome = prune(&dir, &policy);
     cr_assert(eq(u64, outcome.removed_count, 3));
     cr_assert(eq(u64, outcome.count, 2));
     cr_assert(temp_dir_has(&dir, "a-auto-snapshot-2026-11-20T00-00-00Z-10.zip"));
@@ -142,7 +142,7 @@ Test(retain, knows_a_name_that_was_taken_again_within_a_second) {
     set_time(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 40000000); /* the fourth */
     set_time(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip", 20000000);
     set_time(&dir, "a-crash-2026-11-20T00-00-00Z-3.zip", 30000000);
-    bp_retain_policy policy = policy_of("a", 2, 0);
+    bp_retention_policy policy = policy_of("a", 2, 0);
     (void)prune(&dir, &policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-20T00-00-00Z-2.zip")));
     cr_assert(eq(sz, temp_dir_count(&dir), 2));
@@ -155,7 +155,7 @@ Test(retain, keeps_the_newest_by_bytes_and_the_new_one_whatever_it_has) {
     make(&dir, "a-crash-2026-11-18T00-00-00Z.zip", 1000);
     make(&dir, "a-crash-2026-11-19T00-00-00Z.zip", 1000);
     make(&dir, "a-crash-2026-11-20T00-00-00Z.zip", 1000);
-    bp_retain_policy policy = policy_of("a", 0, 2000);
+    bp_retention_policy policy = policy_of("a", 0, 2000);
     cr_assert(eq(u64, prune(&dir, &policy).bytes, 2000));
     cr_assert(not(temp_dir_has(&dir, "a-crash-2026-11-18T00-00-00Z.zip")));
     policy.max_bytes = 10;
@@ -172,7 +172,7 @@ Test(retain, takes_what_was_automatic_before_what_a_person_asked_for) {
     make(&dir, "a-notification-2026-11-02T00-00-00Z.zip", 1);
     make(&dir, "a-pedantic-x-2026-11-20T00-00-00Z.zip", 1);
     make(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip", 1);
-    bp_retain_policy policy = policy_of("a", 3, 0);
+    bp_retention_policy policy = policy_of("a", 3, 0);
     (void)prune(&dir, &policy);
     cr_assert(not(temp_dir_has(&dir, "a-disconnect-main-2026-11-19T00-00-00Z.zip")));
     policy.max_count = 1;
@@ -197,8 +197,8 @@ Test(retain, leaves_other_apps_other_kinds_and_foreign_files) {
     }
     make(&dir, "viewer-auto-snapshot-2026-11-01T00-00-00Z.zip", 10);
     make(&dir, "viewer-auto-snapshot-2026-11-02T00-00-00Z.zip", 10);
-    bp_retain_policy policy = policy_of("viewer", 1, 1);
-    policy.kinds = BP_RETAIN_KIND(BP_REPORT_AUTO_SNAPSHOT);
+    bp_retention_policy policy = policy_of("viewer", 1, 1);
+    policy.kinds = BP_RETENTION_KIND(BP_REPORT_AUTO_SNAPSHOT);
     cr_assert(eq(u64, prune(&dir, &policy).removed_count, 2));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         cr_assert(temp_dir_has(&dir, others[i]), "%s", others[i]);
@@ -221,8 +221,8 @@ Test(retain, follows_no_link_and_touches_neither_a_fifo_nor_a_directory) {
     cr_assert(zero(int, mkdirat(dir.fd, "a-crash-2026-11-03T00-00-00Z.zip", 0700)));
     make(&dir, "a-crash-2026-11-04T00-00-00Z.zip", 10);
     make(&dir, "a-crash-2026-11-05T00-00-00Z.zip", 10);
-    bp_retain_policy policy = policy_of("a", 1, 0);
-    bp_retain_outcome outcome = prune(&dir, &policy);
+    bp_retention_policy policy = policy_of("a", 1, 0);
+    bp_retention_outcome outcome = prune(&dir, &policy);
     cr_assert(eq(u64, outcome.removed_count, 1));
     cr_assert(eq(u64, outcome.count, 1));
     cr_assert(eq(sz, temp_dir_count(&dir), 4));
@@ -242,7 +242,7 @@ Test(retain, leaves_the_reports_of_another_user) {
     make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 10);
     make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 10);
     cr_assert(zero(int, fchownat(dir.fd, "a-crash-2026-11-01T00-00-00Z.zip", 12345, 12345, 0)));
-    bp_retain_policy policy = policy_of("a", 1, 0);
+    bp_retention_policy policy = policy_of("a", 1, 0);
     cr_assert(eq(u64, prune(&dir, &policy).removed_count, 1));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip"));
     cr_assert(temp_dir_has(&dir, "a-crash-2026-11-03T00-00-00Z.zip"));
@@ -256,7 +256,7 @@ Test(retain, keeps_what_is_written_after_the_clock_was_set_back) {
     make(&dir, "a-crash-2027-01-01T00-00-00Z.zip", 10); /* before it was set back */
     make(&dir, "a-crash-2027-01-02T00-00-00Z.zip", 10);
     make(&dir, "a-crash-2026-11-21T00-36-51Z.zip", 10); /* now */
-    bp_retain_policy policy = policy_of("a", 3, 0);
+    bp_retention_policy policy = policy_of("a", 3, 0);
     (void)prune(&dir, &policy);
     cr_assert(not(temp_dir_has(&dir, "a-crash-2027-01-01T00-00-00Z.zip")));
     policy.max_count = 2;
@@ -279,14 +279,15 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
     make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
     make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 20);
     make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 40);
-    bp_retain_policy policy = policy_of("a", 1, 0);
+    bp_retention_policy policy = policy_of("a", 1, 0);
     uint64_t sum = 0;
     cr_assert(zero(
-        int, (int)bp_retain_prune(dir.fd, dir.path, &policy, count_removed, &sum, NULL, NULL)));
+        int, (int)bp_retention_prune(dir.fd, dir.path, &policy, count_removed, &sum, NULL, NULL)));
     cr_assert(eq(u64, sum, 32));
-    bp_retain_outcome outcome = {.count = 4711};
+    bp_retention_outcome outcome = {.count = 4711};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bp_retain_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
+    cr_assert(eq(int,
+                 (int)bp_retention_prune(-1, "/nowhere", &policy, NULL, NULL, &outcome, &error),
                  (int)BUGPACK_ERR_IO));
     cr_assert(ne(ptr, strstr(error.message, "/nowhere"), NULL), "%s", error.message);
     cr_assert(eq(u64, outcome.count, 4711));
@@ -297,7 +298,7 @@ Test(retain, without_bounds_removes_nothing) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
-    bp_retain_policy policy = policy_of("a", 0, 0);
+    bp_retention_policy policy = policy_of("a", 0, 0);
     cr_assert(zero(u64, prune(&dir, &policy).removed_count));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
     temp_dir_remove(&dir);

@@ -1,0 +1,26 @@
+#include "base/cancel.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+static bool is_cancelled(const bp_cancel_token *token) {
+    return atomic_load_explicit(&token->is_cancelled, memory_order_acquire);
+}
+
+bool bp_cancel_is_due(const bp_cancel_token *token) {
+    return token != NULL &&
+           (is_cancelled(token) ||
+            (token->deadline_ns != 0 && bp_clock_monotonic_ns() >= token->deadline_ns));
+}
+
+bugpack_status bp_cancel_check(const bp_cancel_token *token, bugpack_error *error) {
+    if (!bp_cancel_is_due(token)) {
+        return BUGPACK_OK;
+    }
+    if (is_cancelled(token)) {
+        return bp_fail(error, BUGPACK_ERR_CANCELLED, "the report was cancelled");
+    }
+    return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+}
