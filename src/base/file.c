@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +35,34 @@ void bp_file_trim_directory(char *path) {
         length--;
     }
     path[length] = '\0';
+}
+
+bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error) {
+    char *absolute = NULL;
+    if (path[0] == '\0') {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "a path is empty");
+    }
+    if (path[0] == '/') {
+        absolute = strdup(path);
+    } else {
+        char directory[PATH_MAX];
+        if (getcwd(directory, sizeof directory) == NULL) {
+            return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"",
+                                 path);
+        }
+        /* No bound: a path that is too long fails by name where it is used. */
+        size_t absolute_bytes = strlen(directory) + strlen(path) + 2;
+        absolute = malloc(absolute_bytes);
+        if (absolute != NULL) {
+            (void)snprintf(absolute, absolute_bytes, "%s/%s",
+                           strcmp(directory, "/") == 0 ? "" : directory, path);
+        }
+    }
+    if (absolute == NULL) {
+        return bp_fail_memory(error, "keep a path");
+    }
+    *ret_path = absolute;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd,

@@ -18,6 +18,10 @@
  */
 void bp_file_trim_directory(char *path);
 
+/* `path` made absolute with the current directory; the text is the caller's to free. INVALID (an
+ * empty path), IO, NO_MEMORY. */
+bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error);
+
 /*
  * Opens a directory to hold on to: O_DIRECTORY, O_NOFOLLOW, close-on-exec. With `create`, its last
  * component is made with mode 0700, whatever the umask, when it is missing. The descriptor is the

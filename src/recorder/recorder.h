@@ -62,6 +62,10 @@ bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
                                         const bugpack_channel_options *options,
                                         bp_traffic **ret_channel, bugpack_error *error);
 
+/* The channels in the order of their opening, borrowed; how many. Any thread. */
+size_t bp_recorder_list_channels(bp_recorder *recorder,
+                                 const bp_traffic *ret_list[BUGPACK_CHANNEL_MAX]);
+
 /*
  * Copies what was recorded up to `until_ns` (monotonic) into spools in `dir_fd`. Writers go on. A
  * ring that cannot be copied has its reason in its part. With `only_channel` the traffic is that of

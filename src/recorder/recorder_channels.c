@@ -84,3 +84,14 @@ bugpack_status bp_recorder_open_channel(bp_recorder *recorder, const char *name,
     (void)pthread_mutex_unlock(&recorder->channels_mutex);
     return status;
 }
+
+size_t bp_recorder_list_channels(bp_recorder *recorder,
+                                 const bp_traffic *ret_list[BUGPACK_CHANNEL_MAX]) {
+    (void)pthread_mutex_lock(&recorder->channels_mutex);
+    size_t count = recorder->channel_count;
+    for (size_t i = 0; i < count; i++) {
+        ret_list[i] = recorder->channels[i];
+    }
+    (void)pthread_mutex_unlock(&recorder->channels_mutex);
+    return count;
+}

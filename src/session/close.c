@@ -1,6 +1,6 @@
 /*
- * Closing a session while other threads call it: who is inside, who may still come in, and what is
- * left of it, which refuses calls for as long as it is kept.
+ * Closing a session while other threads call it: who is inside, who may still enter, and what is
+ * left of the session, which refuses calls for as long as it exists.
  */
 #include <stdatomic.h>
 
@@ -11,8 +11,8 @@
  * bound, a host that opens and closes for ever would grow for ever. No lock, which a fork might
  * leave held: a place is taken by exchange.
  */
-static bugpack *_Atomic kept[BUGPACK_CLOSED_KEPT];
-static atomic_uint kept_count;
+static bugpack *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
+static atomic_uint tombstone_count;
 
 bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
     bugpack_status status = bp_session_check(session);
@@ -41,10 +41,10 @@ void bp_session_drop(bugpack *session) {
     }
 }
 
-static void keep(bugpack *session) {
+static void leave_tombstone(bugpack *session) {
     unsigned place =
-        atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed) % BUGPACK_CLOSED_KEPT;
-    bp_session_drop(atomic_exchange_explicit(&kept[place], session, memory_order_acq_rel));
+        atomic_fetch_add_explicit(&tombstone_count, 1, memory_order_relaxed) % BUGPACK_CLOSED_KEPT;
+    bp_session_drop(atomic_exchange_explicit(&tombstones[place], session, memory_order_acq_rel));
 }
 
 /*
@@ -52,7 +52,7 @@ static void keep(bugpack *session) {
  * this very thread, where it is one of bugpack's, or inside a call that has run host code.
  */
 static bool may_wait(void) {
-    return !bp_worker_is_current_thread() && !bp_runner_is_inside_provider() &&
+    return !bp_job_queue_is_worker(NULL) && !bp_runner_is_inside_provider() &&
            !bp_entry_guard_is_inside(NULL);
 }
 
@@ -63,14 +63,14 @@ void bugpack_close(bugpack *session) {
     }
     /* In a callback of its own: it would wait for itself. A session that stays open harms nobody.
      */
-    if (bp_worker_is_own_thread(session->worker) || bp_entry_guard_is_inside(session)) {
+    if (bp_job_queue_is_worker(session->jobs) || bp_entry_guard_is_inside(session)) {
         return;
     }
     int cancel = bp_thread_hold_cancel();
     if (bp_entry_guard_shut(&session->guard)) {
         bp_session_retire(session);
-        bp_entry_guard_tell_done(&session->guard);
-        keep(session);
+        bp_entry_guard_set_done(&session->guard);
+        leave_tombstone(session);
     } else if (may_wait()) {
         bp_entry_guard_wait_done(&session->guard);
     }

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/entry_guard.h"
 #include "base/status.h"
-#include "session/entry_guard.h"
 
 struct bp_filter {
     /* A line of its own, so that two channels share none. */

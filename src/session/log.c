@@ -1,40 +1,29 @@
 #include <bugpack/log.h>
 
-#include <stdio.h>
-
+#include "recorder/note.h"
 #include "session/session.h"
 
 bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
     if (bp_session_check(session) != BUGPACK_OK) {
         return false;
     }
-    const bp_log_recorder *log = bp_recorder_log(session->recorder);
+    const bp_log_recorder *log = bp_recorder_log(session->context.recorder);
     return log != NULL && bp_log_recorder_wants(log, level);
 }
 
 void bugpack_log_set_level(bugpack *session, bugpack_level level) {
     bool is_level = (unsigned)level <= BUGPACK_LOG_NOTHING;
     if (is_level && bp_session_check(session) == BUGPACK_OK &&
-        bp_recorder_log(session->recorder) != NULL) {
-        bp_log_recorder_set_level(bp_recorder_log(session->recorder), level);
+        bp_recorder_log(session->context.recorder) != NULL) {
+        bp_log_recorder_set_level(bp_recorder_log(session->context.recorder), level);
     }
 }
 
 void bugpack_logv(bugpack *session, bugpack_level level, const char *channel, const char *format,
                   va_list arguments) {
-    if (!bugpack_log_wants(session, level)) {
-        return;
+    if (bp_session_check(session) == BUGPACK_OK) {
+        bp_note_logv(session->context.recorder, level, channel, format, arguments);
     }
-    /* A character more than is kept, so that the cut sees whether it would split one. */
-    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 + 1];
-    int length = vsnprintf(message, sizeof message, format, arguments);
-    if (length < 0) {
-        return;
-    }
-    bool was_cut = (size_t)length >= sizeof message;
-    size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
-    bp_log_recorder_append(bp_recorder_log(session->recorder), level, channel, message,
-                           message_bytes, was_cut);
 }
 
 void bugpack_log(bugpack *session, bugpack_level level, const char *channel, const char *format,
@@ -48,7 +37,7 @@ void bugpack_log(bugpack *session, bugpack_level level, const char *channel, con
 void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
                        const void *message, size_t message_bytes) {
     if (bugpack_log_wants(session, level)) {
-        bp_log_recorder_append(bp_recorder_log(session->recorder), level, channel, message,
+        bp_log_recorder_append(bp_recorder_log(session->context.recorder), level, channel, message,
                                message_bytes, false);
     }
 }

@@ -4,44 +4,14 @@
  */
 #include "session/options_strings.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "session/session.h"
-
-bugpack_status bp_absolute_path(const char *path, char **ret_path, bugpack_error *error) {
-    char *absolute = NULL;
-    if (path[0] == '\0') {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a path is empty");
-    }
-    if (path[0] == '/') {
-        absolute = strdup(path);
-    } else {
-        char directory[PATH_MAX];
-        if (getcwd(directory, sizeof directory) == NULL) {
-            return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"",
-                                 path);
-        }
-        /* As long as it is: that a path is too long is told, by name, where it is used. */
-        size_t absolute_bytes = strlen(directory) + strlen(path) + 2;
-        absolute = malloc(absolute_bytes);
-        if (absolute != NULL) {
-            (void)snprintf(absolute, absolute_bytes, "%s/%s",
-                           strcmp(directory, "/") == 0 ? "" : directory, path);
-        }
-    }
-    if (absolute == NULL) {
-        return bp_fail_memory(error, "keep a path");
-    }
-    *ret_path = absolute;
-    return BUGPACK_OK;
-}
 
 static bool copy_text(const char **text) {
     if (*text != NULL) {
@@ -59,7 +29,8 @@ static bugpack_status copy_recorder_dir(const char *given, bugpack_options *opti
     if (given == NULL && bp_host_runtime_directory(default_dir, sizeof default_dir)) {
         given = default_dir;
     }
-    bugpack_status status = given == NULL ? BUGPACK_OK : bp_absolute_path(given, &absolute, error);
+    bugpack_status status =
+        given == NULL ? BUGPACK_OK : bp_file_absolute_path(given, &absolute, error);
     options->recorder_dir = absolute;
     return status;
 }
@@ -96,7 +67,7 @@ static bugpack_status copy_report_dir(const char *given, bugpack_options *option
     }
     char *absolute = NULL;
     if (status == BUGPACK_OK) {
-        status = bp_absolute_path(given, &absolute, error);
+        status = bp_file_absolute_path(given, &absolute, error);
     }
     if (status == BUGPACK_OK) {
         bp_file_trim_directory(absolute);
@@ -113,7 +84,7 @@ static bugpack_status copy_kind_dir(const char **dir, const char *report_dir, co
     bugpack_status status = BUGPACK_OK;
     *dir = NULL;
     if (given != NULL) {
-        status = bp_absolute_path(given, &absolute, error);
+        status = bp_file_absolute_path(given, &absolute, error);
     } else {
         size_t absolute_bytes = strlen(report_dir) + strlen(fallback) + 2;
         absolute = malloc(absolute_bytes);

@@ -1,11 +1,11 @@
 /*
  * The public calls that record: thin, so that they cost what the ring costs.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "recorder/note.h"
 #include "session/filter.h"
 #include "session/session.h"
 
@@ -53,8 +53,8 @@ static bugpack_status open_channel(bugpack *session, const char *name,
     }
     status = bp_filter_wrap(session, &checked, &channel->filter, error);
     if (status == BUGPACK_OK) {
-        status =
-            bp_recorder_open_channel(session->recorder, name, &checked, &channel->traffic, error);
+        status = bp_recorder_open_channel(session->context.recorder, name, &checked,
+                                          &channel->traffic, error);
     }
     if (status != BUGPACK_OK) {
         bp_filter_free(channel->filter);
@@ -62,10 +62,9 @@ static bugpack_status open_channel(bugpack *session, const char *name,
         return status;
     }
     channel->session = session;
-    (void)pthread_mutex_lock(&session->providers_mutex);
-    channel->next = session->channels;
-    session->channels = channel;
-    (void)pthread_mutex_unlock(&session->providers_mutex);
+    channel->next = atomic_load_explicit(&session->channels, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&session->channels, &channel->next, channel,
+                                                  memory_order_release, memory_order_relaxed)) {}
     *ret_channel = channel;
     return BUGPACK_OK;
 }
@@ -83,6 +82,7 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     return status;
 }
 
+/* No call that opens a channel is inside any more, nor comes later. */
 void bp_session_close_filters(bugpack *session) {
     for (bugpack_channel *channel = session->channels; channel != NULL; channel = channel->next) {
         bp_filter_close(channel->filter);
@@ -90,26 +90,13 @@ void bp_session_close_filters(bugpack *session) {
 }
 
 void bp_session_free_channels(bugpack *session) {
-    while (session->channels != NULL) {
-        bugpack_channel *channel = session->channels;
-        session->channels = channel->next;
+    bugpack_channel *channel = session->channels;
+    while (channel != NULL) {
+        bugpack_channel *next = channel->next;
         bp_filter_free(channel->filter);
         free(channel);
+        channel = next;
     }
-}
-
-size_t bp_session_list_channels(bugpack *session, const bp_traffic *ret_list[BUGPACK_CHANNEL_MAX]) {
-    size_t count = 0;
-    (void)pthread_mutex_lock(&session->providers_mutex);
-    for (const bugpack_channel *channel = session->channels;
-         channel != NULL && count < BUGPACK_CHANNEL_MAX; channel = channel->next) {
-        memmove(ret_list + 1, ret_list,
-                count * sizeof ret_list[0]); /* the list begins with the newest */
-        ret_list[0] = channel->traffic;
-        count++;
-    }
-    (void)pthread_mutex_unlock(&session->providers_mutex);
-    return count;
 }
 
 void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
@@ -119,26 +106,12 @@ void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint
     }
 }
 
-void bp_session_notify(bugpack *session, bugpack_level level, const char *source,
-                       const char *format, va_list arguments) {
-    if (bp_recorder_notifications(session->recorder) == NULL) {
-        return;
-    }
-    char text[BUGPACK_NOTIFICATION_MAX_BYTES + 2]; /* one more, so that a cut is seen */
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    if (length >= 0) {
-        size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-        bp_notifications_add(bp_recorder_notifications(session->recorder), bp_clock_monotonic_ns(),
-                             level, source, text, text_bytes);
-    }
-}
-
 void bugpack_notify(bugpack *session, bugpack_level level, const char *source, const char *format,
                     ...) {
     if (bp_session_check(session) == BUGPACK_OK) {
         va_list arguments;
         va_start(arguments, format);
-        bp_session_notify(session, level, source, format, arguments);
+        bp_note_notifyv(session->context.recorder, level, source, format, arguments);
         va_end(arguments);
     }
 }

@@ -1,143 +1,11 @@
-/*
- * A dead session's directory becomes a crash report.
- */
-#include <bugpack/recover.h>
-
 #include <limits.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/file.h"
 #include "base/status.h"
-#include "recorder/recovery.h"
-#include "recorder/session_dir.h"
-#include "report/bundle.h"
-#include "session/recorded.h"
-#include "session/session.h"
-
-static const size_t json_limit_bytes = (size_t)1 << 20;
-
-/* What a scan carries from one dead session to the next. */
-struct recovery {
-    const char *report_dir; /* NULL: each session's own */
-    bugpack_report_done *on_report;
-    bugpack_session_running *on_running;
-    void *context;
-};
-
-static bugpack_status add_metadata(const bp_session_identity *dead, const char *report_id,
-                                   bp_bundle *bundle, bugpack_error *error) {
-    bp_host_identity host;
-    bugpack_writer writer;
-    bp_host_identify(&host);
-    bp_writer_init(&writer, json_limit_bytes);
-    /* The session's clock stopped with it: its uptimes end when it was last seen alive. */
-    bp_metadata metadata = {
-        .app_name = dead->app_name,
-        .app_version = dead->app_version,
-        .app_build_id = dead->app_build_id,
-        .platform = bp_host_platform(),
-        .arch = host.arch,
-        .kernel = host.kernel,
-        .pid = (pid_t)dead->pid,
-        .kind = BP_REPORT_CRASH,
-        .session_end = "died",
-        .session_opened = dead->opened,
-        .triggered = dead->last_alive,
-        .written = {.monotonic_ns = dead->last_alive.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
-        .target = {.pid = (pid_t)dead->target_pid}};
-    memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
-    memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
-    memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
-    writer.line.captured_wall_ns = metadata.written.wall_ns;
-    bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
-    return bp_bundle_put(bundle, "metadata.json", status, &writer, error);
-}
-
-/* The entry that every report has. Nothing can be sampled any more, and nothing is missing by that.
- */
-static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
-    static const char reason[] = "the process had ended";
-    bugpack_writer writer;
-    bp_writer_init(&writer, json_limit_bytes);
-    bugpack_status status =
-        bp_metrics_print_unavailable(bp_host_platform(), reason, &writer.content, error);
-    writer.line.status = BP_ARTEFACT_OMITTED;
-    writer.line.captured_wall_ns = bp_clock_wall_ns();
-    (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
-    return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
-}
-
-static bugpack_status write_report(const bp_found_session *found, const char *report_dir,
-                                   bp_bundle *bundle, bp_snapshot *snapshot,
-                                   bugpack_report_result *result) {
-    const bp_session_identity *dead = &found->identity;
-    bp_destination destination = BP_DESTINATION_INIT;
-    char report_id[BP_ID_BYTES];
-    bp_id_new(report_id);
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = dead->app_name;
-    options.report_dir = report_dir != NULL ? report_dir : dead->report_dir;
-    bp_order order = {.kind = BP_REPORT_CRASH, .triggered = dead->last_alive};
-    bugpack_status status = bp_destination_open(&options, &order, &destination, &result->error);
-    if (status == BUGPACK_OK) {
-        bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot);
-        status = bp_recorded_add(snapshot, destination.dir_fd, bundle, &result->error);
-    }
-    if (status == BUGPACK_OK) {
-        status = add_metadata(dead, report_id, bundle, &result->error);
-    }
-    if (status == BUGPACK_OK) {
-        status = add_metrics(bundle, &result->error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_destination_publish(&destination, bundle, report_id, dead->last_alive.wall_ns,
-                                        NULL, result, &result->error);
-    }
-    bp_destination_release(&destination);
-    return status;
-}
-
-/*
- * Another recoverer holds the lock of a dead session as well: then it is not the process that made
- * the session. What has just ended, between two looks at it, is for the next try.
- */
-static bool is_told_running(const bp_found_session *found) {
-    int64_t maker = found->identity.pid;
-    return found->state == BP_SESSION_DIR_RUNNING && found->pid >= 0 &&
-           (found->pid == 0 || maker == 0 || maker == found->pid);
-}
-
-static bool recover_session_dir(const bp_found_session *found, void *context) {
-    const struct recovery *recovery = context;
-    if (is_told_running(found) && recovery->on_running != NULL) {
-        const bugpack_running_session running = {.struct_size = sizeof running,
-                                                 .app_name = found->identity.app_name,
-                                                 .pid = found->pid,
-                                                 .name = found->name};
-        recovery->on_running(&running, recovery->context);
-    }
-    if (found->state != BP_SESSION_DIR_DEAD) {
-        return false;
-    }
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    uint64_t began_ns = bp_clock_monotonic_ns();
-    bp_bundle *bundle = bp_bundle_new();
-    bp_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    result.status = bundle == NULL || snapshot == NULL
-                        ? bp_fail_memory(&result.error, "recover a session")
-                        : write_report(found, recovery->report_dir, bundle, snapshot, &result);
-    if (snapshot != NULL) {
-        bp_snapshot_release(snapshot);
-    }
-    free(snapshot);
-    bp_bundle_free(bundle);
-    result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
-    if (recovery->on_report != NULL) {
-        recovery->on_report(&result, recovery->context);
-    }
-    return result.status == BUGPACK_OK;
-}
+#include "platform/host.h"
+#include "report/recover.h"
 
 bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error) {
     char default_dir[PATH_MAX];
@@ -158,15 +26,16 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugp
     }
     bugpack_status status = BUGPACK_OK;
     if (options->report_dir != NULL) {
-        status = bp_absolute_path(options->report_dir, &report_dir, error);
+        status = bp_file_absolute_path(options->report_dir, &report_dir, error);
     }
-    struct recovery recovery = {.report_dir = report_dir,
-                                .on_report = options->on_report,
-                                .on_running = options->on_running,
-                                .context = options->context};
+    const bp_recover_request request = {.recorder_dir = recorder_dir,
+                                        .report_dir = report_dir,
+                                        .app_name = options->app_name,
+                                        .on_report = options->on_report,
+                                        .on_running = options->on_running,
+                                        .context = options->context};
     if (status == BUGPACK_OK) {
-        status = bp_session_dir_scan(recorder_dir, options->app_name, recover_session_dir,
-                                     &recovery, error);
+        status = bp_recover(&request, error);
     }
     free(report_dir);
     return status;

@@ -1,13 +1,15 @@
+/*
+ * The public calls about reports: trigger, wait, cancel, events.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status.h"
-#include "session/events.h"
-#include "session/limits.h"
-#include "session/live.h"
-#include "session/retained.h"
+#include "report/screenshot.h"
 #include "session/session.h"
+#include "trigger/retained.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
@@ -34,41 +36,96 @@ static bugpack_status read_request(const bugpack_report_request *given,
                    : BUGPACK_ERR_INVALID;
 }
 
-/* The trigger: everything that must be of this instant is fixed here, and nothing is waited for. */
-static bugpack_status make_order(bugpack *session, const bugpack_report_request *request,
-                                 bp_order **ret_order) {
-    bool is_crash = request->is_crash && session->options.target_pid != 0;
-    bp_order *order = bp_order_new(session, is_crash ? BP_REPORT_CRASH : BP_REPORT_BUGREPORT);
-    if (order == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
+/* What a report that the host asked for has of its own. */
+struct manual_report {
+    bp_screenshot *screenshot; /* NULL for none */
+    bp_retained *loan;         /* NULL: the rings are copied now */
+};
+
+static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
+    const struct manual_report *report = job->payload;
+    return bp_retained_take_snapshot(report->loan, job, error);
+}
+
+static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
+    const struct manual_report *report = job->payload;
+    return report->screenshot == NULL
+               ? BUGPACK_OK
+               : bp_screenshot_add(report->screenshot, job->destination.dir_fd, &job->token, bundle,
+                                   error);
+}
+
+static void settled_loan(const bp_job *job, const bugpack_report_result *result) {
+    const struct manual_report *report = job->payload;
+    bp_retained_settled(report->loan, result);
+}
+
+static void free_payload(bp_job *job) {
+    struct manual_report *report = job->payload;
+    if (report->loan != NULL) {
+        bp_retained_give_back(report->loan, job);
     }
+    bp_screenshot_free(report->screenshot);
+    free(report);
+}
+
+static const bp_job_type manual_type = {.add_entries = add_entries, .free = free_payload};
+static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
+                                      .add_entries = add_entries,
+                                      .settled = settled_loan,
+                                      .free = free_payload};
+
+/* Fixes everything that must be of this instant, and waits for nothing. */
+static bugpack_status fill_job(bugpack *session, const bugpack_report_request *request,
+                               bp_job *job) {
+    struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
-    order->is_manual = true;
-    order->may_be_shared = request->output_path == NULL && request->screenshot == NULL &&
-                           request->retained == 0 && request->timeout_ms == 0;
+    job->is_manual = true;
+    job->is_shared = request->output_path == NULL && request->screenshot == NULL &&
+                     request->retained == 0 && request->timeout_ms == 0;
     if (request->timeout_ms != 0) {
-        order->token.deadline_ns =
-            order->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
+        job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
     }
-    if (!bp_order_copy_text(request->description, &order->description) ||
-        !bp_order_copy_text(request->channel, &order->channel)) {
+    if (!bp_job_copy_text(request->description, &job->description) ||
+        !bp_job_copy_text(request->channel, &job->channel)) {
         status = BUGPACK_ERR_NO_MEMORY;
     }
     if (status == BUGPACK_OK && request->screenshot != NULL) {
         status = bp_screenshot_copy(request->screenshot, &request->region,
-                                    &session->held_picture_bytes, &order->screenshot);
+                                    &session->held_picture_bytes, &report->screenshot);
+        job->region = bp_screenshot_region(report->screenshot);
     }
     if (status == BUGPACK_OK && request->output_path != NULL) {
-        status = bp_absolute_path(request->output_path, &order->output_path, NULL);
+        status = bp_file_absolute_path(request->output_path, &job->output_path, NULL);
     }
     if (status == BUGPACK_OK && request->retained != 0) {
-        status = bp_retained_lend(session, request->retained, order);
+        status = bp_retained_lend(bp_triggers_get(session->triggers, &bp_trigger_retained),
+                                  request->retained, job, &report->loan);
+        if (status == BUGPACK_OK) {
+            job->type = &loan_type;
+        }
     }
+    return status;
+}
+
+static bugpack_status make_job(bugpack *session, const bugpack_report_request *request,
+                               bp_job **ret_job) {
+    bool is_crash = request->is_crash && session->settings.target_pid != 0;
+    struct manual_report *report = calloc(1, sizeof *report);
+    bp_job *job = report == NULL
+                      ? NULL
+                      : bp_job_new(&session->context, &manual_type,
+                                   is_crash ? BP_REPORT_CRASH : BP_REPORT_BUGREPORT, report);
+    if (job == NULL) {
+        free(report);
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    bugpack_status status = fill_job(session, request, job);
     if (status != BUGPACK_OK) {
-        bp_order_free(order);
+        bp_job_free(job);
         return status;
     }
-    *ret_order = order;
+    *ret_job = job;
     return BUGPACK_OK;
 }
 
@@ -76,19 +133,19 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
                               bugpack_report_done *on_done, void *context, bugpack_error *error) {
     bugpack_report_request known;
     bugpack_status status = read_request(request, &known);
-    bp_order *order = NULL;
+    bp_job *job = NULL;
     if (status == BUGPACK_OK) {
-        status = make_order(session, &known, &order);
+        status = make_job(session, &known, &job);
     }
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
-    order->on_done = on_done;
-    order->on_done_context = context;
-    return bp_order_submit(session, order, known.ret_ticket, error);
+    job->on_done = on_done;
+    job->on_done_context = context;
+    return bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
 }
 
-/* The same from outside: through the gate. */
+/* The same from outside, through the entry guard. */
 static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
                                         bugpack_report_done *on_done, void *context,
                                         bugpack_error *error) {
@@ -105,52 +162,6 @@ static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_r
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
                                     bugpack_report_done *on_done, void *context) {
     return enter_and_trigger(session, request, on_done, context, NULL);
-}
-
-void bp_session_order_recovery(bugpack *session) {
-    bp_order *order = calloc(1, sizeof *order);
-    if (order != NULL) {
-        order->is_recovery = true;
-        order->destination = (bp_destination)BP_DESTINATION_INIT;
-        if (bp_worker_submit(session->worker, order) != BUGPACK_OK) {
-            bp_order_free(order);
-        }
-    }
-}
-
-/* What becomes of an earlier session's remains is told in the log of this one. */
-static void tell_recovered(const bugpack_report_result *result, void *context) {
-    bp_events_tell_recovered(context, result);
-    if (result->status == BUGPACK_OK) {
-        bugpack_log(context, BUGPACK_LEVEL_INFO, "bugpack", "a session that died is in %s",
-                    result->path);
-        bp_limits_apply_beside(context, result->path);
-    } else {
-        bugpack_log(context, BUGPACK_LEVEL_WARN, "bugpack",
-                    "a session that died was not recovered: %s", result->error.message);
-    }
-}
-
-static void recover_earlier(bugpack *session) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bugpack_recover(session->options.recorder_dir, NULL, session->options.app_name,
-                        tell_recovered, session, &error) != BUGPACK_OK) {
-        bugpack_log(session, BUGPACK_LEVEL_WARN, "bugpack", "no session was recovered: %s",
-                    error.message);
-    }
-}
-
-void bp_session_run_order(void *job, void *context) {
-    bugpack *session = context;
-    bp_order *order = job;
-    if (order->is_recovery) {
-        recover_earlier(session);
-        bp_order_free(order);
-        bp_pedantic_feed(session);
-        return;
-    }
-    bp_live_run(session, order);
-    bp_pedantic_feed(session);
 }
 
 /* A caller that waits for its report. */
@@ -181,7 +192,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     if (checked != BUGPACK_OK) {
         return fail_result(result, checked);
     }
-    if (bp_runner_is_inside_provider() || bp_worker_is_current_thread()) {
+    if (bp_runner_is_inside_provider() || bp_job_queue_is_worker(NULL)) {
         return fail_result(result, BUGPACK_ERR_INVALID);
     }
     struct waiter waiter = {.result = result};
@@ -234,4 +245,42 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
         copy_result(&result, ret_result);
     }
     return status;
+}
+
+bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status == BUGPACK_OK) {
+        status = bp_job_queue_cancel(session->jobs, ticket) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+        bp_session_leave(&entry);
+    }
+    return status;
+}
+
+int bugpack_events_fd(bugpack *session) {
+    bp_guard_entry entry;
+    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
+        return -1;
+    }
+    int fd = bp_events_fd(session->context.events);
+    bp_session_leave(&entry);
+    return fd;
+}
+
+bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
+    bugpack_event event;
+    bp_guard_entry entry;
+    const size_t first_version_bytes = offsetof(bugpack_event, path) + sizeof event.path;
+    if (ret_event == NULL || ret_event->struct_size < first_version_bytes ||
+        bp_session_enter(session, &entry) != BUGPACK_OK) {
+        return false;
+    }
+    bool is_taken = bp_events_take(session->context.events, &event);
+    bp_session_leave(&entry);
+    if (is_taken) {
+        size_t known_bytes = ret_event->struct_size;
+        memcpy(ret_event, &event, known_bytes < sizeof event ? known_bytes : sizeof event);
+        ret_event->struct_size = known_bytes;
+    }
+    return is_taken;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "model/metrics.h"
 #include "session/session.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -67,4 +68,16 @@ bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, si
 
 void bugpack_free(void *pointer) {
     free(pointer);
+}
+
+bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot look at the process: %s",
+                       bugpack_status_name(status));
+    }
+    status = bp_subject_refresh(session->context.subject, error);
+    bp_session_leave(&entry);
+    return status;
 }

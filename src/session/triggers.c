@@ -1,136 +1,133 @@
-#include "session/triggers.h"
-
-#include <stdlib.h>
+/*
+ * The public calls that trigger reports by what the host met: gaps, disconnects, notifications.
+ */
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "session/auto_snapshot.h"
-#include "session/disconnect.h"
-#include "session/retained.h"
+#include "recorder/note.h"
 #include "session/session.h"
+#include "trigger/disconnect.h"
+#include "trigger/pedantic.h"
+#include "trigger/retained.h"
 
-/* On the timer's thread: each source does what is due and says when it wants to be asked again. */
-static uint64_t tick(void *context, uint64_t now_ns) {
-    bugpack *session = context;
-    uint64_t snapshot_ns = bp_auto_snapshot_tick(session, now_ns);
-    uint64_t expiry_ns = bp_retained_expire(session->kept, now_ns);
-    return snapshot_ns < expiry_ns ? snapshot_ns : expiry_ns;
+static bp_pedantic *pedantic_of(const bugpack *session) {
+    return bp_triggers_get(session->triggers, &bp_trigger_pedantic);
 }
 
-bugpack_status bp_session_open_triggers(bugpack *session, bugpack_error *error) {
-    bugpack_status status = bp_timer_new("bugpack-timer", tick, session, &session->timer, error);
+/* An occurrence that is only counted does not enter the session: the table outlives its close. */
+static void see(bugpack *session, const bp_gap_key *key, const bp_occurrence *occurrence) {
+    bp_pedantic *pedantic = pedantic_of(session);
+    bp_gap *gap = NULL;
+    bp_guard_entry entry;
+    bp_gap_occurrence seen = bp_pedantic_see(pedantic, key, &gap);
+    if (seen == BP_GAP_COUNTED) {
+        return;
+    }
+    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
+        bp_pedantic_refuse(pedantic, seen, gap);
+        return;
+    }
+    bp_pedantic_act(pedantic, seen, gap, occurrence);
+    bp_session_leave(&entry);
+}
+
+void bugpack_gap(bugpack *session, const char *key) {
+    bugpack_gap_with_state(session, key, NULL, NULL);
+}
+
+void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider *state,
+                            void *context) {
+    if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
+        bp_gap_key read;
+        const bp_occurrence occurrence = {.state = state, .context = context};
+        bp_gap_key_read(&read, key);
+        see(session, &read, &occurrence);
+    }
+}
+
+void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode, const void *bytes,
+                         size_t byte_count) {
+    if (channel != NULL && bp_session_check(session) == BUGPACK_OK) {
+        bp_gap_key made;
+        const bp_occurrence occurrence = {.bytes = bytes, .byte_count = byte_count};
+        bp_gap_key_make_unknown(&made, channel, opcode);
+        see(session, &made, &occurrence);
+    }
+}
+
+bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
+    return bp_session_check(session) == BUGPACK_OK &&
+           bp_pedantic_enable(pedantic_of(session), is_enabled);
+}
+
+bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *ret_state) {
+    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
+    if (ret_state == NULL || ret_state->struct_size < sizeof state) {
+        return BUGPACK_ERR_INVALID;
+    }
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_pedantic_get(pedantic_of(session), &state);
+    bp_session_leave(&entry);
+    state.struct_size = ret_state->struct_size;
+    memcpy(ret_state, &state, sizeof state);
+    return BUGPACK_OK;
+}
+
+/* Takes the fields that the host's version of the struct has. */
+static bugpack_status read_cause(const bugpack_disconnect_cause *given,
+                                 bugpack_disconnect_cause *cause) {
+    const size_t first_version_bytes =
+        offsetof(bugpack_disconnect_cause, keepalive_fired) + sizeof cause->keepalive_fired;
+    *cause = (bugpack_disconnect_cause)BUGPACK_DISCONNECT_CAUSE_INIT;
+    if (given == NULL || given->struct_size < first_version_bytes) {
+        return BUGPACK_ERR_INVALID;
+    }
+    memcpy(cause, given, given->struct_size < sizeof *cause ? given->struct_size : sizeof *cause);
+    bool is_good =
+        cause->channel != NULL && cause->channel[0] != '\0' &&
+        strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
+    return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+}
+
+bugpack_status bugpack_disconnect_because(bugpack *session, const bugpack_disconnect_cause *cause) {
+    bugpack_disconnect_cause known;
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = read_cause(cause, &known);
     if (status == BUGPACK_OK) {
-        status = bp_retained_new(session->timer, &session->kept, error);
+        status =
+            bp_disconnect_see(bp_triggers_get(session->triggers, &bp_trigger_disconnect), &known);
     }
-    if (status == BUGPACK_OK) {
-        status = bp_disconnects_new(&session->disconnects, error);
-    }
-    if (status == BUGPACK_OK && session->options.auto_snapshot_interval_ms > 0) {
-        status = bp_auto_snapshot_new(&session->options, &session->auto_snapshot, error);
-        if (status == BUGPACK_OK) {
-            status = bp_timer_start(session->timer, error);
-        }
-    }
+    bp_session_leave(&entry);
     return status;
 }
 
-void bp_session_stop_triggers(bugpack *session) {
-    bp_timer_stop(session->timer);
+bugpack_status bugpack_disconnect(bugpack *session, const char *channel, const char *error_text) {
+    bugpack_disconnect_cause cause = BUGPACK_DISCONNECT_CAUSE_INIT;
+    cause.channel = channel;
+    cause.error_text = error_text;
+    return bugpack_disconnect_because(session, &cause);
 }
 
-void bp_session_free_triggers(bugpack *session) {
-    bp_auto_snapshot_free(session->auto_snapshot);
-    bp_disconnects_free(session->disconnects);
-    bp_retained_free(session->kept);
-    bp_timer_free(session->timer);
-}
-
-static bool make_room(bp_trigger_list *list) {
-    if (list->count < list->capacity) {
-        return true;
+uint64_t bugpack_notify_retain(bugpack *session, bugpack_level level, const char *source,
+                               const char *format, ...) {
+    bp_guard_entry entry;
+    if (bp_session_enter(session, &entry) != BUGPACK_OK) {
+        return 0;
     }
-    size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-    bp_trigger_entry *entries = realloc(list->entries, capacity * sizeof *entries);
-    if (entries != NULL) {
-        list->entries = entries;
-        list->capacity = capacity;
-    }
-    return entries != NULL;
-}
-
-void bp_trigger_list_add(bp_trigger_list *list, const bp_trigger_entry *entry) {
-    char *key = entry->key == NULL ? NULL : strdup(entry->key);
-    if ((entry->key != NULL && key == NULL) || !make_room(list)) {
-        free(key);
-        list->is_failed = true;
-        return;
-    }
-    list->entries[list->count] = *entry;
-    list->entries[list->count].key = key;
-    list->count++;
-}
-
-void bp_trigger_list_release(bp_trigger_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        free((char *)(uintptr_t)list->entries[i].key);
-    }
-    free(list->entries);
-    *list = (bp_trigger_list){.entries = NULL};
-}
-
-/* What an order's kind has as its key in the ledger; NULL for none. */
-static const char *key_of(const bp_order *order) {
-    return order->kind == BP_REPORT_PEDANTIC     ? order->gap_key
-           : order->kind == BP_REPORT_DISCONNECT ? order->channel
-                                                 : NULL;
-}
-
-static bool is_of_order(const bp_trigger_entry *entry, const bp_order *order) {
-    const char *key = key_of(order);
-    return entry->kind == order->kind && entry->written_count < entry->count &&
-           (key == NULL ? entry->key == NULL : entry->key != NULL && strcmp(entry->key, key) == 0);
-}
-
-static void count_as_written(bp_trigger_list *list, const bp_order *order) {
-    for (size_t i = 0; i < list->count; i++) {
-        bp_trigger_entry *entry = &list->entries[i];
-        if (is_of_order(entry, order)) {
-            entry->written_count++;
-            entry->reason = entry->written_count == entry->count ? NULL : entry->reason;
-            return;
-        }
-    }
-}
-
-/* Gaps know themselves that this order's own one is written. */
-static bugpack_status add_gaps(bugpack *session, const bp_order *order, bp_trigger_list *list,
-                               bugpack_error *error) {
-    bp_trigger_entry *entries = NULL;
-    size_t count = 0;
-    bugpack_status status = bp_pedantic_list(session, order, &entries, &count, error);
-    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        bp_trigger_list_add(list, &entries[i]);
-    }
-    free(entries);
-    return status == BUGPACK_OK && list->is_failed ? bp_fail_memory(error, "list the triggers")
-                                                   : status;
-}
-
-bugpack_status bp_session_list_triggers(bugpack *session, const bp_order *order,
-                                        bp_trigger_list *ret_list, bugpack_error *error) {
-    bp_trigger_list list = {.entries = NULL};
-    bp_disconnects_list(session->disconnects, &list);
-    bp_auto_snapshot_list(session->auto_snapshot, &list);
-    if (list.is_failed) {
-        bp_trigger_list_release(&list);
-        return bp_fail_memory(error, "list the triggers");
-    }
-    count_as_written(&list, order);
-    bugpack_status status = add_gaps(session, order, &list, error);
-    if (status != BUGPACK_OK) {
-        bp_trigger_list_release(&list);
-        return status;
-    }
-    *ret_list = list;
-    return BUGPACK_OK;
+    va_list arguments;
+    va_start(arguments, format);
+    bp_note_notifyv(session->context.recorder, level, source, format, arguments);
+    va_end(arguments);
+    uint64_t number = bp_retained_add(bp_triggers_get(session->triggers, &bp_trigger_retained));
+    bp_session_leave(&entry);
+    return number;
 }

@@ -1,6 +1,7 @@
-#include "trigger/gaps_private.h"
+#include "trigger/gaps.h"
 
 #include <fnmatch.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,58 @@
 #include "base/id.h"
 #include "base/status.h"
 
-static const uint64_t tag_mask = ~(uint64_t)0xffff;
-static const size_t slot_mask = bp_gap_slot_count - 1;
+enum { slot_count = 2 * BUGPACK_GAP_KEYS_MAX }; /* a power of two: half of them stay empty */
+
 static const char table_overflow[] = "overflow";
+
+/* What became of a key. It moves between the first two, and stays in the others. */
+typedef enum gap_state {
+    GAP_OPEN,    /* an occurrence may lead to a report */
+    GAP_PENDING, /* a report is on its way */
+    GAP_WRITTEN,
+    GAP_IGNORED,
+    GAP_GIVEN_UP /* its tries are used up */
+} gap_state;
+
+/* Where a key is counted. */
+typedef enum row_kind {
+    OWN_ROW,
+    UNKNOWN_OVERFLOW,
+    CHANNEL_OVERFLOW,
+    TABLE_OVERFLOW,
+    row_kind_count
+} row_kind;
+
+struct channel {
+    uint32_t key_count, unknown_count;
+    uint32_t place_count; /* reports that are pending or written */
+    bool is_cap_reported;
+};
+
+struct bp_gap {
+    char text[BUGPACK_GAP_KEY_MAX_BYTES + 1];
+    uint8_t bytes, channel_bytes;
+    uint8_t state; /* a gap_state */
+    uint8_t try_count;
+    bool takes[row_kind_count]; /* keys without a row of their own are counted here */
+    struct channel *channel;
+    uint64_t count, first_wall_ns, last_wall_ns;
+    const char
+        *refusal; /* why the last occurrence of an open key led to no report; NULL: none did */
+};
+
+struct bp_gaps {
+    bp_gaps_options options;
+    uint64_t seed; /* of the hash, so that nobody can aim at one slot */
+    char cap_reason[80], channel_cap_reason[80];
+    pthread_mutex_t mutex; /* of what follows; held for a look-up, or for a copy of all rows */
+    bool is_cap_reported;
+    uint32_t gap_count, pending_count, written_count;
+    uint64_t occurrence_count;
+    uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
+    struct bp_gap gaps[BUGPACK_GAP_KEYS_MAX];
+    struct channel channels[BUGPACK_GAP_KEYS_MAX]; /* that of a channel's first row is used */
+};
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
                            bugpack_error *error) {
@@ -58,108 +108,57 @@ size_t bp_gap_channel_bytes(const bp_gap *gap) {
     return gap->channel_bytes;
 }
 
-/* Where a key's row is, or the empty slot where the search ended. One of them is always there. */
-static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t *ret_slot) {
-    for (size_t slot = hash & slot_mask;; slot = (slot + 1) & slot_mask) {
-        uint64_t found = atomic_load_explicit(&gaps->slots[slot], memory_order_acquire);
-        if (found == 0) {
-            *ret_slot = slot;
-            return NULL;
-        }
-        if ((found & tag_mask) == (hash & tag_mask)) {
-            bp_gap *gap = &gaps->gaps[(found & ~tag_mask) - 1];
-            if (gap->bytes == key->bytes && memcmp(gap->text, key->text, key->bytes) == 0) {
-                return gap;
-            }
-        }
-    }
-}
-
 static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
     return XXH3_64bits_withSeed(key->text, key->bytes, gaps->seed);
 }
 
-/* Which row takes a key that has none of its own. */
-typedef enum row_kind {
-    OWN_ROW,
-    UNKNOWN_OVERFLOW,
-    CHANNEL_OVERFLOW,
-    TABLE_OVERFLOW,
-    row_kind_count
-} row_kind;
-
-static void make_home_key(bp_gap_key *key, const bp_gap_key *of, row_kind where) {
-    if (where == TABLE_OVERFLOW) {
-        bp_gap_key_read(key, table_overflow);
-    } else {
-        bp_gap_key_make_overflow(key, of, where == UNKNOWN_OVERFLOW);
-    }
-}
-
-/* The row that takes a key where there is no room for it, if that is known already; no lock. */
-static bp_gap *find_overflow(bp_gaps *gaps, const bp_gap_key *of) {
-    bp_gap_key key;
-    size_t slot = 0;
-    for (row_kind where = of->is_unknown ? UNKNOWN_OVERFLOW : CHANNEL_OVERFLOW;
-         where < row_kind_count; where++) {
-        make_home_key(&key, of, where);
-        bp_gap *gap = find(gaps, &key, hash_of(gaps, &key), &slot);
-        if (gap != NULL &&
-            atomic_load_explicit(&gap->takes[where - UNKNOWN_OVERFLOW], memory_order_relaxed)) {
+/* A key's row, or NULL and the empty slot where the search ended; one is always there. The mutex is
+ * held here and in what follows, unless it says otherwise. */
+static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t *ret_slot) {
+    size_t slot = hash % slot_count;
+    for (; gaps->slots[slot] != 0; slot = (slot + 1) % slot_count) {
+        bp_gap *gap = &gaps->gaps[gaps->slots[slot] - 1];
+        if (gap->bytes == key->bytes && memcmp(gap->text, key->text, key->bytes) == 0) {
             return gap;
         }
     }
+    *ret_slot = slot;
     return NULL;
 }
 
-/* The mutex is held. A walk over all rows, but only for a key that was never seen before. */
-static bp_gap_channel *channel_of(bp_gaps *gaps, const char *name, size_t name_bytes) {
-    uint32_t count = atomic_load_explicit(&gaps->gap_count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
+/* A walk over all rows, but only for a key that was never seen before. */
+static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
+    for (uint32_t i = 0; i < gaps->gap_count; i++) {
         const bp_gap *gap = &gaps->gaps[i];
-        if (gap->channel_bytes == name_bytes && memcmp(gap->text, name, name_bytes) == 0) {
+        if (gap->channel_bytes == key->channel_bytes &&
+            memcmp(gap->text, key->text, key->channel_bytes) == 0) {
             return gap->channel;
         }
     }
-    return &gaps->channels[count]; /* the first of its channel */
+    return &gaps->channels[gaps->gap_count]; /* the first of its channel */
 }
 
-/* Adds a row. The mutex is held, and there is room. */
-static bp_gap *add(bp_gaps *gaps, const bp_gap_key *key, bool is_ignored) {
+/* Finds the row of a key, or adds it where there is room. */
+static bp_gap *find_or_add(bp_gaps *gaps, const bp_gap_key *key, bool is_ignored) {
     size_t slot = 0;
-    uint64_t hash = hash_of(gaps, key);
-    bp_gap *gap = find(gaps, key, hash, &slot);
-    if (gap != NULL) {
-        return gap;
+    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
+    if (gap == NULL) {
+        gap = &gaps->gaps[gaps->gap_count];
+        gap->channel = channel_of(gaps, key);
+        memcpy(gap->text, key->text, key->bytes);
+        gap->bytes = (uint8_t)key->bytes;
+        gap->channel_bytes = (uint8_t)key->channel_bytes;
+        gap->first_wall_ns = bp_clock_wall_ns();
+        gap->state = is_ignored ? GAP_IGNORED : GAP_OPEN;
+        gaps->slots[slot] = (uint16_t)++gaps->gap_count;
     }
-    uint32_t index = atomic_load_explicit(&gaps->gap_count, memory_order_relaxed);
-    gap = &gaps->gaps[index];
-    gap->channel = channel_of(gaps, key->text, key->channel_bytes);
-    memcpy(gap->text, key->text, key->bytes);
-    gap->bytes = (uint8_t)key->bytes;
-    gap->channel_bytes = (uint8_t)key->channel_bytes;
-    gap->first_wall_ns = bp_clock_wall_ns();
-    atomic_store_explicit(&gap->state, is_ignored ? BP_GAP_IGNORED : BP_GAP_OPEN,
-                          memory_order_relaxed);
-    atomic_store_explicit(&gaps->slots[slot], (hash & tag_mask) | (index + 1),
-                          memory_order_release);
-    atomic_store_explicit(&gaps->gap_count, index + 1, memory_order_release);
     return gap;
 }
 
-static bool is_ignored(const bp_gaps *gaps, const char *text) {
-    bool is_match = false;
-    for (size_t i = 0; i < gaps->options.ignore_count && !is_match; i++) {
-        is_match = fnmatch(gaps->options.ignore[i], text, 0) == 0;
-    }
-    return is_match;
-}
-
-/* Where a new key belongs. The mutex is held. */
 static row_kind choose_row(bp_gaps *gaps, const bp_gap_key *key) {
-    const bp_gap_channel *channel = channel_of(gaps, key->text, key->channel_bytes);
+    const struct channel *channel = channel_of(gaps, key);
     /* The last row is for what has no room anywhere. */
-    if (atomic_load_explicit(&gaps->gap_count, memory_order_relaxed) >= BUGPACK_GAP_KEYS_MAX - 1) {
+    if (gaps->gap_count >= BUGPACK_GAP_KEYS_MAX - 1) {
         return TABLE_OVERFLOW;
     }
     if (key->is_unknown && channel->unknown_count == BUGPACK_GAP_UNKNOWN_OPCODES_MAX) {
@@ -168,79 +167,193 @@ static row_kind choose_row(bp_gaps *gaps, const bp_gap_key *key) {
     return channel->key_count == BUGPACK_GAP_CHANNEL_KEYS_MAX ? CHANNEL_OVERFLOW : OWN_ROW;
 }
 
-/* A row for a new key, or for all that have no room from now on. The mutex is held. */
-static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[row_kind_count]) {
-    row_kind where = choose_row(gaps, key);
-    if (where == OWN_ROW) {
-        bp_gap *gap = add(gaps, key, ignored[where]);
-        gap->channel->key_count++;
-        gap->channel->unknown_count += key->is_unknown;
-        return gap;
+/* The key that `key` is counted as in a row of that kind; `made` has room for it. No lock. */
+static const bp_gap_key *row_key(const bp_gap_key *key, row_kind kind, bp_gap_key *made) {
+    if (kind == OWN_ROW) {
+        return key;
     }
-    bp_gap_key overflow;
-    make_home_key(&overflow, key, where);
-    bp_gap *gap = add(gaps, &overflow, ignored[where]);
-    atomic_store_explicit(&gap->takes[where - UNKNOWN_OVERFLOW], true, memory_order_relaxed);
+    if (kind == TABLE_OVERFLOW) {
+        bp_gap_key_read(made, table_overflow);
+    } else {
+        bp_gap_key_make_overflow(made, key, kind == UNKNOWN_OVERFLOW);
+    }
+    return made;
+}
+
+/* No lock: patterns and keys can be chosen to take their time. */
+static bool is_ignored(const bp_gaps *gaps, const char *text) {
+    bool is_match = false;
+    for (size_t i = 0; i < gaps->options.ignore_count && !is_match; i++) {
+        is_match = fnmatch(gaps->options.ignore[i], text, 0) == 0;
+    }
+    return is_match;
+}
+
+/* Adds a row for a key that has none, or for all keys that have no room. */
+static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[row_kind_count]) {
+    bp_gap_key made;
+    row_kind kind = choose_row(gaps, key);
+    bool is_new = kind == OWN_ROW;
+    bp_gap *gap = find_or_add(gaps, row_key(key, kind, &made), ignored[kind]);
+    gap->takes[kind] = true;
+    gap->channel->key_count += is_new;
+    gap->channel->unknown_count += is_new && key->is_unknown;
     return gap;
 }
 
-/* A key that no row has yet. */
-static bp_gap *meet(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash) {
-    bp_gap *gap = find_overflow(gaps, key);
+/* The row that a key has, or shares with all that have no room; NULL when neither is known yet. */
+static bp_gap *find_row(bp_gaps *gaps, const bp_gap_key *key) {
+    bp_gap_key made;
+    size_t slot = 0;
+    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
+    row_kind kind = key->is_unknown ? UNKNOWN_OVERFLOW : CHANNEL_OVERFLOW;
+    for (; gap == NULL && kind < row_kind_count; kind++) {
+        const bp_gap_key *overflow = row_key(key, kind, &made);
+        bp_gap *shared = find(gaps, overflow, hash_of(gaps, overflow), &slot);
+        gap = shared != NULL && shared->takes[kind] ? shared : NULL;
+    }
+    return gap;
+}
+
+/* Finds or adds the row of a key. The mutex may be given back and taken again. */
+static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
+    bp_gap *gap = find_row(gaps, key);
     if (gap != NULL) {
         return gap;
     }
-    /* Not under the lock: patterns and keys can be chosen to take their time. */
     bool ignored[row_kind_count] = {false};
-    for (row_kind where = OWN_ROW; gaps->options.ignore_count > 0 && where < row_kind_count;
-         where++) {
-        bp_gap_key overflow;
-        if (where != OWN_ROW) {
-            make_home_key(&overflow, key, where);
+    if (gaps->options.ignore_count > 0) {
+        (void)pthread_mutex_unlock(&gaps->mutex);
+        for (row_kind kind = OWN_ROW; kind < row_kind_count; kind++) {
+            bp_gap_key made;
+            ignored[kind] = is_ignored(gaps, row_key(key, kind, &made)->text);
         }
-        ignored[where] = is_ignored(gaps, where == OWN_ROW ? key->text : overflow.text);
+        (void)pthread_mutex_lock(&gaps->mutex);
+        gap = find_row(gaps, key);
     }
-    size_t slot = 0;
-    (void)pthread_mutex_lock(&gaps->mutex);
-    gap = find(gaps, key, hash, &slot);
-    if (gap == NULL) {
-        gap = add_row(gaps, key, ignored);
-    }
-    (void)pthread_mutex_unlock(&gaps->mutex);
-    return gap;
+    return gap != NULL ? gap : add_row(gaps, key, ignored);
 }
 
-/* The calling thread's shard: dealt out in turn, so that few threads never share one. */
-static unsigned own_shard(void) {
-    static atomic_uint dealt;
-    static _Thread_local unsigned own; /* and 1; 0: none yet */
-    if (own == 0) {
-        own = atomic_fetch_add_explicit(&dealt, 1, memory_order_relaxed) % bp_gap_shard_count + 1;
-    }
-    return own - 1;
+/* True for the first call. */
+static bool is_first(bool *is_reported) {
+    bool is_first_call = !*is_reported;
+    *is_reported = true;
+    return is_first_call;
 }
 
-static void count_occurrence(bp_gaps *gaps, const bp_gap *gap) {
-    bp_gap_cell *cell = &gaps->cells[own_shard()][gap - gaps->gaps];
-    atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
-    atomic_store_explicit(&cell->last_wall_ns, bp_clock_wall_tick_ns(), memory_order_relaxed);
+/* What an occurrence of an open key leads to. */
+static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
+    if (!is_enabled) {
+        gap->refusal = "pedantic mode was off";
+        return BP_GAP_COUNTED;
+    }
+    if (gaps->pending_count + gaps->written_count >= gaps->options.cap) {
+        gap->refusal = gaps->cap_reason;
+        return is_first(&gaps->is_cap_reported) ? BP_GAP_CAP : BP_GAP_COUNTED;
+    }
+    if (gap->channel->place_count >= gaps->options.channel_cap) {
+        gap->refusal = gaps->channel_cap_reason;
+        return is_first(&gap->channel->is_cap_reported) ? BP_GAP_CHANNEL_CAP : BP_GAP_COUNTED;
+    }
+    gap->channel->place_count++;
+    gaps->pending_count++;
+    gap->state = GAP_PENDING;
+    return BP_GAP_REPORT;
 }
 
 bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled,
                               bp_gap **ret_gap) {
-    size_t slot = 0;
-    uint64_t hash = hash_of(gaps, key);
-    bp_gap *gap = find(gaps, key, hash, &slot);
-    if (gap == NULL) {
-        gap = meet(gaps, key, hash);
+    bp_gap_occurrence occurrence = BP_GAP_COUNTED;
+    (void)pthread_mutex_lock(&gaps->mutex);
+    bp_gap *gap = row_of(gaps, key);
+    gaps->occurrence_count++;
+    gap->count++;
+    gap->last_wall_ns = bp_clock_wall_tick_ns();
+    if (gap->state == GAP_OPEN) {
+        occurrence = take_place(gaps, gap, is_enabled);
     }
-    count_occurrence(gaps, gap);
-    if (atomic_load_explicit(&gap->state, memory_order_relaxed) != BP_GAP_OPEN) {
-        return BP_GAP_COUNTED;
-    }
-    bp_gap_occurrence occurrence = bp_gaps_take_place(gaps, gap, is_enabled);
+    (void)pthread_mutex_unlock(&gaps->mutex);
     if (occurrence != BP_GAP_COUNTED) {
         *ret_gap = gap;
     }
     return occurrence;
+}
+
+void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written) {
+    (void)pthread_mutex_lock(&gaps->mutex);
+    gaps->pending_count--;
+    if (is_written) {
+        gaps->written_count++;
+        gap->state = GAP_WRITTEN;
+    } else {
+        gap->channel->place_count--;
+        gap->try_count++;
+        gap->state = gap->try_count >= BUGPACK_GAP_TRIES ? GAP_GIVEN_UP : GAP_OPEN;
+        gap->refusal = NULL;
+    }
+    (void)pthread_mutex_unlock(&gaps->mutex);
+}
+
+void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals) {
+    (void)pthread_mutex_lock(&gaps->mutex);
+    *ret_totals = (bp_gaps_totals){.written_count = gaps->written_count,
+                                   .pending_count = gaps->pending_count,
+                                   .distinct_count = gaps->gap_count,
+                                   .occurrence_count = gaps->occurrence_count};
+    (void)pthread_mutex_unlock(&gaps->mutex);
+}
+
+/* Why a key has no report; "" when it has one. */
+static const char *reason_of(const bp_gap *gap) {
+    switch ((gap_state)gap->state) {
+    case GAP_OPEN:
+        break;
+    case GAP_PENDING:
+        return "its report is on its way";
+    case GAP_WRITTEN:
+        return "";
+    case GAP_IGNORED:
+        return "it is to be ignored";
+    case GAP_GIVEN_UP:
+        return "its report could not be written, and its tries are used up";
+    }
+    if (gap->refusal != NULL) {
+        return gap->refusal;
+    }
+    return gap->try_count > 0 ? "its report could not be written; the next occurrence tries again"
+                              : "its report was not begun";
+}
+
+static void fill_row(const bp_gap *gap, const bp_gap *writing, bp_pedantic_gap *row) {
+    bool is_written = gap == writing || gap->state == GAP_WRITTEN;
+    /* The clock of the occurrences has a coarser tick than that of the first one. */
+    *row = (bp_pedantic_gap){.key = gap->text,
+                             .channel = gap->text,
+                             .channel_bytes = gap->channel_bytes,
+                             .count = gap->count,
+                             .first_wall_ns = gap->first_wall_ns,
+                             .last_wall_ns = gap->last_wall_ns > gap->first_wall_ns
+                                                 ? gap->last_wall_ns
+                                                 : gap->first_wall_ns,
+                             .is_written = is_written,
+                             .reason = is_written ? "" : reason_of(gap)};
+}
+
+bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_gap **ret_rows,
+                            size_t *ret_count, bugpack_error *error) {
+    bp_gaps_totals totals;
+    bp_gaps_count(gaps, &totals);
+    size_t count = totals.distinct_count; /* rows are only ever added */
+    bp_pedantic_gap *rows = count > 0 ? calloc(count, sizeof *rows) : NULL;
+    if (count > 0 && rows == NULL) {
+        return bp_fail_memory(error, "list the gaps");
+    }
+    (void)pthread_mutex_lock(&gaps->mutex);
+    for (size_t i = 0; i < count; i++) {
+        fill_row(&gaps->gaps[i], writing, &rows[i]);
+    }
+    (void)pthread_mutex_unlock(&gaps->mutex);
+    *ret_rows = rows;
+    *ret_count = count;
+    return BUGPACK_OK;
 }

@@ -1,11 +1,9 @@
 /*
- * The gaps of a session: a table of keys that only grows, with a count each, and the places of the
- * reports that they may lead to. It knows nothing of sessions or reports.
+ * The gaps of a session: a bounded table of keys that only grows, with a count each, and the places
+ * of the reports that they may lead to. It knows no session and no report.
  *
- * An occurrence of a known key takes no lock: the table is read by loads alone, and counts are kept
- * in shards, of which each thread has one, so that threads do not pass a cache line around; their
- * sum is exact. Only a new key, and a place being taken or given back, take a short lock. Memory is
- * bounded and allocated at the start; the system gives pages as they are first written.
+ * One lock guards all of it. An occurrence of a known key holds it for one look-up in a hash table.
+ * Memory is allocated at the start; the system provides pages as they are first written.
  */
 #ifndef BP_TRIGGER_GAPS_H
 #define BP_TRIGGER_GAPS_H
@@ -39,7 +37,7 @@ void bp_gaps_free(bp_gaps *gaps);
 /* What an occurrence came to. */
 typedef enum bp_gap_occurrence {
     BP_GAP_COUNTED,     /* that is all */
-    BP_GAP_REPORT,      /* it is to be reported: its place is taken, bp_gaps_settle must follow */
+    BP_GAP_REPORT,      /* its place is taken: report it, and call bp_gaps_settle */
     BP_GAP_CAP,         /* counted, and the first that the cap keeps from its report */
     BP_GAP_CHANNEL_CAP, /* counted, and the first of its channel that the channel's share keeps */
 } bp_gap_occurrence;
@@ -71,7 +69,7 @@ typedef struct bp_gaps_totals {
 void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
 
 /*
- * One row for each key, in the order of their first sights, the caller's to free; texts are
+ * One row for each key, in the order of their first occurrence, the caller's to free; texts are
  * borrowed from the table. `writing` (NULL for none) is a row whose report is just being written,
  * for its own ledger: who reads that has the report. NULL and 0 when there are none, or without
  * memory: then the status says so. Any thread.

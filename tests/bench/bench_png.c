@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "session/screenshot.h"
+#include "report/screenshot.h"
 
 enum { width = 1920, height = 1080, round_count = 5 };
 

@@ -62,10 +62,10 @@ static void measure_keep(bugpack *session) {
         uint64_t retained;
         do {
             uint64_t began_ns = bp_clock_monotonic_ns();
-            kept = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "bench", "turn %u", i);
+            retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "bench", "turn %u", i);
             spent_ns[i] = bp_clock_monotonic_ns() - began_ns;
-            (void)usleep(kept != 0 ? 0 : 1000);
-        } while (kept == 0);
+            (void)usleep(retained != 0 ? 0 : 1000);
+        } while (retained == 0);
     }
     print_row("`bugpack_notify_retain`", prune_count);
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "session/session.h"
-#include "session/triggers.h"
 
 bugpack_options auto_options(const temp_dir *dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -28,10 +27,11 @@ bugpack *auto_open(const bugpack_options *options) {
 }
 
 bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key) {
-    const bp_order order = {.kind = BP_REPORT_BUGREPORT};
+    const bp_job_type type = {.run = NULL};
+    const bp_job job = {.type = &type, .kind = BP_REPORT_BUGREPORT};
     bp_trigger_entry found = {.kind = kind};
-    bp_trigger_list list;
-    cr_assert(zero(int, (int)bp_session_list_triggers(session, &order, &list, NULL)));
+    bp_trigger_list list = {.entries = NULL};
+    cr_assert(zero(int, (int)bp_triggers_list(session->triggers, &job, &list, NULL)));
     for (size_t i = 0; i < list.count; i++) {
         const bp_trigger_entry *entry = &list.entries[i];
         if (entry->kind == kind &&

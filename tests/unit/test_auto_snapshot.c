@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session/auto_snapshot.h"
 #include "support/report_reader.h"
+#include "trigger/auto_snapshot.h"
 #include "unit/auto_session.h"
 
 Test(auto_snapshot, that_is_slow_delays_the_next_and_does_not_bunch_them) {
@@ -34,10 +34,10 @@ static bp_trigger_entry wait_for_count(bugpack *session, uint64_t count) {
 
 Test(auto_snapshot, that_goes_on_failing_is_told_once_in_five_minutes) {
     const uint64_t told_ns = 1000 * BP_NS_PER_SEC, minutes_ns = 60 * BP_NS_PER_SEC;
-    cr_expect(bp_auto_snapshot_may_tell(0, 1));
-    cr_expect(not(bp_auto_snapshot_may_tell(told_ns, told_ns)));
-    cr_expect(not(bp_auto_snapshot_may_tell(told_ns, told_ns + 5 * minutes_ns - 1)));
-    cr_expect(bp_auto_snapshot_may_tell(told_ns, told_ns + 5 * minutes_ns));
+    cr_expect(bp_auto_snapshot_may_notify(0, 1));
+    cr_expect(not(bp_auto_snapshot_may_notify(told_ns, told_ns)));
+    cr_expect(not(bp_auto_snapshot_may_notify(told_ns, told_ns + 5 * minutes_ns - 1)));
+    cr_expect(bp_auto_snapshot_may_notify(told_ns, told_ns + 5 * minutes_ns));
 }
 
 Test(auto_snapshot, comes_after_a_full_interval_and_not_at_all_in_a_short_session) {

@@ -1,4 +1,4 @@
-#include "trigger/event_queue.h"
+#include "report/event_queue.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session/limits.h"
+#include "report/limits.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
 
@@ -90,15 +90,13 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
 Test(limits, count_what_the_report_itself_may_take) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = auto_options(&dir);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    options.min_free_bytes = 1;
-    cr_assert(zero(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, 1, &error)));
-    cr_assert(eq(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, UINT64_MAX, &error),
-                 (int)BUGPACK_ERR_IO));
-    options.min_free_bytes = 0;
-    cr_assert(zero(int, (int)bp_limits_check_room(&options, dir.fd, dir.path, UINT64_MAX, NULL)));
-    options.min_free_bytes = 1;
-    cr_assert(zero(int, (int)bp_limits_check_room(&options, -1, "/nowhere", 1, NULL)));
+    const bp_destination here = {.dir_path = dir.path, .dir_fd = dir.fd};
+    const bp_destination nowhere = {.dir_path = dir.path, .dir_fd = -1};
+    cr_assert(zero(int, (int)bp_limits_check_room(1, &here, 1, &error)));
+    cr_assert(
+        eq(int, (int)bp_limits_check_room(1, &here, UINT64_MAX, &error), (int)BUGPACK_ERR_IO));
+    cr_assert(zero(int, (int)bp_limits_check_room(0, &here, UINT64_MAX, NULL)));
+    cr_assert(zero(int, (int)bp_limits_check_room(1, &nowhere, 1, NULL)));
     temp_dir_remove(&dir);
 }

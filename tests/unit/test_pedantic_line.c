@@ -1,5 +1,5 @@
 /*
- * Gaps that wait in a line of their own, while the worker has others to take.
+ * Gaps that wait while the worker writes another report.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -8,14 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/queue_private.h"
 #include "session/session.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
 #include "unit/pedantic_session.h"
 
-enum { gap_count = 10, storm_count = 50, fds_of_one_max = 8 };
+enum { gap_count = 10, storm_count = 50, early_fds_max = 64, fds_of_one_max = 8 };
 
-/* A session whose worker stands at a gate. */
+/* A session whose worker waits in a provider. */
 static void open_at_gate(pedantic *p, auto_gate *gate) {
     bugpack_options options = pedantic_options(p);
     options.traffic_budget_bytes = 64 * 1024;
@@ -33,23 +34,36 @@ static void see(const pedantic *p, unsigned number) {
     bugpack_gap(p->session, key);
 }
 
-/* Waits until the freezer has nothing to do for the line; how many of the line are frozen. */
-static unsigned wait_for_freezer(const pedantic *p) {
-    bp_pedantic *line = p->session->pedantic;
-    unsigned frozen_count = 0;
-    bool is_idle = false;
-    while (!is_idle) {
-        (void)usleep(1000);
-        frozen_count = 0;
-        (void)pthread_mutex_lock(&line->mutex);
-        is_idle = line->sent_count == 0;
-        for (const bp_order *order = line->first; order != NULL; order = order->next) {
-            is_idle = is_idle && (!order->is_with_snapshotter || order->ahead_fds > 0);
-            frozen_count += order->ahead_fds > 0;
+/* What the snapshots of the gaps that wait hold. */
+typedef struct early_snapshots {
+    unsigned count, fds;
+    uint64_t bytes;
+} early_snapshots;
+
+static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
+    bool is_busy = false;
+    *ret_early = (early_snapshots){.count = 0};
+    (void)pthread_mutex_lock(&queue->mutex);
+    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
+        is_busy = is_busy || job->snapshot_state == BP_JOB_SNAPSHOT_RUNNING;
+        if (job->yields && job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
+            ret_early->count++;
+            ret_early->fds += bp_snapshot_fds(job->snapshot) + 1;
+            ret_early->bytes += bp_snapshot_bytes(job->snapshot);
         }
-        (void)pthread_mutex_unlock(&line->mutex);
     }
-    return frozen_count;
+    (void)pthread_mutex_unlock(&queue->mutex);
+    return is_busy;
+}
+
+/* Waits until `count` gaps have their snapshots, or the bounds allow no more. */
+static early_snapshots wait_for_snapshots(const pedantic *p, unsigned count) {
+    early_snapshots early;
+    while (look_at_snapshots(p->session->jobs, &early) ||
+           (early.count < count && early.fds < early_fds_max)) {
+        (void)usleep(1000);
+    }
+    return early;
 }
 
 static bool has_message(const char *path, const char *message) {
@@ -73,7 +87,7 @@ Test(pedantic_line, keeps_the_rings_of_each_gap_though_they_turn_over_before_its
         bugpack_traffic(display, BUGPACK_RECEIVED, 1, "draw", text, strlen(text));
         see(&p, i);
     }
-    cr_expect(eq(uint, wait_for_freezer(&p), gap_count - BUGPACK_REPORT_QUEUE_MAX / 2));
+    cr_expect(eq(uint, wait_for_snapshots(&p, gap_count).count, gap_count));
     for (unsigned i = 0; i < 256; i++) {
         bugpack_traffic(display, BUGPACK_RECEIVED, 2, "fill", filling, sizeof filling);
     }
@@ -95,14 +109,15 @@ Test(pedantic_line, holds_only_so_many_descriptors_and_loses_no_gap) {
     for (unsigned i = 0; i < storm_count; i++) {
         see(&p, i);
     }
-    unsigned frozen_count = wait_for_freezer(&p);
-    cr_expect(gt(uint, frozen_count, 4));
-    cr_expect(lt(uint, frozen_count, storm_count - BUGPACK_REPORT_QUEUE_MAX / 2));
-    cr_expect(lt(uint, p.session->pedantic->ahead_fds, 64 + fds_of_one_max));
+    early_snapshots early = wait_for_snapshots(&p, storm_count);
+    cr_expect(gt(uint, early.count, 4));
+    cr_expect(lt(uint, early.count, storm_count));
+    cr_expect(lt(uint, early.fds, early_fds_max + fds_of_one_max));
     atomic_store(&gate.may_go, true);
     cr_expect(eq(uint, pedantic_settle(&p).written_count, storm_count));
-    cr_expect(zero(uint, p.session->pedantic->ahead_fds));
-    cr_expect(zero(u64, p.session->pedantic->ahead_bytes));
+    (void)look_at_snapshots(p.session->jobs, &early);
+    cr_expect(zero(uint, early.fds));
+    cr_expect(zero(u64, early.bytes));
     pedantic_remove(&p);
 }
 

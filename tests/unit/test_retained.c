@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/retained.h"
 #include "session/session.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
@@ -133,12 +132,18 @@ Test(kept, rings_go_after_their_time_with_their_files) {
     cr_assert(zero(int, (int)auto_report(session, &result))); /* the freezer is done with them */
     cr_assert(gt(uint, count_descriptors(), before));
     uint64_t now_ns = bp_clock_monotonic_ns();
-    cr_assert(lt(u64, bp_retained_expire(session->kept, now_ns), UINT64_MAX));
-    cr_assert(le(u64, bp_retained_expire(session->kept, now_ns),
-                 now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC));
-    cr_assert(eq(
-        u64, bp_retained_expire(session->kept, now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC),
+    cr_assert(lt(
+        u64,
+        bp_trigger_retained.tick(bp_triggers_get(session->triggers, &bp_trigger_retained), now_ns),
         UINT64_MAX));
+    cr_assert(le(
+        u64,
+        bp_trigger_retained.tick(bp_triggers_get(session->triggers, &bp_trigger_retained), now_ns),
+        now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC));
+    cr_assert(eq(u64,
+                 bp_trigger_retained.tick(bp_triggers_get(session->triggers, &bp_trigger_retained),
+                                          now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC),
+                 UINT64_MAX));
     /* The worker closes those of its report after it has told of its end. */
     for (unsigned i = 0; i < 30000 && count_descriptors() != before; i++) {
         (void)usleep(1000);

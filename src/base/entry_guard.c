@@ -1,0 +1,93 @@
+#include "base/entry_guard.h"
+
+#include "base/status.h"
+
+static const unsigned shut_flag = 1u << 31;
+
+/* The calls that this thread is inside of, the innermost first. */
+static _Thread_local bp_guard_entry *innermost;
+
+bugpack_status bp_entry_guard_init(bp_entry_guard *guard, const void *owner, bugpack_error *error) {
+    if (pthread_mutex_init(&guard->mutex, NULL) != 0) {
+        return bp_fail_memory(error, "make an entry guard");
+    }
+    if (pthread_cond_init(&guard->changed, NULL) != 0) {
+        (void)pthread_mutex_destroy(&guard->mutex);
+        return bp_fail_memory(error, "make an entry guard");
+    }
+    guard->owner = owner;
+    guard->is_done = false;
+    atomic_init(&guard->state, 0);
+    return BUGPACK_OK;
+}
+
+void bp_entry_guard_release(bp_entry_guard *guard) {
+    (void)pthread_cond_destroy(&guard->changed);
+    (void)pthread_mutex_destroy(&guard->mutex);
+}
+
+bool bp_entry_guard_enter(bp_entry_guard *guard, bp_guard_entry *ret_entry) {
+    int cancel = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    unsigned state = atomic_load_explicit(&guard->state, memory_order_relaxed);
+    do {
+        /* Refused without a store: threads that keep calling cannot delay a close. */
+        if ((state & shut_flag) != 0) {
+            (void)pthread_setcancelstate(cancel, NULL);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&guard->state, &state, state + 1,
+                                                    memory_order_acquire, memory_order_relaxed));
+    *ret_entry = (bp_guard_entry){.guard = guard, .outer = innermost, .cancel = cancel};
+    innermost = ret_entry;
+    return true;
+}
+
+void bp_entry_guard_leave(bp_guard_entry *entry) {
+    bp_entry_guard *guard = entry->guard;
+    innermost = entry->outer;
+    /* The last call to leave a guard that is shut wakes whoever waits for that. */
+    unsigned before = atomic_fetch_sub_explicit(&guard->state, 1, memory_order_release);
+    if (before == (shut_flag | 1)) {
+        (void)pthread_mutex_lock(&guard->mutex);
+        (void)pthread_cond_broadcast(&guard->changed);
+        (void)pthread_mutex_unlock(&guard->mutex);
+    }
+    (void)pthread_setcancelstate(entry->cancel, NULL);
+}
+
+bool bp_entry_guard_shut(bp_entry_guard *guard) {
+    unsigned before = atomic_fetch_or_explicit(&guard->state, shut_flag, memory_order_acquire);
+    if ((before & shut_flag) != 0) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&guard->mutex);
+    while (atomic_load_explicit(&guard->state, memory_order_acquire) != shut_flag) {
+        (void)pthread_cond_wait(&guard->changed, &guard->mutex);
+    }
+    (void)pthread_mutex_unlock(&guard->mutex);
+    return true;
+}
+
+void bp_entry_guard_set_done(bp_entry_guard *guard) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    guard->is_done = true;
+    (void)pthread_cond_broadcast(&guard->changed);
+    (void)pthread_mutex_unlock(&guard->mutex);
+}
+
+void bp_entry_guard_wait_done(bp_entry_guard *guard) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    while (!guard->is_done) {
+        (void)pthread_cond_wait(&guard->changed, &guard->mutex);
+    }
+    (void)pthread_mutex_unlock(&guard->mutex);
+}
+
+bool bp_entry_guard_is_inside(const void *owner) {
+    const bp_guard_entry *entry = innermost;
+    while (entry != NULL && owner != NULL && entry->guard->owner != owner) {
+        entry = entry->outer;
+    }
+    return entry != NULL;
+}

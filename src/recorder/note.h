@@ -1,0 +1,27 @@
+/*
+ * What the library itself has to say, in the log and the notifications of its session.
+ */
+#ifndef BP_RECORDER_NOTE_H
+#define BP_RECORDER_NOTE_H
+
+#include <stdarg.h>
+
+#include <bugpack/log.h>
+
+#include "recorder/recorder.h"
+
+/* A record of the channel "bugpack". Any thread; nothing where there is no log. */
+void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* A notification whose source is "bugpack". */
+void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* The same for the host's own records and notifications, where the format is the host's. */
+void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
+                  const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
+void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,
+                     const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
+
+#endif

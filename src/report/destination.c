@@ -1,0 +1,101 @@
+#include "report/destination.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/staged_file.h"
+#include "report/name.h"
+
+void bp_destination_release(bp_destination *destination) {
+    if (destination->dir_fd >= 0) {
+        (void)close(destination->dir_fd);
+    }
+    free(destination->dir_path);
+    free(destination->stem);
+    free(destination->extension);
+}
+
+/* Splits "/a/b/report.zip" into "/a/b", "report" and ".zip". */
+static void split_output_path(const char *path, bp_destination *destination) {
+    const char *name = strrchr(path, '/') + 1; /* the path is absolute */
+    const char *dot = strrchr(name, '.');
+    const char *extension = dot == NULL || dot == name ? name + strlen(name) : dot;
+    size_t dir_bytes = (size_t)(name - 1 - path);
+    destination->dir_path = strndup(path, dir_bytes == 0 ? 1 : dir_bytes);
+    if (destination->dir_path != NULL) {
+        bp_file_trim_directory(destination->dir_path);
+    }
+    destination->stem = strndup(name, (size_t)(extension - name));
+    destination->extension = strdup(extension);
+}
+
+/* Why it cannot be made is reported by what follows. */
+static void make_parent(const char *parent_dir) {
+    int dir_fd = -1;
+    if (bp_file_open_directory(parent_dir, true, &dir_fd, NULL) == BUGPACK_OK) {
+        (void)close(dir_fd);
+    }
+}
+
+bugpack_status bp_destination_open(const bp_destination_request *request,
+                                   bp_destination *destination, bugpack_error *error) {
+    bool is_named = request->output_path != NULL;
+    if (is_named) {
+        split_output_path(request->output_path, destination);
+    } else {
+        char stem[BP_NAME_STEM_BYTES];
+        bp_name_report_stem(request->app_name, request->kind, request->detail, request->wall_ns,
+                            stem);
+        destination->dir_path = strdup(request->report_dir);
+        destination->stem = strdup(stem);
+        destination->extension = strdup(".zip");
+    }
+    if (destination->dir_path == NULL || destination->stem == NULL ||
+        destination->extension == NULL) {
+        return bp_fail_memory(error, "name the report");
+    }
+    if (destination->stem[0] == '\0' || strcmp(destination->stem, ".") == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": it names no file",
+                       request->output_path);
+    }
+    /* The result has to hold the whole path, also when the name gets a number. */
+    if (strlen(destination->dir_path) + strlen("/") + strlen(destination->stem) + strlen("-9999") +
+            strlen(destination->extension) >=
+        BUGPACK_REPORT_PATH_BYTES) {
+        return bp_fail_errno(error, ENAMETOOLONG, "cannot write to \"%s\"", destination->dir_path);
+    }
+    if (request->parent_dir != NULL) {
+        make_parent(request->parent_dir);
+    }
+    return bp_file_open_directory(destination->dir_path, !is_named && request->may_create,
+                                  &destination->dir_fd, error);
+}
+
+bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const char *report_id, uint64_t wall_ns,
+                                      const bp_watch *watch, bugpack_report_result *result,
+                                      bugpack_error *error) {
+    char name[256];
+    bp_publication publication = {.dir_fd = destination->dir_fd,
+                                  .dir_name = destination->dir_path,
+                                  .stem = destination->stem,
+                                  .extension = destination->extension,
+                                  .report_id = report_id,
+                                  .wall_ns = wall_ns,
+                                  .watch = watch};
+    (void)bp_staged_file_sweep(destination->dir_fd);
+    bugpack_status status =
+        bp_bundle_publish(bundle, &publication, name, sizeof name, &result->zip_bytes, error);
+    if (status == BUGPACK_OK) {
+        bool is_root = strcmp(destination->dir_path, "/") == 0;
+        (void)snprintf(result->path, sizeof result->path, "%s/%s",
+                       is_root ? "" : destination->dir_path, name);
+        result->missing_count = bp_bundle_missing(bundle, result->missing, sizeof result->missing);
+    }
+    return status;
+}

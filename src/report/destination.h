@@ -1,0 +1,53 @@
+/*
+ * Where a report goes: a directory that is held open, and a file name in two parts.
+ */
+#ifndef BP_REPORT_DESTINATION_H
+#define BP_REPORT_DESTINATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/report.h>
+
+#include "model/metadata.h"
+#include "report/bundle.h"
+
+/* Where to write: `output_path` (absolute) where it is given, else a standard name in report_dir.
+ */
+typedef struct bp_destination_request {
+    const char *app_name;
+    bp_report_kind kind;
+    const char *detail; /* of the name; NULL for none */
+    uint64_t wall_ns;   /* the trigger's */
+    const char *output_path;
+    const char *report_dir;
+    const char *parent_dir; /* made first, where it is missing; NULL for none */
+    bool may_create;        /* the last component of report_dir */
+} bp_destination_request;
+
+/* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */
+typedef struct bp_destination {
+    char *dir_path;  /* absolute */
+    char *stem;      /* "viewer-bugreport-2026-11-21T00-36-51Z" */
+    char *extension; /* ".zip"; "" where an output path has none */
+    int dir_fd;
+} bp_destination;
+
+#define BP_DESTINATION_INIT                                                                        \
+    { NULL, NULL, NULL, -1 }
+
+/* Composes the name and opens the directory. Release it also after a failure. */
+bugpack_status bp_destination_open(const bp_destination_request *request,
+                                   bp_destination *destination, bugpack_error *error);
+void bp_destination_release(bp_destination *destination);
+
+/*
+ * Publishes a bundle there, and fills path, size and what is missing into `result`. `wall_ns` is
+ * the time of its entries; `watch` may be NULL.
+ */
+bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
+                                      const char *report_id, uint64_t wall_ns,
+                                      const bp_watch *watch, bugpack_report_result *result,
+                                      bugpack_error *error);
+
+#endif

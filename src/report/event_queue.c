@@ -1,0 +1,109 @@
+#include "report/event_queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "platform/wake.h"
+
+struct bp_event_queue {
+    pthread_mutex_t mutex;
+    bp_wake wake;
+    size_t count;
+    unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
+    bugpack_event slots[BUGPACK_EVENTS_MAX];
+};
+
+bugpack_status bp_event_queue_new(bp_event_queue **ret_queue, bugpack_error *error) {
+    bp_event_queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL || pthread_mutex_init(&queue->mutex, NULL) != 0) {
+        free(queue);
+        return bp_fail_memory(error, "keep events");
+    }
+    bugpack_status status = bp_wake_open(&queue->wake, error);
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&queue->mutex);
+        free(queue);
+        return status;
+    }
+    for (size_t i = 0; i < BUGPACK_EVENTS_MAX; i++) {
+        queue->order[i] = (unsigned char)i;
+    }
+    *ret_queue = queue;
+    return BUGPACK_OK;
+}
+
+void bp_event_queue_free(bp_event_queue *queue) {
+    if (queue != NULL) {
+        bp_wake_close(&queue->wake);
+        (void)pthread_mutex_destroy(&queue->mutex);
+        free(queue);
+    }
+}
+
+int bp_event_queue_fd(const bp_event_queue *queue) {
+    return queue->wake.fd;
+}
+
+/* The place of the oldest progress, of `ticket` or (0) of any report; `count` when there is none.
+ */
+static size_t find_progress(const bp_event_queue *queue, uint64_t ticket) {
+    size_t i = 0;
+    while (i < queue->count) {
+        const bugpack_event *event = &queue->slots[queue->order[i]];
+        if (event->kind == BUGPACK_EVENT_PROGRESS && (ticket == 0 || event->ticket == ticket)) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+/* Its slot becomes the last of the free ones. */
+static void remove_at(bp_event_queue *queue, size_t place) {
+    unsigned char slot = queue->order[place];
+    memmove(queue->order + place, queue->order + place + 1, BUGPACK_EVENTS_MAX - 1 - place);
+    queue->order[BUGPACK_EVENTS_MAX - 1] = slot;
+    queue->count--;
+}
+
+static void put(bp_event_queue *queue, const bugpack_event *event) {
+    bool is_progress = event->kind == BUGPACK_EVENT_PROGRESS;
+    size_t same = is_progress ? find_progress(queue, event->ticket) : queue->count;
+    if (same < queue->count) {
+        queue->slots[queue->order[same]] = *event;
+        return;
+    }
+    if (queue->count == BUGPACK_EVENTS_MAX) {
+        size_t least = find_progress(queue, 0);
+        if (least == queue->count && is_progress) {
+            return;
+        }
+        remove_at(queue, least < queue->count ? least : 0);
+    }
+    queue->slots[queue->order[queue->count++]] = *event;
+    if (queue->count == 1) {
+        bp_wake_raise(&queue->wake);
+    }
+}
+
+void bp_event_queue_put(bp_event_queue *queue, const bugpack_event *event) {
+    (void)pthread_mutex_lock(&queue->mutex);
+    put(queue, event);
+    (void)pthread_mutex_unlock(&queue->mutex);
+}
+
+bool bp_event_queue_take(bp_event_queue *queue, bugpack_event *ret_event) {
+    (void)pthread_mutex_lock(&queue->mutex);
+    bool has_event = queue->count > 0;
+    if (has_event) {
+        *ret_event = queue->slots[queue->order[0]];
+        remove_at(queue, 0);
+        if (queue->count == 0) {
+            bp_wake_lower(&queue->wake);
+        }
+    }
+    (void)pthread_mutex_unlock(&queue->mutex);
+    return has_event;
+}

@@ -1,0 +1,37 @@
+/*
+ * What a session reports to its host about reports on their way: the callback, and the queue behind
+ * the descriptor.
+ */
+#ifndef BP_REPORT_EVENTS_H
+#define BP_REPORT_EVENTS_H
+
+#include <stdbool.h>
+
+#include <bugpack/events.h>
+#include <bugpack/report.h>
+
+#include "model/metadata.h"
+
+typedef struct bp_events bp_events;
+
+/* `callback` may be NULL. NO_MEMORY. */
+bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
+                             bp_events **ret_events, bugpack_error *error);
+void bp_events_free(bp_events *events);
+
+/* Posts the start or the progress of a report. Worker: the host's callback runs here. */
+void bp_events_post(bp_events *events, bugpack_event_kind kind, bp_report_kind report_kind,
+                    uint64_t ticket, uint32_t percent);
+
+/* Posts the end of a report: WRITTEN or FAILED, as the result says. Worker. */
+void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64_t ticket,
+                           uint32_t percent, const bugpack_report_result *result);
+
+/* The descriptor that is readable while an event waits; made by the first call. -1 when it cannot
+ * be had. Any thread. */
+int bp_events_fd(bp_events *events);
+
+/* Takes the oldest event; false when there is none. Any thread. */
+bool bp_events_take(bp_events *events, bugpack_event *ret_event);
+
+#endif

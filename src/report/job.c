@@ -1,0 +1,127 @@
+#include "report/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "report/limits.h"
+
+bool bp_job_copy_text(const char *text, char **ret_copy) {
+    *ret_copy = text == NULL ? NULL : strdup(text);
+    return text == NULL || *ret_copy != NULL;
+}
+
+/* An older window says too little about now: the history slows down where sampling is expensive. */
+static uint64_t window_max_age_ns(const bugpack_options *settings) {
+    return 5 * settings->history_interval_ms * BP_NS_PER_MS;
+}
+
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
+                   void *payload) {
+    bp_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return NULL;
+    }
+    job->type = type;
+    job->payload = payload;
+    job->kind = kind;
+    job->triggered = bp_clock_now();
+    job->destination = (bp_destination)BP_DESTINATION_INIT;
+    bp_history *history = bp_recorder_history(context->recorder);
+    job->has_window =
+        history != NULL && bp_history_hold(history, job->triggered.monotonic_ns,
+                                           window_max_age_ns(context->settings), &job->window);
+    return job;
+}
+
+static void free_snapshot(bp_job *job) {
+    if (job->snapshot != NULL && !job->borrows_snapshot) {
+        bp_snapshot_release(job->snapshot);
+        free(job->snapshot);
+    }
+    job->snapshot = NULL;
+}
+
+void bp_job_free(bp_job *job) {
+    if (job == NULL) {
+        return;
+    }
+    if (job->type->free != NULL) {
+        job->type->free(job);
+    }
+    free_snapshot(job);
+    if (!job->borrows_snapshot) {
+        bp_history_held_release(&job->window);
+    }
+    bp_destination_release(&job->destination);
+    char *texts[] = {job->description, job->channel,     job->key,
+                     job->gap_key,     job->name_detail, job->output_path};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        free(texts[i]);
+    }
+    free(job);
+}
+
+static bugpack_status open_destination(const bugpack_options *settings, bp_job *job,
+                                       bugpack_error *error) {
+    const bp_destination_request request = {
+        .app_name = settings->app_name,
+        .kind = job->kind,
+        .detail = job->name_detail,
+        .wall_ns = job->triggered.wall_ns,
+        .output_path = job->output_path,
+        .report_dir = job->report_dir != NULL ? job->report_dir : settings->report_dir,
+        .parent_dir =
+            job->makes_report_dir && settings->create_report_dir ? settings->report_dir : NULL,
+        .may_create = settings->create_report_dir || job->makes_report_dir};
+    return bp_destination_open(&request, &job->destination, error);
+}
+
+static bugpack_status copy_rings(const bp_report_context *context, bp_job *job,
+                                 bugpack_error *error) {
+    job->snapshot = calloc(1, sizeof *job->snapshot);
+    if (job->snapshot == NULL) {
+        return bp_fail_memory(error, "copy the rings");
+    }
+    bp_recorder_take_snapshot(context->recorder, job->only_channel ? job->channel : NULL,
+                              job->triggered.monotonic_ns, job->destination.dir_fd, &job->token,
+                              job->snapshot);
+    return BUGPACK_OK;
+}
+
+static bugpack_status check_room(const bp_report_context *context, const bp_job *job,
+                                 uint64_t needed_bytes, bugpack_error *error) {
+    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination, needed_bytes,
+                                error);
+}
+
+static bugpack_status take(const bp_report_context *context, bp_job *job, uint64_t spare_bytes,
+                           bugpack_error *error) {
+    bugpack_status status = bp_cancel_check(&job->token, error);
+    if (status == BUGPACK_OK) {
+        status = open_destination(context->settings, job, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = check_room(context, job, spare_bytes, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = job->type->take_snapshot != NULL ? job->type->take_snapshot(job, error)
+                                              : copy_rings(context, job, error);
+    /* The zip may become as large as what it is made of. */
+    return status == BUGPACK_OK ? check_room(context, job, bp_snapshot_bytes(job->snapshot), error)
+                                : status;
+}
+
+void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {
+    job->snapshot_status = take(context, job, spare_bytes, &job->snapshot_error);
+}
+
+void bp_job_drop_snapshot(bp_job *job) {
+    free_snapshot(job);
+    bp_destination_release(&job->destination);
+    job->destination = (bp_destination)BP_DESTINATION_INIT;
+    job->snapshot_error = (bugpack_error)BUGPACK_ERROR_INIT;
+    job->snapshot_status = BUGPACK_OK;
+}

@@ -1,0 +1,115 @@
+/*
+ * A report job: one report on its way from its trigger to its zip.
+ *
+ * A job does not know who triggered it. What differs between triggers is a table of functions, its
+ * type, and a payload that only those functions look at.
+ */
+#ifndef BP_REPORT_JOB_H
+#define BP_REPORT_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/report.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "model/metadata.h"
+#include "recorder/history.h"
+#include "recorder/snapshot.h"
+#include "report/bundle.h"
+#include "report/context.h"
+#include "report/destination.h"
+
+typedef struct bp_job bp_job;
+
+/* What one kind of job does differently. Every function is optional. */
+typedef struct bp_job_type {
+    /* Worker: does this instead of writing a report. The job needs no snapshot. */
+    void (*run)(bp_job *job);
+    /* Snapshot thread: provides job->snapshot instead of copying the rings. */
+    bugpack_status (*take_snapshot)(bp_job *job, bugpack_error *error);
+    /* Snapshot thread: the end of a job that was submitted for its snapshot alone; owns it. */
+    void (*snapshotted)(bp_job *job);
+    /* Worker: whether the job brings this entry itself, instead of the provider of that name. */
+    bool (*brings_entry)(const bp_job *job, const char *name);
+    /* Worker: adds the job's own entries. Fails only when the bundle cannot take them. */
+    bugpack_status (*add_entries)(bp_job *job, bp_bundle *bundle, bugpack_error *error);
+    /* Worker: the report is published, or failed; before the host is told. */
+    void (*settled)(const bp_job *job, const bugpack_report_result *result);
+    /* Any thread: frees the payload, and gives back what it borrowed. */
+    void (*free)(bp_job *job);
+} bp_job_type;
+
+/* How far the copy of the rings is; under the queue's lock. */
+typedef enum bp_job_snapshot_state {
+    BP_JOB_SNAPSHOT_DUE,
+    BP_JOB_SNAPSHOT_RUNNING,
+    BP_JOB_SNAPSHOT_DONE
+} bp_job_snapshot_state;
+
+struct bp_job {
+    const bp_job_type *type;
+    void *payload;
+
+    /* Fixed at the trigger. Strings are the job's own. */
+    bp_report_kind kind;
+    bp_instant triggered;
+    bool has_window;   /* the history had one at the trigger */
+    bool is_manual;    /* a person or the API asked: the option when_busy applies */
+    bool is_shared;    /* one report can serve several requests like this one */
+    bool yields;       /* waits behind other jobs, in a line without bound; hurries at a close */
+    bool only_channel; /* traffic of `channel` alone */
+    bool borrows_snapshot; /* snapshot and window belong to somebody else */
+    bool makes_report_dir; /* report_dir is bugpack's own choice, and may be missing */
+    bp_history_held window;
+    bp_cancel_token token;
+    char *description, *channel;
+    char *key;                    /* its key among the triggers in the manifest; NULL for none */
+    char *gap_key;                /* for metadata.json */
+    char *name_detail;            /* of the file's name; NULL for none */
+    char *output_path;            /* absolute; NULL for a standard name in report_dir */
+    const char *report_dir;       /* borrowed from the settings; NULL means their report_dir */
+    const bugpack_region *region; /* of the screenshot, borrowed from the payload; NULL for none */
+    uint32_t rolling_max_count;   /* bounds of this kind in its directory; 0: none */
+    uint64_t rolling_max_bytes;
+    bugpack_report_done *on_done;
+    void *on_done_context;
+
+    /* The queue's. */
+    uint64_t ticket; /* 1, 2, … in the session; 0 for none */
+    bp_job *next;    /* in the queue, or among those that joined the same job */
+    bp_job *joined;  /* get its result too */
+    bp_job_snapshot_state snapshot_state;
+    bool is_snapshot_late; /* an early copy failed: again once the worker has the job */
+    uint32_t percent;      /* the worker's */
+
+    /* Filled by the snapshot thread, before the state says DONE. */
+    bugpack_status snapshot_status;
+    bugpack_error snapshot_error;
+    bp_destination destination;
+    bp_snapshot *snapshot;
+};
+
+/*
+ * A job of this instant, with the window that the history has of it. NULL without memory, and then
+ * the payload is the caller's still. Any thread.
+ */
+bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
+                   void *payload);
+void bp_job_free(bp_job *job);
+
+/* Copies a text into a field; NULL stays NULL. False without memory. */
+bool bp_job_copy_text(const char *text, char **ret_copy);
+
+/*
+ * Opens the destination, copies the rings and fills the snapshot's fields. `spare_bytes` must stay
+ * free on the disk besides what the report needs. Snapshot thread.
+ */
+void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes);
+
+/* Undoes it. */
+void bp_job_drop_snapshot(bp_job *job);
+
+#endif

@@ -1,0 +1,139 @@
+#include "report/provider_list.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "report/name.h"
+
+static const size_t provider_max_count = 512;
+
+struct bp_provider_list {
+    pthread_mutex_t mutex;
+    bp_provider **providers; /* in the order of registration */
+    size_t count, capacity;
+};
+
+bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error) {
+    bp_provider_list *list = calloc(1, sizeof *list);
+    if (list == NULL || pthread_mutex_init(&list->mutex, NULL) != 0) {
+        free(list);
+        return bp_fail_memory(error, "open a session");
+    }
+    *ret_list = list;
+    return BUGPACK_OK;
+}
+
+void bp_provider_list_drop(bp_provider **providers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bp_provider_drop(providers[i]);
+    }
+    free(providers);
+}
+
+void bp_provider_list_free(bp_provider_list *list) {
+    if (list != NULL) {
+        bp_provider_list_drop(list->providers, list->count);
+        (void)pthread_mutex_destroy(&list->mutex);
+        free(list);
+    }
+}
+
+/* The mutex is held. */
+static bugpack_status reserve(bp_provider_list *list, bugpack_error *error) {
+    if (list->count < list->capacity) {
+        return BUGPACK_OK;
+    }
+    if (list->count >= provider_max_count) {
+        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a session has at most %zu providers",
+                       provider_max_count);
+    }
+    size_t capacity = list->capacity == 0 ? 8 : list->capacity * 2;
+    bp_provider **providers = realloc(list->providers, capacity * sizeof *providers);
+    if (providers == NULL) {
+        return bp_fail_memory(error, "register a provider");
+    }
+    list->providers = providers;
+    list->capacity = capacity;
+    return BUGPACK_OK;
+}
+
+/* Takes the reference over on success. The mutex is held. */
+static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugpack_error *error) {
+    const char *name = bp_provider_name(provider);
+    for (size_t i = 0; i < list->count; i++) {
+        if (bp_name_is_in_the_way(bp_provider_name(list->providers[i]), name)) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
+        }
+    }
+    bugpack_status status = reserve(list, error);
+    if (status == BUGPACK_OK) {
+        list->providers[list->count++] = provider;
+    }
+    return status;
+}
+
+bugpack_status bp_provider_list_add(bp_provider_list *list, const bp_provider_spec *spec,
+                                    bugpack_error *error) {
+    bp_provider *provider = NULL;
+    bugpack_status status = bp_provider_new(spec, &provider, error);
+    if (status != BUGPACK_OK) {
+        if (spec->release != NULL) {
+            spec->release(spec->context);
+        }
+        return status;
+    }
+    (void)pthread_mutex_lock(&list->mutex);
+    status = append(list, provider, error);
+    (void)pthread_mutex_unlock(&list->mutex);
+    if (status != BUGPACK_OK) {
+        bp_provider_drop(provider); /* releases the context */
+    }
+    return status;
+}
+
+static bp_provider *take_off(bp_provider_list *list, const char *name) {
+    bp_provider *found = NULL;
+    (void)pthread_mutex_lock(&list->mutex);
+    for (size_t i = 0; i < list->count && found == NULL; i++) {
+        if (bp_name_is_same_entry(bp_provider_name(list->providers[i]), name)) {
+            found = list->providers[i];
+            list->count--;
+            memmove(&list->providers[i], &list->providers[i + 1],
+                    (list->count - i) * sizeof(bp_provider *));
+        }
+    }
+    (void)pthread_mutex_unlock(&list->mutex);
+    return found;
+}
+
+bool bp_provider_list_remove(bp_provider_list *list, const char *name) {
+    bp_provider *found = take_off(list, name);
+    bool is_idle = found != NULL && bp_provider_retire(found);
+    bp_provider_drop(found);
+    return is_idle;
+}
+
+bugpack_status bp_provider_list_get(bp_provider_list *list, bp_provider ***ret_providers,
+                                    size_t *ret_count, bugpack_error *error) {
+    (void)pthread_mutex_lock(&list->mutex);
+    size_t count = list->count;
+    bp_provider **providers = calloc(count + 1, sizeof(bp_provider *));
+    for (size_t i = 0; providers != NULL && i < count; i++) {
+        providers[i] = bp_provider_retain(list->providers[i]);
+    }
+    (void)pthread_mutex_unlock(&list->mutex);
+    if (providers == NULL) {
+        return bp_fail_memory(error, "list the providers");
+    }
+    *ret_providers = providers;
+    *ret_count = count;
+    return BUGPACK_OK;
+}
+
+void bp_provider_list_retire(bp_provider_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        (void)bp_provider_retire(list->providers[i]);
+    }
+}

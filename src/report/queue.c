@@ -1,0 +1,179 @@
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "platform/thread.h"
+#include "report/queue_private.h"
+
+/* The first manual job; with `may_join` one that others may share. The mutex is held. */
+static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
+    bp_job *job = queue->first;
+    while (job != NULL &&
+           (!job->is_manual ||
+            (may_join && (!job->is_shared || atomic_load(&job->token.is_cancelled))))) {
+        job = job->next;
+    }
+    return job;
+}
+
+/* How many wait in the line that is bounded. The mutex is held. */
+static unsigned count_waiting(const bp_job_queue *queue) {
+    unsigned count = 0;
+    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
+        count += job != queue->current && !job->yields && bp_job_is_for_worker(job);
+    }
+    return count;
+}
+
+static bugpack_status refuse(bugpack_status status, const char *why, bugpack_error *error) {
+    return bp_fail(error, status, "no report was taken: %s", why);
+}
+
+/* The mutex is held. */
+static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
+                             bugpack_error *error) {
+    bugpack_when_busy when_busy =
+        job->is_manual ? queue->context->settings->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
+    bp_job *other = NULL;
+    if (when_busy == BUGPACK_WHEN_BUSY_REFUSE && find_manual(queue, false) != NULL) {
+        return refuse(BUGPACK_ERR_BUSY, "another one is under way", error);
+    }
+    if (when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->is_shared) {
+        other = find_manual(queue, true);
+    }
+    if (other != NULL) {
+        *ret_ticket = other->ticket;
+        bp_job_append(&other->joined, job);
+        return BUGPACK_OK;
+    }
+    if (queue->is_stopping) {
+        return refuse(BUGPACK_ERR_CLOSED, bugpack_status_name(BUGPACK_ERR_CLOSED), error);
+    }
+    if (!job->yields && count_waiting(queue) >= BUGPACK_REPORT_QUEUE_MAX) {
+        return bp_fail(error, BUGPACK_ERR_BUSY, "no report was taken: %u wait already",
+                       (unsigned)BUGPACK_REPORT_QUEUE_MAX);
+    }
+    if (job->type->run != NULL) {
+        job->snapshot_state = BP_JOB_SNAPSHOT_DONE;
+    } else {
+        job->ticket = ++queue->last_ticket;
+    }
+    *ret_ticket = job->ticket;
+    bp_job_append(&queue->first, job);
+    (void)pthread_cond_broadcast(&queue->changed);
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
+                                   bugpack_error *error) {
+    uint64_t ticket = 0;
+    (void)pthread_mutex_lock(&queue->mutex);
+    bugpack_status status = accept(queue, job, &ticket, error);
+    (void)pthread_mutex_unlock(&queue->mutex);
+    if (status != BUGPACK_OK) {
+        bp_job_free(job);
+    } else if (ret_ticket != NULL) {
+        *ret_ticket = ticket;
+    }
+    return status;
+}
+
+bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
+    bugpack_status status = BUGPACK_OK;
+    (void)pthread_mutex_lock(&queue->mutex);
+    if (queue->is_stopping) {
+        status = BUGPACK_ERR_CLOSED;
+    } else {
+        bp_job_append(&queue->first, job);
+        (void)pthread_cond_broadcast(&queue->changed);
+    }
+    (void)pthread_mutex_unlock(&queue->mutex);
+    return status;
+}
+
+bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
+    bool is_found = false;
+    (void)pthread_mutex_lock(&queue->mutex);
+    for (bp_job *job = queue->first; job != NULL; job = job->next) {
+        if (job->ticket != 0 && (ticket == 0 || job->ticket == ticket)) {
+            atomic_store(&job->token.is_cancelled, true);
+            is_found = true;
+        }
+    }
+    if (is_found) {
+        atomic_store(&queue->has_cancelled, true);
+        (void)pthread_cond_broadcast(&queue->changed);
+    }
+    (void)pthread_mutex_unlock(&queue->mutex);
+    if (is_found) {
+        bp_runner_wake(queue->runner);
+    }
+    return is_found;
+}
+
+bool bp_job_queue_wait_empty(bp_job_queue *queue, uint64_t deadline_ns) {
+    (void)pthread_mutex_lock(&queue->mutex);
+    while ((queue->first != NULL || queue->current != NULL) &&
+           bp_condition_wait_until(&queue->changed, &queue->mutex, deadline_ns)) {}
+    bool is_empty = queue->first == NULL && queue->current == NULL;
+    (void)pthread_mutex_unlock(&queue->mutex);
+    return is_empty;
+}
+
+bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,
+                                bugpack_error *error) {
+    bp_job_queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL || pthread_mutex_init(&queue->mutex, NULL) != 0) {
+        free(queue);
+        return bp_fail_memory(error, "start the threads for reports");
+    }
+    bugpack_status status = bp_condition_init(&queue->changed, error);
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&queue->mutex);
+        free(queue);
+        return status;
+    }
+    queue->context = context;
+    status = bp_runner_new(&queue->runner, error);
+    if (status == BUGPACK_OK) {
+        bp_runner_on_wake(queue->runner, bp_job_queue_end_cancelled, queue);
+        status = bp_thread_start(bp_job_queue_work, queue, &queue->worker, error);
+        queue->has_worker = status == BUGPACK_OK;
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_thread_start(bp_job_queue_copy_rings, queue, &queue->snapshotter, error);
+        queue->has_snapshotter = status == BUGPACK_OK;
+    }
+    if (status != BUGPACK_OK) {
+        bp_job_queue_stop(queue);
+        bp_job_queue_free(queue);
+        return status;
+    }
+    *ret_queue = queue;
+    return BUGPACK_OK;
+}
+
+void bp_job_queue_stop(bp_job_queue *queue) {
+    if (queue == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&queue->mutex);
+    queue->is_stopping = true;
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_mutex_unlock(&queue->mutex);
+    if (queue->has_worker) {
+        (void)pthread_join(queue->worker, NULL);
+    }
+    if (queue->has_snapshotter) {
+        (void)pthread_join(queue->snapshotter, NULL);
+    }
+    queue->has_worker = queue->has_snapshotter = false;
+}
+
+void bp_job_queue_free(bp_job_queue *queue) {
+    if (queue != NULL) {
+        bp_runner_free(queue->runner);
+        (void)pthread_cond_destroy(&queue->changed);
+        (void)pthread_mutex_destroy(&queue->mutex);
+        free(queue);
+    }
+}

@@ -1,0 +1,50 @@
+/*
+ * The report jobs of a session, from the trigger to the result, and the two threads that work on
+ * them: "bugpack-snap" copies the rings of each job as soon as it can, "bugpack-worker" writes one
+ * report after the other.
+ */
+#ifndef BP_REPORT_QUEUE_H
+#define BP_REPORT_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/job.h"
+
+typedef struct bp_job_queue bp_job_queue;
+
+/* Starts the threads. The context is borrowed and must outlive the queue. */
+bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,
+                                bugpack_error *error);
+
+/*
+ * Gives the job its ticket and takes it over; on a failure it is freed. `ret_ticket` and `error`
+ * are optional. A manual job may join another one instead, and gets that one's ticket, as the
+ * option when_busy says. Jobs that yield wait behind the others; all others are at most
+ * BUGPACK_REPORT_QUEUE_MAX beside the one that is being written. BUSY, CLOSED. Any thread.
+ */
+bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
+                                   bugpack_error *error);
+
+/* Hands the job over for its snapshot alone: its type's `snapshotted` ends it. CLOSED, and then the
+ * job is the caller's still. Any thread. */
+bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job);
+
+/* Cancels the report of this ticket, or with 0 all of them. False when there is none. Any thread.
+ */
+bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket);
+
+/* Waits until no job is left, or until `deadline_ns` (monotonic). False at the deadline. Any thread
+ * but those of a queue. */
+bool bp_job_queue_wait_empty(bp_job_queue *queue, uint64_t deadline_ns);
+
+/* Refuses new jobs, finishes all that were accepted (those that yield without a sample window), and
+ * ends the threads. NULL is fine. */
+void bp_job_queue_stop(bp_job_queue *queue);
+void bp_job_queue_free(bp_job_queue *queue);
+
+/* Whether the calling thread is the worker of any queue (NULL) or of this one, which is only
+ * compared: then it must not wait for it. */
+bool bp_job_queue_is_worker(const bp_job_queue *queue);
+
+#endif

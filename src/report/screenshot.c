@@ -1,0 +1,163 @@
+#include "report/screenshot.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "image/png.h"
+
+enum { bytes_per_pixel = 4 };
+
+struct bp_screenshot {
+    _Atomic(uint64_t) *held_bytes;
+    unsigned char *bytes; /* rows without padding; NULL when there was no room for them */
+    uint64_t byte_count;  /* counted in held_bytes */
+    bp_pixels pixels;
+    bugpack_region region; /* all 0: none */
+    bp_instant captured;
+    const char *refusal; /* why there are no bytes; static */
+};
+
+static bool is_no_region(const bugpack_region *region) {
+    return region->x == 0 && region->y == 0 && region->width == 0 && region->height == 0;
+}
+
+static bp_pixels read_pixels(const bugpack_picture *picture) {
+    bool is_bgr = picture->format == BUGPACK_PIXELS_BGRA || picture->format == BUGPACK_PIXELS_BGRX;
+    bool is_opaque =
+        picture->format == BUGPACK_PIXELS_RGBX || picture->format == BUGPACK_PIXELS_BGRX;
+    return (bp_pixels){.bytes = picture->pixels,
+                       .width = picture->width,
+                       .height = picture->height,
+                       .stride_bytes = picture->stride != 0
+                                           ? picture->stride
+                                           : (size_t)picture->width * bytes_per_pixel,
+                       .is_bgra = is_bgr,
+                       .is_opaque = is_opaque};
+}
+
+bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region) {
+    if (picture == NULL) {
+        return is_no_region(region) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+    }
+    bp_pixels pixels = read_pixels(picture);
+    if (picture->pixels == NULL || (unsigned)picture->format > BUGPACK_PIXELS_BGRX ||
+        bp_pixels_check(&pixels, SIZE_MAX, NULL) != BUGPACK_OK ||
+        (uint64_t)picture->width * picture->height * bytes_per_pixel > BUGPACK_PICTURE_MAX_BYTES) {
+        return BUGPACK_ERR_INVALID;
+    }
+    if (is_no_region(region)) {
+        return BUGPACK_OK;
+    }
+    bool is_inside = region->width > 0 && region->height > 0 && region->width <= picture->width &&
+                     region->height <= picture->height &&
+                     region->x <= picture->width - region->width &&
+                     region->y <= picture->height - region->height;
+    return is_inside ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+}
+
+/* Counts the bytes as held, unless all copies together would be too many. */
+static bool hold(bp_screenshot *screenshot, uint64_t byte_count) {
+    uint64_t before =
+        atomic_fetch_add_explicit(screenshot->held_bytes, byte_count, memory_order_relaxed);
+    screenshot->byte_count = byte_count;
+    return before + byte_count <= BUGPACK_PICTURE_MAX_BYTES;
+}
+
+static void copy_rows(const bp_pixels *from, unsigned char *to, size_t row_bytes) {
+    if (from->stride_bytes == row_bytes) {
+        memcpy(to, from->bytes, row_bytes * from->height);
+        return;
+    }
+    for (uint32_t row = 0; row < from->height; row++) {
+        memcpy(to + row * row_bytes, from->bytes + row * from->stride_bytes, row_bytes);
+    }
+}
+
+bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
+                                  _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot) {
+    bp_screenshot *screenshot = calloc(1, sizeof *screenshot);
+    if (screenshot == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    bp_pixels pixels = read_pixels(picture);
+    size_t row_bytes = (size_t)pixels.width * bytes_per_pixel;
+    screenshot->held_bytes = held_bytes;
+    screenshot->region = *region;
+    screenshot->captured = bp_clock_now();
+    if (!hold(screenshot, (uint64_t)row_bytes * pixels.height)) {
+        screenshot->refusal = "the pictures of the reports that wait take all the room there is";
+    } else {
+        screenshot->bytes = malloc(row_bytes * pixels.height);
+        if (screenshot->bytes == NULL) {
+            screenshot->refusal = "there was no memory for a copy of the picture";
+        } else {
+            copy_rows(&pixels, screenshot->bytes, row_bytes);
+        }
+    }
+    screenshot->pixels = pixels;
+    screenshot->pixels.bytes = screenshot->bytes;
+    screenshot->pixels.stride_bytes = row_bytes;
+    *ret_screenshot = screenshot;
+    return BUGPACK_OK;
+}
+
+void bp_screenshot_free(bp_screenshot *screenshot) {
+    if (screenshot != NULL) {
+        (void)atomic_fetch_sub_explicit(screenshot->held_bytes, screenshot->byte_count,
+                                        memory_order_relaxed);
+        free(screenshot->bytes);
+        free(screenshot);
+    }
+}
+
+const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
+    return screenshot == NULL || is_no_region(&screenshot->region) ? NULL : &screenshot->region;
+}
+
+static void encode(const bp_screenshot *screenshot, const bugpack_region *part, int dir_fd,
+                   const bp_cancel_token *token, bugpack_writer *writer) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_temp_file_open(&writer->temp_file, dir_fd, UINT64_MAX, &detail);
+    if (status == BUGPACK_OK) {
+        writer->temp_file.token = token;
+        status = bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
+                               bp_temp_file_sink, &writer->temp_file, &detail);
+    }
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", detail.message);
+    }
+}
+
+static bugpack_status add_part(const bp_screenshot *screenshot, const char *name,
+                               const bugpack_region *part, int dir_fd, const bp_cancel_token *token,
+                               bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_instant began = bp_clock_now();
+    if (screenshot->bytes == NULL) {
+        bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%s", screenshot->refusal);
+    } else {
+        encode(screenshot, part, dir_fd, token, &writer);
+    }
+    writer.line.captured_wall_ns = screenshot->captured.wall_ns;
+    writer.line.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
+    return bp_bundle_put(bundle, name, bp_cancel_check(token, error), &writer, error);
+}
+
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
+                                 const bp_cancel_token *token, bp_bundle *bundle,
+                                 bugpack_error *error) {
+    const bugpack_region whole = {0, 0, screenshot->pixels.width, screenshot->pixels.height};
+    bugpack_status status =
+        add_part(screenshot, "screenshot.png", &whole, dir_fd, token, bundle, error);
+    const bugpack_region *region = bp_screenshot_region(screenshot);
+    if (status == BUGPACK_OK && region != NULL) {
+        status =
+            add_part(screenshot, "screenshot-region.png", region, dir_fd, token, bundle, error);
+    }
+    return status;
+}

@@ -1,0 +1,42 @@
+/*
+ * The picture of a trigger: copied on the host's thread, encoded on the worker's.
+ */
+#ifndef BP_REPORT_SCREENSHOT_H
+#define BP_REPORT_SCREENSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/report.h>
+
+#include "base/cancel.h"
+#include "report/bundle.h"
+
+typedef struct bp_screenshot bp_screenshot;
+
+/* Whether a request's picture and region make sense; no picture and no region do. INVALID. */
+bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region);
+
+/*
+ * Copies what was checked. Where the pixels find no room, or the copies that `held_bytes` counts
+ * for the session would take over BUGPACK_PICTURE_MAX_BYTES, the trigger goes on without them and
+ * the ledger says why: a picture is not worth a report. NO_MEMORY only without memory for that.
+ * `held_bytes` is borrowed until bp_screenshot_free, which takes the bytes back. Any thread.
+ */
+bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
+                                  _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot);
+void bp_screenshot_free(bp_screenshot *screenshot);
+
+/* The region, for the metadata; NULL when there is none. Borrowed. */
+const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);
+
+/*
+ * Adds screenshot.png, and screenshot-region.png where there is a region, by way of spools in
+ * `dir_fd`. One that cannot be encoded costs itself; the ledger says why. Gives up with TIMEOUT
+ * or CANCELLED when the halt is due.
+ */
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
+                                 const bp_cancel_token *token, bp_bundle *bundle,
+                                 bugpack_error *error);
+
+#endif

@@ -1,0 +1,185 @@
+#include "report/subject.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "model/process.h"
+#include "platform/process_facts.h"
+
+static const size_t facts_limit_bytes = (size_t)16 << 20;
+
+/* The facts of another process are read again after this time, then after twice as long, and so
+ * on: a program loads what it needs at its start. */
+static const uint64_t first_refresh_ns = BP_NS_PER_SEC;
+static const uint64_t longest_refresh_ns = 60 * BP_NS_PER_SEC;
+
+struct bp_subject {
+    atomic_uint reference_count;
+    atomic_bool is_heap_state_off;
+    bp_metadata_target target;
+    bp_sampler *sampler; /* NULL: sampler_error says why */
+    bugpack_error sampler_error;
+    pthread_mutex_t mutex; /* of what follows; held while the facts are read */
+    bp_buffer facts;       /* process.json; empty: nothing is known yet */
+    uint64_t facts_wall_ns;
+    char facts_denied[256];
+    uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
+};
+
+static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *subject) {
+    if (settings->without_process) {
+        return bp_fail(&subject->sampler_error, BUGPACK_ERR_UNSUPPORTED,
+                       "the session is not about a process");
+    }
+    return settings->target_with_descendants
+               ? bp_sampler_open_tree(settings->target_pid, &subject->sampler,
+                                      &subject->sampler_error)
+               : bp_sampler_open(settings->target_pid, &subject->sampler, &subject->sampler_error);
+}
+
+bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
+                               bugpack_error *error) {
+    bp_subject *subject = calloc(1, sizeof *subject);
+    if (subject == NULL || pthread_mutex_init(&subject->mutex, NULL) != 0) {
+        free(subject);
+        return bp_fail_memory(error, "open a session");
+    }
+    atomic_init(&subject->reference_count, 1);
+    atomic_init(&subject->is_heap_state_off, false);
+    bp_buffer_init(&subject->facts, facts_limit_bytes);
+    subject->interval_ns = first_refresh_ns;
+    subject->due_ns = bp_clock_monotonic_ns() + first_refresh_ns;
+    bugpack_status status = open_sampler(settings, subject);
+    if (status != BUGPACK_OK && settings->target_pid != 0) {
+        if (error != NULL) {
+            *error = subject->sampler_error;
+        }
+        bp_subject_drop(subject);
+        return status;
+    }
+    if (subject->sampler != NULL && settings->target_pid != 0) {
+        const bp_task *task = bp_sampler_task(subject->sampler);
+        subject->target.pid = bp_task_pid(task);
+        bp_task_name(task, subject->target.name, sizeof subject->target.name);
+    }
+    *ret_subject = subject;
+    return BUGPACK_OK;
+}
+
+bp_subject *bp_subject_retain(bp_subject *subject) {
+    atomic_fetch_add_explicit(&subject->reference_count, 1, memory_order_relaxed);
+    return subject;
+}
+
+void bp_subject_drop(bp_subject *subject) {
+    if (subject == NULL ||
+        atomic_fetch_sub_explicit(&subject->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    bp_sampler_close(subject->sampler);
+    bp_buffer_release(&subject->facts);
+    (void)pthread_mutex_destroy(&subject->mutex);
+    free(subject);
+}
+
+const bp_metadata_target *bp_subject_target(const bp_subject *subject) {
+    return &subject->target;
+}
+
+bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) {
+    if (subject->sampler == NULL && error != NULL) {
+        *error = subject->sampler_error;
+    }
+    return subject->sampler;
+}
+
+/* Reads the facts again; those of before stay on a failure. The mutex is held. */
+static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
+    bp_process_facts facts;
+    bp_buffer fresh;
+    bp_buffer_init(&fresh, facts_limit_bytes);
+    uint64_t wall_ns = bp_clock_wall_ns();
+    bugpack_status status = bp_process_facts_read(bp_sampler_task(subject->sampler), &facts, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_process_print(&facts, &fresh, error);
+    if (status == BUGPACK_OK) {
+        bp_buffer_release(&subject->facts);
+        bp_buffer_move(&subject->facts, &fresh);
+        subject->facts_wall_ns = wall_ns;
+        memcpy(subject->facts_denied, facts.denied, sizeof facts.denied);
+    }
+    bp_buffer_release(&fresh);
+    bp_process_facts_release(&facts);
+    return status;
+}
+
+/* `ended` is NULL where the facts were read just now. */
+static bugpack_status write_facts(const bp_subject *subject, const bugpack_error *ended,
+                                  bugpack_writer *writer) {
+    const char *denied = subject->facts_denied;
+    char time[BP_CLOCK_ISO_BYTES];
+    bp_clock_format_iso(subject->facts_wall_ns, time);
+    if (ended != NULL) {
+        bp_writer_truncate(writer, true, "%s; this is how it was at %s%s%s", ended->message, time,
+                           denied[0] != '\0' ? ", without " : "", denied);
+    } else if (denied[0] != '\0') {
+        bp_writer_truncate(writer, true, "%s", denied);
+    }
+    return bp_buffer_append(&writer->content, subject->facts.data, subject->facts.size);
+}
+
+bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,
+                                      bugpack_error *error) {
+    (void)pthread_mutex_lock(&subject->mutex);
+    bugpack_status status = refresh(subject, error);
+    if (status == BUGPACK_OK) {
+        status = write_facts(subject, NULL, writer);
+    } else if (status == BUGPACK_ERR_NO_PROCESS && subject->facts.size > 0) {
+        status = write_facts(subject, error, writer);
+    }
+    if (subject->target.pid == 0) {
+        /* Our own process is there whenever it is asked: nothing has to be kept. */
+        bp_buffer_release(&subject->facts);
+        bp_buffer_init(&subject->facts, facts_limit_bytes);
+    }
+    (void)pthread_mutex_unlock(&subject->mutex);
+    return status;
+}
+
+bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error) {
+    if (subject->target.pid == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about no other process");
+    }
+    (void)pthread_mutex_lock(&subject->mutex);
+    bugpack_status status = refresh(subject, error);
+    (void)pthread_mutex_unlock(&subject->mutex);
+    return status;
+}
+
+void bp_subject_refresh_when_due(bp_subject *subject) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (subject->target.pid == 0 || now_ns < subject->due_ns ||
+        pthread_mutex_trylock(&subject->mutex) != 0) {
+        return;
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    (void)refresh(subject, &error); /* a failure leaves what is known */
+    (void)pthread_mutex_unlock(&subject->mutex);
+    subject->interval_ns = subject->interval_ns * 2 < longest_refresh_ns ? subject->interval_ns * 2
+                                                                         : longest_refresh_ns;
+    subject->due_ns = now_ns + subject->interval_ns;
+}
+
+void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled) {
+    atomic_store_explicit(&subject->is_heap_state_off, !is_enabled, memory_order_relaxed);
+}
+
+bool bp_subject_wants_heap_state(const bp_subject *subject) {
+    return !atomic_load_explicit(&subject->is_heap_state_off, memory_order_relaxed);
+}

@@ -1,0 +1,50 @@
+/*
+ * The process that the reports of a session are about: this one, another one, or none.
+ */
+#ifndef BP_REPORT_SUBJECT_H
+#define BP_REPORT_SUBJECT_H
+
+#include <stdbool.h>
+
+#include <bugpack/session.h>
+
+#include "model/metadata.h"
+#include "probe/sampler.h"
+#include "report/writer.h"
+
+/* Counted by references: a provider that hangs outlives the session. */
+typedef struct bp_subject bp_subject;
+
+/*
+ * Opens the process that the settings name. Our own process without a sampler is no failure: the
+ * reports say why there are no metrics. Errors: those of bp_sampler_open for a target_pid.
+ */
+bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
+                               bugpack_error *error);
+bp_subject *bp_subject_retain(bp_subject *subject);
+void bp_subject_drop(bp_subject *subject);
+
+/* The other process; its pid is 0 where the session is about its own, or none. */
+const bp_metadata_target *bp_subject_target(const bp_subject *subject);
+
+/* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.
+ */
+bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error);
+
+/* Writes process.json: as the process is now or, where another process has ended, as it was when
+ * it was read last. */
+bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,
+                                      bugpack_error *error);
+
+/* Reads the facts of another process and keeps them for when it has ended. INVALID without one. */
+bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error);
+
+/* The same when it is due: a second after the opening, and then at growing intervals up to a
+ * minute. One thread. */
+void bp_subject_refresh_when_due(bp_subject *subject);
+
+/* Whether heap-state.json is wanted. Any thread. */
+void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled);
+bool bp_subject_wants_heap_state(const bp_subject *subject);
+
+#endif

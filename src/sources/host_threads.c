@@ -1,0 +1,146 @@
+/*
+ * host-threads.json: all threads of the machine as an artefact.
+ */
+#include <bugpack/capture_host.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "probe/host_capture.h"
+#include "sources/source.h"
+
+/* What the provider needs; it outlives the session when it hangs. */
+struct host_source {
+    bugpack_host_options options; /* its string is ours */
+    char *calibrator_path;
+    char *temp_dir;
+};
+
+static bugpack_status capture(const struct host_source *source, bugpack_writer *writer,
+                              bp_host_summary *ret_summary, bugpack_error *error) {
+    const bp_host_root root = BP_HOST_ROOT_INIT;
+    bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
+    bp_host_plan plan = {.on_progress = source->options.on_progress,
+                         .context = source->options.context,
+                         .stop = &writer->is_abandoned};
+    bp_heap_prober *prober = NULL;
+    int dir_fd = -1;
+    prober_options.calibrator_path = source->calibrator_path;
+    prober_options.allow_stop = false; /* one capture would stop threads all over the machine */
+    bugpack_status status = bp_file_open_directory(source->temp_dir, false, &dir_fd, error);
+    if (status == BUGPACK_OK && source->options.with_heap) {
+        status = bp_heap_prober_new(&prober_options, &prober, error);
+    }
+    if (status == BUGPACK_OK) {
+        plan.prober = prober;
+        status = bp_host_capture(&root, &plan, dir_fd, &writer->temp_file, ret_summary, error);
+    }
+    bp_heap_prober_free(prober);
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    return status;
+}
+
+/* The manifest repeats what is most worth knowing of the summary. */
+static void note_dominant(const bp_host_summary *summary, bugpack_writer *writer) {
+    bp_host_dominant dominant;
+    bp_host_find_dominant(summary, &dominant);
+    if (dominant.count > 0) {
+        (void)snprintf(writer->line.note, sizeof writer->line.note,
+                       "%" PRIu64 " threads; most often not read: %s (%s, %" PRIu64 ")%s%.150s",
+                       summary->thread_count, dominant.group, dominant.cause, dominant.count,
+                       dominant.advice[0] != '\0' ? ": " : "", dominant.advice);
+    }
+}
+
+static int provide_host(bugpack_writer *writer, void *context) {
+    bp_host_summary *summary = malloc(sizeof *summary);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = summary == NULL ? bp_fail_memory(&error, "read all threads")
+                                            : capture(context, writer, summary, &error);
+    if (status == BUGPACK_OK) {
+        note_dominant(summary, writer);
+        if (summary->is_cut) {
+            bp_writer_truncate(writer, true, "it was ended before all threads were read");
+        }
+    } else {
+        bugpack_fail(writer, "%s", error.message);
+    }
+    free(summary);
+    return status == BUGPACK_OK ? 0 : -1;
+}
+
+static void free_source(void *context) {
+    struct host_source *source = context;
+    free(source->calibrator_path);
+    free(source->temp_dir);
+    free(source);
+}
+
+static bugpack_status take_options(const bugpack_host_options *given, bugpack_host_options *options,
+                                   bugpack_error *error) {
+    const size_t first_version_bytes =
+        offsetof(bugpack_host_options, context) + sizeof options->context;
+    *options = (bugpack_host_options)BUGPACK_HOST_OPTIONS_INIT;
+    if (given == NULL) {
+        return BUGPACK_OK;
+    }
+    if (given->struct_size < first_version_bytes || given->timeout_ms == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "the options do not come from BUGPACK_HOST_OPTIONS_INIT");
+    }
+    memcpy(options, given,
+           given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    return BUGPACK_OK;
+}
+
+static bugpack_status new_source(const bugpack_options *settings,
+                                 const bugpack_host_options *options,
+                                 struct host_source **ret_source, bugpack_error *error) {
+    struct host_source *source = calloc(1, sizeof *source);
+    bool has_memory = source != NULL;
+    if (has_memory) {
+        source->options = *options;
+        source->temp_dir = strdup(settings->report_dir);
+        has_memory = source->temp_dir != NULL;
+    }
+    if (has_memory && options->calibrator_path != NULL) {
+        source->calibrator_path = strdup(options->calibrator_path);
+        has_memory = source->calibrator_path != NULL;
+    }
+    if (!has_memory) {
+        if (source != NULL) {
+            free_source(source);
+        }
+        return bp_fail_memory(error, "prepare a capture of the machine");
+    }
+    *ret_source = source;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_source_host_threads(const bp_report_context *context,
+                                      const bugpack_host_options *given, bugpack_error *error) {
+    bugpack_host_options options;
+    struct host_source *source = NULL;
+    bugpack_status status = take_options(given, &options, error);
+    if (status == BUGPACK_OK) {
+        status = new_source(context->settings, &options, &source, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    const bp_provider_spec spec = {.name = "host-threads.json",
+                                   .form = BP_CONTENT_BYTES,
+                                   .provide = provide_host,
+                                   .context = source,
+                                   .release = free_source,
+                                   .limit_bytes = SIZE_MAX / 4,
+                                   .timeout_ms = options.timeout_ms};
+    return bp_provider_list_add(context->providers, &spec, error);
+}

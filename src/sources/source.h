@@ -1,0 +1,31 @@
+/*
+ * The entries that bugpack collects itself: each is a provider in a file of its own.
+ */
+#ifndef BP_SOURCES_SOURCE_H
+#define BP_SOURCES_SOURCE_H
+
+#include <bugpack/capture_host.h>
+#include <bugpack/provide.h>
+
+#include "report/context.h"
+
+/* A source registers its provider, or nothing where it does not apply to the session. */
+typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error *error);
+
+/* Every session asks these, in this order. A new source is a file and one row. */
+#define BP_SOURCES(ROW)                                                                            \
+    ROW(process)     /* process.json */                                                            \
+    ROW(thread_heap) /* thread-heap.json, of another process */                                    \
+    ROW(heap_state)  /* heap-state.json, of our own process */
+
+#define BP_DECLARE_SOURCE(name) bp_source bp_source_##name;
+BP_SOURCES(BP_DECLARE_SOURCE)
+#undef BP_DECLARE_SOURCE
+
+/* The host asks for these. Strings are copied. */
+bugpack_status bp_source_file(const bp_report_context *context, const char *name, const char *path,
+                              bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);
+bugpack_status bp_source_host_threads(const bp_report_context *context,
+                                      const bugpack_host_options *options, bugpack_error *error);
+
+#endif

@@ -1,0 +1,149 @@
+#include "trigger/auto_snapshot.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "recorder/note.h"
+#include "trigger/trigger.h"
+
+static const uint64_t notify_interval_ns = 300 * BP_NS_PER_SEC;
+
+struct auto_snapshot {
+    bp_trigger_context context;
+    uint64_t interval_ns;
+    pthread_mutex_t mutex; /* of what follows */
+    uint64_t due_ns;       /* when the next one is due, or the one that is under way was */
+    bool is_under_way;
+    uint64_t notified_ns; /* of the last failure; 0: never */
+    bp_trigger_entry entry;
+};
+
+uint64_t bp_auto_snapshot_next(uint64_t due_ns, uint64_t done_ns, uint64_t interval_ns) {
+    uint64_t next_ns = due_ns + interval_ns;
+    return next_ns >= done_ns ? next_ns : done_ns + interval_ns;
+}
+
+bool bp_auto_snapshot_may_notify(uint64_t notified_ns, uint64_t now_ns) {
+    return notified_ns == 0 || now_ns - notified_ns >= notify_interval_ns;
+}
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    uint32_t interval_ms = context->report->settings->auto_snapshot_interval_ms;
+    if (interval_ms == 0) {
+        return BUGPACK_OK;
+    }
+    struct auto_snapshot *self = calloc(1, sizeof *self);
+    if (self == NULL || pthread_mutex_init(&self->mutex, NULL) != 0) {
+        free(self);
+        return bp_fail_memory(error, "prepare auto-snapshots");
+    }
+    self->context = *context;
+    self->interval_ns = interval_ms * BP_NS_PER_MS;
+    self->due_ns = bp_clock_monotonic_ns() + self->interval_ns;
+    self->entry.kind = BP_REPORT_AUTO_SNAPSHOT;
+    *ret_self = self;
+    return BUGPACK_OK;
+}
+
+static void close_trigger(void *context) {
+    struct auto_snapshot *self = context;
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
+/* One has ended, or could not be begun; `reason` is NULL when it was written. */
+static void note_end(struct auto_snapshot *self, const char *reason) {
+    (void)pthread_mutex_lock(&self->mutex);
+    self->is_under_way = false;
+    self->due_ns = bp_auto_snapshot_next(self->due_ns, bp_clock_monotonic_ns(), self->interval_ns);
+    if (reason == NULL) {
+        self->entry.written_count++;
+    } else {
+        self->entry.reason = reason;
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+static bool may_notify(struct auto_snapshot *self) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    (void)pthread_mutex_lock(&self->mutex);
+    bool may = bp_auto_snapshot_may_notify(self->notified_ns, now_ns);
+    self->notified_ns = may ? now_ns : self->notified_ns;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return may;
+}
+
+static void settled(const bp_job *job, const bugpack_report_result *result) {
+    struct auto_snapshot *self = job->payload;
+    bool is_cancelled = result->status == BUGPACK_ERR_CANCELLED;
+    note_end(self, result->status == BUGPACK_OK ? NULL
+                   : is_cancelled               ? "one was cancelled"
+                                                : "one could not be written");
+    if (result->status != BUGPACK_OK && !is_cancelled && may_notify(self)) {
+        bp_note_notify(self->context.report->recorder, BUGPACK_LEVEL_WARN,
+                       "an auto-snapshot could not be written: %s", result->error.message);
+    }
+    bp_timer_wake(self->context.timer);
+}
+
+static const bp_job_type job_type = {.settled = settled};
+
+static bugpack_status submit(struct auto_snapshot *self) {
+    const bugpack_options *settings = self->context.report->settings;
+    bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_AUTO_SNAPSHOT, self);
+    if (job == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    job->report_dir = settings->auto_snapshot_dir;
+    job->makes_report_dir = true;
+    job->rolling_max_count = settings->auto_snapshot_max_count;
+    job->rolling_max_bytes = settings->auto_snapshot_max_bytes;
+    return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
+}
+
+/* Whether one is to be taken now; then it is under way. */
+static bool begin(struct auto_snapshot *self, uint64_t now_ns) {
+    (void)pthread_mutex_lock(&self->mutex);
+    bool is_due = !self->is_under_way && now_ns >= self->due_ns;
+    if (is_due) {
+        self->is_under_way = true;
+        self->entry.count++;
+        self->entry.last_wall_ns = bp_clock_wall_ns();
+        if (self->entry.count == 1) {
+            self->entry.first_wall_ns = self->entry.last_wall_ns;
+        }
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return is_due;
+}
+
+static uint64_t tick(void *context, uint64_t now_ns) {
+    struct auto_snapshot *self = context;
+    if (begin(self, now_ns) && submit(self) != BUGPACK_OK) {
+        note_end(self, "too many reports waited");
+    }
+    (void)pthread_mutex_lock(&self->mutex);
+    uint64_t next_ns = self->is_under_way ? UINT64_MAX : self->due_ns;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return next_ns;
+}
+
+static bugpack_status list_entries(void *context, const bp_job *job, bp_trigger_list *list,
+                                   bugpack_error *error) {
+    struct auto_snapshot *self = context;
+    (void)job;
+    (void)error;
+    (void)pthread_mutex_lock(&self->mutex);
+    bp_trigger_entry entry = self->entry;
+    (void)pthread_mutex_unlock(&self->mutex);
+    if (entry.count > 0) {
+        bp_trigger_list_add(list, &entry);
+    }
+    return BUGPACK_OK;
+}
+
+const bp_trigger bp_trigger_auto_snapshot = {
+    .open = open_trigger, .list = list_entries, .tick = tick, .close = close_trigger};

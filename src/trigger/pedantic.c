@@ -1,0 +1,294 @@
+#include "trigger/pedantic.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "recorder/note.h"
+#include "report/accept.h"
+#include "report/name.h"
+#include "trigger/pedantic_summary.h"
+#include "trigger/trigger.h"
+
+static const char state_name[] = "channel-state.json";
+
+struct bp_pedantic {
+    bp_trigger_context context;
+    bp_gaps *gaps;
+    atomic_bool is_enabled;
+    atomic_bool is_stopped; /* no gap leads to a report any more */
+};
+
+/* What the report of a gap has of its own: channel-state.json as the host gave it at the gap. */
+struct gap_report {
+    bp_pedantic *pedantic;
+    bp_gap *gap;
+    bool has_state;
+    bugpack_writer given; /* checked by the worker, not on the host's thread */
+    int result;
+    bp_instant asked;
+    uint64_t duration_ns;
+};
+
+static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *error) {
+    int dir_fd = -1;
+    bugpack_status status =
+        bp_file_open_directory(settings->pedantic_dir, settings->create_report_dir, &dir_fd, error);
+    if (status == BUGPACK_OK) {
+        (void)close(dir_fd);
+    }
+    return status;
+}
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    const bugpack_options *settings = context->report->settings;
+    const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
+                                          .channel_cap = settings->pedantic_channel_cap,
+                                          .ignore = settings->pedantic_ignore,
+                                          .ignore_count = settings->pedantic_ignore_count};
+    bugpack_status status = settings->pedantic ? check_dir(settings, error) : BUGPACK_OK;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_pedantic *pedantic = calloc(1, sizeof *pedantic);
+    if (pedantic == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    status = bp_gaps_new(&gaps_options, &pedantic->gaps, error);
+    if (status != BUGPACK_OK) {
+        free(pedantic);
+        return status;
+    }
+    pedantic->context = *context;
+    atomic_init(&pedantic->is_enabled, settings->pedantic);
+    atomic_init(&pedantic->is_stopped, false);
+    *ret_self = pedantic;
+    return BUGPACK_OK;
+}
+
+static void stop(void *self) {
+    bp_pedantic *pedantic = self;
+    atomic_store(&pedantic->is_stopped, true);
+}
+
+static void close_trigger(void *self) {
+    bp_pedantic *pedantic = self;
+    (void)bp_pedantic_write_summary(pedantic->context.report, pedantic->gaps, NULL);
+}
+
+static void free_trigger(void *self) {
+    bp_pedantic *pedantic = self;
+    bp_gaps_free(pedantic->gaps);
+    free(pedantic);
+}
+
+/* The host's thread: asks for the state of the job's channel. */
+static void ask_state(bp_job *job, const bp_occurrence *occurrence) {
+    struct gap_report *report = job->payload;
+    size_t limit_bytes = report->pedantic->context.report->settings->artefact_limit_bytes;
+    report->has_state = true;
+    report->asked = bp_clock_now();
+    bp_writer_init(&report->given, limit_bytes);
+    bp_writer_set_channel(&report->given, job->channel);
+    report->result = occurrence->state(&report->given, occurrence->context);
+    report->duration_ns = bp_clock_monotonic_ns() - report->asked.monotonic_ns;
+}
+
+static bool brings_entry(const bp_job *job, const char *name) {
+    const struct gap_report *report = job->payload;
+    return report->has_state && bp_name_is_same_entry(name, state_name);
+}
+
+static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
+    struct gap_report *report = job->payload;
+    bugpack_writer writer;
+    if (!report->has_state) {
+        return BUGPACK_OK;
+    }
+    bp_writer_init(&writer, SIZE_MAX / 4);
+    bp_provider_accept(BP_CONTENT_JSON, report->given.content.max_size, report->result,
+                       &report->given, &writer);
+    writer.line.captured_wall_ns = report->asked.wall_ns;
+    writer.line.duration_ns = report->duration_ns;
+    return bp_bundle_put(bundle, state_name, BUGPACK_OK, &writer, error);
+}
+
+static void settled(const bp_job *job, const bugpack_report_result *result) {
+    const struct gap_report *report = job->payload;
+    bool is_written = result->status == BUGPACK_OK;
+    if (!is_written) {
+        bp_note_log(report->pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
+                    "no report of gap %s: %s", job->gap_key, result->error.message);
+    }
+    bp_gaps_settle(report->pedantic->gaps, report->gap, is_written);
+}
+
+static void free_payload(bp_job *job) {
+    struct gap_report *report = job->payload;
+    if (report->has_state) {
+        bp_writer_release(&report->given);
+    }
+    free(report);
+}
+
+static const bp_job_type job_type = {.brings_entry = brings_entry,
+                                     .add_entries = add_entries,
+                                     .settled = settled,
+                                     .free = free_payload};
+
+/* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
+static bool describe(const bp_occurrence *occurrence, char **ret_description) {
+    bp_buffer text;
+    size_t shown = occurrence->byte_count < BUGPACK_GAP_DUMP_MAX_BYTES ? occurrence->byte_count
+                                                                       : BUGPACK_GAP_DUMP_MAX_BYTES;
+    const unsigned char *bytes = occurrence->bytes;
+    bp_buffer_init(&text, 1024);
+    (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler",
+                           occurrence->byte_count);
+    if (shown < occurrence->byte_count) {
+        (void)bp_buffer_printf(&text, "; the first %zu", shown);
+    }
+    if (shown > 0) {
+        (void)bp_buffer_append_text(&text, ":");
+    }
+    for (size_t i = 0; i < shown; i++) {
+        (void)bp_buffer_printf(&text, " %02x", bytes[i]);
+    }
+    bool is_copied =
+        text.status == BUGPACK_OK && bp_job_copy_text(bp_buffer_text(&text), ret_description);
+    bp_buffer_release(&text);
+    return is_copied;
+}
+
+static bool fill_job(bp_job *job, const bp_gap *gap, const bp_occurrence *occurrence) {
+    size_t channel_bytes = bp_gap_channel_bytes(gap);
+    if (!bp_job_copy_text(bp_gap_text(gap), &job->gap_key) ||
+        !bp_job_copy_text(bp_gap_text(gap), &job->name_detail)) {
+        return false;
+    }
+    if (channel_bytes > 0) {
+        job->only_channel = true;
+        job->channel = strndup(bp_gap_text(gap), channel_bytes);
+        if (job->channel == NULL) {
+            return false;
+        }
+    }
+    return occurrence->bytes == NULL || describe(occurrence, &job->description);
+}
+
+/* NULL without memory. */
+static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
+    struct gap_report *report = calloc(1, sizeof *report);
+    if (report == NULL) {
+        return NULL;
+    }
+    bp_job *job = bp_job_new(pedantic->context.report, &job_type, BP_REPORT_PEDANTIC, report);
+    if (job == NULL) {
+        free(report);
+        return NULL;
+    }
+    report->pedantic = pedantic;
+    report->gap = gap;
+    job->yields = true; /* a burst of gaps loses none, and leaves room for a person's report */
+    job->report_dir = pedantic->context.report->settings->pedantic_dir;
+    if (!fill_job(job, gap, occurrence)) {
+        bp_job_free(job);
+        return NULL;
+    }
+    if (occurrence->state != NULL) {
+        ask_state(job, occurrence);
+    }
+    return job;
+}
+
+static void make_report(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
+    bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_INFO, "gap %s: a report is taken",
+                bp_gap_text(gap));
+    bp_job *job = make_job(pedantic, gap, occurrence);
+    if (job == NULL || bp_job_queue_submit(pedantic->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+        bp_gaps_settle(pedantic->gaps, gap, false);
+    }
+}
+
+/* At a cap nothing is silent: the log and the notifications say so, once. */
+static void note_cap(bp_pedantic *pedantic, const char *what, const char *channel,
+                     size_t channel_bytes, uint32_t cap) {
+    static const char format[] = "%s%.*s has its %u reports of gaps: further ones are only counted";
+    bp_recorder *recorder = pedantic->context.report->recorder;
+    bp_note_log(recorder, BUGPACK_LEVEL_WARN, format, what, (int)channel_bytes, channel,
+                (unsigned)cap);
+    bp_note_notify(recorder, BUGPACK_LEVEL_WARN, format, what, (int)channel_bytes, channel,
+                   (unsigned)cap);
+}
+
+bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, bp_gap **ret_gap) {
+    bool is_on = atomic_load_explicit(&pedantic->is_enabled, memory_order_relaxed) &&
+                 !atomic_load_explicit(&pedantic->is_stopped, memory_order_relaxed);
+    return bp_gaps_see(pedantic->gaps, key, is_on, ret_gap);
+}
+
+void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
+                     const bp_occurrence *occurrence) {
+    const bugpack_options *settings = pedantic->context.report->settings;
+    if (seen == BP_GAP_REPORT) {
+        make_report(pedantic, gap, occurrence);
+    } else if (seen == BP_GAP_CAP) {
+        note_cap(pedantic, "the session", "", 0, settings->pedantic_cap);
+    } else if (seen == BP_GAP_CHANNEL_CAP) {
+        note_cap(pedantic, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
+                 settings->pedantic_channel_cap);
+    }
+}
+
+void bp_pedantic_refuse(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap) {
+    if (seen == BP_GAP_REPORT) {
+        bp_gaps_settle(pedantic->gaps, gap, false);
+    }
+}
+
+bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled) {
+    return atomic_exchange(&pedantic->is_enabled, is_enabled);
+}
+
+void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
+    bp_gaps_totals totals;
+    bp_gaps_count(pedantic->gaps, &totals);
+    ret_state->is_enabled = atomic_load(&pedantic->is_enabled);
+    ret_state->cap = pedantic->context.report->settings->pedantic_cap;
+    ret_state->written_count = totals.written_count;
+    ret_state->pending_count = totals.pending_count;
+    ret_state->distinct_count = totals.distinct_count;
+    ret_state->occurrence_count = totals.occurrence_count;
+}
+
+static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_list *list,
+                                   bugpack_error *error) {
+    bp_pedantic *pedantic = self;
+    bp_pedantic_gap *rows = NULL;
+    size_t count = 0;
+    const struct gap_report *own = job->type == &job_type ? job->payload : NULL;
+    bugpack_status status =
+        bp_gaps_list(pedantic->gaps, own == NULL ? NULL : own->gap, &rows, &count, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        const bp_trigger_entry entry = {.kind = BP_REPORT_PEDANTIC,
+                                        .key = rows[i].key,
+                                        .count = rows[i].count,
+                                        .written_count = rows[i].is_written,
+                                        .first_wall_ns = rows[i].first_wall_ns,
+                                        .last_wall_ns = rows[i].last_wall_ns,
+                                        .reason = rows[i].reason};
+        bp_trigger_list_add(list, &entry);
+    }
+    free(rows);
+    return status;
+}
+
+const bp_trigger bp_trigger_pedantic = {.open = open_trigger,
+                                        .list = list_entries,
+                                        .stop = stop,
+                                        .close = close_trigger,
+                                        .free = free_trigger};

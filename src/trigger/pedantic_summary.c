@@ -1,0 +1,88 @@
+#include "trigger/pedantic_summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "model/pedantic_summary.h"
+#include "platform/staged_file.h"
+#include "report/name.h"
+
+static const size_t summary_limit_bytes = (size_t)16 << 20;
+
+static bugpack_status write_all(int fd, const char *dir_path, const bp_buffer *text,
+                                bugpack_error *error) {
+    for (size_t at = 0; at < text->size;) {
+        ssize_t count = write(fd, text->data + at, text->size - at);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return bp_fail_errno(error, count == 0 ? ENOSPC : errno, "cannot write in \"%s\"",
+                                 dir_path);
+        }
+        at += (size_t)count;
+    }
+    return BUGPACK_OK;
+}
+
+/* Like a report: whole and under its name, or absent. */
+static bugpack_status publish(const bugpack_options *settings, const bp_buffer *text,
+                              uint64_t wall_ns, bugpack_error *error) {
+    int dir_fd = -1;
+    bp_staged_file *file = NULL;
+    char stem[BP_NAME_STEM_BYTES];
+    char name[256];
+    const char *dir = settings->pedantic_dir;
+    bugpack_status status =
+        bp_file_open_directory(dir, settings->create_report_dir, &dir_fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_new(dir_fd, dir, &file, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = write_all(bp_staged_file_fd(file), dir, text, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_sync(file, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_name_report_stem(settings->app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
+        status = bp_staged_file_publish(file, stem, ".json", name, sizeof name, error);
+    }
+    bp_staged_file_free(file);
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    return status;
+}
+
+bugpack_status bp_pedantic_write_summary(const bp_report_context *context, bp_gaps *gaps,
+                                         bugpack_error *error) {
+    const bugpack_options *settings = context->settings;
+    bp_pedantic_gap *rows = NULL;
+    bp_buffer text;
+    bp_pedantic_summary summary = {.session_id = context->identity->id,
+                                   .app_name = settings->app_name,
+                                   .app_version = settings->app_version,
+                                   .app_build_id = settings->app_build_id,
+                                   .pid = getpid(),
+                                   .opened_wall_ns = context->identity->opened.wall_ns,
+                                   .closed_wall_ns = bp_clock_wall_ns(),
+                                   .cap = settings->pedantic_cap,
+                                   .channel_cap = settings->pedantic_channel_cap};
+    bugpack_status status = bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, error);
+    if (status != BUGPACK_OK || summary.gap_count == 0) {
+        return status;
+    }
+    summary.gaps = rows;
+    bp_buffer_init(&text, summary_limit_bytes);
+    status = bp_pedantic_summary_print(&summary, &text, error);
+    if (status == BUGPACK_OK) {
+        status = publish(settings, &text, summary.closed_wall_ns, error);
+    }
+    bp_buffer_release(&text);
+    free(rows);
+    return status;
+}

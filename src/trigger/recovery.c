@@ -1,0 +1,63 @@
+/*
+ * Recovery at the opening: dead sessions of this app become crash reports.
+ */
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "recorder/note.h"
+#include "report/limits.h"
+#include "report/recover.h"
+#include "trigger/trigger.h"
+
+static void on_report(const bugpack_report_result *result, void *context) {
+    const bp_report_context *report = context;
+    bp_events_post_result(report->events, BP_REPORT_CRASH, 0, 0, result);
+    if (result->status == BUGPACK_OK) {
+        bp_note_log(report->recorder, BUGPACK_LEVEL_INFO, "a session that died is in %s",
+                    result->path);
+        bp_limits_apply(report, result->path, NULL);
+    } else {
+        bp_note_log(report->recorder, BUGPACK_LEVEL_WARN,
+                    "a session that died was not recovered: %s", result->error.message);
+    }
+}
+
+static void run(bp_job *job) {
+    const bp_trigger_context *context = job->payload;
+    const bugpack_options *settings = context->report->settings;
+    const bp_recover_request request = {.recorder_dir = settings->recorder_dir,
+                                        .app_name = settings->app_name,
+                                        .on_report = on_report,
+                                        .context = (void *)(uintptr_t)context->report};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_recover(&request, &error) != BUGPACK_OK) {
+        bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN, "no session was recovered: %s",
+                    error.message);
+    }
+}
+
+static void free_payload(bp_job *job) {
+    free(job->payload);
+}
+
+static const bp_job_type job_type = {.run = run, .free = free_payload};
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    const bugpack_options *settings = context->report->settings;
+    (void)ret_self;
+    if (settings->recorder_in_memory || settings->recorder_dir == NULL) {
+        return BUGPACK_OK;
+    }
+    bp_trigger_context *payload = malloc(sizeof *payload);
+    bp_job *job =
+        payload == NULL ? NULL : bp_job_new(context->report, &job_type, BP_REPORT_CRASH, payload);
+    if (job == NULL) {
+        free(payload);
+        return bp_fail_memory(error, "look for sessions that died");
+    }
+    *payload = *context;
+    return bp_job_queue_submit(context->jobs, job, NULL, error);
+}
+
+const bp_trigger bp_trigger_recovery = {.open = open_trigger};

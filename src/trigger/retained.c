@@ -1,0 +1,250 @@
+#include "trigger/retained.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "recorder/note.h"
+#include "trigger/trigger.h"
+
+struct retained_list {
+    bp_trigger_context context;
+    pthread_mutex_t mutex; /* of what follows */
+    uint64_t last_number;
+    unsigned pending_count; /* snapshots that are not done */
+    size_t count;
+    bp_retained *slots[BUGPACK_RETAINED_MAX]; /* the oldest first */
+    bp_retained *unused; /* freed by a thread of ours: closing a large file takes milliseconds */
+};
+
+struct bp_retained {
+    struct retained_list *list;
+    bp_job *job;
+    uint64_t number, expires_ns;
+    /* Under the list's mutex. The list, the snapshot thread and a loan hold a reference each. */
+    unsigned reference_count;
+    const bp_job *lent_to; /* NULL: nobody has it */
+    bp_retained *next_unused;
+};
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    struct retained_list *list = calloc(1, sizeof *list);
+    if (list == NULL || pthread_mutex_init(&list->mutex, NULL) != 0) {
+        free(list);
+        return bp_fail_memory(error, "open a session");
+    }
+    list->context = *context;
+    *ret_self = list;
+    return BUGPACK_OK;
+}
+
+/* Gives one reference back. The mutex is held. */
+static void drop(bp_retained *retained) {
+    if (--retained->reference_count == 0) {
+        retained->next_unused = retained->list->unused;
+        retained->list->unused = retained;
+    }
+}
+
+/* Takes one out of its slot. The mutex is held. */
+static void remove_slot(struct retained_list *list, size_t slot) {
+    bp_retained *retained = list->slots[slot];
+    list->count--;
+    memmove(&list->slots[slot], &list->slots[slot + 1],
+            (list->count - slot) * sizeof list->slots[0]);
+    drop(retained);
+}
+
+static void remove_retained(struct retained_list *list, const bp_retained *retained) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->slots[i] == retained) {
+            remove_slot(list, i);
+            return;
+        }
+    }
+}
+
+/* All expire after the same time, so the first slot expires first. The mutex is held. */
+static void remove_expired(struct retained_list *list, uint64_t now_ns) {
+    while (list->count > 0 && list->slots[0]->expires_ns <= now_ns) {
+        remove_slot(list, 0);
+    }
+}
+
+/* Frees what nobody refers to, without the mutex. On threads of ours only. */
+static void free_unused(struct retained_list *list) {
+    (void)pthread_mutex_lock(&list->mutex);
+    bp_retained *unused = list->unused;
+    list->unused = NULL;
+    (void)pthread_mutex_unlock(&list->mutex);
+    while (unused != NULL) {
+        bp_retained *next = unused->next_unused;
+        bp_job_free(unused->job);
+        free(unused);
+        unused = next;
+    }
+}
+
+static void close_trigger(void *self) {
+    struct retained_list *list = self;
+    remove_expired(list, UINT64_MAX);
+    free_unused(list);
+    (void)pthread_mutex_destroy(&list->mutex);
+    free(list);
+}
+
+static uint64_t tick(void *self, uint64_t now_ns) {
+    struct retained_list *list = self;
+    (void)pthread_mutex_lock(&list->mutex);
+    remove_expired(list, now_ns);
+    uint64_t next_ns = list->count > 0 ? list->slots[0]->expires_ns : UINT64_MAX;
+    (void)pthread_mutex_unlock(&list->mutex);
+    free_unused(list);
+    return next_ns;
+}
+
+/* Gives it a slot, unless the snapshot thread has enough to do already. Its number, or 0. */
+static uint64_t add_slot(struct retained_list *list, bp_retained *retained) {
+    uint64_t number = 0;
+    (void)pthread_mutex_lock(&list->mutex);
+    if (list->pending_count < BUGPACK_RETAINED_MAX) {
+        remove_expired(list, bp_clock_monotonic_ns());
+        if (list->count == BUGPACK_RETAINED_MAX) {
+            remove_slot(list, 0);
+        }
+        list->slots[list->count++] = retained;
+        list->pending_count++;
+        retained->reference_count = 2; /* the list's and the snapshot thread's */
+        retained->number = number = ++list->last_number;
+    }
+    (void)pthread_mutex_unlock(&list->mutex);
+    return number;
+}
+
+/* The snapshot is done, or there is none. */
+static void end_snapshot(bp_retained *retained, bool is_good) {
+    struct retained_list *list = retained->list;
+    (void)pthread_mutex_lock(&list->mutex);
+    list->pending_count--;
+    if (!is_good) {
+        remove_retained(list, retained);
+    }
+    drop(retained);
+    (void)pthread_mutex_unlock(&list->mutex);
+}
+
+static void snapshotted(bp_job *job) {
+    bp_retained *retained = job->payload;
+    struct retained_list *list = retained->list;
+    bool is_good = job->snapshot_status == BUGPACK_OK;
+    if (!is_good) {
+        bp_note_log(list->context.report->recorder, BUGPACK_LEVEL_WARN,
+                    "the rings of a notification are not kept: %s", job->snapshot_error.message);
+    }
+    end_snapshot(retained, is_good);
+    free_unused(list);
+    /* Without a thread that drops it in time, it is dropped by the next call or the close. */
+    (void)bp_timer_start(list->context.timer, NULL);
+}
+
+static const bp_job_type retained_type = {.snapshotted = snapshotted};
+
+uint64_t bp_retained_add(void *self) {
+    struct retained_list *list = self;
+    bp_retained *retained = calloc(1, sizeof *retained);
+    if (retained == NULL) {
+        return 0;
+    }
+    bp_job *job =
+        bp_job_new(list->context.report, &retained_type, BP_REPORT_NOTIFICATION, retained);
+    if (job == NULL) {
+        free(retained);
+        return 0;
+    }
+    *retained = (bp_retained){.list = list,
+                              .job = job,
+                              .expires_ns = job->triggered.monotonic_ns +
+                                            BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC};
+    uint64_t number = add_slot(list, retained);
+    if (number == 0) {
+        bp_job_free(job);
+        free(retained);
+    } else if (bp_job_queue_submit_snapshot(list->context.jobs, job) != BUGPACK_OK) {
+        end_snapshot(retained, false);
+        number = 0;
+    }
+    return number;
+}
+
+bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan) {
+    struct retained_list *list = self;
+    bp_retained *found = NULL;
+    (void)pthread_mutex_lock(&list->mutex);
+    remove_expired(list, bp_clock_monotonic_ns());
+    for (size_t i = 0; i < list->count && found == NULL; i++) {
+        if (list->slots[i]->number == number && list->slots[i]->lent_to == NULL) {
+            found = list->slots[i];
+            found->lent_to = job;
+            found->reference_count++;
+        }
+    }
+    (void)pthread_mutex_unlock(&list->mutex);
+    if (found == NULL) {
+        return BUGPACK_ERR_INVALID;
+    }
+    bp_history_held_release(&job->window);
+    job->borrows_snapshot = true;
+    job->kind = BP_REPORT_NOTIFICATION;
+    job->triggered = found->job->triggered;
+    job->has_window = found->job->has_window;
+    job->window = found->job->window;
+    *ret_loan = found;
+    return BUGPACK_OK;
+}
+
+/* The snapshot was submitted before its number was known, so it is done by now. */
+bugpack_status bp_retained_take_snapshot(bp_retained *loan, bp_job *job, bugpack_error *error) {
+    const bp_job *from = loan->job;
+    if (from->snapshot_status != BUGPACK_OK) {
+        *error = from->snapshot_error;
+        return from->snapshot_status;
+    }
+    job->snapshot = from->snapshot;
+    job->snapshot->token = &job->token;
+    return BUGPACK_OK;
+}
+
+/* The loan is over, and another job may have the snapshot. The mutex is held. */
+static void end_loan(bp_retained *loan) {
+    loan->lent_to = NULL;
+    if (loan->job->snapshot != NULL) {
+        loan->job->snapshot->token = NULL; /* it was the borrower's */
+    }
+}
+
+void bp_retained_settled(bp_retained *loan, const bugpack_report_result *result) {
+    struct retained_list *list = loan->list;
+    (void)pthread_mutex_lock(&list->mutex);
+    if (result->status == BUGPACK_OK) {
+        remove_retained(list, loan);
+    } else {
+        end_loan(loan); /* before the host is told, which may try again at once */
+    }
+    (void)pthread_mutex_unlock(&list->mutex);
+}
+
+void bp_retained_give_back(bp_retained *loan, const bp_job *job) {
+    struct retained_list *list = loan->list;
+    (void)pthread_mutex_lock(&list->mutex);
+    if (loan->lent_to == job) {
+        end_loan(loan);
+    }
+    drop(loan);
+    (void)pthread_mutex_unlock(&list->mutex);
+    bp_timer_wake(list->context.timer);
+}
+
+const bp_trigger bp_trigger_retained = {.open = open_trigger, .tick = tick, .close = close_trigger};

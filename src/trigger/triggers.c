@@ -1,0 +1,97 @@
+#include "trigger/triggers.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+#define BP_TRIGGER_ROW(name) &bp_trigger_##name,
+static const bp_trigger *const all[] = {BP_TRIGGERS(BP_TRIGGER_ROW)};
+#undef BP_TRIGGER_ROW
+
+enum { trigger_count = sizeof all / sizeof all[0] };
+
+struct bp_triggers {
+    void *selves[trigger_count]; /* NULL: off */
+};
+
+bugpack_status bp_triggers_open(const bp_trigger_context *context, bp_triggers **ret_triggers,
+                                bugpack_error *error) {
+    bp_triggers *triggers = calloc(1, sizeof *triggers);
+    bugpack_status status = triggers == NULL ? bp_fail_memory(error, "open a session") : BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < trigger_count; i++) {
+        status = all[i]->open(context, &triggers->selves[i], error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_triggers_close(triggers);
+        bp_triggers_free(triggers);
+        return status;
+    }
+    *ret_triggers = triggers;
+    return BUGPACK_OK;
+}
+
+void bp_triggers_stop(bp_triggers *triggers) {
+    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL && all[i]->stop != NULL) {
+            all[i]->stop(triggers->selves[i]);
+        }
+    }
+}
+
+void bp_triggers_close(bp_triggers *triggers) {
+    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL) {
+            all[i]->close(triggers->selves[i]);
+            triggers->selves[i] = all[i]->free != NULL ? triggers->selves[i] : NULL;
+        }
+    }
+}
+
+void bp_triggers_free(bp_triggers *triggers) {
+    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL) {
+            all[i]->free(triggers->selves[i]);
+        }
+    }
+    free(triggers);
+}
+
+void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger) {
+    size_t i = 0;
+    while (i < trigger_count && all[i] != trigger) {
+        i++;
+    }
+    return i < trigger_count ? triggers->selves[i] : NULL;
+}
+
+bugpack_status bp_triggers_list(void *context, const bp_job *job, bp_trigger_list *list,
+                                bugpack_error *error) {
+    const bp_triggers *triggers = context;
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL && all[i]->list != NULL) {
+            status = all[i]->list(triggers->selves[i], job, list, error);
+        }
+    }
+    if (status == BUGPACK_OK && list->is_failed) {
+        status = bp_fail_memory(error, "list the triggers");
+    }
+    if (status != BUGPACK_OK) {
+        bp_trigger_list_release(list);
+        return status;
+    }
+    bp_trigger_list_count_written(list, job->kind, job->key);
+    return BUGPACK_OK;
+}
+
+uint64_t bp_triggers_tick(void *context, uint64_t now_ns) {
+    const bp_triggers *triggers = context;
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL && all[i]->tick != NULL) {
+            uint64_t wanted_ns = all[i]->tick(triggers->selves[i], now_ns);
+            next_ns = wanted_ns < next_ns ? wanted_ns : next_ns;
+        }
+    }
+    return next_ns;
+}
