@@ -14,18 +14,6 @@
 static bugpack *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
 static atomic_uint tombstone_count;
 
-bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
-    bugpack_status status = bp_session_check(session);
-    if (status == BUGPACK_OK && !bp_entry_guard_enter(&session->guard, ret_entry)) {
-        status = BUGPACK_ERR_CLOSED;
-    }
-    return status;
-}
-
-void bp_session_leave(bp_guard_entry *entry) {
-    bp_entry_guard_leave(entry);
-}
-
 void bp_session_retain(bugpack *session) {
     (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);
 }

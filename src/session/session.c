@@ -13,13 +13,6 @@
 static const uint64_t history_span_ms = 600000;
 static const uint64_t history_max_count = 6000;
 
-bugpack_status bp_session_check(const bugpack *session) {
-    if (session == NULL) {
-        return BUGPACK_ERR_INVALID;
-    }
-    return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
-}
-
 /* Each report opens the directory; opening it once now shows a mistake at the start. */
 static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
     int dir_fd = -1;
