@@ -68,8 +68,9 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
         return bp_fail_memory(error, "make a recorder");
     }
     recorder->traffic_budget_bytes = options->traffic_budget_bytes;
-    bugpack_status status = bp_rings_new(options->base_dir, options->memory_reason,
-                                         options->identity, &recorder->rings, error);
+    bugpack_status status =
+        bp_rings_new(options->base_dir, options->memory_reason, options->identity, options->monitor,
+                     &recorder->rings, error);
     if (status == BUGPACK_OK) {
         status = make_parts(recorder, options, error);
     }

@@ -14,6 +14,7 @@
 
 #include "recorder/history.h"
 #include "recorder/log_recorder.h"
+#include "recorder/monitor.h"
 #include "recorder/notifications.h"
 #include "recorder/session_dir.h"
 #include "recorder/snapshot.h"
@@ -30,6 +31,7 @@ typedef struct bp_recorder_options {
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
     size_t history_count;          /* samples kept; 0: no history */
     uint32_t sample_window_ms;     /* what a window of the history must span */
+    bp_monitor *monitor;           /* guards the ring files; NULL: memory only */
 } bp_recorder_options;
 
 typedef struct bp_recorder bp_recorder;

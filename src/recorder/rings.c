@@ -6,19 +6,19 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "platform/file_guard.h"
 
-/* How often the session's directory is told that the session is alive. */
-static const uint32_t alive_interval_ms = 1000;
+/* How often the session's directory notes that the session runs. */
+static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
 struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
-    bp_file_guard *guard;
+    bp_monitor *monitor; /* NULL: no file is guarded */
     char memory_reason[256];
 };
 
-static void tell_alive(void *context) {
+static uint64_t note_alive(void *context, uint64_t now_ns) {
     bp_session_dir_tick(context);
+    return now_ns + alive_interval_ns;
 }
 
 static bool leave_file(void *context) {
@@ -49,8 +49,8 @@ static bool is_size_allowed(size_t byte_count, bugpack_error *error) {
 }
 
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_session_identity *identity, bp_rings **ret_rings,
-                            bugpack_error *error) {
+                            const bp_session_identity *identity, bp_monitor *monitor,
+                            bp_rings **ret_rings, bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (rings == NULL) {
@@ -58,22 +58,25 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
     }
     if (base_dir == NULL) {
         stay_in_memory(rings, memory_reason != NULL ? memory_reason : "");
+    } else if (!bp_file_guard_is_supported()) {
+        stay_in_memory(rings, "this system has no way to guard a mapped file against truncation");
     } else if (!is_size_allowed(0, &detail) ||
                bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
         stay_in_memory(rings, detail.message);
-    } else if (bp_file_guard_start(alive_interval_ms, tell_alive, rings->dir, &rings->guard,
-                                   &detail) != BUGPACK_OK) {
-        stay_in_memory(rings, detail.message);
-        bp_session_dir_remove(rings->dir);
-        rings->dir = NULL;
+    } else {
+        rings->monitor = monitor;
+        bp_monitor_add(monitor, note_alive, rings->dir);
     }
     *ret_rings = rings;
     return BUGPACK_OK;
 }
 
 void bp_rings_release_guard(bp_rings *rings) {
-    bp_file_guard_stop(rings->guard);
-    rings->guard = NULL;
+    if (rings->monitor != NULL) {
+        bp_monitor_remove(rings->monitor, note_alive);
+        bp_file_guard_clear(bp_monitor_file_guard(rings->monitor));
+        rings->monitor = NULL;
+    }
 }
 
 void bp_rings_free(bp_rings *rings) {
@@ -93,7 +96,8 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
         bp_session_dir_make_file(rings->dir, name, &fd, &detail) == BUGPACK_OK) {
         if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
             (void)close(fd);
-        } else if (bp_file_guard_add(rings->guard, fd, leave_file, ring, &detail) != BUGPACK_OK) {
+        } else if (bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, leave_file, ring,
+                                     &detail) != BUGPACK_OK) {
             bp_ring_free(ring);
             ring = NULL;
         }
@@ -116,8 +120,8 @@ bugpack_status bp_rings_make(bp_rings *rings, const char *name, size_t capacity_
 }
 
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
-    if (ring != NULL && rings->guard != NULL && bp_ring_fd(ring) >= 0) {
-        bp_file_guard_remove(rings->guard, bp_ring_fd(ring));
+    if (ring != NULL && rings->monitor != NULL && bp_ring_fd(ring) >= 0) {
+        bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), bp_ring_fd(ring));
     }
     bp_ring_free(ring);
 }

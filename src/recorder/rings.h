@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 
+#include "recorder/monitor.h"
 #include "recorder/session_dir.h"
 #include "ring/ring.h"
 
@@ -17,12 +18,12 @@ typedef struct bp_rings bp_rings;
 
 /*
  * Makes the session's directory below `base_dir` (NULL: memory only, for `memory_reason`, which may
- * be NULL) and the guard of its files. Fails only for lack of memory: without a directory the rings
- * lie in memory, and bp_rings_loss_reason says why.
+ * be NULL), whose files the monitor guards; it must outlive the rings. Fails only for lack of
+ * memory: without a directory the rings lie in memory, and bp_rings_loss_reason says why.
  */
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_session_identity *identity, bp_rings **ret_rings,
-                            bugpack_error *error);
+                            const bp_session_identity *identity, bp_monitor *monitor,
+                            bp_rings **ret_rings, bugpack_error *error);
 
 /* Ends the guard: to be called before the first ring is freed, and before bp_rings_free. */
 void bp_rings_release_guard(bp_rings *rings);

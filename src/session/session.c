@@ -86,7 +86,8 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
         .traffic_budget_bytes = settings->traffic_budget_bytes,
         .history_count =
             (size_t)(history_count < history_max_count ? history_count : history_max_count),
-        .sample_window_ms = settings->sample_window_ms};
+        .sample_window_ms = settings->sample_window_ms,
+        .monitor = session->monitor};
     return bp_recorder_new(&options, &session->context.recorder, error);
 }
 
@@ -103,7 +104,7 @@ static bugpack_status register_sources(bugpack *session, bugpack_error *error) {
     return bp_sources_register(&session->context, error);
 }
 
-static void on_snapshot(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
+static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
     const bugpack *session = context;
     bp_history *history = bp_recorder_history(session->context.recorder);
     (void)error;
@@ -119,10 +120,15 @@ static bugpack_status start_history(bugpack *session, bugpack_error *error) {
     if (bp_recorder_history(session->context.recorder) == NULL) {
         return BUGPACK_OK;
     }
-    bp_pulse_options options = BP_PULSE_OPTIONS_INIT;
+    const bp_task *task = bp_sampler_task(bp_subject_sampler(session->context.subject, NULL));
+    bp_ticker_options options = BP_TICKER_OPTIONS_INIT;
     options.interval_ms = session->settings.history_interval_ms;
-    return bp_pulse_start(bp_sampler_task(bp_subject_sampler(session->context.subject, NULL)),
-                          &options, on_snapshot, session, &session->pulse, error);
+    bugpack_status status =
+        bp_ticker_new(task, &options, on_sample, session, &session->ticker, error);
+    if (status == BUGPACK_OK) {
+        bp_monitor_add(session->monitor, bp_ticker_tick, session->ticker);
+    }
+    return status;
 }
 
 static bugpack_status open_jobs(bugpack *session, bugpack_error *error) {
@@ -135,28 +141,24 @@ static bugpack_status list_triggers(void *context, const bp_job *job, bp_trigger
     return bp_triggers_list(session->triggers, job, list, error);
 }
 
-static uint64_t tick(void *context, uint64_t now_ns) {
-    const bugpack *session = context;
-    return bp_triggers_tick(session->triggers, now_ns);
-}
-
 static bugpack_status open_triggers(bugpack *session, bugpack_error *error) {
-    bugpack_status status = bp_timer_new("bugpack-timer", tick, session, &session->timer, error);
+    const bp_trigger_context context = {
+        .report = &session->context, .jobs = session->jobs, .monitor = session->monitor};
+    bugpack_status status = bp_triggers_open(&context, &session->triggers, error);
     if (status == BUGPACK_OK) {
-        const bp_trigger_context context = {
-            .report = &session->context, .jobs = session->jobs, .timer = session->timer};
-        status = bp_triggers_open(&context, &session->triggers, error);
-    }
-    if (status == BUGPACK_OK && session->settings.auto_snapshot_interval_ms > 0) {
-        status = bp_timer_start(session->timer, error);
+        bp_monitor_add(session->monitor, bp_triggers_tick, session->triggers);
     }
     return status;
 }
 
+static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
+    return bp_monitor_new(&session->monitor, error);
+}
+
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,  open_recorder, open_events,  open_providers,
-        register_sources, start_history, open_jobs,     open_triggers};
+        check_report_dir, open_subject,     start_monitor, open_recorder, open_events,
+        open_providers,   register_sources, start_history, open_jobs,     open_triggers};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -164,14 +166,21 @@ static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     return status;
 }
 
+/* Removes a task of the monitor, where it was started. */
+static void end_task(bugpack *session, bp_monitor_task *task) {
+    if (session->monitor != NULL) {
+        bp_monitor_remove(session->monitor, task);
+    }
+}
+
 void bp_session_retire(bugpack *session) {
     bp_report_context *context = &session->context;
-    bp_timer_stop(session->timer);
+    end_task(session, bp_triggers_tick);
     bp_triggers_stop(session->triggers);
     bp_job_queue_stop(session->jobs);
     bp_triggers_close(session->triggers);
-    bp_timer_free(session->timer);
-    bp_pulse_stop(session->pulse);
+    end_task(session, bp_ticker_tick);
+    bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
     if (context->providers != NULL) {
         bp_provider_list_retire(context->providers);
@@ -179,6 +188,7 @@ void bp_session_retire(bugpack *session) {
     }
     bp_subject_drop(context->subject);
     bp_recorder_retire(context->recorder);
+    bp_monitor_free(session->monitor);
     bp_session_close_filters(session);
     bp_events_free(context->events);
     bp_options_release(&session->settings);

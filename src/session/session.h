@@ -11,7 +11,8 @@
 
 #include "base/entry_guard.h"
 #include "platform/thread.h"
-#include "probe/pulse.h"
+#include "probe/ticker.h"
+#include "recorder/monitor.h"
 #include "report/queue.h"
 #include "trigger/triggers.h"
 
@@ -24,8 +25,8 @@ struct bugpack {
     bp_report_context context; /* recorder, providers, subject and events are owned here */
     bp_job_queue *jobs;
     bp_triggers *triggers;
-    bp_timer *timer;
-    bp_pulse *pulse; /* NULL without a metrics history */
+    bp_monitor *monitor;
+    bp_ticker *ticker; /* NULL without a metrics history */
     _Atomic(struct bugpack_channel *) channels;
     _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
 };

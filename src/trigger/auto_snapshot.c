@@ -86,7 +86,7 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
         bp_note_notify(self->context.report->recorder, BUGPACK_LEVEL_WARN,
                        "an auto-snapshot could not be written: %s", result->error.message);
     }
-    bp_timer_wake(self->context.timer);
+    bp_monitor_wake(self->context.monitor);
 }
 
 static const bp_job_type job_type = {.settled = settled};

@@ -146,8 +146,7 @@ static void snapshotted(bp_job *job) {
     }
     end_snapshot(retained, is_good);
     free_unused(list);
-    /* Without a thread that drops it in time, it is dropped by the next call or the close. */
-    (void)bp_timer_start(list->context.timer, NULL);
+    bp_monitor_wake(list->context.monitor); /* which has to know when it expires */
 }
 
 static const bp_job_type retained_type = {.snapshotted = snapshotted};
@@ -244,7 +243,7 @@ void bp_retained_give_back(bp_retained *loan, const bp_job *job) {
     }
     drop(loan);
     (void)pthread_mutex_unlock(&list->mutex);
-    bp_timer_wake(list->context.timer);
+    bp_monitor_wake(list->context.monitor);
 }
 
 const bp_trigger bp_trigger_retained = {.open = open_trigger, .tick = tick, .close = close_trigger};

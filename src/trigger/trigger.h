@@ -6,14 +6,14 @@
 
 #include <stdint.h>
 
+#include "recorder/monitor.h"
 #include "report/queue.h"
-#include "trigger/timer.h"
 
 /* What a trigger works with; borrowed, and there until the trigger is freed. */
 typedef struct bp_trigger_context {
     const bp_report_context *report;
     bp_job_queue *jobs;
-    bp_timer *timer; /* calls every trigger's tick */
+    bp_monitor *monitor; /* calls every trigger's tick */
 } bp_trigger_context;
 
 /* All functions but `open` are optional. */

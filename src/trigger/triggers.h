@@ -24,7 +24,7 @@ void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger);
 bugpack_status bp_triggers_list(void *triggers, const bp_job *job, bp_trigger_list *list,
                                 bugpack_error *error);
 
-/* A bp_timer_tick: calls each trigger's, and returns the earliest time that one asked for. */
+/* A bp_monitor_task: calls each trigger's tick, and returns the earliest time that one wants. */
 uint64_t bp_triggers_tick(void *triggers, uint64_t now_ns);
 
 #endif

@@ -1,4 +1,4 @@
-#include "platform/file_guard.h"
+#include "recorder/monitor.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -11,26 +11,25 @@
 
 static temp_dir dir;
 static int fd;
+static bp_monitor *monitor;
 static bp_file_guard *guard;
 
 static void set_up(void) {
     cr_assert(temp_dir_make(&dir));
     fd = openat(dir.fd, "file", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cr_assert(ge(int, fd, 0));
-    cr_assert(zero(int, (int)bp_file_guard_start(0, NULL, NULL, &guard, NULL)));
+    cr_assert(zero(int, (int)bp_monitor_new(&monitor, NULL)));
+    guard = bp_monitor_file_guard(monitor);
 }
 
 static void tear_down(void) {
-    bp_file_guard_stop(guard);
+    bp_file_guard_clear(guard);
+    bp_monitor_free(monitor);
     close(fd);
     temp_dir_remove(&dir);
 }
 
 TestSuite(file_guard, .init = set_up, .fini = tear_down);
-
-static void tick(void *unused) {
-    (void)unused;
-}
 
 /* Gives in at the third call. */
 static bool hesitate(void *count) {
@@ -87,11 +86,4 @@ Test(file_guard, refuses_a_file_that_is_open_elsewhere_or_cannot_be_leased) {
     close(second);
     cr_assert(eq(int, (int)bp_file_guard_add(guard, dir.fd, hesitate, NULL, &error),
                  (int)BUGPACK_ERR_UNSUPPORTED));
-}
-
-Test(file_guard, a_tick_needs_an_interval) {
-    bp_file_guard *other = NULL;
-    cr_assert(
-        eq(int, (int)bp_file_guard_start(0, tick, NULL, &other, NULL), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(ptr, other, NULL));
 }

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/thread.h"
 
 static const uint64_t retry_ns = 100 * BP_NS_PER_MS;
 
@@ -24,24 +23,20 @@ typedef struct guarded {
 } guarded;
 
 struct bp_file_guard {
-    pthread_t thread;
-    uint64_t tick_ns; /* 0: none */
-    bp_file_guard_tick *tick;
-    void *tick_context;
-    atomic_bool is_stopping;
-    pthread_mutex_t mutex; /* guards what follows; held while a file is yielded */
-    pthread_cond_t started;
-    pid_t tid; /* 0 until the thread runs */
+    pthread_t thread; /* the one that waits, once `tid` is not 0 */
+    atomic_bool is_woken;
+    pthread_mutex_t mutex; /* of what follows; held while a file is yielded */
+    pid_t tid;
     guarded *files;
 };
 
-/* Yields every file that somebody waits for. False when one could not be let go yet. */
+/* Yields every file that somebody waits for. False when one could not be yielded yet. */
 static bool yield_wanted(bp_file_guard *guard) {
     bool is_done = true;
     (void)pthread_mutex_lock(&guard->mutex);
     for (guarded *file = guard->files; file != NULL; file = file->next) {
-        /* While a lease is being broken this tells what it has to become. Each is asked, because
-         * one pending SIGIO stands for any number of them. */
+        /* While a lease is being broken, F_GETLEASE returns what it has to become. Every file is
+         * checked, because one pending SIGIO stands for any number of them. */
         if (file->has_yielded || fcntl(file->fd, F_GETLEASE) == F_WRLCK) {
             continue;
         }
@@ -68,68 +63,53 @@ static void wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
     (void)sigtimedwait(signals, NULL, &left);
 }
 
-static void *run_guard(void *argument) {
-    bp_file_guard *guard = argument;
-    bp_thread_set_name("bugpack-guard");
-    (void)pthread_mutex_lock(&guard->mutex);
-    guard->tid = gettid();
-    (void)pthread_cond_signal(&guard->started);
-    (void)pthread_mutex_unlock(&guard->mutex);
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGIO);
-    uint64_t next_tick_ns =
-        guard->tick_ns > 0 ? bp_clock_monotonic_ns() + guard->tick_ns : UINT64_MAX;
-    uint64_t deadline_ns = next_tick_ns;
-    for (;;) {
-        wait_for_signal(&signals, deadline_ns);
-        if (atomic_load(&guard->is_stopping)) {
-            return NULL;
-        }
-        bool is_done = yield_wanted(guard);
-        uint64_t now_ns = bp_clock_monotonic_ns();
-        if (now_ns >= next_tick_ns) {
-            guard->tick(guard->tick_context);
-            now_ns = bp_clock_monotonic_ns();
-            next_tick_ns += ((now_ns - next_tick_ns) / guard->tick_ns + 1) * guard->tick_ns;
-        }
-        deadline_ns =
-            is_done || next_tick_ns < now_ns + retry_ns ? next_tick_ns : now_ns + retry_ns;
-    }
+bool bp_file_guard_is_supported(void) {
+    return true;
 }
 
-bugpack_status bp_file_guard_start(uint32_t tick_ms, bp_file_guard_tick *tick, void *tick_context,
-                                   bp_file_guard **ret_guard, bugpack_error *error) {
-    if (tick != NULL && tick_ms == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "a tick needs an interval");
-    }
+bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error) {
     bp_file_guard *guard = calloc(1, sizeof *guard);
-    if (guard == NULL) {
+    if (guard == NULL || pthread_mutex_init(&guard->mutex, NULL) != 0) {
+        free(guard);
         return bp_fail_memory(error, "guard files");
     }
-    guard->tick_ns = tick != NULL ? tick_ms * BP_NS_PER_MS : 0;
-    guard->tick = tick;
-    guard->tick_context = tick_context;
-    atomic_init(&guard->is_stopping, false);
-    (void)pthread_mutex_init(&guard->mutex, NULL); /* neither can fail with default attributes */
-    (void)pthread_cond_init(&guard->started, NULL);
-    bugpack_status status = bp_thread_start(run_guard, guard, &guard->thread, error);
-    if (status != BUGPACK_OK) {
-        (void)pthread_cond_destroy(&guard->started);
-        (void)pthread_mutex_destroy(&guard->mutex);
-        free(guard);
-        return status;
-    }
-    (void)pthread_mutex_lock(&guard->mutex);
-    while (guard->tid == 0) {
-        (void)pthread_cond_wait(&guard->started, &guard->mutex);
-    }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    atomic_init(&guard->is_woken, false);
     *ret_guard = guard;
     return BUGPACK_OK;
 }
 
-/* Who is told comes first: F_SETLEASE would choose the whole process, and with it the host. */
+void bp_file_guard_free(bp_file_guard *guard) {
+    if (guard != NULL) {
+        (void)pthread_mutex_destroy(&guard->mutex);
+        free(guard);
+    }
+}
+
+void bp_file_guard_bind(bp_file_guard *guard) {
+    guard->thread = pthread_self();
+    (void)pthread_mutex_lock(&guard->mutex);
+    guard->tid = gettid();
+    (void)pthread_mutex_unlock(&guard->mutex);
+}
+
+void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
+    sigset_t signals;
+    bool is_done = true;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGIO);
+    do {
+        uint64_t retry_at_ns = is_done ? UINT64_MAX : bp_clock_monotonic_ns() + retry_ns;
+        wait_for_signal(&signals, retry_at_ns < deadline_ns ? retry_at_ns : deadline_ns);
+        is_done = yield_wanted(guard);
+    } while (!atomic_exchange(&guard->is_woken, false) && bp_clock_monotonic_ns() < deadline_ns);
+}
+
+void bp_file_guard_wake(bp_file_guard *guard) {
+    atomic_store(&guard->is_woken, true);
+    (void)pthread_kill(guard->thread, SIGIO); /* to that thread alone, which has it blocked */
+}
+
+/* The owner is set first: F_SETLEASE would choose the whole process, and with it the host. */
 static int take_lease(int fd, pid_t tid) {
     const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
     if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
@@ -177,18 +157,8 @@ void bp_file_guard_remove(bp_file_guard *guard, int fd) {
     free(file);
 }
 
-void bp_file_guard_stop(bp_file_guard *guard) {
-    if (guard == NULL) {
-        return;
-    }
-    atomic_store(&guard->is_stopping, true);
-    /* To that thread alone, which has it blocked. */
-    (void)pthread_kill(guard->thread, SIGIO);
-    (void)pthread_join(guard->thread, NULL);
+void bp_file_guard_clear(bp_file_guard *guard) {
     while (guard->files != NULL) {
         bp_file_guard_remove(guard, guard->files->fd);
     }
-    (void)pthread_cond_destroy(&guard->started);
-    (void)pthread_mutex_destroy(&guard->mutex);
-    free(guard);
 }

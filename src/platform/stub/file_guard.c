@@ -1,15 +1,67 @@
 #include "platform/file_guard.h"
 
-#include "base/status.h"
+#include <pthread.h>
+#include <stdlib.h>
 
-bugpack_status bp_file_guard_start(uint32_t tick_ms, bp_file_guard_tick *tick, void *tick_context,
-                                   bp_file_guard **ret_guard, bugpack_error *error) {
-    (void)tick_ms;
-    (void)tick;
-    (void)tick_context;
-    (void)ret_guard;
-    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                   "this system has no way to guard a mapped file against truncation");
+#include "base/status.h"
+#include "platform/thread.h"
+
+struct bp_file_guard {
+    pthread_mutex_t mutex;
+    pthread_cond_t woken;
+    bool is_woken;
+};
+
+bool bp_file_guard_is_supported(void) {
+    return false;
+}
+
+bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error) {
+    bp_file_guard *guard = calloc(1, sizeof *guard);
+    if (guard == NULL || pthread_mutex_init(&guard->mutex, NULL) != 0) {
+        free(guard);
+        return bp_fail_memory(error, "guard files");
+    }
+    bugpack_status status = bp_condition_init(&guard->woken, error);
+    if (status != BUGPACK_OK) {
+        (void)pthread_mutex_destroy(&guard->mutex);
+        free(guard);
+        return status;
+    }
+    *ret_guard = guard;
+    return BUGPACK_OK;
+}
+
+void bp_file_guard_free(bp_file_guard *guard) {
+    if (guard != NULL) {
+        (void)pthread_cond_destroy(&guard->woken);
+        (void)pthread_mutex_destroy(&guard->mutex);
+        free(guard);
+    }
+}
+
+void bp_file_guard_bind(bp_file_guard *guard) {
+    (void)guard;
+}
+
+void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    while (!guard->is_woken) {
+        if (deadline_ns == UINT64_MAX) {
+            (void)pthread_cond_wait(&guard->woken, &guard->mutex);
+        } else if (!bp_condition_wait_until(&guard->woken, &guard->mutex, deadline_ns)) {
+            break;
+        }
+    }
+    guard->is_woken = false;
+    (void)pthread_mutex_unlock(&guard->mutex);
+}
+
+void bp_file_guard_wake(bp_file_guard *guard) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    guard->is_woken = true;
+    (void)pthread_cond_signal(&guard->woken);
+    (void)pthread_mutex_unlock(&guard->mutex);
 }
 
 bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yield *yield,
@@ -26,6 +78,6 @@ void bp_file_guard_remove(bp_file_guard *guard, int fd) {
     (void)fd;
 }
 
-void bp_file_guard_stop(bp_file_guard *guard) {
+void bp_file_guard_clear(bp_file_guard *guard) {
     (void)guard;
 }

@@ -2,55 +2,52 @@
  * What the metrics history costs its host: the CPU time of one tick (snapshot with names, record,
  * ring), by the number of threads, as a share of one CPU at one tick a second.
  *
- *   bench_pulse THREADS     prints: microseconds a tick, percent of one CPU at 1 Hz, KiB kept
+ *   bench_ticker THREADS     prints: microseconds a tick, percent of one CPU at 1 Hz, KiB kept
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "bench/idle_threads.h"
-#include "probe/pulse.h"
+#include "probe/ticker.h"
 #include "recorder/history.h"
 #include "support/check.h"
 
 enum { tick_count = 200, tick_interval_ms = 10, window_ms = 2 * tick_interval_ms };
 
-static atomic_uint ticks;
-
 static void keep(void *history, bp_task_snapshot *snapshot, const bugpack_error *error) {
     (void)error;
     CHECK(snapshot != NULL);
     CHECK(bp_history_add(history, snapshot, NULL) == BUGPACK_OK);
-    atomic_fetch_add(&ticks, 1);
 }
 
 int main(int argument_count, char **arguments) {
     unsigned long thread_count = argument_count == 2 ? strtoul(arguments[1], NULL, 10) : 0;
     if (thread_count < 1 || thread_count > 100000) {
-        (void)fprintf(stderr, "usage: bench_pulse THREADS\n");
+        (void)fprintf(stderr, "usage: bench_ticker THREADS\n");
         return 2;
     }
     start_idle_threads((unsigned)thread_count);
     bp_ring *ring = NULL;
     bp_history *history = NULL;
     bp_task *task = NULL;
-    bp_pulse *pulse = NULL;
-    bp_pulse_options options = BP_PULSE_OPTIONS_INIT;
-    options.interval_ms = tick_interval_ms;
-    options.cost_percent_max = 0;
+    bp_ticker *ticker = NULL;
+    const bp_ticker_options options = {.interval_ms = tick_interval_ms};
     CHECK(bp_ring_new(bp_history_ring_bytes(3600), &ring, NULL) == BUGPACK_OK);
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
     CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
-    CHECK(bp_pulse_start(task, &options, keep, history, &pulse, NULL) == BUGPACK_OK);
-    while (atomic_load(&ticks) <= tick_count) {
-        bp_clock_sleep_until(bp_clock_monotonic_ns() + 50 * BP_NS_PER_MS);
+    CHECK(bp_ticker_new(task, &options, keep, history, &ticker, NULL) == BUGPACK_OK);
+    struct timespec before, after;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    for (unsigned i = 0; i < tick_count; i++) {
+        bp_clock_sleep_until(bp_ticker_tick(ticker, bp_clock_monotonic_ns()));
     }
-    bp_pulse_cost cost = bp_pulse_measure(pulse);
-    bp_pulse_stop(pulse);
-    double tick_us = (double)cost.cpu_ns / (double)cost.tick_count / 1000.0;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    bp_ticker_free(ticker);
+    double cpu_us = (double)(after.tv_sec - before.tv_sec) * 1e6 +
+                    (double)(after.tv_nsec - before.tv_nsec) / 1e3;
+    double tick_us = cpu_us / tick_count;
     size_t snapshot_bytes = (thread_count + 1) * sizeof(bp_thread_counters);
     size_t kept_count = snapshot_bytes > BP_HISTORY_LARGE_BYTES ? 3 : 4;
     (void)printf("%.0f %.3f %zu\n", tick_us, tick_us / 10000.0, kept_count * snapshot_bytes / 1024);

@@ -1,0 +1,56 @@
+/*
+ * Samples a process at a steady interval, called by a thread that keeps time.
+ *
+ * Ticks are on a grid from the first one on, so they do not drift. A tick that is late (the machine
+ * was busy, the process was stopped) is taken once; the slots that have passed by then are left
+ * out. No two ticks begin closer together than half an interval. A machine's sleep is no delay,
+ * because the monotonic clock stands still in it.
+ */
+#ifndef BP_PROBE_TICKER_H
+#define BP_PROBE_TICKER_H
+
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "platform/task.h"
+
+typedef struct bp_ticker bp_ticker;
+
+/*
+ * Called at every tick. `snapshot` has the names; the callee may take it over (leaving it empty, as
+ * bp_history_add does), else it is released afterwards. NULL when it could not be taken, for the
+ * reason in `error`. After NO_PROCESS it is not called again.
+ */
+typedef void bp_ticker_sample(void *context, bp_task_snapshot *snapshot,
+                              const bugpack_error *error);
+
+typedef struct bp_ticker_options {
+    uint32_t interval_ms;
+    /* Slots are left out so that, on average, sampling takes no more of one CPU than this: a
+     * process with 10,000 threads is expensive to look at. 0: no bound. */
+    uint32_t cost_percent_max;
+} bp_ticker_options;
+
+#define BP_TICKER_OPTIONS_INIT                                                                     \
+    { 1000u, 1u }
+
+/* Samples a clone of `task` (platform/task.h), so the caller may use and close its own meanwhile.
+ * Errors: INVALID for an interval of 0, and those of bp_task_clone. */
+bugpack_status bp_ticker_new(const bp_task *task, const bp_ticker_options *options,
+                             bp_ticker_sample *sample, void *context, bp_ticker **ret_ticker,
+                             bugpack_error *error);
+void bp_ticker_free(bp_ticker *ticker); /* NULL is fine */
+
+/* A bp_monitor_task: samples when a tick is due, the first time at once. */
+uint64_t bp_ticker_tick(void *ticker, uint64_t now_ns);
+
+/* One tick on the monotonic clock: its slot, when it began and ended, and its CPU time. */
+typedef struct bp_tick {
+    uint64_t slot_ns, began_ns, ended_ns, cpu_ns;
+} bp_tick;
+
+/* The slot of the next tick. Pure. */
+uint64_t bp_ticker_next_slot(const bp_tick *tick, uint64_t interval_ns, uint32_t cost_percent_max);
+
+#endif
