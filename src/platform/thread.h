@@ -11,6 +11,8 @@
 
 #include <bugpack/error.h>
 
+#include "base/lock.h"
+
 /*
  * The id that the sampler reports for the calling thread, in the child of a fork as soon as it has
  * made a guard of its own. Cheap: hardly ever a system call.
@@ -70,6 +72,12 @@ void bp_thread_stand_back(void);
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error);
 bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                              uint64_t deadline_ns);
+
+static inline bool bp_lock_wait_until(bp_lock *lock, pthread_cond_t *condition,
+                                      uint64_t deadline_ns) {
+    bp_lock_check_wait(lock);
+    return bp_condition_wait_until(condition, &lock->mutex, deadline_ns);
+}
 
 /*
  * Tells whether this process is the one that made the guard. After a fork, a raw clone or a

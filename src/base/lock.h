@@ -1,0 +1,165 @@
+/*
+ * Mutexes with ranks. A thread takes a lock only while every lock that it holds has a lower rank,
+ * so two threads can never wait for each other. Builds with BUGPACK_LOCK_CHECKS (debug builds and
+ * those of the tests) assert it; elsewhere a lock is the bare mutex.
+ */
+#ifndef BP_BASE_LOCK_H
+#define BP_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/*
+ * Every lock of the product, from the first that a thread may take to the last, each with what it
+ * guards | what it is held for | who takes it. Two locks of one rank are never held together.
+ */
+typedef enum bp_lock_rank {
+    /* -- Taken first: the host's code runs under it, and may make public calls. */
+    /* copy of a long message | one call of the host's filter | bugpack_traffic, close */
+    BP_LOCK_FILTER = 1,
+
+    /* -- Held while files are read or made. */
+    /* facts of the watched process | one reading of /proc | provider and sampler threads */
+    BP_LOCK_TARGET,
+    /* channels and their rings | making a ring file | bugpack_channel_open, snapshotter */
+    BP_LOCK_CHANNELS,
+    /* guarded ring files | moving a ring into memory | guard thread, open, close */
+    BP_LOCK_FILE_GUARD,
+    /* known ELF objects | reading one's debug data | provider thread, probe threads */
+    BP_LOCK_ELF_OBJECTS,
+
+    /* -- Held for a few instructions, or a walk along a short list. */
+    /* retained snapshots | walk over 5 | bugpack_notify_retain, timer, worker */
+    BP_LOCK_RETAINED,
+    /* gap jobs not yet submitted | walk over them, submitting one | bugpack_gap, worker */
+    BP_LOCK_PEDANTIC_QUEUE,
+    /* accepted jobs | walk over 9, submitting one | triggers, bugpack_cancel, worker */
+    BP_LOCK_JOBS,
+    /* rows of the gap table | walk over 4,096 | first occurrence of a gap, worker */
+    BP_LOCK_GAPS,
+    /* queue of a worker thread | linking one job | triggers, the thread */
+    BP_LOCK_WORKER,
+    /* which provider thread is in use | one pointer | triggers, worker */
+    BP_LOCK_RUNNER,
+    /* call and result of a provider | handing one over | worker, provider thread */
+    BP_LOCK_PROVIDER_THREAD,
+    /* registered providers | copying the list | bugpack_provide, bugpack_unprovide, worker */
+    BP_LOCK_PROVIDER_LIST,
+    /* public channel handles | copying the list | bugpack_channel_open, worker */
+    BP_LOCK_CHANNEL_LIST,
+    /* state of one provider | changing it | worker, provider thread, bugpack_unprovide */
+    BP_LOCK_PROVIDER,
+    /* counters of auto-snapshots | changing them | timer, worker */
+    BP_LOCK_AUTO_SNAPSHOT,
+    /* disconnects in the manifest | copying 65 | bugpack_disconnect, worker */
+    BP_LOCK_DISCONNECTS,
+    /* next wake | starting the thread, once | snapshotter, worker */
+    BP_LOCK_TIMER,
+    /* whether the sampler thread stops | one flag | sampler thread, close */
+    BP_LOCK_SAMPLER,
+    /* recent samples | taking references to two | sampler thread, triggers */
+    BP_LOCK_HISTORY,
+    /* texts seen before | appending one record | bugpack_notify */
+    BP_LOCK_NOTIFICATIONS,
+    /* queued events | copying one of 4.7 KiB | worker, bugpack_next_event */
+    BP_LOCK_EVENTS,
+    /* result of a bugpack_report | copying it | its caller, worker */
+    BP_LOCK_REPORT_CALL,
+    /* who waits for a close | a broadcast | close, the last call that leaves */
+    BP_LOCK_ENTRY_GUARD,
+    /* session directories of this process | walk over them | open, close */
+    BP_LOCK_SESSION_NAMES,
+    /* work of compression threads | taking a piece | worker, those threads */
+    BP_LOCK_COMPRESSORS,
+    /* what is left to read of the machine | one step | its reader threads */
+    BP_LOCK_HOST_READERS,
+    /* control groups by path | looking one up | reader threads of the machine */
+    BP_LOCK_CGROUPS,
+    /* messages not yet printed by `bugpack run` | one pointer | worker, main thread */
+    BP_LOCK_COMMAND_OUTPUT,
+
+    /* -- Taken last: whoever records holds it. */
+    /* one ring | copying one record, or the move into memory | writers, guard thread */
+    BP_LOCK_RING,
+} bp_lock_rank;
+
+typedef struct bp_lock {
+    pthread_mutex_t mutex;
+#ifdef BUGPACK_LOCK_CHECKS
+    bp_lock_rank rank;
+    const char *name;
+#endif
+} bp_lock;
+
+/* For a lock with static storage. */
+#ifdef BUGPACK_LOCK_CHECKS
+#define BP_LOCK_INIT(its_rank)                                                                     \
+    { PTHREAD_MUTEX_INITIALIZER, its_rank, #its_rank }
+#else
+#define BP_LOCK_INIT(its_rank)                                                                     \
+    { PTHREAD_MUTEX_INITIALIZER }
+#endif
+
+/* False when the system has no memory for it. */
+#define bp_lock_init(lock, its_rank) bp_lock_init_named(lock, its_rank, #its_rank)
+bool bp_lock_init_named(bp_lock *lock, bp_lock_rank rank, const char *name);
+void bp_lock_destroy(bp_lock *lock);
+
+/*
+ * What a build with checks does: each ends the process with a sentence on standard error when a
+ * rule is broken. The locks that a thread holds are listed in thread-local storage of fixed size.
+ */
+#ifdef BUGPACK_LOCK_CHECKS
+void bp_lock_check_order(const bp_lock *lock);
+void bp_lock_note_acquired(const bp_lock *lock);
+void bp_lock_note_released(const bp_lock *lock);
+void bp_lock_check_wait(const bp_lock *lock);
+void bp_lock_check_none_held(void);
+#else
+static inline void bp_lock_check_order(const bp_lock *lock) {
+    (void)lock;
+}
+static inline void bp_lock_note_acquired(const bp_lock *lock) {
+    (void)lock;
+}
+static inline void bp_lock_note_released(const bp_lock *lock) {
+    (void)lock;
+}
+/* Before a wait on a condition: this lock is held, and none that others could wait for meanwhile.
+ */
+static inline void bp_lock_check_wait(const bp_lock *lock) {
+    (void)lock;
+}
+/* Before the host's code is called: no lock is held but those it may run under. */
+static inline void bp_lock_check_none_held(void) {
+}
+#endif
+
+static inline void bp_lock_acquire(bp_lock *lock) {
+    bp_lock_check_order(lock);
+    (void)pthread_mutex_lock(&lock->mutex);
+    bp_lock_note_acquired(lock);
+}
+
+/* False when another thread holds it. Of any rank, because it never waits. */
+static inline bool bp_lock_try_acquire(bp_lock *lock) {
+    if (pthread_mutex_trylock(&lock->mutex) != 0) {
+        return false;
+    }
+    bp_lock_note_acquired(lock);
+    return true;
+}
+
+static inline void bp_lock_release(bp_lock *lock) {
+    bp_lock_note_released(lock);
+    (void)pthread_mutex_unlock(&lock->mutex);
+}
+
+/* Releases the lock, waits for the condition and takes the lock again; may also wake for no reason.
+ * bp_lock_wait_until of platform/thread.h has a deadline. */
+static inline void bp_lock_wait(bp_lock *lock, pthread_cond_t *condition) {
+    bp_lock_check_wait(lock);
+    (void)pthread_cond_wait(condition, &lock->mutex);
+}
+
+#endif
