@@ -25,8 +25,6 @@ def check(tree):
             yield f"{path}: {lines} lines, the limit is {FILE_MAX}"
         elif lines > FILE_AIM:
             print(f"note: {path}: {lines} lines, we aim at {FILE_AIM}")
-        if not path.startswith("src/"):
-            continue
         for line, length in functions(without_comments(text, keep_strings=False)):
             if length > FUNCTION_MAX:
                 yield f"{path}:{line}: a function of {length} lines, the limit is {FUNCTION_MAX}"
@@ -38,6 +36,7 @@ BAD = [
     {"src/base/a.c": "int x;\n" * (FILE_MAX + 1)},
     {"tests/unit/a.c": "int x;\n" * (FILE_MAX + 1)},
     {"src/base/a.c": "int f(void) {\n" + "    x();\n" * (FUNCTION_MAX - 1) + "}\n"},
+    {"tests/unit/a.c": "int f(void) {\n" + "    x();\n" * (FUNCTION_MAX - 1) + "}\n"},
     {"src/base/a.c": "int f(int a,\n      int b) {\n" + "    x();\n" * FUNCTION_MAX + "}\n"},
 ]
 GOOD = [{
