@@ -132,7 +132,13 @@ os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window
         >out 2>err &
     child=$!
     started="$started $child"
-    sleep 0.7
+    # The threads of its session are there while it samples.
+    tries=0
+    while [ "$(find "/proc/$child/task" -mindepth 1 -maxdepth 1 | wc -l)" -lt 2 ] &&
+        [ $tries -lt 300 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
     kill -s "$signal" $child
     wait $child 2>/dev/null
     status=$?

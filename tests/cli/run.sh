@@ -134,9 +134,17 @@ rm -f ready
 
 fact 'SIGUSR1 takes a report with the unfinished line and the descendants in it'
 # shellcheck disable=SC2016
-start "$BUGPACK" run -o reports -- sh -c 'printf "a line\nhalf"; sleep 60 & touch ready; wait'
+"$BUGPACK" run -o reports -- sh -c 'printf "a line\nhalf"; sleep 60 & touch ready; wait' \
+    >relayed 2>/dev/null </dev/null &
+pid=$!
+started="$started $pid"
 wait_for ready
-sleep 0.2
+# What was passed on has been recorded.
+tries=0
+while ! grep -q half relayed && [ $tries -lt 300 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
 kill -USR1 "$pid"
 tries=0
 while [ -z "$(ls reports)" ] && [ $tries -lt 300 ]; do

@@ -35,6 +35,17 @@ prompt() {
     done
 }
 
+# Until the terminal gives each key at once: then bugpack run has it.
+wait_for_raw() {
+    tries=0
+    while ! stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon &&
+        [ $tries -lt 200 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    [ $tries -lt 200 ]
+}
+
 # type KEY...: to the shell, with a prompt on a clean screen before it.
 type_command() {
     prompt
@@ -101,18 +112,14 @@ while [ "$(tm display-message -p '#{pane_current_command}')" = bash ] && [ $trie
     sleep 0.05
     tries=$((tries + 1))
 done
-tries=0
-while ! stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon && [ $tries -lt 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
-stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon || wrong 'it does not'
+wait_for_raw || wrong 'it does not'
 tm send-keys C-c
 
 fact 'after the end the terminal is as before, and Ctrl-C went to the command'
 type_command run cat
-sleep 0.3
+wait_for_raw
 tm send-keys abc Enter
+see abc
 tm send-keys C-c
 prompt
 # shellcheck disable=SC2016 # for the shell in tmux
@@ -143,7 +150,7 @@ while ! pgrep -f "bugpack run -q -o reports sleep 77[.]$$" >killed && [ $tries -
     sleep 0.05
     tries=$((tries + 1))
 done
-sleep 0.5
+wait_for_raw
 # The one that the shell started: the monitor has the same name.
 kill -KILL "$(head -n 1 killed)" || wrong 'it is not there to be killed'
 prompt
@@ -154,8 +161,9 @@ fact 'an editor gets its escape key'
 if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1; then
     editor=$(command -v vim || command -v vi)
     type_command run "$editor" -u NONE edited
-    sleep 0.7
+    see '~'
     tm send-keys ihello
+    see hello
     tm send-keys Escape
     sleep 0.2
     tm send-keys :wq Enter
