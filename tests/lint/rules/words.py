@@ -1,6 +1,5 @@
 """One word per thing, the one the field uses: in names, comments, messages and docs."""
 
-import collections
 import re
 
 # What is not said, as a regular expression between word boundaries, and what is said instead.
@@ -66,11 +65,6 @@ def check(tree):
         text = re.sub(r"(?<=\w)\n([ *]*)((?:back|director\w+)\b)", r" \2\n\1", tree.text(path))
         for line, word, instead in _hits(text, not path.endswith((".c", ".h"))):
             yield f'{path}:{line}: "{word}", we say "{instead}"'
-
-
-def count(tree):
-    """How many there are, as {file: number}: what remains to be said otherwise."""
-    return collections.Counter(problem.split(":")[0] for problem in check(tree))
 
 
 SAMPLES = """an order; bp_order_new(); orders_mutex; live_orders; make_order(); order->kind; bp_taking;
