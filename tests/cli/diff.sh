@@ -6,15 +6,16 @@ cd "$scratch" || exit 1
 mkdir cache
 export XDG_CACHE_HOME="$scratch/cache"
 
-# What burns CPU has a name of its own, which no other process has.
-cp "$(command -v dd)" ./bp-burner || exit 1
+# What burns CPU has a name that no other process has, also when this test runs twice at once.
+busy=bp-burn$$
+cp "$(command -v dd)" "./$busy" || exit 1
 
 # A worker of the kernel is one group, whatever it works on.
 # shellcheck disable=SC2016 # jq's
 group='def group: sub("^(?<worker>kworker/[u0-9:H]+)[-+].*"; .worker);'
 
 fact 'a process that burns CPU between two captures of the machine is found, with what it took'
-start ./bp-burner if=/dev/zero of=/dev/null
+start "./$busy" if=/dev/zero of=/dev/null
 burner=$pid
 run capture --host --output before.zip
 expect_status 0
@@ -25,14 +26,14 @@ run diff before.zip after.zip
 expect_status 0
 expect_no_err
 expect_out 'schedstat.run_ns by process'
-grep -q '  bp-burner$' out || wrong 'it is not in the table'
+grep -q "  $busy\$" out || wrong 'it is not in the table'
 unzip -p before.zip host-threads.json >before.json
 unzip -p after.zip host-threads.json >after.json
 run_ns() {
     jq --argjson pid "$burner" '.threads[] | select(.tid == $pid) | .schedstat.run_ns' "$1"
 }
 expect_same 'its line' "$(run_ns before.json) $(run_ns after.json) +$(($(run_ns after.json) - $(run_ns before.json)))" \
-    "$(awk '$NF == "bp-burner" { print $1, $2, $3 }' out)"
+    "$(awk -v busy="$busy" '$NF == busy { print $1, $2, $3 }' out)"
 
 fact 'it says which side is which'
 grep -q '^before  before.zip  20' out || wrong 'not the first'
@@ -47,7 +48,7 @@ expect_same 'the groups' "$(jq -s "$group"'[.[].threads[].process | group] | uni
     "$(jq '.host_threads.group_count' out)"
 expect_same 'the number of them' true "$(jq '.host_threads | .group_count == (.groups | length)' out)"
 expect_same 'the sum of a group' "$(run_ns after.json)" \
-    "$(jq '.host_threads.groups[] | select(.name == "bp-burner") | .after' out)"
+    "$(jq --arg busy "$busy" '.host_threads.groups[] | select(.name == $busy) | .after' out)"
 expect_same 'the report' "$(value after.zip metadata.json .report_id)" "$(jq -r .after.report_id out)"
 cp out full.json
 
