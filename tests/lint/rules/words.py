@@ -5,7 +5,7 @@ import re
 # What is not said, as a regular expression between word boundaries, and what is said instead.
 WORDS = [
     (r"artifacts?", "artefact"),
-    (r"bp_order(?!ed)\w*|orders(_\w+)?|\w+_orders|order_count|an order(?! of)", "job"),
+    (r"bp_order(?!ed)\w*|(?<!byte )orders(_\w+)?|\w+_orders|an order(?! (of|that|in)\b)", "job"),
     (r"(make|new|free|unlink|finish|submit)_order|order(?=->)|(?<=\*)order", "job"),
     (r"bp_tak(e|ing)\w*|bp_\w+_take_report|[Tt]he taking|a taking", "job, assemble"),
     (r"bp_recorded\w*|recorded\.[ch]", "assemble"),
@@ -77,8 +77,8 @@ BAD += [{"README.md": "It is a guest.\n"}, {"docs/a.md": "The ledger says so.\n"
         {"docs/man/a.1": "a crew\n"}, {"include/bugpack/a.h": "/* at each beat */\n"},
         {"src/probe/pulse.c": "int x;\n"}, {"src/base/a.c": 'say("the ledger is full");\n'}]
 GOOD = [{
-    "src/base/a.c": "/* in order to keep the order; memory_order_relaxed; in_order; $HOME; the home\n"
-                    " * directory; kept as it is; the head of a ring; a surrogate; investigate */\n"
+    "src/base/a.c": "/* in both byte orders, in an order that is kept; in order to keep the order;\n"
+                    " * memory_order_relaxed; in_order; $HOME; the home\n * directory; kept as it is; the head of a ring; a surrogate; investigate */\n"
                     'bp_recorder_new(getenv("HOME")); add("sights", 1); name("--salvage");\n',
     "docs/a.md": 'The key `sights` is kept: `"sights": 4`. `--salvage` reads.\n| .sights | 3 |\n',
     "README.md": "Records are kept in order. The order of entries.\n",
