@@ -31,7 +31,7 @@ KNOWN = [
 ]
 
 INCLUDE = r'#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]'
-# A reference to data counts too: who puts another file's function into a table depends on that file.
+# References to data count too: who puts another file's function into a table depends on that file.
 DEFINED, UNDEFINED = set("ABCDGRSTVWu"), set("Uvw")
 
 
@@ -46,7 +46,7 @@ class Graph:
             self.edges.setdefault(origin, {}).setdefault(target, set()).add(reason)
 
     def circles(self):
-        """Yields the members of each strongly connected component of more than one file (Tarjan)."""
+        """The members of each strongly connected component of more than one file (Tarjan)."""
         index, low, stack = {}, {}, []
         found = []
 
@@ -117,7 +117,8 @@ def _symbols(objects):
         raise MissingTool("nm")
     if not objects:
         return
-    listed = subprocess.run(["nm", "-A", "-P", *objects], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["nm", "-A", "-P", *objects], capture_output=True, text=True,
+                            check=True)
     for line in listed.stdout.splitlines():
         name, symbol, kind = re.match(r"(.*?): (\S+) (\S)", line).groups()
         yield objects[name], kind, symbol
@@ -170,8 +171,8 @@ def _compiled(tree, into):
     objects = {}
     for path in tree.select("src", suffixes=(".c",)):
         made = os.path.join(into, path.replace("/", "_") + ".o")
-        subprocess.run([os.environ.get("BUGPACK_CC", "cc"), "-c", "-w", "-I", tree.full("src"), "-o",
-                        made, tree.full(path)], check=True)
+        subprocess.run([os.environ.get("BUGPACK_CC", "cc"), "-c", "-w", "-I", tree.full("src"),
+                        "-o", made, tree.full(path)], check=True)
         objects[made] = path
     return {"": objects}
 

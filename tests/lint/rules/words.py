@@ -67,8 +67,8 @@ def check(tree):
             yield f'{path}:{line}: "{word}", we say "{instead}"'
 
 
-SAMPLES = """an order; bp_order_new(); orders_mutex; live_orders; make_order(); order->kind; bp_taking;
-bp_recorded_open; freezer; may_freeze; frozen; keeper; bp_kept_new; session->kept; bp_home_open;
+SAMPLES = """an order; bp_order_new(); orders_mutex; live_orders; make_order(); order->kind;
+bp_taking; bp_recorded_open; freezer; may_freeze; frozen; keeper; bp_kept_new; session->kept; bp_home_open;
 a home; bp_pulse; pulse; heartbeat; beat; crew; hired; bury; bp_halt; halt; gate; bp_visit;
 salvage; bp_spool_open; spools; bp_traffic_head; ledger; first sight; sights; take it back;
 taken back; stands back; a guest; lies in; rooms""".replace("\n", " ").split("; ")
@@ -78,7 +78,8 @@ BAD += [{"README.md": "It is a guest.\n"}, {"docs/a.md": "The ledger says so.\n"
         {"src/probe/pulse.c": "int x;\n"}, {"src/base/a.c": 'say("the ledger is full");\n'}]
 GOOD = [{
     "src/base/a.c": "/* in both byte orders, in an order that is kept; in order to keep the order;\n"
-                    " * memory_order_relaxed; in_order; $HOME; the home\n * directory; kept as it is; the head of a ring; a surrogate; investigate */\n"
+                    " * memory_order_relaxed; in_order; $HOME; the home\n"
+                    " * directory; kept as it is; the head of a ring; a surrogate; investigate */\n"
                     'bp_recorder_new(getenv("HOME")); add("sights", 1); name("--salvage");\n',
     "docs/a.md": 'The key `sights` is kept: `"sights": 4`. `--salvage` reads.\n| .sights | 3 |\n',
     "README.md": "Records are kept in order. The order of entries.\n",
