@@ -31,22 +31,16 @@ typedef enum bp_lock_rank {
     /* -- Held for a few instructions, or a walk along a short list. */
     /* retained snapshots | walk over 5 | bugpack_notify_retain, timer, worker */
     BP_LOCK_RETAINED,
-    /* gap jobs not yet submitted | walk over them, submitting one | bugpack_gap, worker */
-    BP_LOCK_PEDANTIC_QUEUE,
-    /* accepted jobs | walk over 9, submitting one | triggers, bugpack_cancel, worker */
+    /* accepted jobs and their queue | walk over them | triggers, worker, snapshotter */
     BP_LOCK_JOBS,
-    /* rows of the gap table | walk over 4,096 | first occurrence of a gap, worker */
+    /* the gap table | a look-up, or copying all rows | bugpack_gap, worker */
     BP_LOCK_GAPS,
-    /* queue of a worker thread | linking one job | triggers, the thread */
-    BP_LOCK_WORKER,
     /* which provider thread is in use | one pointer | triggers, worker */
     BP_LOCK_RUNNER,
     /* call and result of a provider | handing one over | worker, provider thread */
     BP_LOCK_PROVIDER_THREAD,
     /* registered providers | copying the list | bugpack_provide, bugpack_unprovide, worker */
     BP_LOCK_PROVIDER_LIST,
-    /* public channel handles | copying the list | bugpack_channel_open, worker */
-    BP_LOCK_CHANNEL_LIST,
     /* state of one provider | changing it | worker, provider thread, bugpack_unprovide */
     BP_LOCK_PROVIDER,
     /* counters of auto-snapshots | changing them | timer, worker */
@@ -61,8 +55,10 @@ typedef enum bp_lock_rank {
     BP_LOCK_HISTORY,
     /* texts seen before | appending one record | bugpack_notify */
     BP_LOCK_NOTIFICATIONS,
-    /* queued events | copying one of 4.7 KiB | worker, bugpack_next_event */
+    /* making the queue of events | making it, once | bugpack_events_fd */
     BP_LOCK_EVENTS,
+    /* queued events | copying one of 4.7 KiB | worker, bugpack_next_event */
+    BP_LOCK_EVENT_QUEUE,
     /* result of a bugpack_report | copying it | its caller, worker */
     BP_LOCK_REPORT_CALL,
     /* who waits for a close | a broadcast | close, the last call that leaves */

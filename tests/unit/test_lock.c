@@ -15,7 +15,7 @@
 #include "platform/thread.h"
 
 static bp_lock outer = BP_LOCK_INIT(BP_LOCK_JOBS);
-static bp_lock inner = BP_LOCK_INIT(BP_LOCK_WORKER);
+static bp_lock inner = BP_LOCK_INIT(BP_LOCK_PROVIDER);
 
 #ifdef BUGPACK_LOCK_CHECKS
 
@@ -51,7 +51,7 @@ static void take_against_the_order(void) {
 }
 
 Test(lock, is_not_taken_under_one_of_a_higher_rank) {
-    expect_death(take_against_the_order, "lock BP_LOCK_JOBS is taken under BP_LOCK_WORKER\n");
+    expect_death(take_against_the_order, "lock BP_LOCK_JOBS is taken under BP_LOCK_PROVIDER\n");
 }
 
 static void take_two_of_a_rank(void) {
@@ -71,7 +71,7 @@ static void take_under_a_tried_one(void) {
 }
 
 Test(lock, counts_as_held_when_it_was_tried) {
-    expect_death(take_under_a_tried_one, "lock BP_LOCK_JOBS is taken under BP_LOCK_WORKER\n");
+    expect_death(take_under_a_tried_one, "lock BP_LOCK_JOBS is taken under BP_LOCK_PROVIDER\n");
 }
 
 static void release_what_is_free(void) {
@@ -91,7 +91,7 @@ static void wait_under_another(void) {
 }
 
 Test(lock, is_not_waited_on_while_another_is_held) {
-    expect_death(wait_under_another, "lock BP_LOCK_WORKER is waited on under BP_LOCK_JOBS\n");
+    expect_death(wait_under_another, "lock BP_LOCK_PROVIDER is waited on under BP_LOCK_JOBS\n");
 }
 
 static void call_the_host(void) {
