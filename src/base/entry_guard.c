@@ -8,11 +8,11 @@ static const unsigned shut_flag = 1u << 31;
 static _Thread_local bp_guard_entry *innermost;
 
 bugpack_status bp_entry_guard_init(bp_entry_guard *guard, const void *owner, bugpack_error *error) {
-    if (pthread_mutex_init(&guard->mutex, NULL) != 0) {
+    if (!bp_lock_init(&guard->lock, BP_LOCK_ENTRY_GUARD)) {
         return bp_fail_memory(error, "make an entry guard");
     }
     if (pthread_cond_init(&guard->changed, NULL) != 0) {
-        (void)pthread_mutex_destroy(&guard->mutex);
+        bp_lock_destroy(&guard->lock);
         return bp_fail_memory(error, "make an entry guard");
     }
     guard->owner = owner;
@@ -23,7 +23,7 @@ bugpack_status bp_entry_guard_init(bp_entry_guard *guard, const void *owner, bug
 
 void bp_entry_guard_release(bp_entry_guard *guard) {
     (void)pthread_cond_destroy(&guard->changed);
-    (void)pthread_mutex_destroy(&guard->mutex);
+    bp_lock_destroy(&guard->lock);
 }
 
 bool bp_entry_guard_enter(bp_entry_guard *guard, bp_guard_entry *ret_entry) {
@@ -49,9 +49,9 @@ void bp_entry_guard_leave(bp_guard_entry *entry) {
     /* The last call to leave a guard that is shut wakes whoever waits for that. */
     unsigned before = atomic_fetch_sub_explicit(&guard->state, 1, memory_order_release);
     if (before == (shut_flag | 1)) {
-        (void)pthread_mutex_lock(&guard->mutex);
+        bp_lock_acquire(&guard->lock);
         (void)pthread_cond_broadcast(&guard->changed);
-        (void)pthread_mutex_unlock(&guard->mutex);
+        bp_lock_release(&guard->lock);
     }
     (void)pthread_setcancelstate(entry->cancel, NULL);
 }
@@ -61,27 +61,27 @@ bool bp_entry_guard_shut(bp_entry_guard *guard) {
     if ((before & shut_flag) != 0) {
         return false;
     }
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     while (atomic_load_explicit(&guard->state, memory_order_acquire) != shut_flag) {
-        (void)pthread_cond_wait(&guard->changed, &guard->mutex);
+        bp_lock_wait(&guard->lock, &guard->changed);
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
     return true;
 }
 
 void bp_entry_guard_set_done(bp_entry_guard *guard) {
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     guard->is_done = true;
     (void)pthread_cond_broadcast(&guard->changed);
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
 }
 
 void bp_entry_guard_wait_done(bp_entry_guard *guard) {
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     while (!guard->is_done) {
-        (void)pthread_cond_wait(&guard->changed, &guard->mutex);
+        bp_lock_wait(&guard->lock, &guard->changed);
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
 }
 
 bool bp_entry_guard_is_inside(const void *owner) {

@@ -6,18 +6,19 @@
 #ifndef BP_BASE_ENTRY_GUARD_H
 #define BP_BASE_ENTRY_GUARD_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include <bugpack/error.h>
 
+#include "base/lock.h"
+
 typedef struct bp_entry_guard {
     const void *owner; /* the session */
     atomic_uint state; /* how many are inside, and whether it is shut */
-    pthread_mutex_t mutex;
+    bp_lock lock;
     pthread_cond_t changed;
-    bool is_done; /* under the mutex: what the guard protected is closed */
+    bool is_done; /* under the lock: what the guard protected is closed */
 } bp_entry_guard;
 
 /* One call that is inside: on its stack, from enter to leave. */

@@ -19,19 +19,19 @@ typedef enum bp_lock_rank {
     BP_LOCK_FILTER = 1,
 
     /* -- Held while files are read or made. */
-    /* facts of the watched process | one reading of /proc | provider and sampler threads */
-    BP_LOCK_TARGET,
-    /* channels and their rings | making a ring file | bugpack_channel_open, snapshotter */
+    /* facts of another process | one reading of /proc | provider thread, monitor */
+    BP_LOCK_SUBJECT,
+    /* channels and their rings | making a ring file | bugpack_channel_open, snapshot thread */
     BP_LOCK_CHANNELS,
-    /* guarded ring files | moving a ring into memory | guard thread, open, close */
+    /* guarded ring files | moving a ring into memory | monitor, open, close */
     BP_LOCK_FILE_GUARD,
     /* known ELF objects | reading one's debug data | provider thread, probe threads */
     BP_LOCK_ELF_OBJECTS,
 
     /* -- Held for a few instructions, or a walk along a short list. */
-    /* retained snapshots | walk over 5 | bugpack_notify_retain, timer, worker */
+    /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker */
     BP_LOCK_RETAINED,
-    /* accepted jobs and their queue | walk over them | triggers, worker, snapshotter */
+    /* accepted jobs and their queue | walk over them | triggers, worker, snapshot thread */
     BP_LOCK_JOBS,
     /* the gap table | a look-up, or copying all rows | bugpack_gap, worker */
     BP_LOCK_GAPS,
@@ -43,15 +43,13 @@ typedef enum bp_lock_rank {
     BP_LOCK_PROVIDER_LIST,
     /* state of one provider | changing it | worker, provider thread, bugpack_unprovide */
     BP_LOCK_PROVIDER,
-    /* counters of auto-snapshots | changing them | timer, worker */
+    /* counters of auto-snapshots | changing them | monitor, worker */
     BP_LOCK_AUTO_SNAPSHOT,
     /* disconnects in the manifest | copying 65 | bugpack_disconnect, worker */
     BP_LOCK_DISCONNECTS,
-    /* next wake | starting the thread, once | snapshotter, worker */
-    BP_LOCK_TIMER,
-    /* whether the sampler thread stops | one flag | sampler thread, close */
-    BP_LOCK_SAMPLER,
-    /* recent samples | taking references to two | sampler thread, triggers */
+    /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
+    BP_LOCK_MONITOR,
+    /* recent samples | taking references to two | monitor, triggers */
     BP_LOCK_HISTORY,
     /* texts seen before | appending one record | bugpack_notify */
     BP_LOCK_NOTIFICATIONS,
@@ -65,8 +63,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_ENTRY_GUARD,
     /* session directories of this process | walk over them | open, close */
     BP_LOCK_SESSION_NAMES,
-    /* work of compression threads | taking a piece | worker, those threads */
-    BP_LOCK_COMPRESSORS,
     /* what is left to read of the machine | one step | its reader threads */
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */
@@ -75,7 +71,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */
-    /* one ring | copying one record, or the move into memory | writers, guard thread */
+    /* one ring | copying one record, or the move into memory | writers, monitor */
     BP_LOCK_RING,
 } bp_lock_rank;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
 
@@ -18,27 +19,27 @@ struct entry {
 struct bp_monitor {
     bp_file_guard *guard;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of what follows */
+    bp_lock lock; /* of what follows */
     pthread_cond_t changed;
     bool is_bound, is_stopping;
     struct entry *running; /* NULL for none */
     struct entry entries[BP_MONITOR_TASK_MAX];
 };
 
-/* Runs a task. The mutex is held before and after, not during. */
+/* Runs a task. The lock is held before and after, not during. */
 static void run_task(bp_monitor *monitor, struct entry *entry, uint64_t now_ns) {
     const struct entry running = *entry;
     monitor->running = entry;
     entry->due_ns = UINT64_MAX; /* unless a wake or the task says otherwise */
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
     uint64_t next_ns = running.task(running.context, now_ns);
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     entry->due_ns = next_ns < entry->due_ns ? next_ns : entry->due_ns;
     monitor->running = NULL;
     (void)pthread_cond_broadcast(&monitor->changed);
 }
 
-/* Runs what is due, and returns when the next task is. The mutex is held. */
+/* Runs what is due, and returns when the next task is. The lock is held. */
 static uint64_t run_due(bp_monitor *monitor) {
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
@@ -58,34 +59,34 @@ static void *run(void *argument) {
     bp_monitor *monitor = argument;
     bp_thread_set_name("bugpack-monitor");
     bp_file_guard_bind(monitor->guard);
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     monitor->is_bound = true;
     (void)pthread_cond_broadcast(&monitor->changed);
     while (!monitor->is_stopping) {
         uint64_t next_ns = run_due(monitor);
-        (void)pthread_mutex_unlock(&monitor->mutex);
+        bp_lock_release(&monitor->lock);
         bp_file_guard_wait(monitor->guard, next_ns);
-        (void)pthread_mutex_lock(&monitor->mutex);
+        bp_lock_acquire(&monitor->lock);
     }
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
     return NULL;
 }
 
 static void free_monitor(bp_monitor *monitor) {
     bp_file_guard_free(monitor->guard);
     (void)pthread_cond_destroy(&monitor->changed);
-    (void)pthread_mutex_destroy(&monitor->mutex);
+    bp_lock_destroy(&monitor->lock);
     free(monitor);
 }
 
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
     bp_monitor *monitor = calloc(1, sizeof *monitor);
-    if (monitor == NULL || pthread_mutex_init(&monitor->mutex, NULL) != 0) {
+    if (monitor == NULL || !bp_lock_init(&monitor->lock, BP_LOCK_MONITOR)) {
         free(monitor);
         return bp_fail_memory(error, "start the monitor");
     }
     if (pthread_cond_init(&monitor->changed, NULL) != 0) {
-        (void)pthread_mutex_destroy(&monitor->mutex);
+        bp_lock_destroy(&monitor->lock);
         free(monitor);
         return bp_fail_memory(error, "start the monitor");
     }
@@ -98,20 +99,20 @@ bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
         return status;
     }
     /* Leases name the thread, and a wake needs one. */
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     while (!monitor->is_bound) {
-        (void)pthread_cond_wait(&monitor->changed, &monitor->mutex);
+        bp_lock_wait(&monitor->lock, &monitor->changed);
     }
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
     *ret_monitor = monitor;
     return BUGPACK_OK;
 }
 
 void bp_monitor_free(bp_monitor *monitor) {
     if (monitor != NULL) {
-        (void)pthread_mutex_lock(&monitor->mutex);
+        bp_lock_acquire(&monitor->lock);
         monitor->is_stopping = true;
-        (void)pthread_mutex_unlock(&monitor->mutex);
+        bp_lock_release(&monitor->lock);
         bp_file_guard_wake(monitor->guard);
         (void)pthread_join(monitor->thread, NULL);
         free_monitor(monitor);
@@ -120,36 +121,36 @@ void bp_monitor_free(bp_monitor *monitor) {
 
 void bp_monitor_add(bp_monitor *monitor, bp_monitor_task *task, void *context) {
     size_t place = 0;
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     while (place < BP_MONITOR_TASK_MAX && monitor->entries[place].task != NULL) {
         place++;
     }
     assert(place < BP_MONITOR_TASK_MAX);
     monitor->entries[place] = (struct entry){.task = task, .context = context};
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
     bp_file_guard_wake(monitor->guard);
 }
 
 void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task) {
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
         struct entry *entry = &monitor->entries[i];
         if (entry->task == task) {
             while (monitor->running == entry) {
-                (void)pthread_cond_wait(&monitor->changed, &monitor->mutex);
+                bp_lock_wait(&monitor->lock, &monitor->changed);
             }
             *entry = (struct entry){.task = NULL};
         }
     }
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
 }
 
 void bp_monitor_wake(bp_monitor *monitor) {
-    (void)pthread_mutex_lock(&monitor->mutex);
+    bp_lock_acquire(&monitor->lock);
     for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
         monitor->entries[i].due_ns = 0;
     }
-    (void)pthread_mutex_unlock(&monitor->mutex);
+    bp_lock_release(&monitor->lock);
     bp_file_guard_wake(monitor->guard);
 }
 

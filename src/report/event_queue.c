@@ -1,14 +1,14 @@
 #include "report/event_queue.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/wake.h"
 
 struct bp_event_queue {
-    pthread_mutex_t mutex;
+    bp_lock lock;
     bp_wake wake;
     size_t count;
     unsigned char order[BUGPACK_EVENTS_MAX]; /* every slot once; the first `count` hold an event */
@@ -17,13 +17,13 @@ struct bp_event_queue {
 
 bugpack_status bp_event_queue_new(bp_event_queue **ret_queue, bugpack_error *error) {
     bp_event_queue *queue = calloc(1, sizeof *queue);
-    if (queue == NULL || pthread_mutex_init(&queue->mutex, NULL) != 0) {
+    if (queue == NULL || !bp_lock_init(&queue->lock, BP_LOCK_EVENT_QUEUE)) {
         free(queue);
         return bp_fail_memory(error, "keep events");
     }
     bugpack_status status = bp_wake_open(&queue->wake, error);
     if (status != BUGPACK_OK) {
-        (void)pthread_mutex_destroy(&queue->mutex);
+        bp_lock_destroy(&queue->lock);
         free(queue);
         return status;
     }
@@ -37,7 +37,7 @@ bugpack_status bp_event_queue_new(bp_event_queue **ret_queue, bugpack_error *err
 void bp_event_queue_free(bp_event_queue *queue) {
     if (queue != NULL) {
         bp_wake_close(&queue->wake);
-        (void)pthread_mutex_destroy(&queue->mutex);
+        bp_lock_destroy(&queue->lock);
         free(queue);
     }
 }
@@ -89,13 +89,13 @@ static void put(bp_event_queue *queue, const bugpack_event *event) {
 }
 
 void bp_event_queue_put(bp_event_queue *queue, const bugpack_event *event) {
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     put(queue, event);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
 }
 
 bool bp_event_queue_take(bp_event_queue *queue, bugpack_event *ret_event) {
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     bool has_event = queue->count > 0;
     if (has_event) {
         *ret_event = queue->slots[queue->order[0]];
@@ -104,6 +104,6 @@ bool bp_event_queue_take(bp_event_queue *queue, bugpack_event *ret_event) {
             bp_wake_lower(&queue->wake);
         }
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return has_event;
 }

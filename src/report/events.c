@@ -1,24 +1,24 @@
 #include "report/events.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "report/event_queue.h"
 
 struct bp_events {
     bugpack_event_callback *callback;
     void *context;
-    pthread_mutex_t mutex;           /* held while the queue is made */
+    bp_lock lock;                    /* held while the queue is made */
     _Atomic(bp_event_queue *) queue; /* NULL until the host asks for its descriptor */
 };
 
 bugpack_status bp_events_new(bugpack_event_callback *callback, void *context,
                              bp_events **ret_events, bugpack_error *error) {
     bp_events *events = calloc(1, sizeof *events);
-    if (events == NULL || pthread_mutex_init(&events->mutex, NULL) != 0) {
+    if (events == NULL || !bp_lock_init(&events->lock, BP_LOCK_EVENTS)) {
         free(events);
         return bp_fail_memory(error, "open a session");
     }
@@ -35,7 +35,7 @@ static bp_event_queue *queue_of(bp_events *events) {
 void bp_events_free(bp_events *events) {
     if (events != NULL) {
         bp_event_queue_free(queue_of(events));
-        (void)pthread_mutex_destroy(&events->mutex);
+        bp_lock_destroy(&events->lock);
         free(events);
     }
 }
@@ -88,12 +88,12 @@ void bp_events_post_result(bp_events *events, bp_report_kind report_kind, uint64
 }
 
 int bp_events_fd(bp_events *events) {
-    (void)pthread_mutex_lock(&events->mutex);
+    bp_lock_acquire(&events->lock);
     bp_event_queue *queue = queue_of(events);
     if (queue == NULL && bp_event_queue_new(&queue, NULL) == BUGPACK_OK) {
         atomic_store_explicit(&events->queue, queue, memory_order_release);
     }
-    (void)pthread_mutex_unlock(&events->mutex);
+    bp_lock_release(&events->lock);
     return queue == NULL ? -1 : bp_event_queue_fd(queue);
 }
 

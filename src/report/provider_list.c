@@ -1,23 +1,23 @@
 #include "report/provider_list.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "report/name.h"
 
 static const size_t provider_max_count = 512;
 
 struct bp_provider_list {
-    pthread_mutex_t mutex;
+    bp_lock lock;
     bp_provider **providers; /* in the order of registration */
     size_t count, capacity;
 };
 
 bugpack_status bp_provider_list_new(bp_provider_list **ret_list, bugpack_error *error) {
     bp_provider_list *list = calloc(1, sizeof *list);
-    if (list == NULL || pthread_mutex_init(&list->mutex, NULL) != 0) {
+    if (list == NULL || !bp_lock_init(&list->lock, BP_LOCK_PROVIDER_LIST)) {
         free(list);
         return bp_fail_memory(error, "open a session");
     }
@@ -35,12 +35,12 @@ void bp_provider_list_drop(bp_provider **providers, size_t count) {
 void bp_provider_list_free(bp_provider_list *list) {
     if (list != NULL) {
         bp_provider_list_drop(list->providers, list->count);
-        (void)pthread_mutex_destroy(&list->mutex);
+        bp_lock_destroy(&list->lock);
         free(list);
     }
 }
 
-/* The mutex is held. */
+/* The lock is held. */
 static bugpack_status reserve(bp_provider_list *list, bugpack_error *error) {
     if (list->count < list->capacity) {
         return BUGPACK_OK;
@@ -59,7 +59,7 @@ static bugpack_status reserve(bp_provider_list *list, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-/* Takes the reference over on success. The mutex is held. */
+/* Takes the reference over on success. The lock is held. */
 static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugpack_error *error) {
     const char *name = bp_provider_name(provider);
     for (size_t i = 0; i < list->count; i++) {
@@ -84,9 +84,9 @@ bugpack_status bp_provider_list_add(bp_provider_list *list, const bp_provider_sp
         }
         return status;
     }
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     status = append(list, provider, error);
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     if (status != BUGPACK_OK) {
         bp_provider_drop(provider); /* releases the context */
     }
@@ -95,7 +95,7 @@ bugpack_status bp_provider_list_add(bp_provider_list *list, const bp_provider_sp
 
 static bp_provider *take_off(bp_provider_list *list, const char *name) {
     bp_provider *found = NULL;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     for (size_t i = 0; i < list->count && found == NULL; i++) {
         if (bp_name_is_same_entry(bp_provider_name(list->providers[i]), name)) {
             found = list->providers[i];
@@ -104,7 +104,7 @@ static bp_provider *take_off(bp_provider_list *list, const char *name) {
                     (list->count - i) * sizeof(bp_provider *));
         }
     }
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     return found;
 }
 
@@ -117,13 +117,13 @@ bool bp_provider_list_remove(bp_provider_list *list, const char *name) {
 
 bugpack_status bp_provider_list_get(bp_provider_list *list, bp_provider ***ret_providers,
                                     size_t *ret_count, bugpack_error *error) {
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     size_t count = list->count;
     bp_provider **providers = calloc(count + 1, sizeof(bp_provider *));
     for (size_t i = 0; providers != NULL && i < count; i++) {
         providers[i] = bp_provider_retain(list->providers[i]);
     }
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     if (providers == NULL) {
         return bp_fail_memory(error, "list the providers");
     }

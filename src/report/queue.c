@@ -4,7 +4,7 @@
 #include "platform/thread.h"
 #include "report/queue_private.h"
 
-/* The first manual job; with `may_join` one that others may share. The mutex is held. */
+/* The first manual job; with `may_join` one that others may share. The lock is held. */
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     bp_job *job = queue->first;
     while (job != NULL &&
@@ -15,7 +15,7 @@ static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     return job;
 }
 
-/* How many wait in the line that is bounded. The mutex is held. */
+/* How many wait in the line that is bounded. The lock is held. */
 static unsigned count_waiting(const bp_job_queue *queue) {
     unsigned count = 0;
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
@@ -28,7 +28,7 @@ static bugpack_status refuse(bugpack_status status, const char *why, bugpack_err
     return bp_fail(error, status, "no report was taken: %s", why);
 }
 
-/* The mutex is held. */
+/* The lock is held. */
 static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                              bugpack_error *error) {
     bugpack_when_busy when_busy =
@@ -66,9 +66,9 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
 bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                                    bugpack_error *error) {
     uint64_t ticket = 0;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     bugpack_status status = accept(queue, job, &ticket, error);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     if (status != BUGPACK_OK) {
         bp_job_free(job);
     } else if (ret_ticket != NULL) {
@@ -79,20 +79,20 @@ bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *r
 
 bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
     bugpack_status status = BUGPACK_OK;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     if (queue->is_stopping) {
         status = BUGPACK_ERR_CLOSED;
     } else {
         bp_job_append(&queue->first, job);
         (void)pthread_cond_broadcast(&queue->changed);
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return status;
 }
 
 bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
     bool is_found = false;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
         if (job->ticket != 0 && (ticket == 0 || job->ticket == ticket)) {
             atomic_store(&job->token.is_cancelled, true);
@@ -103,7 +103,7 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
         atomic_store(&queue->has_cancelled, true);
         (void)pthread_cond_broadcast(&queue->changed);
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     if (is_found) {
         bp_runner_wake(queue->runner);
     }
@@ -111,24 +111,24 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
 }
 
 bool bp_job_queue_wait_empty(bp_job_queue *queue, uint64_t deadline_ns) {
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     while ((queue->first != NULL || queue->current != NULL) &&
-           bp_condition_wait_until(&queue->changed, &queue->mutex, deadline_ns)) {}
+           bp_lock_wait_until(&queue->lock, &queue->changed, deadline_ns)) {}
     bool is_empty = queue->first == NULL && queue->current == NULL;
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return is_empty;
 }
 
 bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,
                                 bugpack_error *error) {
     bp_job_queue *queue = calloc(1, sizeof *queue);
-    if (queue == NULL || pthread_mutex_init(&queue->mutex, NULL) != 0) {
+    if (queue == NULL || !bp_lock_init(&queue->lock, BP_LOCK_JOBS)) {
         free(queue);
         return bp_fail_memory(error, "start the threads for reports");
     }
     bugpack_status status = bp_condition_init(&queue->changed, error);
     if (status != BUGPACK_OK) {
-        (void)pthread_mutex_destroy(&queue->mutex);
+        bp_lock_destroy(&queue->lock);
         free(queue);
         return status;
     }
@@ -156,10 +156,10 @@ void bp_job_queue_stop(bp_job_queue *queue) {
     if (queue == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     queue->is_stopping = true;
     (void)pthread_cond_broadcast(&queue->changed);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     if (queue->has_worker) {
         (void)pthread_join(queue->worker, NULL);
     }
@@ -173,7 +173,7 @@ void bp_job_queue_free(bp_job_queue *queue) {
     if (queue != NULL) {
         bp_runner_free(queue->runner);
         (void)pthread_cond_destroy(&queue->changed);
-        (void)pthread_mutex_destroy(&queue->mutex);
+        bp_lock_destroy(&queue->lock);
         free(queue);
     }
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "report/queue.h"
 
 struct bp_job_queue {
@@ -16,7 +17,7 @@ struct bp_job_queue {
     bool has_worker, has_snapshotter;
     atomic_bool has_cancelled; /* a job that waits may be cancelled */
 
-    pthread_mutex_t mutex; /* of what follows, and of the queue's fields in each job */
+    bp_lock lock; /* of what follows, and of the queue's fields in each job */
     pthread_cond_t changed;
     bp_job *first;   /* all that have not ended, in the order of submission */
     bp_job *current; /* the one whose report is being written */
@@ -38,7 +39,7 @@ static inline void bp_job_append(bp_job **list, bp_job *job) {
     *list = job;
 }
 
-/* The mutex is held. */
+/* The lock is held. */
 static inline void bp_job_unlink(bp_job_queue *queue, const bp_job *job) {
     bp_job **link = &queue->first;
     while (*link != job) {

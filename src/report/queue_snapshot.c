@@ -13,7 +13,7 @@
 static const unsigned early_max_fds = 64;
 static const uint64_t early_max_bytes = (uint64_t)256 << 20;
 
-/* Whether the early snapshots are within their bounds. The mutex is held. */
+/* Whether the early snapshots are within their bounds. The lock is held. */
 static bool has_early_room(const bp_job_queue *queue) {
     uint64_t bytes = 0;
     unsigned fds = 0;
@@ -27,7 +27,7 @@ static bool has_early_room(const bp_job_queue *queue) {
     return bytes < early_max_bytes && fds < early_max_fds;
 }
 
-/* The job whose rings are to be copied next; NULL for none. The mutex is held. */
+/* The job whose rings are to be copied next; NULL for none. The lock is held. */
 static bp_job *next_snapshot(const bp_job_queue *queue) {
     bp_job *early = NULL;
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
@@ -44,14 +44,14 @@ static bp_job *next_snapshot(const bp_job_queue *queue) {
     return early != NULL && has_early_room(queue) ? early : NULL;
 }
 
-/* Copies the rings of one job. The mutex is held before and after, not during. */
+/* Copies the rings of one job. The lock is held before and after, not during. */
 static void take_snapshot(bp_job_queue *queue, bp_job *job) {
     bool is_early = job->yields && job != queue->current;
     job->snapshot_state = BP_JOB_SNAPSHOT_RUNNING;
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     bp_job_take_snapshot(queue->context, job, is_early ? 2 * early_max_bytes : 0);
     bool is_whole = job->snapshot_status == BUGPACK_OK && bp_snapshot_is_whole(job->snapshot);
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     job->snapshot_state = BP_JOB_SNAPSHOT_DONE;
     if (is_early && !is_whole) {
         /* There may be more room when it is the job's turn. */
@@ -61,9 +61,9 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
     }
     if (!bp_job_is_for_worker(job)) {
         bp_job_unlink(queue, job);
-        (void)pthread_mutex_unlock(&queue->mutex);
+        bp_lock_release(&queue->lock);
         job->type->snapshotted(job);
-        (void)pthread_mutex_lock(&queue->mutex);
+        bp_lock_acquire(&queue->lock);
     }
     (void)pthread_cond_broadcast(&queue->changed);
 }
@@ -71,7 +71,7 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
 void *bp_job_queue_copy_rings(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-snap");
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     for (;;) {
         bp_job *job = next_snapshot(queue);
         if (job != NULL) {
@@ -79,9 +79,9 @@ void *bp_job_queue_copy_rings(void *argument) {
         } else if (queue->is_worker_done) {
             break;
         } else {
-            (void)pthread_cond_wait(&queue->changed, &queue->mutex);
+            bp_lock_wait(&queue->lock, &queue->changed);
         }
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return NULL;
 }

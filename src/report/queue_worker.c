@@ -26,13 +26,13 @@ static void finish_joined(bp_job *job, const bugpack_report_result *result) {
 
 /* Ends a job: from here on it can be neither joined nor cancelled. */
 static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result *result) {
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     /* The snapshot thread lets go of the job before it is freed. */
     while (job->snapshot_state == BP_JOB_SNAPSHOT_RUNNING) {
-        (void)pthread_cond_wait(&queue->changed, &queue->mutex);
+        bp_lock_wait(&queue->lock, &queue->changed);
     }
     bp_job_unlink(queue, job);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     if (job->type->settled != NULL) {
         job->type->settled(job, result);
     }
@@ -54,7 +54,7 @@ static void finish_unbegun(bp_job_queue *queue, bp_job *job) {
 
 /* A job that is cancelled and waits; NULL for none. */
 static bp_job *find_cancelled(bp_job_queue *queue) {
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     bp_job *job = queue->first;
     while (job != NULL && (job == queue->current || !bp_job_is_for_worker(job) ||
                            !atomic_load(&job->token.is_cancelled))) {
@@ -63,7 +63,7 @@ static bp_job *find_cancelled(bp_job_queue *queue) {
     if (job == NULL) {
         atomic_store(&queue->has_cancelled, false);
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return job;
 }
 
@@ -89,22 +89,22 @@ static void on_step(void *context, uint32_t percent) {
 /* A host that closes should not wait for the windows of fifty gaps, one after the other. */
 static bool wait_until(void *context, uint64_t until_ns) {
     bp_job_queue *queue = context;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     while (!atomic_load(&queue->has_cancelled) && !(queue->current->yields && queue->is_stopping) &&
            bp_clock_monotonic_ns() < until_ns &&
-           bp_condition_wait_until(&queue->changed, &queue->mutex, until_ns)) {}
+           bp_lock_wait_until(&queue->lock, &queue->changed, until_ns)) {}
     bool may_wait = !(queue->current->yields && queue->is_stopping);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return may_wait;
 }
 
 static void wait_snapshot(void *context) {
     bp_job_queue *queue = context;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     while (queue->current->snapshot_state != BP_JOB_SNAPSHOT_DONE) {
-        (void)pthread_cond_wait(&queue->changed, &queue->mutex);
+        bp_lock_wait(&queue->lock, &queue->changed);
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
 }
 
 /* Keeps the directory within its bounds, where bugpack chose the name. */
@@ -133,9 +133,9 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
 static void run_job(bp_job_queue *queue, bp_job *job) {
     if (job->type->run != NULL) {
         job->type->run(job);
-        (void)pthread_mutex_lock(&queue->mutex);
+        bp_lock_acquire(&queue->lock);
         bp_job_unlink(queue, job);
-        (void)pthread_mutex_unlock(&queue->mutex);
+        bp_lock_release(&queue->lock);
         bp_job_free(job);
     } else if (bp_cancel_is_due(&job->token)) {
         finish_unbegun(queue, job);
@@ -144,7 +144,7 @@ static void run_job(bp_job_queue *queue, bp_job *job) {
     }
 }
 
-/* The oldest that does not yield, else the oldest. The mutex is held. */
+/* The oldest that does not yield, else the oldest. The lock is held. */
 static bp_job *next_job(const bp_job_queue *queue) {
     bp_job *oldest = NULL;
     for (bp_job *job = queue->first; job != NULL; job = job->next) {
@@ -162,25 +162,25 @@ void *bp_job_queue_work(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-worker");
     own_queue = queue;
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     for (;;) {
         bp_job *job = next_job(queue);
         if (job != NULL) {
             queue->current = job;
             (void)pthread_cond_broadcast(&queue->changed); /* its snapshot is wanted now */
-            (void)pthread_mutex_unlock(&queue->mutex);
+            bp_lock_release(&queue->lock);
             run_job(queue, job);
-            (void)pthread_mutex_lock(&queue->mutex);
+            bp_lock_acquire(&queue->lock);
             queue->current = NULL;
             (void)pthread_cond_broadcast(&queue->changed);
         } else if (queue->is_stopping) {
             break;
         } else {
-            (void)pthread_cond_wait(&queue->changed, &queue->mutex);
+            bp_lock_wait(&queue->lock, &queue->changed);
         }
     }
     queue->is_worker_done = true;
     (void)pthread_cond_broadcast(&queue->changed);
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return NULL;
 }

@@ -1,11 +1,11 @@
 #include "report/subject.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
@@ -23,8 +23,8 @@ struct bp_subject {
     bp_metadata_target target;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
-    pthread_mutex_t mutex; /* of what follows; held while the facts are read */
-    bp_buffer facts;       /* process.json; empty: nothing is known yet */
+    bp_lock lock;    /* of what follows; held while the facts are read */
+    bp_buffer facts; /* process.json; empty: nothing is known yet */
     uint64_t facts_wall_ns;
     char facts_denied[256];
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
@@ -44,7 +44,7 @@ static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *
 bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
                                bugpack_error *error) {
     bp_subject *subject = calloc(1, sizeof *subject);
-    if (subject == NULL || pthread_mutex_init(&subject->mutex, NULL) != 0) {
+    if (subject == NULL || !bp_lock_init(&subject->lock, BP_LOCK_SUBJECT)) {
         free(subject);
         return bp_fail_memory(error, "open a session");
     }
@@ -82,7 +82,7 @@ void bp_subject_drop(bp_subject *subject) {
     }
     bp_sampler_close(subject->sampler);
     bp_buffer_release(&subject->facts);
-    (void)pthread_mutex_destroy(&subject->mutex);
+    bp_lock_destroy(&subject->lock);
     free(subject);
 }
 
@@ -97,7 +97,7 @@ bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) 
     return subject->sampler;
 }
 
-/* Reads the facts again; those of before stay on a failure. The mutex is held. */
+/* Reads the facts again; those of before stay on a failure. The lock is held. */
 static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
     bp_process_facts facts;
     bp_buffer fresh;
@@ -136,7 +136,7 @@ static bugpack_status write_facts(const bp_subject *subject, const bugpack_error
 
 bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *writer,
                                       bugpack_error *error) {
-    (void)pthread_mutex_lock(&subject->mutex);
+    bp_lock_acquire(&subject->lock);
     bugpack_status status = refresh(subject, error);
     if (status == BUGPACK_OK) {
         status = write_facts(subject, NULL, writer);
@@ -148,7 +148,7 @@ bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *write
         bp_buffer_release(&subject->facts);
         bp_buffer_init(&subject->facts, facts_limit_bytes);
     }
-    (void)pthread_mutex_unlock(&subject->mutex);
+    bp_lock_release(&subject->lock);
     return status;
 }
 
@@ -156,21 +156,21 @@ bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error) {
     if (subject->target.pid == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about no other process");
     }
-    (void)pthread_mutex_lock(&subject->mutex);
+    bp_lock_acquire(&subject->lock);
     bugpack_status status = refresh(subject, error);
-    (void)pthread_mutex_unlock(&subject->mutex);
+    bp_lock_release(&subject->lock);
     return status;
 }
 
 void bp_subject_refresh_when_due(bp_subject *subject) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     if (subject->target.pid == 0 || now_ns < subject->due_ns ||
-        pthread_mutex_trylock(&subject->mutex) != 0) {
+        !bp_lock_try_acquire(&subject->lock)) {
         return;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     (void)refresh(subject, &error); /* a failure leaves what is known */
-    (void)pthread_mutex_unlock(&subject->mutex);
+    bp_lock_release(&subject->lock);
     subject->interval_ns = subject->interval_ns * 2 < longest_refresh_ns ? subject->interval_ns * 2
                                                                          : longest_refresh_ns;
     subject->due_ns = now_ns + subject->interval_ns;

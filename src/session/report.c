@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "report/screenshot.h"
 #include "session/session.h"
@@ -166,7 +167,7 @@ bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_reque
 
 /* A caller that waits for its report. */
 struct waiter {
-    pthread_mutex_t mutex;
+    bp_lock lock;
     pthread_cond_t done;
     bool is_done;
     bugpack_report_result *result;
@@ -174,11 +175,11 @@ struct waiter {
 
 static void wake_waiter(const bugpack_report_result *result, void *context) {
     struct waiter *waiter = context;
-    (void)pthread_mutex_lock(&waiter->mutex);
+    bp_lock_acquire(&waiter->lock);
     *waiter->result = *result;
     waiter->is_done = true;
     (void)pthread_cond_signal(&waiter->done);
-    (void)pthread_mutex_unlock(&waiter->mutex);
+    bp_lock_release(&waiter->lock);
 }
 
 static bugpack_status fail_result(bugpack_report_result *result, bugpack_status status) {
@@ -197,18 +198,18 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     }
     struct waiter waiter = {.result = result};
     bugpack_error error;
-    if (pthread_mutex_init(&waiter.mutex, NULL) != 0) {
+    if (!bp_lock_init(&waiter.lock, BP_LOCK_REPORT_CALL)) {
         return fail_result(result, BUGPACK_ERR_NO_MEMORY);
     }
     bugpack_status status = bp_condition_init(&waiter.done, &error);
     if (status == BUGPACK_OK) {
         status = enter_and_trigger(session, request, wake_waiter, &waiter, &error);
         if (status == BUGPACK_OK) {
-            (void)pthread_mutex_lock(&waiter.mutex);
+            bp_lock_acquire(&waiter.lock);
             while (!waiter.is_done) {
-                (void)pthread_cond_wait(&waiter.done, &waiter.mutex);
+                bp_lock_wait(&waiter.lock, &waiter.done);
             }
-            (void)pthread_mutex_unlock(&waiter.mutex);
+            bp_lock_release(&waiter.lock);
             status = result->status;
         } else {
             (void)fail_result(result, status);
@@ -218,7 +219,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     } else {
         (void)fail_result(result, status);
     }
-    (void)pthread_mutex_destroy(&waiter.mutex);
+    bp_lock_destroy(&waiter.lock);
     return status;
 }
 

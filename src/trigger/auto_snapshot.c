@@ -1,9 +1,9 @@
 #include "trigger/auto_snapshot.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "recorder/note.h"
 #include "trigger/trigger.h"
@@ -13,8 +13,8 @@ static const uint64_t notify_interval_ns = 300 * BP_NS_PER_SEC;
 struct auto_snapshot {
     bp_trigger_context context;
     uint64_t interval_ns;
-    pthread_mutex_t mutex; /* of what follows */
-    uint64_t due_ns;       /* when the next one is due, or the one that is under way was */
+    bp_lock lock;    /* of what follows */
+    uint64_t due_ns; /* when the next one is due, or the one that is under way was */
     bool is_under_way;
     uint64_t notified_ns; /* of the last failure; 0: never */
     bp_trigger_entry entry;
@@ -36,7 +36,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         return BUGPACK_OK;
     }
     struct auto_snapshot *self = calloc(1, sizeof *self);
-    if (self == NULL || pthread_mutex_init(&self->mutex, NULL) != 0) {
+    if (self == NULL || !bp_lock_init(&self->lock, BP_LOCK_AUTO_SNAPSHOT)) {
         free(self);
         return bp_fail_memory(error, "prepare auto-snapshots");
     }
@@ -50,13 +50,13 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
 
 static void close_trigger(void *context) {
     struct auto_snapshot *self = context;
-    (void)pthread_mutex_destroy(&self->mutex);
+    bp_lock_destroy(&self->lock);
     free(self);
 }
 
 /* One has ended, or could not be begun; `reason` is NULL when it was written. */
 static void note_end(struct auto_snapshot *self, const char *reason) {
-    (void)pthread_mutex_lock(&self->mutex);
+    bp_lock_acquire(&self->lock);
     self->is_under_way = false;
     self->due_ns = bp_auto_snapshot_next(self->due_ns, bp_clock_monotonic_ns(), self->interval_ns);
     if (reason == NULL) {
@@ -64,15 +64,15 @@ static void note_end(struct auto_snapshot *self, const char *reason) {
     } else {
         self->entry.reason = reason;
     }
-    (void)pthread_mutex_unlock(&self->mutex);
+    bp_lock_release(&self->lock);
 }
 
 static bool may_notify(struct auto_snapshot *self) {
     uint64_t now_ns = bp_clock_monotonic_ns();
-    (void)pthread_mutex_lock(&self->mutex);
+    bp_lock_acquire(&self->lock);
     bool may = bp_auto_snapshot_may_notify(self->notified_ns, now_ns);
     self->notified_ns = may ? now_ns : self->notified_ns;
-    (void)pthread_mutex_unlock(&self->mutex);
+    bp_lock_release(&self->lock);
     return may;
 }
 
@@ -106,7 +106,7 @@ static bugpack_status submit(struct auto_snapshot *self) {
 
 /* Whether one is to be taken now; then it is under way. */
 static bool begin(struct auto_snapshot *self, uint64_t now_ns) {
-    (void)pthread_mutex_lock(&self->mutex);
+    bp_lock_acquire(&self->lock);
     bool is_due = !self->is_under_way && now_ns >= self->due_ns;
     if (is_due) {
         self->is_under_way = true;
@@ -116,7 +116,7 @@ static bool begin(struct auto_snapshot *self, uint64_t now_ns) {
             self->entry.first_wall_ns = self->entry.last_wall_ns;
         }
     }
-    (void)pthread_mutex_unlock(&self->mutex);
+    bp_lock_release(&self->lock);
     return is_due;
 }
 
@@ -125,9 +125,9 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     if (begin(self, now_ns) && submit(self) != BUGPACK_OK) {
         note_end(self, "too many reports waited");
     }
-    (void)pthread_mutex_lock(&self->mutex);
+    bp_lock_acquire(&self->lock);
     uint64_t next_ns = self->is_under_way ? UINT64_MAX : self->due_ns;
-    (void)pthread_mutex_unlock(&self->mutex);
+    bp_lock_release(&self->lock);
     return next_ns;
 }
 
@@ -136,9 +136,9 @@ static bugpack_status list_entries(void *context, const bp_job *job, bp_trigger_
     struct auto_snapshot *self = context;
     (void)job;
     (void)error;
-    (void)pthread_mutex_lock(&self->mutex);
+    bp_lock_acquire(&self->lock);
     bp_trigger_entry entry = self->entry;
-    (void)pthread_mutex_unlock(&self->mutex);
+    bp_lock_release(&self->lock);
     if (entry.count > 0) {
         bp_trigger_list_add(list, &entry);
     }

@@ -1,11 +1,11 @@
 #include "trigger/disconnect.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "model/disconnect.h"
 #include "trigger/trigger.h"
@@ -27,7 +27,7 @@ struct row {
 
 struct disconnects {
     bp_trigger_context context;
-    pthread_mutex_t mutex; /* of what follows */
+    bp_lock lock; /* of what follows */
     unsigned pending_count;
     bool was_written;
     uint64_t written_ns;       /* monotonic: when the last report was written */
@@ -46,7 +46,7 @@ struct cause {
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     struct disconnects *disconnects = calloc(1, sizeof *disconnects);
-    if (disconnects == NULL || pthread_mutex_init(&disconnects->mutex, NULL) != 0) {
+    if (disconnects == NULL || !bp_lock_init(&disconnects->lock, BP_LOCK_DISCONNECTS)) {
         free(disconnects);
         return bp_fail_memory(error, "open a session");
     }
@@ -57,7 +57,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
 
 static void close_trigger(void *self) {
     struct disconnects *disconnects = self;
-    (void)pthread_mutex_destroy(&disconnects->mutex);
+    bp_lock_destroy(&disconnects->lock);
     free(disconnects);
 }
 
@@ -66,17 +66,17 @@ static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_lis
     struct disconnects *disconnects = self;
     (void)job;
     (void)error;
-    (void)pthread_mutex_lock(&disconnects->mutex);
+    bp_lock_acquire(&disconnects->lock);
     for (size_t i = 0; i < disconnects->row_count; i++) {
         bp_trigger_entry entry = disconnects->rows[i].entry;
         entry.key = disconnects->rows[i].channel;
         bp_trigger_list_add(list, &entry);
     }
-    (void)pthread_mutex_unlock(&disconnects->mutex);
+    bp_lock_release(&disconnects->lock);
     return BUGPACK_OK;
 }
 
-/* The row of a channel, made when it is new. The mutex is held. */
+/* The row of a channel, made when it is new. The lock is held. */
 static bp_trigger_entry *entry_of(struct disconnects *disconnects, const char *channel) {
     size_t i = 0;
     while (i < disconnects->row_count && strcmp(disconnects->rows[i].channel, channel) != 0) {
@@ -101,7 +101,7 @@ static bp_trigger_entry *entry_of(struct disconnects *disconnects, const char *c
 static bool begin(struct disconnects *disconnects, const char *channel, uint64_t cooldown_ns,
                   uint64_t *ret_suppressed_count) {
     uint64_t now_ns = bp_clock_monotonic_ns();
-    (void)pthread_mutex_lock(&disconnects->mutex);
+    bp_lock_acquire(&disconnects->lock);
     bp_trigger_entry *entry = entry_of(disconnects, channel);
     entry->count++;
     entry->last_wall_ns = bp_clock_wall_ns();
@@ -115,7 +115,7 @@ static bool begin(struct disconnects *disconnects, const char *channel, uint64_t
         disconnects->suppressed_count++;
         entry->reason = cooldown_reason;
     }
-    (void)pthread_mutex_unlock(&disconnects->mutex);
+    bp_lock_release(&disconnects->lock);
     return is_cool;
 }
 
@@ -123,7 +123,7 @@ static bool begin(struct disconnects *disconnects, const char *channel, uint64_t
  * suppressed ones. */
 static void end(struct disconnects *disconnects, const char *channel, uint64_t listed_count,
                 const char *reason) {
-    (void)pthread_mutex_lock(&disconnects->mutex);
+    bp_lock_acquire(&disconnects->lock);
     bp_trigger_entry *entry = entry_of(disconnects, channel);
     disconnects->pending_count--;
     if (reason == NULL) {
@@ -138,7 +138,7 @@ static void end(struct disconnects *disconnects, const char *channel, uint64_t l
         entry->reason = reason;
         disconnects->suppressed_count++;
     }
-    (void)pthread_mutex_unlock(&disconnects->mutex);
+    bp_lock_release(&disconnects->lock);
 }
 
 static void free_cause(struct cause *cause) {

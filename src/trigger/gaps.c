@@ -1,7 +1,6 @@
 #include "trigger/gaps.h"
 
 #include <fnmatch.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/status.h"
 
 enum { slot_count = 2 * BUGPACK_GAP_KEYS_MAX }; /* a power of two: half of them stay empty */
@@ -58,7 +58,7 @@ struct bp_gaps {
     bp_gaps_options options;
     uint64_t seed; /* of the hash, so that nobody can aim at one slot */
     char cap_reason[80], channel_cap_reason[80];
-    pthread_mutex_t mutex; /* of what follows; held for a look-up, or for a copy of all rows */
+    bp_lock lock; /* of what follows; held for a look-up, or for a copy of all rows */
     bool is_cap_reported;
     uint32_t gap_count, pending_count, written_count;
     uint64_t occurrence_count;
@@ -70,7 +70,7 @@ struct bp_gaps {
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
                            bugpack_error *error) {
     bp_gaps *gaps = calloc(1, sizeof *gaps);
-    if (gaps == NULL || pthread_mutex_init(&gaps->mutex, NULL) != 0) {
+    if (gaps == NULL || !bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
         free(gaps);
         return bp_fail_memory(error, "count gaps");
     }
@@ -95,7 +95,7 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 
 void bp_gaps_free(bp_gaps *gaps) {
     if (gaps != NULL) {
-        (void)pthread_mutex_destroy(&gaps->mutex);
+        bp_lock_destroy(&gaps->lock);
         free(gaps);
     }
 }
@@ -112,7 +112,7 @@ static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
     return XXH3_64bits_withSeed(key->text, key->bytes, gaps->seed);
 }
 
-/* A key's row, or NULL and the empty slot where the search ended; one is always there. The mutex is
+/* A key's row, or NULL and the empty slot where the search ended; one is always there. The lock is
  * held here and in what follows, unless it says otherwise. */
 static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t *ret_slot) {
     size_t slot = hash % slot_count;
@@ -215,7 +215,7 @@ static bp_gap *find_row(bp_gaps *gaps, const bp_gap_key *key) {
     return gap;
 }
 
-/* Finds or adds the row of a key. The mutex may be given back and taken again. */
+/* Finds or adds the row of a key. The lock may be given back and taken again. */
 static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
     bp_gap *gap = find_row(gaps, key);
     if (gap != NULL) {
@@ -223,12 +223,12 @@ static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
     }
     bool ignored[row_kind_count] = {false};
     if (gaps->options.ignore_count > 0) {
-        (void)pthread_mutex_unlock(&gaps->mutex);
+        bp_lock_release(&gaps->lock);
         for (row_kind kind = OWN_ROW; kind < row_kind_count; kind++) {
             bp_gap_key made;
             ignored[kind] = is_ignored(gaps, row_key(key, kind, &made)->text);
         }
-        (void)pthread_mutex_lock(&gaps->mutex);
+        bp_lock_acquire(&gaps->lock);
         gap = find_row(gaps, key);
     }
     return gap != NULL ? gap : add_row(gaps, key, ignored);
@@ -264,7 +264,7 @@ static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled)
 bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled,
                               bp_gap **ret_gap) {
     bp_gap_occurrence occurrence = BP_GAP_COUNTED;
-    (void)pthread_mutex_lock(&gaps->mutex);
+    bp_lock_acquire(&gaps->lock);
     bp_gap *gap = row_of(gaps, key);
     gaps->occurrence_count++;
     gap->count++;
@@ -272,7 +272,7 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
     if (gap->state == GAP_OPEN) {
         occurrence = take_place(gaps, gap, is_enabled);
     }
-    (void)pthread_mutex_unlock(&gaps->mutex);
+    bp_lock_release(&gaps->lock);
     if (occurrence != BP_GAP_COUNTED) {
         *ret_gap = gap;
     }
@@ -280,7 +280,7 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
 }
 
 void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written) {
-    (void)pthread_mutex_lock(&gaps->mutex);
+    bp_lock_acquire(&gaps->lock);
     gaps->pending_count--;
     if (is_written) {
         gaps->written_count++;
@@ -291,16 +291,16 @@ void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written) {
         gap->state = gap->try_count >= BUGPACK_GAP_TRIES ? GAP_GIVEN_UP : GAP_OPEN;
         gap->refusal = NULL;
     }
-    (void)pthread_mutex_unlock(&gaps->mutex);
+    bp_lock_release(&gaps->lock);
 }
 
 void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals) {
-    (void)pthread_mutex_lock(&gaps->mutex);
+    bp_lock_acquire(&gaps->lock);
     *ret_totals = (bp_gaps_totals){.written_count = gaps->written_count,
                                    .pending_count = gaps->pending_count,
                                    .distinct_count = gaps->gap_count,
                                    .occurrence_count = gaps->occurrence_count};
-    (void)pthread_mutex_unlock(&gaps->mutex);
+    bp_lock_release(&gaps->lock);
 }
 
 /* Why a key has no report; "" when it has one. */
@@ -348,11 +348,11 @@ bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_ga
     if (count > 0 && rows == NULL) {
         return bp_fail_memory(error, "list the gaps");
     }
-    (void)pthread_mutex_lock(&gaps->mutex);
+    bp_lock_acquire(&gaps->lock);
     for (size_t i = 0; i < count; i++) {
         fill_row(&gaps->gaps[i], writing, &rows[i]);
     }
-    (void)pthread_mutex_unlock(&gaps->mutex);
+    bp_lock_release(&gaps->lock);
     *ret_rows = rows;
     *ret_count = count;
     return BUGPACK_OK;

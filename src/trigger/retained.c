@@ -1,17 +1,17 @@
 #include "trigger/retained.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "recorder/note.h"
 #include "trigger/trigger.h"
 
 struct retained_list {
     bp_trigger_context context;
-    pthread_mutex_t mutex; /* of what follows */
+    bp_lock lock; /* of what follows */
     uint64_t last_number;
     unsigned pending_count; /* snapshots that are not done */
     size_t count;
@@ -32,7 +32,7 @@ struct bp_retained {
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     struct retained_list *list = calloc(1, sizeof *list);
-    if (list == NULL || pthread_mutex_init(&list->mutex, NULL) != 0) {
+    if (list == NULL || !bp_lock_init(&list->lock, BP_LOCK_RETAINED)) {
         free(list);
         return bp_fail_memory(error, "open a session");
     }
@@ -41,7 +41,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     return BUGPACK_OK;
 }
 
-/* Gives one reference back. The mutex is held. */
+/* Gives one reference back. The lock is held. */
 static void drop(bp_retained *retained) {
     if (--retained->reference_count == 0) {
         retained->next_unused = retained->list->unused;
@@ -49,7 +49,7 @@ static void drop(bp_retained *retained) {
     }
 }
 
-/* Takes one out of its slot. The mutex is held. */
+/* Takes one out of its slot. The lock is held. */
 static void remove_slot(struct retained_list *list, size_t slot) {
     bp_retained *retained = list->slots[slot];
     list->count--;
@@ -67,19 +67,19 @@ static void remove_retained(struct retained_list *list, const bp_retained *retai
     }
 }
 
-/* All expire after the same time, so the first slot expires first. The mutex is held. */
+/* All expire after the same time, so the first slot expires first. The lock is held. */
 static void remove_expired(struct retained_list *list, uint64_t now_ns) {
     while (list->count > 0 && list->slots[0]->expires_ns <= now_ns) {
         remove_slot(list, 0);
     }
 }
 
-/* Frees what nobody refers to, without the mutex. On threads of ours only. */
+/* Frees what nobody refers to, without the lock. On threads of ours only. */
 static void free_unused(struct retained_list *list) {
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     bp_retained *unused = list->unused;
     list->unused = NULL;
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     while (unused != NULL) {
         bp_retained *next = unused->next_unused;
         bp_job_free(unused->job);
@@ -92,16 +92,16 @@ static void close_trigger(void *self) {
     struct retained_list *list = self;
     remove_expired(list, UINT64_MAX);
     free_unused(list);
-    (void)pthread_mutex_destroy(&list->mutex);
+    bp_lock_destroy(&list->lock);
     free(list);
 }
 
 static uint64_t tick(void *self, uint64_t now_ns) {
     struct retained_list *list = self;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     remove_expired(list, now_ns);
     uint64_t next_ns = list->count > 0 ? list->slots[0]->expires_ns : UINT64_MAX;
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     free_unused(list);
     return next_ns;
 }
@@ -109,7 +109,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
 /* Gives it a slot, unless the snapshot thread has enough to do already. Its number, or 0. */
 static uint64_t add_slot(struct retained_list *list, bp_retained *retained) {
     uint64_t number = 0;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     if (list->pending_count < BUGPACK_RETAINED_MAX) {
         remove_expired(list, bp_clock_monotonic_ns());
         if (list->count == BUGPACK_RETAINED_MAX) {
@@ -120,20 +120,20 @@ static uint64_t add_slot(struct retained_list *list, bp_retained *retained) {
         retained->reference_count = 2; /* the list's and the snapshot thread's */
         retained->number = number = ++list->last_number;
     }
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     return number;
 }
 
 /* The snapshot is done, or there is none. */
 static void end_snapshot(bp_retained *retained, bool is_good) {
     struct retained_list *list = retained->list;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     list->pending_count--;
     if (!is_good) {
         remove_retained(list, retained);
     }
     drop(retained);
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
 }
 
 static void snapshotted(bp_job *job) {
@@ -181,7 +181,7 @@ uint64_t bp_retained_add(void *self) {
 bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_retained **ret_loan) {
     struct retained_list *list = self;
     bp_retained *found = NULL;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     remove_expired(list, bp_clock_monotonic_ns());
     for (size_t i = 0; i < list->count && found == NULL; i++) {
         if (list->slots[i]->number == number && list->slots[i]->lent_to == NULL) {
@@ -190,7 +190,7 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
             found->reference_count++;
         }
     }
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     if (found == NULL) {
         return BUGPACK_ERR_INVALID;
     }
@@ -216,7 +216,7 @@ bugpack_status bp_retained_take_snapshot(bp_retained *loan, bp_job *job, bugpack
     return BUGPACK_OK;
 }
 
-/* The loan is over, and another job may have the snapshot. The mutex is held. */
+/* The loan is over, and another job may have the snapshot. The lock is held. */
 static void end_loan(bp_retained *loan) {
     loan->lent_to = NULL;
     if (loan->job->snapshot != NULL) {
@@ -226,23 +226,23 @@ static void end_loan(bp_retained *loan) {
 
 void bp_retained_settled(bp_retained *loan, const bugpack_report_result *result) {
     struct retained_list *list = loan->list;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     if (result->status == BUGPACK_OK) {
         remove_retained(list, loan);
     } else {
         end_loan(loan); /* before the host is told, which may try again at once */
     }
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
 }
 
 void bp_retained_give_back(bp_retained *loan, const bp_job *job) {
     struct retained_list *list = loan->list;
-    (void)pthread_mutex_lock(&list->mutex);
+    bp_lock_acquire(&list->lock);
     if (loan->lent_to == job) {
         end_loan(loan);
     }
     drop(loan);
-    (void)pthread_mutex_unlock(&list->mutex);
+    bp_lock_release(&list->lock);
     bp_monitor_wake(list->context.monitor);
 }
 

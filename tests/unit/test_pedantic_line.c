@@ -43,7 +43,7 @@ typedef struct early_snapshots {
 static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
     bool is_busy = false;
     *ret_early = (early_snapshots){.count = 0};
-    (void)pthread_mutex_lock(&queue->mutex);
+    bp_lock_acquire(&queue->lock);
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
         is_busy = is_busy || job->snapshot_state == BP_JOB_SNAPSHOT_RUNNING;
         if (job->yields && job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
@@ -52,7 +52,7 @@ static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
             ret_early->bytes += bp_snapshot_bytes(job->snapshot);
         }
     }
-    (void)pthread_mutex_unlock(&queue->mutex);
+    bp_lock_release(&queue->lock);
     return is_busy;
 }
 
