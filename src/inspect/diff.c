@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "inspect/diff_source.h"
-#include "inspect/diff_values.h"
 
 /* A comparison under way. */
 typedef struct comparison {
@@ -49,7 +48,7 @@ static bugpack_status name_side(const bp_diff_source *source, bp_diff_side *side
                : BUGPACK_OK;
 }
 
-/* Says of both sides why a counter that nobody could measure is not compared. */
+/* A counter that was measured in neither capture is not compared; both sides say why. */
 static void drop_unknown_host(bp_diff *diff) {
     for (size_t i = 0; i < diff->host.row_count; i++) {
         if (diff->host.rows[i].change.has_delta) {
@@ -118,7 +117,7 @@ static bugpack_status compare_heap(comparison *state, const bp_buffer *before,
     return status;
 }
 
-/* Takes one artefact of both sides, and compares it where both have it. */
+/* Compares one artefact where both sides have it. */
 static bugpack_status compare_artefact(comparison *state, bp_diff_artefact artefact) {
     static bugpack_status (*const compare[])(comparison *, const bp_buffer *, const bp_buffer *) = {
         [BP_DIFF_HOST] = compare_host,

@@ -1,6 +1,5 @@
 /*
- * Two reports, or two artefacts, compared: what both sides have of the captures of the machine, of
- * what a process cost, and of how its heap stood.
+ * Compares two reports, or two artefacts: captures of the machine, runtime metrics, heap states.
  */
 #ifndef BP_INSPECT_DIFF_H
 #define BP_INSPECT_DIFF_H
@@ -13,7 +12,7 @@
 
 #include "inspect/host_diff.h"
 
-/* Of either side at most so much of one artefact: a capture of some 100,000 threads. */
+/* The limit for one artefact: a capture of some 100,000 threads. */
 #define BP_DIFF_DOCUMENT_MAX_BYTES ((size_t)256 << 20)
 
 /* The artefacts that are compared. */
@@ -31,13 +30,13 @@ typedef struct bp_diff_presence {
     char reason[340]; /* why not, where the report says so; else "" */
 } bp_diff_presence;
 
-/* Which file a side is. Facts are "" for what is not known, and for a file that is no report. */
+/* Facts are "" where unknown, and for a file that is no report. */
 typedef struct bp_diff_side {
     char *path, *report_id, *app_name, *timestamp;
     bp_diff_presence presence[BP_DIFF_ARTEFACT_COUNT];
 } bp_diff_side;
 
-/* A number of a process; `decimals` of its digits are behind the point. */
+/* A number of a process; `decimals` of its digits are after the point. */
 typedef struct bp_diff_figure {
     const char *key; /* as in the JSON; static */
     unsigned decimals;
@@ -48,22 +47,22 @@ typedef struct bp_diff_figure {
 
 typedef struct bp_diff {
     bp_diff_side before, after;
-    /* Only of what both have; has_any says whether there is anything at all. */
+    /* What both sides have; has_any is set where there is anything. */
     bool has_any, has_host, has_metrics, has_heap;
     bp_host_key key;
-    const char *counter; /* borrowed from who asked */
+    const char *counter; /* borrowed from the caller */
     bp_host_diff host;
     bp_diff_figure figures[BP_DIFF_FIGURE_COUNT];
     bugpack_heap_state heap_before, heap_after;
 } bp_diff;
 
 /*
- * Compares two files. `counter` must be one that there is. A side that lacks what the other has is
- * no error, nor are two that have nothing in common. Memory: the larger artefact of both sides.
+ * Compares two files. An artefact that only one side has is no error, nor are two sides that have
+ * nothing in common. Memory: the larger artefact of both sides.
  *
  * CORRUPT: a file is neither a report nor an artefact that can be compared, or damaged; the
- * sentence says which. UNSUPPORTED: a later bugpack wrote it. IO with the errno. NO_MEMORY. INVALID
- * for the counter. `ret_diff` is released by the caller.
+ * sentence says which. UNSUPPORTED: a later bugpack wrote it. IO with the errno. NO_MEMORY.
+ * INVALID: there is no such counter. The caller releases `ret_diff`.
  */
 bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
                                const char *counter, bp_diff *ret_diff, bugpack_error *error);
@@ -74,7 +73,7 @@ const char *bp_diff_key_name(bp_host_key key);
 
 /*
  * The comparison as JSON (docs/schema/diff.schema.json), of the groups of a capture the first
- * `limit`. The text has a NUL behind it and is the caller's, to be freed with free(). NO_MEMORY.
+ * `limit`. The text ends in a NUL; the caller frees it with free(). NO_MEMORY.
  */
 bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, size_t *ret_bytes,
                             bugpack_error *error);

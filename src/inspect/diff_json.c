@@ -1,21 +1,18 @@
 #include "inspect/diff.h"
+#include "model/fields.h"
 #include "model/metadata.h"
 #include "json/json.h"
-
-static void add_known(bp_json *json, const char *key, const char *text) {
-    bp_json_add_text(json, key, text[0] != '\0' ? text : NULL);
-}
 
 static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
     bp_json_object_begin(json, key);
     bp_json_add_text(json, "path", side->path);
-    add_known(json, "report_id", side->report_id);
-    add_known(json, "app", side->app_name);
-    add_known(json, "timestamp", side->timestamp);
+    bp_model_add_known_text(json, "report_id", side->report_id);
+    bp_model_add_known_text(json, "app", side->app_name);
+    bp_model_add_known_text(json, "timestamp", side->timestamp);
     bp_json_object_end(json);
 }
 
-/* Ten to the power of as many decimals as there are. */
+/* Ten to the power of `decimals`. */
 static double scale_of(unsigned decimals) {
     double scale = 1;
     for (unsigned i = 0; i < decimals; i++) {
@@ -95,8 +92,8 @@ static void add_heap(bp_json *json, const bugpack_heap_state *before,
                      const bugpack_heap_state *after) {
     bp_json_object_begin(json, "heap_state");
     bp_json_object_begin(json, "allocator");
-    add_known(json, "before", before->allocator);
-    add_known(json, "after", after->allocator);
+    bp_model_add_known_text(json, "before", before->allocator);
+    bp_model_add_known_text(json, "after", after->allocator);
     bp_json_object_end(json);
     add_heap_number(json, "allocated_bytes", before->allocated_bytes, after->allocated_bytes);
     add_heap_number(json, "active_bytes", before->active_bytes, after->active_bytes);
@@ -111,11 +108,11 @@ static void add_absence(bp_json *json, const char *artefact, const char *side,
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "artefact", artefact);
     bp_json_add_text(json, "missing", side);
-    add_known(json, "reason", presence->reason);
+    bp_model_add_known_text(json, "reason", presence->reason);
     bp_json_object_end(json);
 }
 
-/* What one side has and the other has not. */
+/* What only one side has. */
 static void add_absences(bp_json *json, const bp_diff *diff) {
     bp_json_array_begin(json, "not_compared");
     for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT; i++) {
@@ -136,21 +133,22 @@ bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, 
                             bugpack_error *error) {
     bp_buffer out;
     bp_buffer_init(&out, SIZE_MAX / 4);
-    bp_json *json = bp_json_new();
-    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
-    add_side(json, "before", &diff->before);
-    add_side(json, "after", &diff->after);
+    bp_json json;
+    bp_json_begin(&json, &out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add_side(&json, "before", &diff->before);
+    add_side(&json, "after", &diff->after);
     if (diff->has_host) {
-        add_host(json, diff, limit);
+        add_host(&json, diff, limit);
     }
     if (diff->has_metrics) {
-        add_metrics(json, diff);
+        add_metrics(&json, diff);
     }
     if (diff->has_heap) {
-        add_heap(json, &diff->heap_before, &diff->heap_after);
+        add_heap(&json, &diff->heap_before, &diff->heap_after);
     }
-    add_absences(json, diff);
-    bugpack_status status = bp_json_finish(json, &out, error);
+    add_absences(&json, diff);
+    bugpack_status status = bp_json_finish(&json, error);
     if (status != BUGPACK_OK) {
         bp_buffer_release(&out);
         return status;

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "json/pick.h"
 
 const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
@@ -17,8 +18,13 @@ const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
     return names[artefact];
 }
 
-/* What a document is, by keys that only it has. */
-static bugpack_status tell_kind(bp_diff_source *source, bugpack_error *error) {
+static const size_t text_max_bytes = (size_t)1 << 20;
+
+const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT] = {
+    {.key = "cpu_percent", .decimals = 2}, {.key = "rss_kb"}, {.key = "vm_size_kb"}};
+
+/* Finds what a document is by keys that only it has. */
+static bugpack_status find_kind(bp_diff_source *source, bugpack_error *error) {
     bp_json_pick picks[] = {
         {.path = "threads"}, {.path = "summary"}, {.path = "process"}, {.path = "allocator"}};
     bugpack_error detail = BUGPACK_ERROR_INIT;
@@ -47,7 +53,7 @@ static bugpack_status tell_kind(bp_diff_source *source, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-/* A damaged report still begins like one, so that it is told what is wrong with it as a zip. */
+/* A damaged report still begins like one, and is then refused as a zip. */
 static bool begins_as_zip(int fd) {
     char begin[4];
     ssize_t count;
@@ -71,7 +77,7 @@ bugpack_status bp_diff_source_open(const char *path, bp_diff_source *ret_source,
         fd = status == BUGPACK_OK ? -1 : fd; /* it is the report's */
     } else {
         status = bp_file_read_fd(fd, path, &source.document, error);
-        status = status == BUGPACK_OK ? tell_kind(&source, error) : status;
+        status = status == BUGPACK_OK ? find_kind(&source, error) : status;
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -90,15 +96,24 @@ void bp_diff_source_release(bp_diff_source *source) {
     bp_buffer_release(&source->document);
 }
 
-static bugpack_status explain_absence(const bp_diff_source *source, const char *name,
-                                      bp_diff_presence *presence, bugpack_error *error) {
+/* Keeps what fits of a reason, and releases it. */
+static void keep_reason(bp_buffer *reason, bp_diff_presence *presence) {
+    size_t kept = bp_utf8_cut(bp_buffer_text(reason), reason->size, sizeof presence->reason - 1);
+    memcpy(presence->reason, bp_buffer_text(reason), kept);
+    presence->reason[kept] = '\0';
+    bp_buffer_release(reason);
+}
+
+static void explain_absence(const bp_diff_source *source, const char *name,
+                            bp_diff_presence *presence) {
     bp_report_line line;
-    bugpack_status status = bp_report_file_line(source->report, name, &line, error);
-    if (status == BUGPACK_OK && line.is_there) {
-        (void)snprintf(presence->reason, sizeof presence->reason, "%s%s%s", line.status,
-                       line.reason[0] != '\0' ? ": " : "", line.reason);
+    bp_buffer reason;
+    if (bp_report_file_line(source->report, name, &line)) {
+        bp_buffer_init(&reason, text_max_bytes);
+        (void)bp_buffer_printf(&reason, "%s%s%s", line.status, line.reason[0] != '\0' ? ": " : "",
+                               line.reason);
+        keep_reason(&reason, presence);
     }
-    return status;
 }
 
 bugpack_status bp_diff_source_take(bp_diff_source *source, bp_diff_artefact artefact,
@@ -117,10 +132,100 @@ bugpack_status bp_diff_source_take(bp_diff_source *source, bp_diff_artefact arte
         presence.is_there = true;
         status = bp_report_file_read(source->report, name, ret_text, error);
     } else {
-        status = explain_absence(source, name, &presence, error);
+        explain_absence(source, name, &presence);
     }
     if (status == BUGPACK_OK) {
         *ret_presence = presence;
     }
     return status;
+}
+
+/* Picks values of a document that should be this artefact. */
+static bugpack_status pick(const bp_buffer *text, const char *path, bp_diff_artefact artefact,
+                           bp_json_pick *picks, size_t pick_count, bugpack_error *error) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        bp_json_pick_all(bp_buffer_text(text), text->size, picks, pick_count, &detail);
+    if (status == BUGPACK_ERR_CORRUPT) {
+        return bp_fail(error, status, "%s of \"%s\": %s", bp_diff_artefact_name(artefact), path,
+                       detail.message);
+    }
+    return status == BUGPACK_OK ? status : bp_fail(error, status, "%s", detail.message);
+}
+
+static bugpack_status refuse(const char *path, bp_diff_artefact artefact, const char *key,
+                             bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "%s of \"%s\": \"%s\" is not what it should be",
+                   bp_diff_artefact_name(artefact), path, key);
+}
+
+bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
+                                    bp_diff_value ret_values[BP_DIFF_FIGURE_COUNT],
+                                    bp_diff_presence *presence, bugpack_error *error) {
+    bp_json_pick picks[BP_DIFF_FIGURE_COUNT + 3] = {
+        {.path = "process.cpu_percent"}, {.path = "process.rss_kb"},
+        {.path = "process.vm_size_kb"},  {.path = "process"},
+        {.path = "available"},           {.path = "reason"}};
+    bp_diff_value values[BP_DIFF_FIGURE_COUNT];
+    bugpack_status status =
+        pick(text, path, BP_DIFF_METRICS, picks, BP_DIFF_FIGURE_COUNT + 3, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT + 1].token, "false")) {
+        bp_buffer reason;
+        bp_buffer_init(&reason, text_max_bytes);
+        (void)bp_json_token_text(&picks[BP_DIFF_FIGURE_COUNT + 2].token, &reason);
+        keep_reason(&reason, presence);
+        presence->is_there = false;
+        return BUGPACK_OK;
+    }
+    if (!bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT].token, "{")) {
+        return refuse(path, BP_DIFF_METRICS, "process", error);
+    }
+    for (size_t i = 0; i < BP_DIFF_FIGURE_COUNT; i++) {
+        const bp_json_token *token = &picks[i].token;
+        values[i] = (bp_diff_value){.is_known = token->byte_count > 0};
+        if (values[i].is_known &&
+            !bp_json_token_fixed(token, bp_diff_figures[i].decimals, &values[i].value)) {
+            return refuse(path, BP_DIFF_METRICS, bp_diff_figures[i].key, error);
+        }
+    }
+    memcpy(ret_values, values, sizeof values);
+    return BUGPACK_OK;
+}
+
+static void copy_allocator(const bp_json_token *token, bugpack_heap_state *state) {
+    bp_buffer name;
+    bp_buffer_init(&name, text_max_bytes);
+    (void)bp_json_token_text(token, &name);
+    size_t kept = name.size < sizeof state->allocator ? name.size : sizeof state->allocator - 1;
+    for (size_t i = 0; i < kept; i++) {
+        state->allocator[i] = name.data[i] >= ' ' && name.data[i] <= '~' ? name.data[i] : '?';
+    }
+    state->allocator[kept] = '\0';
+    bp_buffer_release(&name);
+}
+
+bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
+                                 bugpack_heap_state *ret_state, bugpack_error *error) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    uint64_t *const numbers[] = {&state.allocated_bytes, &state.active_bytes, &state.resident_bytes,
+                                 &state.mapped_bytes, &state.narenas};
+    bp_json_pick picks[] = {{.path = "allocated_bytes"}, {.path = "active_bytes"},
+                            {.path = "resident_bytes"},  {.path = "mapped_bytes"},
+                            {.path = "narenas"},         {.path = "allocator"}};
+    const size_t number_count = sizeof numbers / sizeof numbers[0];
+    bugpack_status status = pick(text, path, BP_DIFF_HEAP, picks, number_count + 1, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < number_count; i++) {
+        if (picks[i].token.byte_count > 0 && !bp_json_token_uint(&picks[i].token, numbers[i])) {
+            return refuse(path, BP_DIFF_HEAP, picks[i].path, error);
+        }
+    }
+    copy_allocator(&picks[number_count].token, &state);
+    *ret_state = state;
+    return BUGPACK_OK;
 }

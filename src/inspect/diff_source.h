@@ -1,8 +1,11 @@
 /*
- * One side of a comparison: a report, or one artefact of one as a file of its own.
+ * One side of a comparison: a report, or one artefact of one as a file of its own, and the numbers
+ * in its artefacts.
  */
 #ifndef BP_INSPECT_DIFF_SOURCE_H
 #define BP_INSPECT_DIFF_SOURCE_H
+
+#include <stdint.h>
 
 #include "inspect/diff.h"
 #include "inspect/report_file.h"
@@ -15,22 +18,43 @@ typedef struct bp_diff_source {
 } bp_diff_source;
 
 /*
- * Opens a file. What begins as a zip is a report; anything else must be one of the artefacts that
- * can be compared, which its keys tell. Errors: those of bp_report_file_open; CORRUPT for a file
- * that is neither; NO_MEMORY for one over BP_DIFF_DOCUMENT_MAX_BYTES. `ret_source` is released by
- * the caller.
+ * Opens a file. What begins as a zip is a report; anything else must be an artefact that can be
+ * compared, which its keys show. Errors: those of bp_report_file_open; CORRUPT for a file that is
+ * neither; NO_MEMORY for one over BP_DIFF_DOCUMENT_MAX_BYTES. The caller releases `ret_source`.
  */
 bugpack_status bp_diff_source_open(const char *path, bp_diff_source *ret_source,
                                    bugpack_error *error);
 void bp_diff_source_release(bp_diff_source *source);
 
 /*
- * Takes an artefact, once, into a buffer, which need not be initialised and is the caller's to
- * release whatever is returned. Where it is not there, `ret_presence->is_there` is false, with what
- * the ledger says of that.
+ * Moves an artefact, once, into a buffer, which need not be initialised and is the caller's to
+ * release whatever is returned. Where there is none, the presence holds the manifest's reason.
  */
 bugpack_status bp_diff_source_take(bp_diff_source *source, bp_diff_artefact artefact,
                                    bp_buffer *ret_text, bp_diff_presence *ret_presence,
                                    bugpack_error *error);
+
+typedef struct bp_diff_value {
+    bool is_known;
+    uint64_t value;
+} bp_diff_value;
+
+/* The key and the decimals of each figure; the rest is empty. */
+extern const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT];
+
+/*
+ * Reads a runtime-metrics.json. If it says why it has no numbers, the presence becomes false with
+ * that reason. CORRUPT for one that is neither, and for numbers that are none; NO_MEMORY.
+ */
+bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
+                                    bp_diff_value ret_values[BP_DIFF_FIGURE_COUNT],
+                                    bp_diff_presence *presence, bugpack_error *error);
+
+/*
+ * Reads a heap-state.json. The name of an allocator is cut to fit and '?' replaces what is not
+ * printable ASCII in it: heap states are printed as lines. CORRUPT, NO_MEMORY.
+ */
+bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
+                                 bugpack_heap_state *ret_state, bugpack_error *error);
 
 #endif

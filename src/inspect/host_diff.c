@@ -1,12 +1,10 @@
 #include "inspect/host_diff.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "inspect/host_sums.h"
-#include "model/host_threads.h"
 
 void bp_host_diff_release(bp_host_diff *diff) {
     free(diff->rows);
@@ -14,7 +12,7 @@ void bp_host_diff_release(bp_host_diff *diff) {
     *diff = (bp_host_diff){NULL, 0, NULL};
 }
 
-/* Largest change first; names are in one allocation, so they can be compared without a context. */
+/* Largest change first, then by name. */
 static int compare_rows(const void *one, const void *other) {
     const bp_host_row *left = one;
     const bp_host_row *right = other;
@@ -22,7 +20,7 @@ static int compare_rows(const void *one, const void *other) {
     return order != 0 ? order : strcmp(left->name, right->name);
 }
 
-/* `before` or `after` is NULL where the capture has no such name: that is known, and is 0. */
+/* `before` or `after` is NULL where the capture has no such name: its sum is known to be 0. */
 static void fill_row(bp_host_row *row, const bp_host_sum *before, const bp_host_sum *after) {
     row->threads_before = before != NULL ? before->thread_count : 0;
     row->threads_after = after != NULL ? after->thread_count : 0;
@@ -33,7 +31,7 @@ static void fill_row(bp_host_row *row, const bp_host_sum *before, const bp_host_
     bp_change_complete(&row->change);
 }
 
-/* Steps through both lists of ascending names at once. */
+/* Merges both lists of ascending names. */
 static bugpack_status join(const bp_host_sums *before, const bp_host_sums *after,
                            bp_host_diff *ret_diff, bugpack_error *error) {
     const char *names_before = bp_buffer_text(&before->names);
@@ -94,25 +92,4 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
     bp_host_sums_release(&sums_before);
     bp_host_sums_release(&sums_after);
     return status;
-}
-
-bool bp_host_diff_has_counter(const char *counter) {
-    char name[BP_HOST_COUNTER_NAME_BYTES];
-    for (size_t i = 0; bp_host_diff_counter(i, name); i++) {
-        if (strcmp(name, counter) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool bp_host_diff_counter(size_t index, char ret_name[BP_HOST_COUNTER_NAME_BYTES]) {
-    if (index >= BP_HOST_COUNTER_COUNT) {
-        return false;
-    }
-    bp_host_counter counter = (bp_host_counter)index;
-    (void)snprintf(ret_name, BP_HOST_COUNTER_NAME_BYTES, "%s.%s",
-                   bp_host_group_name(bp_host_counter_group(counter)),
-                   bp_host_counter_key(counter));
-    return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Two captures of the whole machine, compared: what each process name, cgroup or thread name had in
- * one and has in the other. Pure: texts in, rows out. Any thread.
+ * Compares two captures of the whole machine by process name, cgroup or thread name. Pure: texts
+ * in, rows out. Any thread.
  */
 #ifndef BP_INSPECT_HOST_DIFF_H
 #define BP_INSPECT_HOST_DIFF_H
@@ -14,34 +14,29 @@
 #include "base/buffer.h"
 #include "inspect/change.h"
 
-/* What threads are put together by. */
+/* What threads are grouped by. */
 typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
 
 /* A counter summed over the threads of one name. */
 typedef struct bp_host_row {
-    /*
-     * Of the group, as in the JSON: valid UTF-8. Only a kernel's worker has it without what it
-     * works on: "kworker/0:1". Owned by the diff.
-     */
+    /* As in the JSON, but a kernel worker without its task: "kworker/0:1". Owned by the diff. */
     const char *name;
     uint64_t threads_before, threads_after;
-    /*
-     * Sums over the threads of which it was measured, at most UINT64_MAX. Known where one thread
-     * was measured, and where there is no thread of that name.
-     */
+    /* Sums over the measured threads, at most UINT64_MAX. Known where one thread was measured, and
+     * where there is no thread of that name. */
     bp_change change;
 } bp_host_row;
 
 typedef struct bp_host_diff {
     bp_host_row *rows; /* by the size of the change, largest first, unknown last, then by name */
     size_t row_count;
-    char *names; /* one allocation behind all of them */
+    char *names; /* the storage of all of them */
 } bp_host_diff;
 
 /*
- * Compares one counter, named as in the JSON: "schedstat.run_ns". A row is there for each name that
- * either capture has, also when nothing has changed. Cumulative counters of a group can fall, when
- * a thread of it has ended.
+ * Compares one counter, named as in the JSON: "schedstat.run_ns". There is a row for each name of
+ * either capture, also when nothing has changed. Cumulative counters of a group can fall when a
+ * thread of it has ended.
  *
  * Errors: INVALID (no such counter), CORRUPT (a text is no host-threads.json; says which, where),
  * NO_MEMORY. `ret_diff` is released by the caller.
@@ -51,9 +46,7 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
                                     bp_host_diff *ret_diff, bugpack_error *error);
 void bp_host_diff_release(bp_host_diff *diff);
 
-/* The counters that there are, one by one; false behind the last. And whether one is among them. */
-#define BP_HOST_COUNTER_NAME_BYTES 64
-bool bp_host_diff_counter(size_t index, char ret_name[BP_HOST_COUNTER_NAME_BYTES]);
+/* Whether there is a counter of this name. */
 bool bp_host_diff_has_counter(const char *counter);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reads host-threads.json piece by piece: of tens of megabytes no tree is made.
+ * Reads host-threads.json token by token: tens of megabytes are too much for a tree.
  */
 #include "inspect/host_sums.h"
 
@@ -13,7 +13,7 @@
 
 static const size_t names_bytes_max = (size_t)1 << 30;
 
-/* What stands at this depth: the root's members at 1, threads at 3, their groups at 4. */
+/* The depth of the root's members, of the list of threads, of a thread and of its groups. */
 enum { DEPTH_ROOT = 1, DEPTH_THREADS = 2, DEPTH_THREAD = 3, DEPTH_GROUP = 4 };
 
 typedef struct sums_reader {
@@ -21,10 +21,10 @@ typedef struct sums_reader {
     bp_host_sums *sums;
     const char *name_key, *group, *member; /* what is looked for */
     char measured_key[64];
-    char key[64]; /* the newest one, in the thread or in its group; "" for one that is longer */
+    char key[64]; /* the last one read; "" for one that is longer */
     bool is_in_threads, is_in_group;
     bool has_threads; /* the document has such an array at all */
-    size_t name;      /* of the present thread */
+    size_t name;      /* of the current thread */
     bool has_name, is_measured, has_value;
     uint64_t value;
 } sums_reader;
@@ -46,9 +46,9 @@ static void take_key(sums_reader *reading, const bp_json_token *token) {
 }
 
 /*
- * A worker of the kernel shows behind its name what it works on now, after '-' or '+'
- * (wq_worker_comm, kernel/workqueue.c): with it, it would be gone and another one new in the next
- * capture. Rescuers ("kworker/R-…") have only that to tell them apart.
+ * A kernel worker appends its current task to its name, after '-' or '+' (wq_worker_comm,
+ * kernel/workqueue.c), which would make it another worker in the next capture. Rescuers
+ * ("kworker/R-…") differ in nothing else, so theirs is kept.
  */
 static void cut_worker(bp_buffer *names, size_t begin) {
     static const char prefix[] = "kworker/";
@@ -63,7 +63,7 @@ static void cut_worker(bp_buffer *names, size_t begin) {
     }
 }
 
-/* Keeps a string with its escapes decoded. */
+/* Appends a name with its escapes decoded. */
 static bool take_name(sums_reader *reading, const bp_json_token *token) {
     bp_buffer *names = &reading->sums->names;
     reading->name = names->size;
@@ -73,12 +73,6 @@ static bool take_name(sums_reader *reading, const bp_json_token *token) {
         cut_worker(names, reading->name);
     }
     return bp_buffer_append(names, "", 1) == BUGPACK_OK;
-}
-
-/* Digits alone: a fraction or an exponent is nothing that we write. */
-static bool take_value(sums_reader *reading, const bp_json_token *token) {
-    reading->has_value = bp_json_token_uint(token, &reading->value);
-    return reading->has_value;
 }
 
 static bool push_thread(sums_reader *reading) {
@@ -104,7 +98,7 @@ static bool push_thread(sums_reader *reading) {
     return true;
 }
 
-/* One piece of the document. False with CORRUPT or NO_MEMORY. */
+/* CORRUPT or NO_MEMORY. */
 static bugpack_status take_scalar(sums_reader *reading, const bp_json_token *token) {
     size_t depth = reading->scanner.depth;
     if (!reading->is_in_threads) {
@@ -121,13 +115,14 @@ static bugpack_status take_scalar(sums_reader *reading, const bp_json_token *tok
     }
     if (depth == DEPTH_GROUP && reading->is_in_group &&
         strcmp(reading->key, reading->member) == 0) {
-        return take_value(reading, token) ? BUGPACK_OK : BUGPACK_ERR_CORRUPT;
+        reading->has_value = bp_json_token_uint(token, &reading->value);
+        return reading->has_value ? BUGPACK_OK : BUGPACK_ERR_CORRUPT;
     }
     return BUGPACK_OK;
 }
 
 static bugpack_status take_token(sums_reader *reading, const bp_json_token *token) {
-    size_t depth = reading->scanner.depth; /* behind the token */
+    size_t depth = reading->scanner.depth; /* after the token */
     switch (token->kind) {
     case BP_JSON_KEY:
         take_key(reading, token);
@@ -159,7 +154,7 @@ static bugpack_status take_token(sums_reader *reading, const bp_json_token *toke
     return BUGPACK_OK;
 }
 
-/* Sorting needs the names, which qsort hands to nobody: a merge sort that needs no context. */
+/* A merge sort, because qsort would not pass `names` to its comparison. */
 static void sort_items(const char *names, bp_host_sum *items, bp_host_sum *spare, size_t count) {
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * width) {
@@ -177,7 +172,7 @@ static void sort_items(const char *names, bp_host_sum *items, bp_host_sum *spare
     }
 }
 
-/* Puts equal names together. */
+/* Adds up equal names. */
 static bool fold(bp_host_sums *sums) {
     const char *names = bp_buffer_text(&sums->names);
     bp_host_sum *spare = malloc((sums->count + 1) * sizeof *spare);
@@ -202,31 +197,30 @@ static bool fold(bp_host_sums *sums) {
     return true;
 }
 
-static bugpack_status find_counter(const char *counter, sums_reader *reading,
-                                   bugpack_error *error) {
+/* Finds a counter by its name in the JSON. */
+static bool find_counter(const char *counter, bp_host_counter *ret_counter) {
     for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
-        char name[64];
         const char *group = bp_host_group_name(bp_host_counter_group((bp_host_counter)i));
-        const char *member = bp_host_counter_key((bp_host_counter)i);
-        (void)snprintf(name, sizeof name, "%s.%s", group, member);
-        if (strcmp(name, counter) == 0) {
-            reading->group = group;
-            reading->member = member;
-            (void)snprintf(reading->measured_key, sizeof reading->measured_key, "%s_measured",
-                           group);
-            return BUGPACK_OK;
+        size_t group_bytes = strlen(group);
+        if (strncmp(counter, group, group_bytes) == 0 && counter[group_bytes] == '.' &&
+            strcmp(counter + group_bytes + 1, bp_host_counter_key((bp_host_counter)i)) == 0) {
+            *ret_counter = (bp_host_counter)i;
+            return true;
         }
     }
-    return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
+    return false;
+}
+
+bool bp_host_diff_has_counter(const char *counter) {
+    bp_host_counter found;
+    return find_counter(counter, &found);
 }
 
 static bugpack_status read_threads(sums_reader *reading, const void *text, size_t text_bytes,
                                    bugpack_error *error) {
     bp_json_token token = {.kind = BP_JSON_KEY};
-    bugpack_status status = bp_json_scanner_init(&reading->scanner, text, text_bytes, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
+    bugpack_status status = BUGPACK_OK;
+    bp_json_scanner_init(&reading->scanner, text, text_bytes);
     while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
         status = bp_json_scanner_next(&reading->scanner, &token, error);
         if (status == BUGPACK_OK) {
@@ -250,22 +244,21 @@ bugpack_status bp_host_sums_read(const void *text, size_t text_bytes, bp_host_ke
                                  const char *counter, bp_host_sums *ret_sums,
                                  bugpack_error *error) {
     static const char *const name_keys[] = {"process", "cgroup", "name"};
+    bp_host_counter found;
+    if (!find_counter(counter, &found)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
+    }
     bp_host_sums sums = {NULL, 0, 0, {0}};
-    sums_reader *state = calloc(1, sizeof *state);
-    if (state == NULL) {
-        return bp_fail_memory(error, "compare two captures");
-    }
+    sums_reader reading = {.sums = &sums,
+                           .name_key = name_keys[key],
+                           .group = bp_host_group_name(bp_host_counter_group(found)),
+                           .member = bp_host_counter_key(found)};
+    (void)snprintf(reading.measured_key, sizeof reading.measured_key, "%s_measured", reading.group);
     bp_buffer_init(&sums.names, names_bytes_max);
-    state->sums = &sums;
-    state->name_key = name_keys[key];
-    bugpack_status status = find_counter(counter, state, error);
-    if (status == BUGPACK_OK) {
-        status = read_threads(state, text, text_bytes, error);
-    }
+    bugpack_status status = read_threads(&reading, text, text_bytes, error);
     if (status == BUGPACK_OK && !fold(&sums)) {
         status = bp_fail_memory(error, "compare two captures");
     }
-    free(state);
     if (status != BUGPACK_OK) {
         bp_host_sums_release(&sums);
         return status;

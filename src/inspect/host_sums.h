@@ -1,12 +1,12 @@
 /*
- * The sums of one counter in one capture, by name. What bp_host_diff_compute is made of.
+ * The sums of one counter in one capture, by name.
  */
 #ifndef BP_INSPECT_HOST_SUMS_H
 #define BP_INSPECT_HOST_SUMS_H
 
 #include "inspect/host_diff.h"
 
-/* One thread's share, or that of all threads of a name. */
+/* One thread, or all threads of a name. */
 typedef struct bp_host_sum {
     size_t name; /* offset in `names` */
     uint64_t thread_count;

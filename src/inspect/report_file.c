@@ -5,50 +5,37 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "archive/reader.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "inspect/manifest_reader.h"
 #include "model/metadata.h"
-#include "json/pick.h"
+#include "json/tree.h"
 
 static const char metadata_name[] = "metadata.json";
 static const char manifest_name[] = "manifest.json";
 static const size_t metadata_max_bytes = (size_t)1 << 20;
 static const size_t manifest_max_bytes = (size_t)16 << 20;
 
-enum { FACT_ID, FACT_APP, FACT_TYPE, FACT_TIME, FACT_COUNT };
-
 struct bp_report_file {
     char *path;
-    int fd; /* -1 until it is ours */
+    int fd; /* -1 until the report owns it */
     bp_archive_reader *archive;
-    bp_buffer metadata, manifest;
-    bp_buffer facts[FACT_COUNT];
+    bp_json_tree *metadata, *manifest;
 };
 
 static bugpack_status append_to_buffer(void *buffer, const void *bytes, size_t byte_count) {
     return bp_buffer_append(buffer, bytes, byte_count);
 }
 
-static bugpack_status read_entry(bp_report_file *report, const char *name, uint64_t max_bytes,
-                                 bp_sink *sink, void *context, bugpack_error *error) {
+bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
+                                   bugpack_error *error) {
     size_t index;
     if (!bp_archive_reader_find(report->archive, name, &index)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no \"%s\" in \"%s\"", name,
                        report->path);
     }
-    return bp_archive_reader_read(report->archive, index, max_bytes, sink, context, error);
-}
-
-bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
-                                   bugpack_error *error) {
-    return read_entry(report, name, out->max_size - out->size, append_to_buffer, out, error);
-}
-
-bugpack_status bp_report_temp_file(bp_report_file *report, const char *name,
-                                   bp_temp_file *temp_file, bugpack_error *error) {
-    return read_entry(report, name, temp_file->max_size - temp_file->size, bp_temp_file_sink,
-                      temp_file, error);
+    return bp_archive_reader_read(report->archive, index, out->max_size - out->size,
+                                  append_to_buffer, out, error);
 }
 
 static bugpack_status refuse(const bp_report_file *report, const char *name, const char *why,
@@ -57,80 +44,67 @@ static bugpack_status refuse(const bp_report_file *report, const char *name, con
                    why);
 }
 
-/* One of the two that every report has. */
-static bugpack_status read_document(bp_report_file *report, const char *name, bp_json_pick *picks,
-                                    size_t pick_count, bp_buffer *out, bugpack_error *error) {
+static bugpack_status parse(const bp_report_file *report, const char *name, const bp_buffer *text,
+                            bp_json_tree **ret_tree, bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (!bp_report_file_has(report, name)) {
-        return refuse(report, name, "it is not there", error);
-    }
-    bugpack_status status = bp_report_file_read(report, name, out, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_json_pick_all(bp_buffer_text(out), out->size, picks, pick_count, &detail);
+    uint64_t schema;
+    bugpack_status status = bp_json_tree_read(bp_buffer_text(text), text->size, ret_tree, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return refuse(report, name, detail.message, error);
     }
-    return status == BUGPACK_OK ? status : bp_fail(error, status, "%s", detail.message);
-}
-
-/* A number that rises when a shape changes so that older readers would misread it. */
-static bugpack_status check_schema(const bp_report_file *report, const char *name,
-                                   const bp_json_token *schema, bugpack_error *error) {
-    uint64_t number;
-    if (!bp_json_token_uint(schema, &number) || number == 0) {
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "%s", detail.message);
+    }
+    if (!bp_json_tree_uint(*ret_tree, "schema", &schema) || schema == 0) {
         return refuse(report, name, "it does not say which schema it has", error);
     }
-    return number <= BP_SCHEMA_NUMBER
+    return schema <= BP_SCHEMA_NUMBER
                ? BUGPACK_OK
                : bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "\"%s\" was written by a later bugpack",
                          report->path);
 }
 
-static bugpack_status read_metadata(bp_report_file *report, bugpack_error *error) {
-    bp_json_pick picks[FACT_COUNT + 1] = {[FACT_ID] = {.path = "report_id"},
-                                          [FACT_APP] = {.path = "app.name"},
-                                          [FACT_TYPE] = {.path = "report_type"},
-                                          [FACT_TIME] = {.path = "timestamp"},
-                                          [FACT_COUNT] = {.path = "schema"}};
-    bugpack_status status =
-        read_document(report, metadata_name, picks, FACT_COUNT + 1, &report->metadata, error);
+/* Reads one of the two documents that every report has. */
+static bugpack_status read_document(bp_report_file *report, const char *name, size_t max_bytes,
+                                    bp_json_tree **ret_tree, bugpack_error *error) {
+    bp_buffer text;
+    if (!bp_report_file_has(report, name)) {
+        return refuse(report, name, "it is not there", error);
+    }
+    bp_buffer_init(&text, max_bytes);
+    bugpack_status status = bp_report_file_read(report, name, &text, error);
     if (status == BUGPACK_OK) {
-        status = check_schema(report, metadata_name, &picks[FACT_COUNT].token, error);
+        status = parse(report, name, &text, ret_tree, error);
     }
-    for (size_t i = 0; i < FACT_COUNT && status == BUGPACK_OK; i++) {
-        (void)bp_json_token_text(&picks[i].token, &report->facts[i]);
-        if (report->facts[i].status != BUGPACK_OK) {
-            status = bp_fail_memory(error, "read a report");
-        }
-    }
-    return status == BUGPACK_OK && report->facts[FACT_ID].size == 0
-               ? refuse(report, metadata_name, "it has no report_id", error)
-               : status;
+    bp_buffer_release(&text);
+    return status;
 }
 
-static bugpack_status read_manifest(bp_report_file *report, bugpack_error *error) {
-    bp_json_pick picks[] = {{.path = "report_id"}, {.path = "schema"}, {.path = "artefacts"}};
-    bp_buffer id;
+static const char *text_or_empty(const bp_json_tree *object, const char *key) {
+    const char *text = bp_json_tree_text(object, key);
+    return text != NULL ? text : "";
+}
+
+static bugpack_status read_documents(bp_report_file *report, bugpack_error *error) {
     bugpack_status status =
-        read_document(report, manifest_name, picks, 3, &report->manifest, error);
-    if (status == BUGPACK_OK) {
-        status = check_schema(report, manifest_name, &picks[1].token, error);
-    }
+        read_document(report, metadata_name, metadata_max_bytes, &report->metadata, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (!bp_json_token_is(&picks[2].token, "[")) {
+    const char *id = text_or_empty(report->metadata, "report_id");
+    if (id[0] == '\0') {
+        return refuse(report, metadata_name, "it has no report_id", error);
+    }
+    status = read_document(report, manifest_name, manifest_max_bytes, &report->manifest, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (bp_json_tree_array(report->manifest, "artefacts") == NULL) {
         return refuse(report, manifest_name, "it lists no artefacts", error);
     }
-    bp_buffer_init(&id, metadata_max_bytes);
-    (void)bp_json_token_text(&picks[0].token, &id);
-    if (strcmp(bp_buffer_text(&id), bp_buffer_text(&report->facts[FACT_ID])) != 0) {
-        status = refuse(report, manifest_name, "it belongs to another report", error);
-    }
-    bp_buffer_release(&id);
-    return status;
+    return strcmp(text_or_empty(report->manifest, "report_id"), id) == 0
+               ? BUGPACK_OK
+               : refuse(report, manifest_name, "it belongs to another report", error);
 }
 
 bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
@@ -140,17 +114,13 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
         return bp_fail_memory(error, "read a report");
     }
     report->fd = -1;
-    bp_buffer_init(&report->metadata, metadata_max_bytes);
-    bp_buffer_init(&report->manifest, manifest_max_bytes);
-    for (size_t i = 0; i < FACT_COUNT; i++) {
-        bp_buffer_init(&report->facts[i], metadata_max_bytes);
-    }
     report->path = strdup(path);
     bugpack_status status = report->path == NULL
                                 ? bp_fail_memory(error, "read a report")
                                 : bp_archive_reader_open(fd, path, &report->archive, error);
-    status = status == BUGPACK_OK ? read_metadata(report, error) : status;
-    status = status == BUGPACK_OK ? read_manifest(report, error) : status;
+    if (status == BUGPACK_OK) {
+        status = read_documents(report, error);
+    }
     if (status != BUGPACK_OK) {
         bp_report_file_close(report);
         return status;
@@ -179,11 +149,8 @@ void bp_report_file_close(bp_report_file *report) {
         return;
     }
     bp_archive_reader_free(report->archive);
-    for (size_t i = 0; i < FACT_COUNT; i++) {
-        bp_buffer_release(&report->facts[i]);
-    }
-    bp_buffer_release(&report->metadata);
-    bp_buffer_release(&report->manifest);
+    bp_json_tree_free(report->metadata);
+    bp_json_tree_free(report->manifest);
     if (report->fd >= 0) {
         (void)close(report->fd);
     }
@@ -191,27 +158,13 @@ void bp_report_file_close(bp_report_file *report) {
     free(report);
 }
 
-const char *bp_report_file_path(const bp_report_file *report) {
-    return report->path;
-}
-
 bp_report_facts bp_report_file_facts(const bp_report_file *report) {
-    return (bp_report_facts){.report_id = bp_buffer_text(&report->facts[FACT_ID]),
-                             .app_name = bp_buffer_text(&report->facts[FACT_APP]),
-                             .report_type = bp_buffer_text(&report->facts[FACT_TYPE]),
-                             .timestamp = bp_buffer_text(&report->facts[FACT_TIME])};
-}
-
-const bp_buffer *bp_report_file_metadata(const bp_report_file *report) {
-    return &report->metadata;
-}
-
-const bp_buffer *bp_report_file_manifest(const bp_report_file *report) {
-    return &report->manifest;
-}
-
-const bp_archive_reader *bp_report_file_archive(const bp_report_file *report) {
-    return report->archive;
+    const bp_json_tree *metadata = report->metadata;
+    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
+    return (bp_report_facts){.report_id = text_or_empty(metadata, "report_id"),
+                             .app_name = text_or_empty(app, "name"),
+                             .report_type = text_or_empty(metadata, "report_type"),
+                             .timestamp = text_or_empty(metadata, "timestamp")};
 }
 
 bool bp_report_file_has(const bp_report_file *report, const char *name) {
@@ -219,7 +172,16 @@ bool bp_report_file_has(const bp_report_file *report, const char *name) {
     return bp_archive_reader_find(report->archive, name, &index);
 }
 
-bugpack_status bp_report_file_line(const bp_report_file *report, const char *name,
-                                   bp_report_line *ret_line, bugpack_error *error) {
-    return bp_manifest_find(&report->manifest, name, ret_line, error);
+bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {
+    const bp_json_tree *artefact =
+        bp_json_tree_first(bp_json_tree_array(report->manifest, "artefacts"));
+    while (artefact != NULL && strcmp(text_or_empty(artefact, "name"), name) != 0) {
+        artefact = bp_json_tree_next(artefact);
+    }
+    if (artefact == NULL) {
+        return false;
+    }
+    *ret_line =
+        (bp_report_line){text_or_empty(artefact, "status"), text_or_empty(artefact, "reason")};
+    return true;
 }

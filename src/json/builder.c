@@ -1,145 +1,127 @@
-#include "json/json.h"
-
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "base/utf8.h"
-#include "json/format.h"
-#include "json/number.h"
-
-struct bp_json {
-    cJSON *root;
-    cJSON *open[BP_JSON_DEPTH_MAX]; /* objects and arrays, outermost first; borrowed from root */
-    size_t depth;
-    bp_buffer scratch; /* a text on its way through bp_utf8_encode */
-    bugpack_status status;
-    const char *failure; /* the first one, static; NULL while there is none */
-};
-
-static const char out_of_memory[] = "out of memory";
+#include "json/json.h"
+#include "json/literal.h"
 
 static void fail(bp_json *json, bugpack_status status, const char *failure) {
-    if (json != NULL && json->status == BUGPACK_OK) {
+    if (json->status == BUGPACK_OK) {
         json->status = status;
         json->failure = failure;
     }
 }
 
-bp_json *bp_json_new(void) {
-    bp_json *json = calloc(1, sizeof *json);
-    if (json == NULL) {
-        return NULL;
+/* Whether nothing has failed. A failure of the buffer becomes one of the document. */
+static bool is_building(bp_json *json) {
+    if (json->out->status != BUGPACK_OK) {
+        fail(json, json->out->status,
+             json->out->is_over_limit ? "it is too large" : "out of memory");
     }
-    bp_buffer_init(&json->scratch, SIZE_MAX / 4);
-    json->root = cJSON_CreateObject();
-    if (json->root == NULL) {
-        free(json);
-        return NULL;
-    }
-    json->open[json->depth++] = json->root;
-    return json;
+    return json->status == BUGPACK_OK;
 }
 
-void bp_json_free(bp_json *json) {
-    if (json == NULL) {
-        return;
-    }
-    cJSON_Delete(json->root);
-    bp_buffer_release(&json->scratch);
-    free(json);
-}
-
-static bool is_building(const bp_json *json) {
-    return json != NULL && json->status == BUGPACK_OK;
-}
-
-/* The bytes as valid UTF-8 without a NUL, which cJSON would cut at. NULL after a failure. */
-static const char *clean_text(bp_json *json, const void *bytes, size_t byte_count) {
-    bp_buffer_clear(&json->scratch);
-    if (bp_utf8_encode(&json->scratch, bytes, byte_count) != BUGPACK_OK) {
-        fail(json, BUGPACK_ERR_NO_MEMORY, out_of_memory);
-        return NULL;
-    }
-    return bp_buffer_text(&json->scratch);
-}
-
-static bool append_to_array(bp_json *json, const char *key, cJSON *item) {
-    if (key != NULL) {
-        fail(json, BUGPACK_ERR_INVALID, "an element of an array has a key");
-        return false;
-    }
-    return cJSON_AddItemToArray(json->open[json->depth - 1], item);
-}
-
-static bool append_to_object(bp_json *json, const char *key, cJSON *item) {
-    if (key == NULL) {
-        fail(json, BUGPACK_ERR_INVALID, "a member of an object has no key");
-        return false;
-    }
-    const char *clean = clean_text(json, key, strlen(key));
-    return clean != NULL && cJSON_AddItemToObject(json->open[json->depth - 1], clean, item);
-}
-
-/* Takes the item over. A NULL item is one that could not be allocated. */
-static void append(bp_json *json, const char *key, cJSON *item) {
-    bool appended = false;
-    if (item != NULL && is_building(json)) {
-        appended = cJSON_IsArray(json->open[json->depth - 1]) ? append_to_array(json, key, item)
-                                                              : append_to_object(json, key, item);
-    }
-    if (!appended) {
-        fail(json, BUGPACK_ERR_NO_MEMORY, out_of_memory); /* unless there is a better reason */
-        cJSON_Delete(item);
-    }
-}
-
-static void begin(bp_json *json, const char *key, cJSON *item) {
-    append(json, key, item);
-    if (!is_building(json)) {
-        return;
-    }
+static void open_level(bp_json *json, bool is_object) {
     if (json->depth == BP_JSON_DEPTH_MAX) {
         fail(json, BUGPACK_ERR_INVALID, "it is nested too deep");
         return;
     }
-    json->open[json->depth++] = item;
+    (void)bp_buffer_append_char(json->out, is_object ? '{' : '[');
+    json->open[json->depth++] =
+        (bp_json_level){.is_object = is_object, .first_key = json->keys.count};
 }
 
-static void end(bp_json *json, bool is_array) {
+static void close_level(bp_json *json) {
+    const bp_json_level *level = &json->open[--json->depth];
+    size_t offset;
+    if (level->is_object &&
+        bp_json_keys_end(&json->keys, level->first_key, json->out->data, &offset)) {
+        fail(json, BUGPACK_ERR_INVALID, "a key is twice in one object");
+    }
+    if (level->has_member) {
+        bp_json_break_line(json->out, json->depth);
+    }
+    (void)bp_buffer_append_char(json->out, level->is_object ? '}' : ']');
+}
+
+void bp_json_begin(bp_json *json, bp_buffer *out) {
+    *json = (bp_json){.out = out, .start = out->size};
+    open_level(json, true);
+}
+
+bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
+    if (is_building(json) && json->depth != 1) {
+        fail(json, BUGPACK_ERR_INVALID, "an object or array was not ended");
+    }
+    if (is_building(json)) {
+        close_level(json);
+        (void)bp_buffer_append_char(json->out, '\n');
+    }
+    bp_json_keys_release(&json->keys);
+    if (is_building(json)) {
+        return BUGPACK_OK;
+    }
+    bp_json_cut(json->out, json->start);
+    return bp_fail(error, json->status, "cannot build a JSON document: %s", json->failure);
+}
+
+/* Writes what comes before a value. False when the document has failed. */
+static bool begin_value(bp_json *json, const char *key) {
+    if (!is_building(json)) {
+        return false;
+    }
+    bp_json_level *level = &json->open[json->depth - 1];
+    if (level->is_object != (key != NULL)) {
+        fail(json, BUGPACK_ERR_INVALID,
+             level->is_object ? "a member of an object has no key"
+                              : "an element of an array has a key");
+        return false;
+    }
+    if (level->has_member) {
+        (void)bp_buffer_append_char(json->out, ',');
+    }
+    level->has_member = true;
+    bp_json_break_line(json->out, json->depth);
+    if (key != NULL) {
+        if (bp_json_keys_add(&json->keys, json->out->size) != BUGPACK_OK) {
+            fail(json, BUGPACK_ERR_NO_MEMORY, "out of memory");
+        }
+        (void)bp_json_append_string(json->out, key, strlen(key));
+        (void)bp_buffer_append_text(json->out, ": ");
+    }
+    return is_building(json);
+}
+
+static void end(bp_json *json, bool is_object) {
     if (!is_building(json)) {
         return;
     }
-    if (json->depth == 1 || cJSON_IsArray(json->open[json->depth - 1]) != is_array) {
+    if (json->depth == 1 || json->open[json->depth - 1].is_object != is_object) {
         fail(json, BUGPACK_ERR_INVALID, "what is ended is not what was begun last");
         return;
     }
-    json->depth--;
+    close_level(json);
 }
 
 void bp_json_object_begin(bp_json *json, const char *key) {
-    if (is_building(json)) {
-        begin(json, key, cJSON_CreateObject());
+    if (begin_value(json, key)) {
+        open_level(json, true);
     }
 }
 
 void bp_json_object_end(bp_json *json) {
-    end(json, false);
+    end(json, true);
 }
 
 void bp_json_array_begin(bp_json *json, const char *key) {
-    if (is_building(json)) {
-        begin(json, key, cJSON_CreateArray());
+    if (begin_value(json, key)) {
+        open_level(json, false);
     }
 }
 
 void bp_json_array_end(bp_json *json) {
-    end(json, true);
+    end(json, false);
 }
 
 void bp_json_add_text(bp_json *json, const char *key, const char *text) {
@@ -147,100 +129,42 @@ void bp_json_add_text(bp_json *json, const char *key, const char *text) {
 }
 
 void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t byte_count) {
-    if (!is_building(json) || bytes == NULL) {
-        return;
+    if (bytes != NULL && begin_value(json, key)) {
+        (void)bp_json_append_string(json->out, bytes, byte_count);
     }
-    const char *clean = clean_text(json, bytes, byte_count);
-    if (clean != NULL) {
-        append(json, key, cJSON_CreateString(clean));
-    }
-}
-
-/* cJSON's own numbers are doubles; digits that are handed over as they are stay exact. */
-static void append_digits(bp_json *json, const char *key, const char *digits) {
-    append(json, key, cJSON_CreateRaw(digits));
 }
 
 void bp_json_add_uint(bp_json *json, const char *key, uint64_t value) {
-    if (is_building(json)) {
-        char digits[24];
-        (void)snprintf(digits, sizeof digits, "%" PRIu64, value);
-        append_digits(json, key, digits);
+    if (begin_value(json, key)) {
+        (void)bp_buffer_printf(json->out, "%" PRIu64, value);
     }
 }
 
 void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
-    if (is_building(json)) {
-        char digits[24];
-        (void)snprintf(digits, sizeof digits, "%" PRId64, value);
-        append_digits(json, key, digits);
+    if (begin_value(json, key)) {
+        (void)bp_buffer_printf(json->out, "%" PRId64, value);
+    }
+}
+
+static void add_word(bp_json *json, const char *key, const char *word) {
+    if (begin_value(json, key)) {
+        (void)bp_buffer_append_text(json->out, word);
     }
 }
 
 void bp_json_add_bool(bp_json *json, const char *key, bool value) {
-    if (is_building(json)) {
-        append(json, key, cJSON_CreateBool(value));
-    }
+    add_word(json, key, value ? "true" : "false");
 }
 
 void bp_json_add_null(bp_json *json, const char *key) {
-    if (is_building(json)) {
-        append(json, key, cJSON_CreateNull());
-    }
+    add_word(json, key, "null");
 }
 
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals) {
-    if (!is_building(json)) {
-        return;
-    }
     if (!isfinite(value) || decimals > 9) {
         fail(json, BUGPACK_ERR_INVALID, "a number is not finite, or has too many decimals");
-        return;
     }
-    char digits[BP_JSON_NUMBER_BYTES];
-    if (!bp_json_write_number(value, decimals, digits)) {
-        fail(json, BUGPACK_ERR_NO_MEMORY, out_of_memory);
-        return;
+    if (begin_value(json, key)) {
+        (void)bp_json_append_number(json->out, value, decimals);
     }
-    append_digits(json, key, digits);
-}
-
-static bugpack_status print(const bp_json *json, bp_json_layout layout, bp_buffer *out,
-                            bugpack_error *error) {
-    if (json == NULL) {
-        return bp_fail_memory(error, "build a JSON document");
-    }
-    if (json->status != BUGPACK_OK) {
-        return bp_fail(error, json->status, "cannot build a JSON document: %s", json->failure);
-    }
-    if (json->depth != 1) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "cannot build a JSON document: an object or array was not ended");
-    }
-    char *text = cJSON_PrintUnformatted(json->root);
-    if (text == NULL) {
-        return bp_fail_memory(error, "print a JSON document");
-    }
-    /* What the checker refuses here is a repeated key: a mistake of ours, not of a text's. */
-    bugpack_status status = bp_json_format(text, strlen(text), layout, out, error);
-    if (status == BUGPACK_ERR_CORRUPT) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID,
-                         "cannot build a JSON document: a key is twice in one object");
-    }
-    cJSON_free(text); /* by cJSON's hooks, which a host may have set */
-    return status;
-}
-
-bugpack_status bp_json_print(const bp_json *json, bp_buffer *out, bugpack_error *error) {
-    return print(json, BP_JSON_INDENTED, out, error);
-}
-
-bugpack_status bp_json_print_line(const bp_json *json, bp_buffer *out, bugpack_error *error) {
-    return print(json, BP_JSON_ONE_LINE, out, error);
-}
-
-bugpack_status bp_json_finish(bp_json *json, bp_buffer *out, bugpack_error *error) {
-    bugpack_status status = bp_json_print(json, out, error);
-    bp_json_free(json);
-    return status;
 }

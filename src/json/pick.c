@@ -1,117 +1,74 @@
 #include "json/pick.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/status.h"
-#include "json/string.h"
+#include "json/literal.h"
 
-enum { key_max_bytes = 64, part_max_bytes = key_max_bytes + 1 };
+enum { path_max_bytes = 256 };
 
-/* What no key that is looked for can be. */
-static const char strange_key[] = "\1";
+/* The length of a path that no pick can have. */
+static const size_t outside = SIZE_MAX;
 
+/* The position of the scanner. */
 typedef struct walk {
-    bp_json_scanner scanner;
-    /* Of the value that comes next. Every part fits, so it is never full. */
-    char path[BP_JSON_DEPTH_MAX * part_max_bytes + 1];
-    size_t base[BP_JSON_DEPTH_MAX + 1]; /* the length of the path of what is open, by depth */
+    char path[path_max_bytes];
+    size_t length;                      /* of the path of the value that comes next, or `outside` */
+    size_t base[BP_JSON_DEPTH_MAX + 1]; /* the same of the objects that are open, by depth */
 } walk;
 
-static bool is_plain(const char *key, size_t byte_count) {
-    return byte_count < key_max_bytes && memchr(key, '.', byte_count) == NULL &&
-           memchr(key, '[', byte_count) == NULL && memchr(key, '\\', byte_count) == NULL;
-}
-
-static void enter_part(walk *state, size_t base, const char *part, size_t byte_count) {
-    char *at = state->path + base;
-    if (base > 0 && part[0] != '[') {
-        *at++ = '.';
-    }
-    memcpy(at, part, byte_count);
-    at[byte_count] = '\0';
-}
-
-static void enter_key(walk *state, const bp_json_token *token) {
+static void enter_key(walk *state, size_t depth, const bp_json_token *token) {
     const char *key = token->text + 1;
-    size_t byte_count = token->byte_count - 2;
-    bool keeps = is_plain(key, byte_count) && byte_count > 0;
-    enter_part(state, state->base[state->scanner.depth], keeps ? key : strange_key,
-               keeps ? byte_count : sizeof strange_key - 1);
-}
-
-/* The path of the container that a value stands in, completed for an element of an array. */
-static void enter_element(walk *state, size_t depth) {
-    if (depth > 0 && !state->scanner.open[depth - 1].is_object) {
-        enter_part(state, state->base[depth], "[]", 2);
+    size_t key_bytes = token->byte_count - 2;
+    size_t length = state->base[depth];
+    state->length = outside;
+    if (length == outside || key_bytes == 0 || length + key_bytes + 2 > path_max_bytes ||
+        memchr(key, '.', key_bytes) != NULL || memchr(key, '\\', key_bytes) != NULL) {
+        return;
     }
+    if (length > 0) {
+        state->path[length++] = '.';
+    }
+    memcpy(state->path + length, key, key_bytes);
+    state->length = length + key_bytes;
+    state->path[state->length] = '\0';
 }
 
-/* Brings the path up to a token, whose container is `depth` deep. */
-static void follow(walk *state, const bp_json_token *token) {
-    size_t depth = state->scanner.depth; /* behind the token */
+static void enter_value(walk *state, const bp_json_scanner *scanner, const bp_json_token *token,
+                        bp_json_pick *picks, size_t pick_count) {
+    size_t container = scanner->depth - (token->kind == BP_JSON_BEGIN);
+    if (container > 0 && !scanner->open[container - 1].is_object) {
+        state->length = outside;
+    }
     if (token->kind == BP_JSON_BEGIN) {
-        enter_element(state, depth - 1);
-        state->base[depth] = strlen(state->path);
-    } else if (token->kind == BP_JSON_END) {
-        state->path[state->base[depth + 1]] = '\0';
-    } else if (token->kind == BP_JSON_SCALAR) {
-        enter_element(state, depth);
+        state->base[scanner->depth] = token->text[0] == '{' ? state->length : outside;
     }
-}
-
-bugpack_status bp_json_walk(const void *text, size_t byte_count, bp_json_visitor *visit,
-                            void *context, bugpack_error *error) {
-    bp_json_token token = {.kind = BP_JSON_KEY};
-    walk *state = calloc(1, sizeof *state);
-    if (state == NULL) {
-        return bp_fail_memory(error, "read a JSON text");
-    }
-    bugpack_status status = bp_json_scanner_init(&state->scanner, text, byte_count, error);
-    bool is_open = status == BUGPACK_OK;
-    while (status == BUGPACK_OK) {
-        status = bp_json_scanner_next(&state->scanner, &token, error);
-        if (status != BUGPACK_OK || token.kind == BP_JSON_FINISH) {
-            break;
-        }
-        if (token.kind == BP_JSON_KEY) {
-            enter_key(state, &token);
-            continue;
-        }
-        follow(state, &token);
-        status = visit(context, state->path, &token, error);
-    }
-    if (is_open) {
-        bp_json_scanner_release(&state->scanner);
-    }
-    free(state);
-    return status;
-}
-
-typedef struct pick_list {
-    bp_json_pick *picks;
-    size_t count;
-} pick_list;
-
-static bugpack_status take_pick(void *context, const char *path, const bp_json_token *token,
-                                bugpack_error *error) {
-    pick_list *list = context;
-    (void)error;
-    for (size_t i = 0; token->kind != BP_JSON_END && i < list->count; i++) {
-        if (strcmp(list->picks[i].path, path) == 0) {
-            list->picks[i].token = *token;
+    for (size_t i = 0; state->length != outside && i < pick_count; i++) {
+        if (strcmp(picks[i].path, state->path) == 0) {
+            picks[i].token = *token;
         }
     }
-    return BUGPACK_OK;
 }
 
 bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pick *picks,
                                 size_t pick_count, bugpack_error *error) {
-    pick_list list = {picks, pick_count};
+    walk state = {.length = 0};
+    bp_json_scanner scanner;
+    bp_json_token token;
+    bugpack_status status;
     for (size_t i = 0; i < pick_count; i++) {
         picks[i].token = (bp_json_token){.byte_count = 0};
     }
-    return bp_json_walk(text, byte_count, take_pick, &list, error);
+    bp_json_scanner_init(&scanner, text, byte_count);
+    while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
+           token.kind != BP_JSON_FINISH) {
+        if (token.kind == BP_JSON_KEY) {
+            enter_key(&state, scanner.depth, &token);
+        } else if (token.kind != BP_JSON_END) {
+            enter_value(&state, &scanner, &token, picks, pick_count);
+        }
+    }
+    bp_json_scanner_release(&scanner);
+    return status;
 }
 
 bool bp_json_token_is(const bp_json_token *token, const char *text) {
@@ -153,7 +110,7 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
     if (at == 0) {
         return false;
     }
-    at += at < token->byte_count; /* the point, behind which a checked number has digits */
+    at += at < token->byte_count; /* the point */
     for (unsigned i = 0; i < decimals; i++) {
         if (!push_digit(&value, at < token->byte_count ? token->text[at++] : '0')) {
             return false;
@@ -172,11 +129,37 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
     return true;
 }
 
+/* Appends a code point as UTF-8. */
+static void append_character(bp_buffer *out, int32_t character) {
+    char bytes[4];
+    size_t count = 0;
+    if (character < 0x80) {
+        bytes[count++] = (char)character;
+    } else if (character < 0x800) {
+        bytes[count++] = (char)(0xC0 | character >> 6);
+    } else if (character < 0x10000) {
+        bytes[count++] = (char)(0xE0 | character >> 12);
+    } else {
+        bytes[count++] = (char)(0xF0 | character >> 18);
+        bytes[count++] = (char)(0x80 | (character >> 12 & 0x3F));
+    }
+    if (character >= 0x800) {
+        bytes[count++] = (char)(0x80 | (character >> 6 & 0x3F));
+    }
+    if (character >= 0x80) {
+        bytes[count++] = (char)(0x80 | (character & 0x3F));
+    }
+    (void)bp_buffer_append(out, bytes, count);
+}
+
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
     if (token->byte_count < 2 || token->text[0] != '"') {
         return false;
     }
     const unsigned char *at = (const unsigned char *)token->text + 1;
-    (void)bp_json_decode(&at, out);
+    int32_t character;
+    while ((character = bp_json_next_character(&at)) > 0) {
+        append_character(out, character);
+    }
     return true;
 }

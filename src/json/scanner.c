@@ -1,30 +1,22 @@
 #include "json/scanner.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "base/utf8.h"
-#include "json/number.h"
-#include "json/string.h"
+#include "json/literal.h"
 
 /* What may come next. */
 enum {
     EXPECT_VALUE,
-    EXPECT_VALUE_OR_END, /* just behind '[' */
+    EXPECT_VALUE_OR_END, /* just after '[' */
     EXPECT_KEY,
-    EXPECT_KEY_OR_END, /* just behind '{' */
+    EXPECT_KEY_OR_END, /* just after '{' */
     EXPECT_COMMA_OR_END,
     EXPECT_NOTHING /* the document is complete */
 };
 
-bugpack_status bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count,
-                                    bugpack_error *error) {
-    if (byte_count >= UINT32_MAX) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a JSON text of %zu bytes is too large",
-                       byte_count);
-    }
+void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count) {
     static const char byte_order_mark[] = "\xEF\xBB\xBF";
     *scanner = (bp_json_scanner){.text = byte_count > 0 ? text : (const void *)"",
                                  .expected = EXPECT_VALUE};
@@ -34,14 +26,13 @@ bugpack_status bp_json_scanner_init(bp_json_scanner *scanner, const void *text, 
     }
     scanner->at = scanner->text;
     scanner->end = scanner->text + byte_count;
-    return BUGPACK_OK;
 }
 
 void bp_json_scanner_release(bp_json_scanner *scanner) {
     bp_json_keys_release(&scanner->keys);
 }
 
-/* Fails with the place of `at`. Everything before it was checked, so characters can be counted. */
+/* Fails with the position of `at`. The text before it was checked, so characters can be counted. */
 static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned char *at,
                               bugpack_error *error, const char *sentence) {
     if (error == NULL) {
@@ -59,7 +50,7 @@ static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned cha
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
 }
 
-/* Fails at the current place: "expected ',' or '}', but found ';'". */
+/* Fails at the current position: "expected ',' or '}', but found ';'". */
 static bugpack_status fail_expected(const bp_json_scanner *scanner, bugpack_error *error,
                                     const char *expected) {
     char sentence[160];
@@ -93,7 +84,7 @@ static bool is_in_object(const bp_json_scanner *scanner) {
     return scanner->depth > 0 && scanner->open[scanner->depth - 1].is_object;
 }
 
-/* Hands out what lies between `from` and the current place. */
+/* Returns what is between `from` and the current position. */
 static bugpack_status give(bp_json_scanner *scanner, bp_json_token_kind kind,
                            const unsigned char *from, bp_json_token *ret_token) {
     *ret_token = (bp_json_token){
@@ -101,7 +92,7 @@ static bugpack_status give(bp_json_scanner *scanner, bp_json_token_kind kind,
     return BUGPACK_OK;
 }
 
-/* A value is complete: what may follow it depends on what it stands in. */
+/* A value is complete: what may follow depends on what contains it. */
 static void end_value(bp_json_scanner *scanner) {
     scanner->expected = scanner->depth > 0 ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
 }
@@ -114,9 +105,8 @@ static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_to
         return fail_at(scanner, scanner->at, error, sentence);
     }
     bool is_object = *scanner->at == '{';
-    scanner->open[scanner->depth].is_object = is_object;
-    scanner->open[scanner->depth].first_key = scanner->keys.count;
-    scanner->depth++;
+    scanner->open[scanner->depth++] =
+        (bp_json_level){.is_object = is_object, .first_key = scanner->keys.count};
     scanner->expected = is_object ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
     scanner->at++;
     return give(scanner, BP_JSON_BEGIN, scanner->at - 1, ret_token);
@@ -125,7 +115,7 @@ static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_to
 static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_token,
                                bugpack_error *error) {
     if (is_in_object(scanner)) {
-        uint32_t offset = 0;
+        size_t offset;
         size_t first = scanner->open[scanner->depth - 1].first_key;
         if (bp_json_keys_end(&scanner->keys, first, scanner->text, &offset)) {
             return fail_at(scanner, scanner->text + offset, error,
@@ -138,7 +128,7 @@ static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_toke
     return give(scanner, BP_JSON_END, scanner->at - 1, ret_token);
 }
 
-/* Passes over a string or a number, whichever begins here. */
+/* Skips a string or a number, whichever begins here. */
 static bugpack_status skip_literal(bp_json_scanner *scanner, bugpack_error *error) {
     size_t left = (size_t)(scanner->end - scanner->at);
     size_t at = 0;
@@ -170,7 +160,7 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
     }
     scanner->at++;
     scanner->expected = EXPECT_VALUE;
-    if (bp_json_keys_add(&scanner->keys, (uint32_t)(begin - scanner->text)) != BUGPACK_OK) {
+    if (bp_json_keys_add(&scanner->keys, (size_t)(begin - scanner->text)) != BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
     return BUGPACK_OK;

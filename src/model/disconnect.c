@@ -21,23 +21,24 @@ static void add_direction(bp_json *json, const char *key, const bp_channel_activ
 
 bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *out,
                                    bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_add_text(json, "channel", disconnect->channel);
-    bp_model_add_known_text(json, "error", disconnect->error_text);
-    bp_model_add_known_text(json, "error_kind", disconnect->error_kind);
-    bp_json_add_bool(json, "keepalive_fired", disconnect->keepalive_fired);
-    bp_model_add_time(json, "time", disconnect->triggered.wall_ns);
-    bp_json_add_uint(json, "cooldown_ms", disconnect->cooldown_ms);
-    bp_json_add_uint(json, "suppressed_before", disconnect->suppressed_count);
-    bp_json_array_begin(json, "channels");
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_text(&json, "channel", disconnect->channel);
+    bp_model_add_known_text(&json, "error", disconnect->error_text);
+    bp_model_add_known_text(&json, "error_kind", disconnect->error_kind);
+    bp_json_add_bool(&json, "keepalive_fired", disconnect->keepalive_fired);
+    bp_model_add_time(&json, "time", disconnect->triggered.wall_ns);
+    bp_json_add_uint(&json, "cooldown_ms", disconnect->cooldown_ms);
+    bp_json_add_uint(&json, "suppressed_before", disconnect->suppressed_count);
+    bp_json_array_begin(&json, "channels");
     for (size_t i = 0; i < disconnect->channel_count; i++) {
         const bp_channel_activity *channel = &disconnect->channels[i];
-        bp_json_object_begin(json, NULL);
-        bp_model_add_name(json, "name", channel->name, sizeof channel->name);
-        add_direction(json, "sent", channel, 0, disconnect->triggered);
-        add_direction(json, "received", channel, 1, disconnect->triggered);
-        bp_json_object_end(json);
+        bp_json_object_begin(&json, NULL);
+        bp_model_add_name(&json, "name", channel->name, sizeof channel->name);
+        add_direction(&json, "sent", channel, 0, disconnect->triggered);
+        add_direction(&json, "received", channel, 1, disconnect->triggered);
+        bp_json_object_end(&json);
     }
-    bp_json_array_end(json);
-    return bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    return bp_json_finish(&json, error);
 }

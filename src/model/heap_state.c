@@ -27,17 +27,18 @@ bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *o
                                    bugpack_error *error) {
     heap_number numbers[number_count];
     list_numbers(state, numbers);
-    bp_json *json = bp_json_new();
+    bp_json json;
+    bp_json_begin(&json, out);
     for (size_t i = 0; i < number_count; i++) {
         if (numbers[i].value != BUGPACK_HEAP_UNKNOWN) {
-            bp_json_add_uint(json, numbers[i].key, numbers[i].value);
+            bp_json_add_uint(&json, numbers[i].key, numbers[i].value);
         }
     }
     if (state->allocator[0] != '\0') {
-        bp_json_add_bytes(json, "allocator", state->allocator,
+        bp_json_add_bytes(&json, "allocator", state->allocator,
                           strnlen(state->allocator, sizeof state->allocator));
     }
-    return bp_json_finish(json, out, error);
+    return bp_json_finish(&json, error);
 }
 
 /* A number as text; `storage` is where it is written when it needs a place. */

@@ -190,22 +190,23 @@ static void add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
 bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
                                     size_t cgroup_count, const bp_pressure *pressure,
                                     bp_buffer *out, bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    add_summary(json, summary);
-    bp_json_array_begin(json, "cgroups");
+    bp_json json;
+    bp_json_begin(&json, out);
+    add_summary(&json, summary);
+    bp_json_array_begin(&json, "cgroups");
     for (size_t i = 0; i < cgroup_count; i++) {
-        bp_json_object_begin(json, NULL);
-        bp_json_add_text(json, "path", cgroups[i].path);
-        bp_json_add_uint(json, "threads", cgroups[i].thread_count);
-        add_figures(json, &cgroups[i]);
-        add_pressure(json, cgroups[i].pressure);
-        bp_json_object_end(json);
+        bp_json_object_begin(&json, NULL);
+        bp_json_add_text(&json, "path", cgroups[i].path);
+        bp_json_add_uint(&json, "threads", cgroups[i].thread_count);
+        add_figures(&json, &cgroups[i]);
+        add_pressure(&json, cgroups[i].pressure);
+        bp_json_object_end(&json);
     }
-    bp_json_array_end(json);
-    add_pressure(json, pressure);
-    bp_json_array_begin(json, "threads");
-    bp_json_array_end(json);
-    bugpack_status status = bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    add_pressure(&json, pressure);
+    bp_json_array_begin(&json, "threads");
+    bp_json_array_end(&json);
+    bugpack_status status = bp_json_finish(&json, error);
     if (status == BUGPACK_OK) {
         out->size -= strlen(bp_host_tail_empty); /* what bp_host_tail_empty is */
         out->data[out->size] = '\0';

@@ -64,22 +64,23 @@ bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
     for (size_t i = 0; i < manifest->entry_count; i++) {
         missing_count += manifest->entries[i].is_missing;
     }
-    bp_json *json = bp_json_new();
-    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
-    bp_json_add_text(json, "report_id", manifest->report_id);
-    bp_json_add_bool(json, "complete", missing_count == 0);
-    bp_json_add_uint(json, "missing", missing_count);
-    bp_json_array_begin(json, "artefacts");
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    bp_json_add_text(&json, "report_id", manifest->report_id);
+    bp_json_add_bool(&json, "complete", missing_count == 0);
+    bp_json_add_uint(&json, "missing", missing_count);
+    bp_json_array_begin(&json, "artefacts");
     for (size_t i = 0; i < manifest->entry_count; i++) {
-        add_entry(json, &manifest->entries[i]);
+        add_entry(&json, &manifest->entries[i]);
     }
-    bp_json_array_end(json);
+    bp_json_array_end(&json);
     if (manifest->trigger_count > 0) {
-        bp_json_array_begin(json, "triggers");
+        bp_json_array_begin(&json, "triggers");
         for (size_t i = 0; i < manifest->trigger_count; i++) {
-            add_trigger(json, &manifest->triggers[i]);
+            add_trigger(&json, &manifest->triggers[i]);
         }
-        bp_json_array_end(json);
+        bp_json_array_end(&json);
     }
-    return bp_json_finish(json, out, error);
+    return bp_json_finish(&json, error);
 }

@@ -70,24 +70,25 @@ static void add_target(bp_json *json, const bp_metadata_target *target) {
 
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
                                  bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
-    bp_json_add_text(json, "report_id", metadata->report_id);
-    bp_model_add_known_text(json, "session_id", metadata->session_id);
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    bp_json_add_text(&json, "report_id", metadata->report_id);
+    bp_model_add_known_text(&json, "session_id", metadata->session_id);
     if (metadata->sequence != 0) {
-        bp_json_add_uint(json, "sequence", metadata->sequence);
+        bp_json_add_uint(&json, "sequence", metadata->sequence);
     }
-    add_origin(json, metadata);
-    bp_json_add_text(json, "report_type", bp_report_kind_name(metadata->kind));
-    bp_model_add_known_text(json, "session_end", metadata->session_end);
-    bp_model_add_known_text(json, "gap_key", metadata->gap_key);
-    bp_model_add_known_text(json, "channel", metadata->channel);
-    bp_model_add_known_text(json, "description", metadata->description);
-    add_region(json, metadata->region);
-    bp_model_add_time(json, "timestamp", metadata->written.wall_ns);
-    bp_model_add_time(json, "triggered_at", metadata->triggered.wall_ns);
-    add_uptime(json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);
-    add_uptime(json, "triggered_uptime_secs", metadata, metadata->triggered.monotonic_ns);
-    add_target(json, &metadata->target);
-    return bp_json_finish(json, out, error);
+    add_origin(&json, metadata);
+    bp_json_add_text(&json, "report_type", bp_report_kind_name(metadata->kind));
+    bp_model_add_known_text(&json, "session_end", metadata->session_end);
+    bp_model_add_known_text(&json, "gap_key", metadata->gap_key);
+    bp_model_add_known_text(&json, "channel", metadata->channel);
+    bp_model_add_known_text(&json, "description", metadata->description);
+    add_region(&json, metadata->region);
+    bp_model_add_time(&json, "timestamp", metadata->written.wall_ns);
+    bp_model_add_time(&json, "triggered_at", metadata->triggered.wall_ns);
+    add_uptime(&json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);
+    add_uptime(&json, "triggered_uptime_secs", metadata, metadata->triggered.monotonic_ns);
+    add_target(&json, &metadata->target);
+    return bp_json_finish(&json, error);
 }

@@ -25,23 +25,25 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
 
 bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
                                 bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_add_uint(json, "sample_window_ms", metrics->sample_window_ms);
-    add_process(json, metrics);
-    bp_json_array_begin(json, "threads");
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_uint(&json, "sample_window_ms", metrics->sample_window_ms);
+    add_process(&json, metrics);
+    bp_json_array_begin(&json, "threads");
     for (size_t i = 0; i < metrics->thread_count; i++) {
-        add_thread(json, &metrics->threads[i]);
+        add_thread(&json, &metrics->threads[i]);
     }
-    bp_json_array_end(json);
-    bp_json_add_text(json, "platform", platform);
-    return bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    bp_json_add_text(&json, "platform", platform);
+    return bp_json_finish(&json, error);
 }
 
 bugpack_status bp_metrics_print_unavailable(const char *platform, const char *reason,
                                             bp_buffer *out, bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_add_text(json, "platform", platform);
-    bp_json_add_bool(json, "available", false);
-    bp_json_add_text(json, "reason", reason);
-    return bp_json_finish(json, out, error);
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_text(&json, "platform", platform);
+    bp_json_add_bool(&json, "available", false);
+    bp_json_add_text(&json, "reason", reason);
+    return bp_json_finish(&json, error);
 }

@@ -27,27 +27,28 @@ bugpack_status bp_pedantic_summary_print(const bp_pedantic_summary *summary, bp_
         written += summary->gaps[i].is_written;
         sights += summary->gaps[i].count;
     }
-    bp_json *json = bp_json_new();
-    bp_json_add_int(json, "schema", BP_SCHEMA_NUMBER);
-    bp_model_add_known_text(json, "session_id", summary->session_id);
-    bp_json_object_begin(json, "app");
-    bp_model_add_known_text(json, "name", summary->app_name);
-    bp_model_add_known_text(json, "version", summary->app_version);
-    bp_model_add_known_text(json, "build_id", summary->app_build_id);
-    bp_json_object_end(json);
-    bp_json_add_text(json, "bugpack_version", BUGPACK_VERSION);
-    bp_json_add_int(json, "pid", summary->pid);
-    bp_model_add_time(json, "opened_at", summary->opened_wall_ns);
-    bp_model_add_time(json, "closed_at", summary->closed_wall_ns);
-    bp_json_add_uint(json, "cap", summary->cap);
-    bp_json_add_uint(json, "channel_cap", summary->channel_cap);
-    bp_json_add_uint(json, "written", written);
-    bp_json_add_uint(json, "suppressed", summary->gap_count - written);
-    bp_json_add_uint(json, "sights", sights);
-    bp_json_array_begin(json, "gaps");
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    bp_model_add_known_text(&json, "session_id", summary->session_id);
+    bp_json_object_begin(&json, "app");
+    bp_model_add_known_text(&json, "name", summary->app_name);
+    bp_model_add_known_text(&json, "version", summary->app_version);
+    bp_model_add_known_text(&json, "build_id", summary->app_build_id);
+    bp_json_object_end(&json);
+    bp_json_add_text(&json, "bugpack_version", BUGPACK_VERSION);
+    bp_json_add_int(&json, "pid", summary->pid);
+    bp_model_add_time(&json, "opened_at", summary->opened_wall_ns);
+    bp_model_add_time(&json, "closed_at", summary->closed_wall_ns);
+    bp_json_add_uint(&json, "cap", summary->cap);
+    bp_json_add_uint(&json, "channel_cap", summary->channel_cap);
+    bp_json_add_uint(&json, "written", written);
+    bp_json_add_uint(&json, "suppressed", summary->gap_count - written);
+    bp_json_add_uint(&json, "sights", sights);
+    bp_json_array_begin(&json, "gaps");
     for (size_t i = 0; i < summary->gap_count; i++) {
-        add_gap(json, &summary->gaps[i]);
+        add_gap(&json, &summary->gaps[i]);
     }
-    bp_json_array_end(json);
-    return bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    return bp_json_finish(&json, error);
 }

@@ -142,16 +142,17 @@ static void add_loaded_objects(bp_json *json, const bp_process_facts *facts) {
 
 bugpack_status bp_process_print(const bp_process_facts *facts, bp_buffer *out,
                                 bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    add_identity(json, facts);
-    add_command_line(json, &facts->command_line);
+    bp_json json;
+    bp_json_begin(&json, out);
+    add_identity(&json, facts);
+    add_command_line(&json, &facts->command_line);
     if (facts->started_wall_ns.known) {
-        bp_model_add_time(json, "started_at", facts->started_wall_ns.value);
+        bp_model_add_time(&json, "started_at", facts->started_wall_ns.value);
     }
-    add_counters(json, facts);
-    bp_json_add_text(json, "cgroup", facts->cgroup);
-    add_oom(json, facts);
-    add_limits(json, facts);
-    add_loaded_objects(json, facts);
-    return bp_json_finish(json, out, error);
+    add_counters(&json, facts);
+    bp_json_add_text(&json, "cgroup", facts->cgroup);
+    add_oom(&json, facts);
+    add_limits(&json, facts);
+    add_loaded_objects(&json, facts);
+    return bp_json_finish(&json, error);
 }

@@ -8,7 +8,6 @@
 #include "recorder/history_record.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
-#include "json/number.h"
 
 /* More than the longest line: nine names of 63 bytes that are all escaped, and numbers. */
 static const size_t line_max_bytes = 64 * 1024;
@@ -19,13 +18,8 @@ static void append_uint(bp_buffer *line, const char *key, uint64_t value) {
 
 /* Two decimals, as in runtime-metrics.json. */
 static void append_percent(bp_buffer *line, double value) {
-    char digits[BP_JSON_NUMBER_BYTES];
-    if (bp_json_write_number(value, 2, digits)) {
-        (void)bp_buffer_append_text(line, ",\"cpu_percent\":");
-        (void)bp_buffer_append_text(line, digits);
-    } else if (line->status == BUGPACK_OK) {
-        line->status = BUGPACK_ERR_NO_MEMORY; /* the only reason that the C library has */
-    }
+    (void)bp_buffer_append_text(line, ",\"cpu_percent\":");
+    (void)bp_json_append_number(line, value, 2);
 }
 
 static void append_thread(bp_buffer *line, const bp_history_thread *thread) {

@@ -91,21 +91,22 @@ static void add_told(bp_json *json, const told *of, uint64_t wall_offset_ns) {
 
 static bugpack_status print_table(const told_table *table, uint64_t wall_offset_ns, bp_buffer *out,
                                   uint32_t *ret_count, bugpack_error *error) {
-    bp_json *json = bp_json_new();
+    bp_json json;
+    bp_json_begin(&json, out);
     uint32_t count = 0;
     uint64_t oldest_id =
         table->newest_id < told_count ? 1 : table->newest_id - (uint64_t)told_count + 1;
-    bp_json_array_begin(json, "notifications");
+    bp_json_array_begin(&json, "notifications");
     for (uint64_t i = 0; i < told_count; i++) {
         const told *place = &table->places[(oldest_id + i) % told_count];
         if (place->header.id == oldest_id + i) {
-            add_told(json, place, wall_offset_ns);
+            add_told(&json, place, wall_offset_ns);
             count++;
         }
     }
-    bp_json_array_end(json);
-    bp_json_add_uint(json, "dropped", table->newest_id - count);
-    bugpack_status status = bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    bp_json_add_uint(&json, "dropped", table->newest_id - count);
+    bugpack_status status = bp_json_finish(&json, error);
     if (status == BUGPACK_OK) {
         *ret_count = count;
     }

@@ -10,6 +10,7 @@
 
 #include "support/heap_samples.h"
 #include "support/host_samples.h"
+#include "support/json_line.h"
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
 #include "support/temp_dir.h"
@@ -52,20 +53,23 @@ static bugpack_status print_log(void) {
     bugpack_status status = BUGPACK_OK;
     for (unsigned seq = 1; seq <= 2 && status == BUGPACK_OK; seq++) {
         bool full = seq == 1;
-        bp_json *json = bp_json_new();
-        bp_json_add_uint(json, "seq", seq);
-        bp_json_add_text(json, "time", "2026-11-21T00:36:51.123456Z");
-        bp_json_add_uint(json, "monotonic_ns", UINT64_MAX);
-        bp_json_add_text(json, "level", full ? "warn" : "trace");
-        bp_json_add_text(json, "channel", full ? "display" : NULL);
-        bp_json_add_uint(json, "tid", 4711);
-        bp_json_add_text(json, "thread", full ? "net)\n\xff" : "");
-        bp_json_add_text(json, "message", full ? "cache miss\r\n\x1b[31m\xff" : "");
+        size_t start = text.size;
+        bp_json json;
+        bp_json_begin(&json, &text);
+        bp_json_add_uint(&json, "seq", seq);
+        bp_json_add_text(&json, "time", "2026-11-21T00:36:51.123456Z");
+        bp_json_add_uint(&json, "monotonic_ns", UINT64_MAX);
+        bp_json_add_text(&json, "level", full ? "warn" : "trace");
+        bp_json_add_text(&json, "channel", full ? "display" : NULL);
+        bp_json_add_uint(&json, "tid", 4711);
+        bp_json_add_text(&json, "thread", full ? "net)\n\xff" : "");
+        bp_json_add_text(&json, "message", full ? "cache miss\r\n\x1b[31m\xff" : "");
         if (full) {
-            bp_json_add_bool(json, "truncated", true);
+            bp_json_add_bool(&json, "truncated", true);
         }
-        status = bp_json_print_line(json, &text, &error);
-        bp_json_free(json);
+        status = bp_json_finish(&json, &error);
+        json_line_fold(&text, start);
+        (void)bp_buffer_append_char(&text, '\n');
     }
     return status;
 }

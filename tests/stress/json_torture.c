@@ -13,30 +13,30 @@
 typedef bugpack_status json_work(bp_buffer *out, bugpack_error *error);
 
 static bugpack_status build(bp_buffer *out, bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_add_text(json, "name", "net-rx \xff");
-    bp_json_array_begin(json, "threads");
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_text(&json, "name", "net-rx \xff");
+    bp_json_array_begin(&json, "threads");
     for (unsigned tid = 1; tid <= 20; tid++) {
-        bp_json_object_begin(json, NULL);
-        bp_json_add_uint(json, "tid", tid);
-        bp_json_add_int(json, "offset", -7);
-        bp_json_add_number(json, "cpu_percent", 3.25, 2);
-        bp_json_add_bool(json, "idle", false);
-        bp_json_add_null(json, "nothing");
-        bp_json_object_end(json);
+        bp_json_object_begin(&json, NULL);
+        bp_json_add_uint(&json, "tid", tid);
+        bp_json_add_int(&json, "offset", -7);
+        bp_json_add_number(&json, "cpu_percent", 3.25, 2);
+        bp_json_add_bool(&json, "idle", false);
+        bp_json_add_null(&json, "nothing");
+        bp_json_object_end(&json);
     }
-    bp_json_array_end(json);
-    return bp_json_finish(json, out, error);
+    bp_json_array_end(&json);
+    return bp_json_finish(&json, error);
 }
 
-static bugpack_status build_line(bp_buffer *out, bugpack_error *error) {
-    bp_json *json = bp_json_new();
-    bp_json_object_begin(json, "o");
-    bp_json_add_bytes(json, "bytes", "a\0b", 3);
-    bp_json_object_end(json);
-    bugpack_status status = bp_json_print_line(json, out, error);
-    bp_json_free(json);
-    return status;
+static bugpack_status build_bytes(bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_object_begin(&json, "o");
+    bp_json_add_bytes(&json, "bytes", "a\0b", 3);
+    bp_json_object_end(&json);
+    return bp_json_finish(&json, error);
 }
 
 /* Enough keys that the list of them grows more than once. */
@@ -106,7 +106,7 @@ int main(void) {
         const char *name;
         json_work *work;
     } works[] = {{"build", build},
-                 {"build_line", build_line},
+                 {"build_bytes", build_bytes},
                  {"read_many_keys", read_many_keys},
                  {"append_string", append_string}};
     bool passed = true;

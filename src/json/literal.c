@@ -1,10 +1,51 @@
-#include "json/string.h"
+#include "json/literal.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
 #include "json/json.h"
+
+/* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
+enum { number_max_bytes = 336 };
+
+/* Advances `*at` over the digits there; false when there are none. */
+static bool skip_digits(const unsigned char *text, size_t byte_count, size_t *at) {
+    size_t first = *at;
+    while (*at < byte_count && text[*at] >= '0' && text[*at] <= '9') {
+        (*at)++;
+    }
+    return *at > first;
+}
+
+static bool skip_one_of(const unsigned char *text, size_t byte_count, size_t *at, char one,
+                        char other) {
+    bool is_there =
+        *at < byte_count && (text[*at] == (unsigned char)one || text[*at] == (unsigned char)other);
+    *at += is_there;
+    return is_there;
+}
+
+const char *bp_json_check_number(const unsigned char *text, size_t byte_count, size_t *ret_at) {
+    size_t at = 0;
+    (void)skip_one_of(text, byte_count, &at, '-', '-');
+    size_t whole = at;
+    bool complete = skip_digits(text, byte_count, &at);
+    if (complete && text[whole] == '0' && at > whole + 1) {
+        *ret_at = whole;
+        return "a number must not begin with 0";
+    }
+    if (complete && skip_one_of(text, byte_count, &at, '.', '.')) {
+        complete = skip_digits(text, byte_count, &at);
+    }
+    if (complete && skip_one_of(text, byte_count, &at, 'e', 'E')) {
+        (void)skip_one_of(text, byte_count, &at, '+', '-');
+        complete = skip_digits(text, byte_count, &at);
+    }
+    *ret_at = at;
+    return complete ? NULL : "expected a digit of the number here";
+}
 
 /* The characters that have a short escape, and its letter, in the same order. */
 static const char escaped_characters[] = "\"\\/\b\f\n\r\t";
@@ -20,7 +61,7 @@ static int hex_value(unsigned char digit) {
     return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* The value of the four digits behind "\u", or -1 when they are not there. */
+/* The value of the four digits after "\u", or -1 when they are not there. */
 static int32_t unit_value(const unsigned char *digits, size_t available) {
     int32_t value = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -131,27 +172,6 @@ int32_t bp_json_next_character(const unsigned char **at) {
     return character;
 }
 
-bugpack_status bp_json_decode(const unsigned char **at, bp_buffer *out) {
-    for (int32_t next = bp_json_next_character(at); next > 0; next = bp_json_next_character(at)) {
-        char bytes[4];
-        size_t count = 0;
-        if (next < 0x80) {
-            bytes[count++] = (char)next;
-        } else {
-            if (next >= 0x10000) {
-                bytes[count++] = (char)(0xF0 | next >> 18);
-                bytes[count++] = (char)(0x80 | (next >> 12 & 0x3F));
-            } else if (next >= 0x800) {
-                bytes[count++] = (char)(0xE0 | next >> 12);
-            }
-            bytes[count++] = (char)(next >= 0x800 ? 0x80 | (next >> 6 & 0x3F) : 0xC0 | next >> 6);
-            bytes[count++] = (char)(0x80 | (next & 0x3F));
-        }
-        (void)bp_buffer_append(out, bytes, count);
-    }
-    return out->status;
-}
-
 static bugpack_status append_escape(bp_buffer *out, char character) {
     const char *short_form = character != '\0' ? strchr(escaped_characters, character) : NULL;
     if (short_form != NULL) {
@@ -161,7 +181,7 @@ static bugpack_status append_escape(bp_buffer *out, char character) {
     return bp_buffer_printf(out, "\\u%04x", (unsigned)(unsigned char)character);
 }
 
-/* NUL is not among them: bp_utf8_encode has its own form for it. */
+/* NUL is not among them: bp_utf8_encode has a form of its own for it. */
 static bool needs_escape(char character) {
     unsigned char byte = (unsigned char)character;
     return (byte < 0x20 && byte != 0) || byte == '"' || byte == '\\';
@@ -187,6 +207,37 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
         bp_json_cut(out, size_before);
     }
     return out->status;
+}
+
+bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned decimals) {
+    char digits[number_max_bytes];
+    int printed = snprintf(digits, sizeof digits, "%.*f", (int)decimals, value);
+    if (printed < 0 || (size_t)printed >= sizeof digits) {
+        /* The only failure of the C library is memory. */
+        out->status = out->status == BUGPACK_OK ? BUGPACK_ERR_NO_MEMORY : out->status;
+        return out->status;
+    }
+    if (decimals > 0) {
+        /* Between the whole digits and the last `decimals` is the locale's point, which may have
+         * several bytes. */
+        size_t whole = strspn(digits, "-0123456789");
+        digits[whole] = '.';
+        memmove(digits + whole + 1, digits + (size_t)printed - decimals, decimals + 1);
+        size_t length = whole + 1 + decimals;
+        while (digits[length - 1] == '0') {
+            length--;
+        }
+        length -= length == whole + 1; /* no digit is left after the point */
+        digits[length] = '\0';
+    }
+    return bp_buffer_append_text(out, strcmp(digits, "-0") == 0 ? "0" : digits);
+}
+
+void bp_json_break_line(bp_buffer *out, size_t depth) {
+    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
+        "\n                                                                "
+        "                                                                ";
+    (void)bp_buffer_append(out, line, 1 + 2 * depth);
 }
 
 void bp_json_cut(bp_buffer *out, size_t size) {

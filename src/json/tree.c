@@ -1,0 +1,75 @@
+#include "json/tree.h"
+
+#include <cjson/cJSON.h>
+
+#include "base/status.h"
+#include "json/scanner.h"
+
+static bugpack_status check(const void *text, size_t byte_count, bugpack_error *error) {
+    bp_json_scanner scanner;
+    bp_json_token token;
+    bugpack_status status;
+    size_t value_count = 0;
+    bp_json_scanner_init(&scanner, text, byte_count);
+    while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
+           token.kind != BP_JSON_FINISH) {
+        value_count += token.kind == BP_JSON_BEGIN || token.kind == BP_JSON_SCALAR;
+    }
+    bp_json_scanner_release(&scanner);
+    return status == BUGPACK_OK && value_count > BP_JSON_TREE_VALUE_MAX
+               ? bp_fail(error, BUGPACK_ERR_CORRUPT, "it holds more than %zu values",
+                         BP_JSON_TREE_VALUE_MAX)
+               : status;
+}
+
+bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
+                                 bugpack_error *error) {
+    bugpack_status status = check(text, byte_count, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    /* What we accept cJSON accepts as well, so that it can only run out of memory. */
+    bp_json_tree *tree = cJSON_ParseWithLength(text, byte_count);
+    if (tree == NULL) {
+        return bp_fail_memory(error, "read a JSON text");
+    }
+    *ret_tree = tree;
+    return BUGPACK_OK;
+}
+
+void bp_json_tree_free(bp_json_tree *tree) {
+    cJSON_Delete(tree);
+}
+
+const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key) {
+    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsArray(member) ? member : NULL;
+}
+
+const char *bp_json_tree_text(const bp_json_tree *object, const char *key) {
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key) {
+    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsObject(member) ? member : NULL;
+}
+
+bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value) {
+    static const double max = 9007199254740992.0; /* 2^53 */
+    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
+    double value = cJSON_IsNumber(member) ? member->valuedouble : -1;
+    if (!(value >= 0 && value <= max) || (double)(uint64_t)value != value) {
+        return false;
+    }
+    *ret_value = (uint64_t)value;
+    return true;
+}
+
+const bp_json_tree *bp_json_tree_first(const bp_json_tree *array) {
+    return array->child;
+}
+
+const bp_json_tree *bp_json_tree_next(const bp_json_tree *element) {
+    return element->next;
+}

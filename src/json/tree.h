@@ -1,0 +1,38 @@
+/*
+ * Small documents that somebody else wrote, as a tree (cJSON's): for looking up values by name.
+ * Numbers in a tree are doubles; json/pick.h reads exact ones.
+ */
+#ifndef BP_JSON_TREE_H
+#define BP_JSON_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+/* Bounds the memory of a tree, at some 80 bytes per value besides the text. */
+#define BP_JSON_TREE_VALUE_MAX ((size_t)1 << 18)
+
+typedef struct cJSON bp_json_tree;
+
+/*
+ * Checks the text as bp_json_reformat does before cJSON sees it. Errors: as there, and CORRUPT for
+ * more than BP_JSON_TREE_VALUE_MAX values. The tree is released with bp_json_tree_free.
+ */
+bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
+                                 bugpack_error *error);
+void bp_json_tree_free(bp_json_tree *tree);
+
+/* These find members by exact name. NULL, or false, for one that is missing or of another type. */
+const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key);
+const char *bp_json_tree_text(const bp_json_tree *object, const char *key);
+const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key);
+/* A whole number of at most 2^53, to which doubles are exact. */
+bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value);
+
+/* The first element of an array and the one after an element; NULL at the end. */
+const bp_json_tree *bp_json_tree_first(const bp_json_tree *array);
+const bp_json_tree *bp_json_tree_next(const bp_json_tree *element);
+
+#endif
