@@ -13,6 +13,10 @@ static void fail(bp_json *json, bugpack_status status, const char *failure) {
     }
 }
 
+void bp_json_fail_memory(bp_json *json) {
+    fail(json, BUGPACK_ERR_NO_MEMORY, "out of memory");
+}
+
 /* Whether nothing has failed. A failure of the buffer becomes one of the document. */
 static bool is_building(bp_json *json) {
     if (json->out->status != BUGPACK_OK) {
@@ -48,13 +52,22 @@ static void close_level(bp_json *json) {
 void bp_json_begin(bp_json *json, bp_buffer *out) {
     *json = (bp_json){.out = out, .start = out->size};
     open_level(json, true);
+    json->first_depth = json->depth;
+}
+
+void bp_json_begin_elements(bp_json *json, bp_buffer *out) {
+    *json = (bp_json){.out = out,
+                      .start = out->size,
+                      .open = {{.is_object = true}, {.has_member = true}},
+                      .depth = 2,
+                      .first_depth = 2};
 }
 
 bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
-    if (is_building(json) && json->depth != 1) {
+    if (is_building(json) && json->depth != json->first_depth) {
         fail(json, BUGPACK_ERR_INVALID, "an object or array was not ended");
     }
-    if (is_building(json)) {
+    if (is_building(json) && json->depth == 1) {
         close_level(json);
         (void)bp_buffer_append_char(json->out, '\n');
     }
@@ -85,7 +98,7 @@ static bool begin_value(bp_json *json, const char *key) {
     bp_json_break_line(json->out, json->depth);
     if (key != NULL) {
         if (bp_json_keys_add(&json->keys, json->out->size) != BUGPACK_OK) {
-            fail(json, BUGPACK_ERR_NO_MEMORY, "out of memory");
+            bp_json_fail_memory(json);
         }
         (void)bp_json_append_string(json->out, key, strlen(key));
         (void)bp_buffer_append_text(json->out, ": ");
@@ -97,7 +110,7 @@ static void end(bp_json *json, bool is_object) {
     if (!is_building(json)) {
         return;
     }
-    if (json->depth == 1 || json->open[json->depth - 1].is_object != is_object) {
+    if (json->depth == json->first_depth || json->open[json->depth - 1].is_object != is_object) {
         fail(json, BUGPACK_ERR_INVALID, "what is ended is not what was begun last");
         return;
     }

@@ -31,7 +31,7 @@ typedef struct bp_json {
     bp_buffer *out;
     size_t start; /* where the document begins in `out` */
     bp_json_level open[BP_JSON_DEPTH_MAX];
-    size_t depth;
+    size_t depth, first_depth; /* now, and after the document was begun */
     bp_json_keys keys;
     bugpack_status status;
     const char *failure; /* the first failure, static; NULL while there is none */
@@ -43,6 +43,12 @@ typedef struct bp_json {
  * alone, so that callers check once.
  */
 void bp_json_begin(bp_json *json, bp_buffer *out);
+
+/*
+ * Begins further elements of an array that is a member of the root, for a document that is written
+ * in parts. Finishing it adds no newline. A comma comes first, which the first part has to drop.
+ */
+void bp_json_begin_elements(bp_json *json, bp_buffer *out);
 
 /*
  * Ends the document with a newline and releases what it held. Objects and arrays are indented by
@@ -69,6 +75,9 @@ void bp_json_add_bool(bp_json *json, const char *key, bool value);
 void bp_json_add_null(bp_json *json, const char *key);
 /* As bp_json_append_number prints it. A value that is not finite fails the document. */
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals);
+
+/* Fails the document with NO_MEMORY, for a caller who could not make a value. */
+void bp_json_fail_memory(bp_json *json);
 
 /*
  * Checks a text from outside against RFC 8259: the whole input is one value, no number like 01 or

@@ -10,11 +10,11 @@ static void add_direction(bp_json *json, const char *key, const bp_channel_activ
     bp_json_add_uint(json, "messages", channel->message_count[direction]);
     bp_json_add_uint(json, "bytes", channel->byte_count[direction]);
     if (last_ns != 0) {
-        /* A message may have come between the trigger and the look at its channel. */
+        /* A message may have come after the trigger, before its channel was read. */
         uint64_t before_ns =
             last_ns < triggered.monotonic_ns ? triggered.monotonic_ns - last_ns : 0;
         bp_model_add_time(json, "last", triggered.wall_ns - before_ns);
-        bp_json_add_number(json, "idle_ms", (double)before_ns / (double)BP_NS_PER_MS, 3);
+        bp_model_add_ms(json, "idle_ms", before_ns);
     }
     bp_json_object_end(json);
 }

@@ -1,5 +1,5 @@
 /*
- * disconnect-cause.json: why a channel went away, and how all channels stood at that moment.
+ * disconnect-cause.json: why a channel closed, and the state of all channels at that time.
  */
 #ifndef BP_MODEL_DISCONNECT_H
 #define BP_MODEL_DISCONNECT_H
@@ -13,19 +13,19 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 
-/* One channel since it was opened; the arrays go by bugpack_direction. */
+/* One channel since it was opened; the arrays are indexed by bugpack_direction. */
 typedef struct bp_channel_activity {
     char name[72]; /* any bytes */
     uint64_t message_count[2], byte_count[2];
     uint64_t last_ns[2]; /* monotonic; 0: never */
 } bp_channel_activity;
 
-/* Strings are borrowed and may hold any bytes; NULL and "" leave the key out, but for `channel`. */
+/* Strings are borrowed and may hold any bytes; NULL and "" are left out, except for `channel`. */
 typedef struct bp_disconnect {
     const char *channel, *error_text, *error_kind;
     bool keepalive_fired;
-    uint64_t cooldown_ms;      /* how long after this report none is taken */
-    uint64_t suppressed_count; /* disconnects since the last report that led to none */
+    uint64_t cooldown_ms;      /* no further report for so long */
+    uint64_t suppressed_count; /* disconnects without a report since the last one */
     bp_instant triggered;
     const bp_channel_activity *channels; /* borrowed */
     size_t channel_count;

@@ -10,10 +10,30 @@ void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns) {
     bp_json_add_text(json, key, text);
 }
 
+void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns) {
+    bp_json_add_number(json, key, (double)duration_ns / (double)BP_NS_PER_MS, 3);
+}
+
+void bp_model_add_limit(bp_json *json, const char *key, bool is_unlimited, uint64_t value) {
+    if (is_unlimited) {
+        bp_json_add_null(json, key);
+    } else {
+        bp_json_add_uint(json, key, value);
+    }
+}
+
 void bp_model_add_name(bp_json *json, const char *key, const char *name, size_t capacity) {
     bp_json_add_bytes(json, key, name, strnlen(name, capacity));
 }
 
 void bp_model_add_known_text(bp_json *json, const char *key, const char *text) {
     bp_json_add_text(json, key, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id) {
+    bp_json_object_begin(json, "app");
+    bp_model_add_known_text(json, "name", name);
+    bp_model_add_known_text(json, "version", version);
+    bp_model_add_known_text(json, "build_id", build_id);
+    bp_json_object_end(json);
 }

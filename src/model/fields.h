@@ -12,10 +12,19 @@
 /* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns);
 
-/* A text in an array of `capacity` bytes, which may fill it without a NUL; "" is added too. */
+/* A time span in milliseconds, to the microsecond. */
+void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns);
+
+/* A number that null replaces where there is no limit. */
+void bp_model_add_limit(bp_json *json, const char *key, bool is_unlimited, uint64_t value);
+
+/* A text in an array of `capacity` bytes, which may fill it without a NUL. */
 void bp_model_add_name(bp_json *json, const char *key, const char *name, size_t capacity);
 
-/* A text of which "" says as little as NULL: both are left out. */
+/* A text, left out when it is "" or NULL. */
 void bp_model_add_known_text(bp_json *json, const char *key, const char *text);
+
+/* The program a report is about; NULL and "" are left out. */
+void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id);
 
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json/json.h"
+#include "model/fields.h"
 
-/* One number of the state, in the order in which all forms have them. */
+/* One number of the state, in the order of all forms. */
 typedef struct heap_number {
     const char *key;
     uint64_t value;
@@ -35,13 +35,12 @@ bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *o
         }
     }
     if (state->allocator[0] != '\0') {
-        bp_json_add_bytes(&json, "allocator", state->allocator,
-                          strnlen(state->allocator, sizeof state->allocator));
+        bp_model_add_name(&json, "allocator", state->allocator, sizeof state->allocator);
     }
     return bp_json_finish(&json, error);
 }
 
-/* A number as text; `storage` is where it is written when it needs a place. */
+/* A number as text, in `storage` unless it is unknown. */
 static const char *value_text(uint64_t value, char storage[24]) {
     if (value == BUGPACK_HEAP_UNKNOWN) {
         return "(unknown)";
@@ -63,7 +62,7 @@ bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *ou
 
 static void diff_allocator(const bugpack_heap_state *before, const bugpack_heap_state *after,
                            bp_buffer *out) {
-    const int max_bytes = BUGPACK_ALLOCATOR_NAME_BYTES - 1; /* whoever filled it may have no NUL */
+    const int max_bytes = BUGPACK_ALLOCATOR_NAME_BYTES - 1; /* there may be no NUL */
     if (strncmp(before->allocator, after->allocator, (size_t)max_bytes) != 0) {
         (void)bp_buffer_printf(out, "allocator: %.*s \xe2\x86\x92 %.*s\n", max_bytes,
                                before->allocator[0] != '\0' ? before->allocator : "(unknown)",

@@ -1,5 +1,5 @@
 /*
- * What stands before the threads in host-threads.json.
+ * What is before the threads in host-threads.json.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,28 +28,36 @@ static bool is_of_the_kernel(size_t cause) {
     return cause == BP_HOST_CAUSE_DISABLED || cause == BP_HOST_CAUSE_MISSING;
 }
 
-static void advise(bp_host_group group, size_t cause, char advice[256]) {
-    const char *text = "";
+static const char *advice_on(size_t group, size_t cause) {
     if (cause == BP_HOST_CAUSE_DENIED) {
-        text = "these files are for root, or for whoever has CAP_SYS_PTRACE";
-    } else if (cause == BP_HOST_CAUSE_DISABLED &&
-               (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
-        text = "this is counted from when root sets kernel.sched_schedstats to 1";
+        return "these files are for root, or for whoever has CAP_SYS_PTRACE";
     }
-    (void)snprintf(advice, 256, "%s", text);
+    if (cause == BP_HOST_CAUSE_DISABLED &&
+        (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
+        return "this is counted from when root sets kernel.sched_schedstats to 1";
+    }
+    return "";
 }
 
-/* The most frequent of the causes that are, or are not, the kernel's own. */
+/* Replaces the dominant cause by one that is more frequent. */
+static void consider(bp_host_dominant *dominant, size_t group, const char *cause, uint64_t count,
+                     const char *advice) {
+    if (count > dominant->count) {
+        dominant->group = bp_host_group_name((bp_host_group)group);
+        dominant->cause = cause;
+        dominant->count = count;
+        (void)snprintf(dominant->advice, sizeof dominant->advice, "%s", advice);
+    }
+}
+
+/* Considers the causes that are, or are not, the kernel's own. */
 static void find_among(const bp_host_summary *summary, bool of_the_kernel,
                        bp_host_dominant *dominant) {
     for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
         for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-            uint64_t count = summary->unread[group][cause];
-            if (is_of_the_kernel(cause) == of_the_kernel && count > dominant->count) {
-                dominant->group = bp_host_group_name((bp_host_group)group);
-                dominant->cause = cause_names[cause];
-                dominant->count = count;
-                advise((bp_host_group)group, cause, dominant->advice);
+            if (is_of_the_kernel(cause) == of_the_kernel) {
+                consider(dominant, group, cause_names[cause], summary->unread[group][cause],
+                         advice_on(group, cause));
             }
         }
     }
@@ -59,13 +67,8 @@ void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret
     *ret_dominant = (bp_host_dominant){.group = "", .cause = ""};
     find_among(summary, false, ret_dominant);
     for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
-        if (summary->heap_processes[i] > ret_dominant->count) {
-            ret_dominant->group = bp_host_group_name(BP_HOST_HEAP);
-            ret_dominant->cause = bp_heap_failure_name((bp_heap_failure)i);
-            ret_dominant->count = summary->heap_processes[i];
-            (void)snprintf(ret_dominant->advice, sizeof ret_dominant->advice, "%s",
-                           summary->heap_reasons[i]);
-        }
+        consider(ret_dominant, BP_HOST_HEAP, bp_heap_failure_name((bp_heap_failure)i),
+                 summary->heap_processes[i], summary->heap_reasons[i]);
     }
     if (ret_dominant->count == 0) {
         find_among(summary, true, ret_dominant);
@@ -120,7 +123,7 @@ static void add_heap(bp_json *json, const bp_host_summary *summary) {
 static void add_summary(bp_json *json, const bp_host_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
-    bp_json_add_number(json, "duration_ms", (double)summary->duration_ns / 1e6, 3);
+    bp_model_add_ms(json, "duration_ms", summary->duration_ns);
     bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
     bp_json_add_uint(json, "ticks_per_sec", summary->ticks_per_sec);
     if (summary->self_tgid != 0) {
@@ -162,27 +165,24 @@ static void add_pressure(bp_json *json, const bp_pressure *pressure) {
     bp_json_object_end(json);
 }
 
+/* The figures of a group are next to each other. A group of which none is known is left out. */
 static void add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
-    const char *open_group = NULL;
+    const char *open_group = "";
     for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
         const bp_host_figure *figure = &cgroup->figures[i];
         if (!figure->is_known) {
             continue;
         }
-        if (open_group == NULL || strcmp(open_group, figures[i].group) != 0) {
-            if (open_group != NULL) {
+        if (strcmp(open_group, figures[i].group) != 0) {
+            if (open_group[0] != '\0') {
                 bp_json_object_end(json);
             }
             open_group = figures[i].group;
             bp_json_object_begin(json, open_group);
         }
-        if (figure->is_unlimited) {
-            bp_json_add_null(json, figures[i].key);
-        } else {
-            bp_json_add_uint(json, figures[i].key, figure->value);
-        }
+        bp_model_add_limit(json, figures[i].key, figure->is_unlimited, figure->value);
     }
-    if (open_group != NULL) {
+    if (open_group[0] != '\0') {
         bp_json_object_end(json);
     }
 }
@@ -208,7 +208,7 @@ bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_hos
     bp_json_array_end(&json);
     bugpack_status status = bp_json_finish(&json, error);
     if (status == BUGPACK_OK) {
-        out->size -= strlen(bp_host_tail_empty); /* what bp_host_tail_empty is */
+        out->size -= strlen(bp_host_tail_empty);
         out->data[out->size] = '\0';
     }
     return status;

@@ -2,9 +2,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "json/json.h"
+#include "model/fields.h"
 
 static const struct {
     bp_host_group group;
@@ -17,6 +16,12 @@ static const struct {
 
 static const char *const group_names[] = {
 #define NAME(constant, name) name,
+    BP_HOST_GROUPS(NAME)
+#undef NAME
+};
+
+static const char *const measured_keys[] = {
+#define NAME(constant, name) name "_measured",
     BP_HOST_GROUPS(NAME)
 #undef NAME
 };
@@ -56,83 +61,77 @@ void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
     }
 }
 
-/* include/uapi/linux/sched.h of the kernel; "" for one that is not in it. */
-static const char *policy_name(uint64_t policy) {
-    static const char *const names[] = {"other", "fifo", "rr",       "batch",
-                                        "",      "idle", "deadline", "ext"};
-    return policy < sizeof names / sizeof names[0] ? names[policy] : "";
-}
-
-static void add_text(bp_buffer *out, const char *key, const char *text, size_t text_bytes) {
-    (void)bp_buffer_printf(out, ",\n      \"%s\": ", key);
-    (void)bp_json_append_string(out, text, text_bytes);
-}
-
-static void add_identity(const bp_host_thread *thread, bp_buffer *out) {
-    (void)bp_buffer_printf(out, ",\n    {\n      \"tgid\": %" PRIu64 ",\n      \"tid\": %" PRIu64,
-                           thread->tgid, thread->tid);
-    add_text(out, "process", thread->process_name,
-             strnlen(thread->process_name, sizeof thread->process_name));
-    add_text(out, "name", thread->name, strnlen(thread->name, sizeof thread->name));
-    if (thread->cgroup != NULL) {
-        add_text(out, "cgroup", thread->cgroup, strlen(thread->cgroup));
-    }
+static void add_identity(const bp_host_thread *thread, bp_json *json) {
+    bp_json_add_uint(json, "tgid", thread->tgid);
+    bp_json_add_uint(json, "tid", thread->tid);
+    bp_model_add_name(json, "process", thread->process_name, sizeof thread->process_name);
+    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    bp_json_add_text(json, "cgroup", thread->cgroup);
     if (thread->has_start) {
-        (void)bp_buffer_printf(out, ",\n      \"start_ticks\": %" PRIu64, thread->start_ticks);
+        bp_json_add_uint(json, "start_ticks", thread->start_ticks);
     }
-    (void)bp_buffer_printf(out, ",\n      \"kernel_thread\": %s,\n      \"self\": %s",
-                           thread->is_kernel_thread ? "true" : "false",
-                           thread->is_self ? "true" : "false");
+    bp_json_add_bool(json, "kernel_thread", thread->is_kernel_thread);
+    bp_json_add_bool(json, "self", thread->is_self);
 }
 
-static void add_scheduling(const bp_host_thread *thread, bp_buffer *out) {
+/* The name of a policy in the kernel's include/uapi/linux/sched.h, or its number. */
+static void add_policy(uint64_t policy, bp_json *json) {
+    static const char *const names[] = {"other", "fifo", "rr",       "batch",
+                                        NULL,    "idle", "deadline", "ext"};
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRIu64, policy);
+    bool has_name = policy < sizeof names / sizeof names[0] && names[policy] != NULL;
+    bp_json_add_text(json, "policy", has_name ? names[policy] : number);
+}
+
+static void add_scheduling(const bp_host_thread *thread, bp_json *json) {
     bool is_measured = (thread->measured & 1u << BP_HOST_STAT) != 0;
-    char state = is_measured ? thread->state : '?';
-    (void)bp_buffer_printf(
-        out, ",\n      \"scheduling_measured\": %s,\n      \"scheduling\": {\n        \"state\": ",
-        is_measured ? "true" : "false");
-    (void)bp_json_append_string(out, &state, 1);
-    const char *policy = policy_name(thread->policy);
-    if (policy[0] != '\0') {
-        (void)bp_buffer_printf(out, ",\n        \"policy\": \"%s\"", policy);
-    } else {
-        (void)bp_buffer_printf(out, ",\n        \"policy\": \"%" PRIu64 "\"", thread->policy);
-    }
-    (void)bp_buffer_printf(out,
-                           ",\n        \"priority\": %" PRId64
-                           ",\n        \"realtime_priority\": %" PRIu64
-                           ",\n        \"nice\": %" PRId64 ",\n        \"processor\": %" PRIu64,
-                           thread->priority, thread->rt_priority, thread->nice, thread->processor);
+    bp_json_add_bool(json, "scheduling_measured", is_measured);
+    bp_json_object_begin(json, "scheduling");
+    bp_json_add_bytes(json, "state", is_measured ? &thread->state : "?", 1);
+    add_policy(thread->policy, json);
+    bp_json_add_int(json, "priority", thread->priority);
+    bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
+    bp_json_add_int(json, "nice", thread->nice);
+    bp_json_add_uint(json, "processor", thread->processor);
     if (thread->has_affinity) {
-        (void)bp_buffer_append_text(out, ",\n        \"affinity\": \"");
-        bp_host_print_cpu_list(&thread->affinity, out);
-        (void)bp_buffer_append_char(out, '"');
+        bp_buffer list;
+        bp_buffer_init(&list, 6 * BP_CPU_MAX);
+        bp_host_print_cpu_list(&thread->affinity, &list);
+        if (list.status != BUGPACK_OK) {
+            bp_json_fail_memory(json);
+        }
+        bp_json_add_text(json, "affinity", bp_buffer_text(&list));
+        bp_buffer_release(&list);
     }
-    (void)bp_buffer_append_text(out, "\n      }");
+    bp_json_object_end(json);
 }
 
-static void add_group(const bp_host_thread *thread, bp_host_group group, bp_buffer *out) {
-    const char *separator = "";
-    (void)bp_buffer_printf(
-        out, ",\n      \"%s_measured\": %s,\n      \"%s\": {", group_names[group],
-        (thread->measured >> group & 1u) != 0 ? "true" : "false", group_names[group]);
+static void add_group(const bp_host_thread *thread, bp_host_group group, bp_json *json) {
+    bp_json_add_bool(json, measured_keys[group], (thread->measured >> group & 1u) != 0);
+    bp_json_object_begin(json, group_names[group]);
     for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
         if (counters[i].group == group) {
-            (void)bp_buffer_printf(out, "%s\n        \"%s\": %" PRIu64, separator, counters[i].key,
-                                   thread->counters[i]);
-            separator = ",";
+            bp_json_add_uint(json, counters[i].key, thread->counters[i]);
         }
     }
-    (void)bp_buffer_append_text(out, "\n      }");
+    bp_json_object_end(json);
 }
 
 void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out) {
-    add_identity(thread, out);
-    add_scheduling(thread, out);
+    bp_json json;
+    bp_json_begin_elements(&json, out);
+    bp_json_object_begin(&json, NULL);
+    add_identity(thread, &json);
+    add_scheduling(thread, &json);
     for (bp_host_group group = BP_HOST_STAT; group < BP_HOST_GROUP_COUNT; group++) {
         if (group != BP_HOST_MEMORY || thread->tid == thread->tgid) {
-            add_group(thread, group, out);
+            add_group(thread, group, &json);
         }
     }
-    (void)bp_buffer_append_text(out, "\n    }");
+    bp_json_object_end(&json);
+    bugpack_status status = bp_json_finish(&json, NULL);
+    if (out->status == BUGPACK_OK) {
+        out->status = status;
+    }
 }

@@ -1,8 +1,8 @@
 /*
  * host-threads.json: every thread of every process on the machine.
  *
- * It is one object whose last member is the array `threads`. Of 10,000 threads that is some 20 MB,
- * so it is never built as a tree: the head is printed, then each thread by itself, then the tail.
+ * It is one object whose last member is the array `threads`. 10,000 threads make some 20 MB, so it
+ * is printed in parts: a header, each thread, and the tail.
  */
 #ifndef BP_MODEL_HOST_THREADS_H
 #define BP_MODEL_HOST_THREADS_H
@@ -13,44 +13,44 @@
 #include "model/thread_heap.h"
 #include "platform/host_threads.h"
 
-/* What a capture came to. Counts are of threads unless a name says otherwise. */
+/* The results of a capture. Counts are of threads unless a name says otherwise. */
 typedef struct bp_host_summary {
     uint64_t captured_wall_ns; /* when it began */
     uint64_t duration_ns;
     uint64_t boottime_ns; /* since boot, when it began */
     uint64_t ticks_per_sec;
-    uint64_t self_tgid; /* 0 when we are not among the processes */
+    uint64_t self_tgid; /* 0 when we are not among them */
     uint64_t process_count, vanished_process_count, denied_process_count;
     uint64_t thread_count, vanished_thread_count, kernel_thread_count;
-    bool is_cut; /* somebody ended the capture before all threads were read */
-    uint64_t unread[BP_HOST_GROUP_COUNT][BP_HOST_CAUSE_COUNT]; /* of heap: always 0 */
-    /* Processes by what came of the probe of their jemalloc; NONE is success. */
+    bool is_cut; /* ended before all threads were read */
+    uint64_t unread[BP_HOST_GROUP_COUNT][BP_HOST_CAUSE_COUNT]; /* always 0 for the heap */
+    /* Processes by the result of the probe of their jemalloc; NONE is success. */
     uint64_t heap_processes[BP_HEAP_FAILURE_COUNT];
-    uint64_t heap_absent_count; /* processes besides in which there is nothing to measure */
+    uint64_t heap_absent_count; /* other processes, without anything to measure */
     uint64_t heap_thread_count; /* threads whose counters were read */
-    char heap_reasons[BP_HEAP_FAILURE_COUNT][256]; /* a sentence for each failure that occurred */
+    char heap_reasons[BP_HEAP_FAILURE_COUNT][256]; /* a sentence per failure */
 } bp_host_summary;
 
-/* The most frequent reason why something was not read; `count` is 0 when there is none. */
+/* The most frequent reason why something was not read; `count` is 0 for none. */
 typedef struct bp_host_dominant {
     const char *group, *cause; /* as in the JSON; static */
     uint64_t count;
     char advice[256]; /* what to do about it, or "" */
 } bp_host_dominant;
 
-/* What a kernel does not count at all comes only when nothing else went wrong. */
+/* What a kernel does not count is reported only when nothing else went wrong. */
 void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant);
 
-/* Appends all up to the first thread. `pressure` has BP_PRESSURE_COUNT elements. */
+/* Appends everything before the first thread. `pressure` has BP_PRESSURE_COUNT elements. */
 bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
                                     size_t cgroup_count, const bp_pressure *pressure,
                                     bp_buffer *out, bugpack_error *error);
 
-/* Appends one thread, after a comma and a newline; whoever writes it first behind the head leaves
- * out the comma. Failures stick in the buffer. */
+/* Appends one thread, after a comma, which the writer of the first thread drops. Failures stick in
+ * the buffer. */
 void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out);
 
-/* What follows the last thread, and what follows the head when there is none. */
+/* The end of the document: after the last thread, and after the header when there is none. */
 extern const char bp_host_tail[], bp_host_tail_empty[];
 
 /* Appends "0-3,8". "" for the empty list. */

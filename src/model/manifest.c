@@ -5,21 +5,13 @@
 #include "json/json.h"
 
 const char *bp_artefact_status_name(bp_artefact_status status) {
-    switch (status) {
-    case BP_ARTEFACT_OK:
-        return "ok";
-    case BP_ARTEFACT_TRUNCATED:
-        return "truncated";
-    case BP_ARTEFACT_OMITTED:
-        return "omitted";
-    case BP_ARTEFACT_FAILED:
-        return "failed";
-    case BP_ARTEFACT_TIMED_OUT:
-        return "timed_out";
-    case BP_ARTEFACT_DISABLED:
-        return "disabled";
-    }
-    return "unknown";
+    static const char *const names[] = {[BP_ARTEFACT_OK] = "ok",
+                                        [BP_ARTEFACT_TRUNCATED] = "truncated",
+                                        [BP_ARTEFACT_OMITTED] = "omitted",
+                                        [BP_ARTEFACT_FAILED] = "failed",
+                                        [BP_ARTEFACT_TIMED_OUT] = "timed_out",
+                                        [BP_ARTEFACT_DISABLED] = "disabled"};
+    return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "unknown";
 }
 
 static void add_entry(bp_json *json, const bp_manifest_line *entry) {
@@ -33,7 +25,7 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     if (entry->captured_wall_ns != 0) {
         bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
     }
-    bp_json_add_number(json, "duration_ms", (double)entry->duration_ns / (double)BP_NS_PER_MS, 3);
+    bp_model_add_ms(json, "duration_ms", entry->duration_ns);
     if (entry->covers_from_wall_ns != 0 || entry->covers_to_wall_ns != 0) {
         bp_json_object_begin(json, "covers");
         bp_model_add_time(json, "from", entry->covers_from_wall_ns);

@@ -1,6 +1,5 @@
 /*
- * manifest.json: the ledger. It says of every artefact that was, or should have been, in the
- * report, what became of it.
+ * manifest.json: the outcome of every artefact that is, or should be, in the report.
  */
 #ifndef BP_MODEL_MANIFEST_H
 #define BP_MODEL_MANIFEST_H
@@ -17,8 +16,8 @@
 
 typedef enum bp_artefact_status {
     BP_ARTEFACT_OK,
-    BP_ARTEFACT_TRUNCATED, /* it is there, but not whole; `reason` says what is missing */
-    BP_ARTEFACT_OMITTED,   /* left out on purpose: over a limit, or there is nothing to take */
+    BP_ARTEFACT_TRUNCATED, /* incomplete; `reason` says what is missing */
+    BP_ARTEFACT_OMITTED,   /* left out on purpose: over a limit, or nothing to collect */
     BP_ARTEFACT_FAILED,
     BP_ARTEFACT_TIMED_OUT,
     BP_ARTEFACT_DISABLED /* the host or the user turned it off */
@@ -28,30 +27,29 @@ const char *bp_artefact_status_name(bp_artefact_status status);
 #define BP_REASON_BYTES 512
 #define BP_NOTE_BYTES 300
 
-/* One line of the ledger. */
 typedef struct bp_manifest_line {
     const char *name; /* borrowed */
     bp_artefact_status status;
-    bool is_missing; /* counts against completeness: not there, or cut by a failure, not a limit */
-    uint64_t bytes;  /* in the report; 0 when it is not there */
+    bool is_missing; /* absent or cut by a failure: the report is incomplete */
+    uint64_t bytes;  /* in the report */
     bool has_original_bytes;
     uint64_t original_bytes;   /* before it was cut */
     uint64_t captured_wall_ns; /* 0 leaves it out */
     uint64_t duration_ns;
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
-    char note[BP_NOTE_BYTES];     /* what else to know of a whole artefact; "" when nothing */
-    char reason[BP_REASON_BYTES]; /* "" when there is none */
+    char note[BP_NOTE_BYTES];                        /* about a complete artefact; "" for none */
+    char reason[BP_REASON_BYTES];                    /* "" for none */
 } bp_manifest_line;
 
-/* What triggers of one sort came to in this session so far, so that nothing that was suppressed
- * disappears. Strings are borrowed and may hold any bytes. */
+/* All triggers of one key in this session, also the suppressed ones. Strings are borrowed and may
+ * hold any bytes. */
 typedef struct bp_trigger_entry {
     bp_report_kind kind;
     const char *key;        /* the gap key, or the channel; NULL leaves it out */
-    uint64_t count;         /* sights */
+    uint64_t count;         /* occurrences */
     uint64_t written_count; /* reports on disk */
     uint64_t first_wall_ns, last_wall_ns;
-    const char *reason; /* why a sight led to no report; NULL or "" when each did */
+    const char *reason; /* why an occurrence led to no report; NULL or "" when each did */
 } bp_trigger_entry;
 
 typedef struct bp_manifest {

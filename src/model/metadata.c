@@ -6,21 +6,11 @@
 #include "json/json.h"
 
 const char *bp_report_kind_name(bp_report_kind kind) {
-    switch (kind) {
-    case BP_REPORT_BUGREPORT:
-        return "bugreport";
-    case BP_REPORT_PEDANTIC:
-        return "pedantic";
-    case BP_REPORT_DISCONNECT:
-        return "disconnect";
-    case BP_REPORT_NOTIFICATION:
-        return "notification";
-    case BP_REPORT_AUTO_SNAPSHOT:
-        return "auto-snapshot";
-    case BP_REPORT_CRASH:
-        return "crash";
-    }
-    return "unknown";
+    static const char *const names[] = {
+        [BP_REPORT_BUGREPORT] = "bugreport",         [BP_REPORT_PEDANTIC] = "pedantic",
+        [BP_REPORT_DISCONNECT] = "disconnect",       [BP_REPORT_NOTIFICATION] = "notification",
+        [BP_REPORT_AUTO_SNAPSHOT] = "auto-snapshot", [BP_REPORT_CRASH] = "crash"};
+    return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 
 /* Only monotonic times are subtracted: the wall clock may be set while a session is open. */
@@ -34,11 +24,7 @@ static void add_uptime(bp_json *json, const char *key, const bp_metadata *metada
 }
 
 static void add_origin(bp_json *json, const bp_metadata *metadata) {
-    bp_json_object_begin(json, "app");
-    bp_model_add_known_text(json, "name", metadata->app_name);
-    bp_model_add_known_text(json, "version", metadata->app_version);
-    bp_model_add_known_text(json, "build_id", metadata->app_build_id);
-    bp_json_object_end(json);
+    bp_model_add_app(json, metadata->app_name, metadata->app_version, metadata->app_build_id);
     bp_json_add_text(json, "bugpack_version", BUGPACK_VERSION);
     bp_json_object_begin(json, "platform");
     bp_model_add_known_text(json, "os", metadata->platform);

@@ -14,11 +14,10 @@
 #include "base/clock.h"
 #include "base/id.h"
 
-/* The number of the published shapes. It rises when a key is renamed, removed or changes meaning.
- */
+/* Rises when a published key is renamed, removed or changes meaning. */
 #define BP_SCHEMA_NUMBER 1
 
-/* What a report is: the <kind> of its file name and the report_type of its metadata. */
+/* The <kind> of a report's file name and the report_type of its metadata. */
 typedef enum bp_report_kind {
     BP_REPORT_BUGREPORT,
     BP_REPORT_PEDANTIC,
@@ -29,9 +28,9 @@ typedef enum bp_report_kind {
 } bp_report_kind;
 const char *bp_report_kind_name(bp_report_kind kind);
 
-/* The process that a report is about, when it is not the one that writes it. */
+/* The process a report is about, if another one writes it. */
 typedef struct bp_metadata_target {
-    pid_t pid; /* 0: there is no other process */
+    pid_t pid; /* 0: none */
     char name[64];
 } bp_metadata_target;
 
@@ -44,7 +43,7 @@ typedef struct bp_metadata {
     const char *platform, *arch, *kernel;
     pid_t pid; /* of the process that writes the report */
     bp_report_kind kind;
-    const char *session_end; /* "died" where the session ended without a close */
+    const char *session_end; /* "died": the session was not closed */
     const char *gap_key, *channel, *description;
     const bugpack_region *region; /* of the screenshot; NULL for none */
     /* Without a session, session_opened is all zero, and the uptimes are left out. */

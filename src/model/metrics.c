@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "model/fields.h"
 
 static uint64_t subtract(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
@@ -51,10 +52,7 @@ void bp_metrics_sort_threads(bp_task_snapshot *snapshot) {
     }
 }
 
-/*
- * The share of a difference in the system's unit. It is the difference that is turned into
- * nanoseconds, so that a counter of any size keeps its precision.
- */
+/* Converts the difference of two counters to nanoseconds, not each, so that none overflows. */
 static double percent_of(uint64_t before, uint64_t after, uint64_t unit_ns, uint64_t elapsed_ns) {
     return bp_metrics_cpu_percent(0, multiply(subtract(after, before), unit_ns), elapsed_ns);
 }
@@ -125,4 +123,50 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
 void bp_metrics_release(bp_metrics *metrics) {
     free(metrics->threads);
     *metrics = (bp_metrics){0};
+}
+
+static void add_process(bp_json *json, const bp_metrics *metrics) {
+    bp_json_object_begin(json, "process");
+    bp_json_add_number(json, "cpu_percent", metrics->cpu_percent, 2);
+    if (metrics->has_memory) {
+        bp_json_add_uint(json, "rss_kb", metrics->rss_kb);
+        bp_json_add_uint(json, "vm_size_kb", metrics->vm_size_kb);
+    }
+    if (metrics->has_uptime) {
+        bp_json_add_number(json, "uptime_secs", metrics->uptime_secs, 3);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "tid", thread->tid);
+    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
+                                bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_uint(&json, "sample_window_ms", metrics->sample_window_ms);
+    add_process(&json, metrics);
+    bp_json_array_begin(&json, "threads");
+    for (size_t i = 0; i < metrics->thread_count; i++) {
+        add_thread(&json, &metrics->threads[i]);
+    }
+    bp_json_array_end(&json);
+    bp_json_add_text(&json, "platform", platform);
+    return bp_json_finish(&json, error);
+}
+
+bugpack_status bp_metrics_print_unavailable(const char *platform, const char *reason,
+                                            bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_text(&json, "platform", platform);
+    bp_json_add_bool(&json, "available", false);
+    bp_json_add_text(&json, "reason", reason);
+    return bp_json_finish(&json, error);
 }

@@ -1,7 +1,6 @@
 /*
- * runtime-metrics.json: what the process and each of its threads cost over a window.
- *
- * Pure arithmetic on two snapshots; every system's sampler ends here.
+ * runtime-metrics.json: what the process and each of its threads cost over a window. Pure
+ * arithmetic on two snapshots, for the samplers of all systems.
  */
 #ifndef BP_MODEL_METRICS_H
 #define BP_MODEL_METRICS_H
@@ -16,9 +15,8 @@
 #include "platform/task.h"
 
 /*
- * The share of one CPU, in percent, that a counter used between two readings: 100 means one CPU
- * wholly busy. Any unit, the same for all three. A counter that runs backwards counts as 0, a
- * window of 0 as one unit; the result is always finite and never negative.
+ * The share of one CPU, in percent, used between two readings of a counter. Any unit, the same for
+ * all three. A counter that runs backwards counts as 0, a window of 0 as one unit.
  */
 double bp_metrics_cpu_percent(uint64_t before, uint64_t after, uint64_t elapsed);
 
@@ -41,10 +39,9 @@ typedef struct bp_metrics {
 } bp_metrics;
 
 /*
- * Computes the metrics of a window. Both snapshots are of the same process and carry the same
- * unit; `after` carries the names. A thread that `before` does not have (by tid and birth) reports
- * 0. The snapshots stay the caller's, but their thread arrays are sorted in place; those that are
- * sorted already are only read, so any number of threads may share them.
+ * Computes the metrics of a window from two snapshots of a process with the same unit; `after` has
+ * the names. A thread that `before` lacks (by tid and birth) reports 0. Thread arrays are sorted in
+ * place; those that are sorted already are only read, so threads may share them.
  */
 bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
                                   bp_metrics *ret_metrics, bugpack_error *error);
@@ -56,7 +53,7 @@ void bp_metrics_release(bp_metrics *metrics);
 bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
                                 bugpack_error *error);
 
-/* Appends the form that says that there are none, and why. */
+/* Appends the form for metrics that are not available, with the reason. */
 bugpack_status bp_metrics_print_unavailable(const char *platform, const char *reason,
                                             bp_buffer *out, bugpack_error *error);
 

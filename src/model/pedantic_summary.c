@@ -21,21 +21,16 @@ static void add_gap(bp_json *json, const bp_pedantic_gap *gap) {
 
 bugpack_status bp_pedantic_summary_print(const bp_pedantic_summary *summary, bp_buffer *out,
                                          bugpack_error *error) {
-    uint64_t written = 0;
-    uint64_t sights = 0;
+    uint64_t written = 0, occurrences = 0;
     for (size_t i = 0; i < summary->gap_count; i++) {
         written += summary->gaps[i].is_written;
-        sights += summary->gaps[i].count;
+        occurrences += summary->gaps[i].count;
     }
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     bp_model_add_known_text(&json, "session_id", summary->session_id);
-    bp_json_object_begin(&json, "app");
-    bp_model_add_known_text(&json, "name", summary->app_name);
-    bp_model_add_known_text(&json, "version", summary->app_version);
-    bp_model_add_known_text(&json, "build_id", summary->app_build_id);
-    bp_json_object_end(&json);
+    bp_model_add_app(&json, summary->app_name, summary->app_version, summary->app_build_id);
     bp_json_add_text(&json, "bugpack_version", BUGPACK_VERSION);
     bp_json_add_int(&json, "pid", summary->pid);
     bp_model_add_time(&json, "opened_at", summary->opened_wall_ns);
@@ -44,7 +39,7 @@ bugpack_status bp_pedantic_summary_print(const bp_pedantic_summary *summary, bp_
     bp_json_add_uint(&json, "channel_cap", summary->channel_cap);
     bp_json_add_uint(&json, "written", written);
     bp_json_add_uint(&json, "suppressed", summary->gap_count - written);
-    bp_json_add_uint(&json, "sights", sights);
+    bp_json_add_uint(&json, "sights", occurrences);
     bp_json_array_begin(&json, "gaps");
     for (size_t i = 0; i < summary->gap_count; i++) {
         add_gap(&json, &summary->gaps[i]);

@@ -1,6 +1,6 @@
 /*
- * The summary of pedantic mode, written beside its reports when a session ends: every gap that was
- * met, and whether there is a report of it.
+ * The summary of pedantic mode, written beside its reports when a session ends: every gap, and
+ * whether it has a report.
  */
 #ifndef BP_MODEL_PEDANTIC_SUMMARY_H
 #define BP_MODEL_PEDANTIC_SUMMARY_H
@@ -20,13 +20,13 @@ typedef struct bp_pedantic_gap {
     const char *key;
     const char *channel;
     size_t channel_bytes; /* 0: none */
-    uint64_t count;       /* sights */
+    uint64_t count;       /* occurrences */
     uint64_t first_wall_ns, last_wall_ns;
     bool is_written;    /* its report is on disk */
-    const char *reason; /* why it is not; "" when it is */
+    const char *reason; /* why not; "" when it is */
 } bp_pedantic_gap;
 
-/* Strings are borrowed; NULL and "" leave the key out. */
+/* Strings are borrowed; NULL and "" are left out. */
 typedef struct bp_pedantic_summary {
     const char *session_id;
     const char *app_name, *app_version, *app_build_id;

@@ -13,31 +13,26 @@ static void add_known(bp_json *json, const char *key, bp_known_uint number) {
     }
 }
 
-/* Numbers that belong together, under one key. */
 typedef struct group_member {
     const char *key;
     bp_known_uint number;
 } group_member;
 
-/* A group of which nothing is known is left out, rather than being there and empty. */
-static void add_group(bp_json *json, const char *key, const group_member *members,
-                      size_t member_count) {
+/* A group of which nothing is known is left out. */
+static void add_group(bp_json *json, const char *key, const group_member *members) {
     bool any_known = false;
-    for (size_t i = 0; i < member_count; i++) {
-        any_known = any_known || members[i].number.known;
+    for (const group_member *member = members; member->key != NULL; member++) {
+        any_known = any_known || member->number.known;
     }
     if (!any_known) {
         return;
     }
     bp_json_object_begin(json, key);
-    for (size_t i = 0; i < member_count; i++) {
-        add_known(json, members[i].key, members[i].number);
+    for (const group_member *member = members; member->key != NULL; member++) {
+        add_known(json, member->key, member->number);
     }
     bp_json_object_end(json);
 }
-
-#define ADD_GROUP(json, key, members)                                                              \
-    add_group(json, key, members, sizeof(members) / sizeof(members)[0])
 
 static void add_identity(bp_json *json, const bp_process_facts *facts) {
     bp_json_add_int(json, "pid", facts->pid);
@@ -53,7 +48,7 @@ static void add_identity(bp_json *json, const bp_process_facts *facts) {
     bp_json_add_text(json, "working_directory", facts->working_directory);
 }
 
-/* Arguments are ended by NUL, but a process may overwrite its own, and the last may be cut. */
+/* Arguments end in NUL, but a process may overwrite its own, and the last may be cut. */
 static void add_command_line(bp_json *json, const bp_buffer *command_line) {
     if (command_line->size == 0) {
         return;
@@ -72,19 +67,24 @@ static void add_command_line(bp_json *json, const bp_buffer *command_line) {
 static void add_counters(bp_json *json, const bp_process_facts *facts) {
     add_known(json, "threads", facts->thread_count);
     add_known(json, "open_files", facts->fd_count);
-    const group_member switches[] = {{"voluntary", facts->voluntary_switches},
-                                     {"involuntary", facts->involuntary_switches}};
-    ADD_GROUP(json, "context_switches", switches);
-    const group_member faults[] = {{"minor", facts->minor_faults}, {"major", facts->major_faults}};
-    ADD_GROUP(json, "page_faults", faults);
-    const group_member memory[] = {{"peak_rss_kb", facts->peak_rss_kb},
-                                   {"swap_kb", facts->swap_kb}};
-    ADD_GROUP(json, "memory", memory);
-    const group_member io[] = {
-        {"read_bytes", facts->read_bytes}, {"written_bytes", facts->written_bytes},
-        {"read_chars", facts->read_chars}, {"written_chars", facts->written_chars},
-        {"read_calls", facts->read_calls}, {"write_calls", facts->write_calls}};
-    ADD_GROUP(json, "io", io);
+    add_group(json, "context_switches",
+              (group_member[]){{"voluntary", facts->voluntary_switches},
+                               {"involuntary", facts->involuntary_switches},
+                               {.key = NULL}});
+    add_group(json, "page_faults",
+              (group_member[]){
+                  {"minor", facts->minor_faults}, {"major", facts->major_faults}, {.key = NULL}});
+    add_group(json, "memory",
+              (group_member[]){
+                  {"peak_rss_kb", facts->peak_rss_kb}, {"swap_kb", facts->swap_kb}, {.key = NULL}});
+    add_group(json, "io",
+              (group_member[]){{"read_bytes", facts->read_bytes},
+                               {"written_bytes", facts->written_bytes},
+                               {"read_chars", facts->read_chars},
+                               {"written_chars", facts->written_chars},
+                               {"read_calls", facts->read_calls},
+                               {"write_calls", facts->write_calls},
+                               {.key = NULL}});
 }
 
 static void add_oom(bp_json *json, const bp_process_facts *facts) {
@@ -93,14 +93,6 @@ static void add_oom(bp_json *json, const bp_process_facts *facts) {
         bp_json_add_int(json, "score", facts->oom_score);
         bp_json_add_int(json, "score_adj", facts->oom_score_adj);
         bp_json_object_end(json);
-    }
-}
-
-static void add_limit_value(bp_json *json, const char *key, bool unlimited, uint64_t value) {
-    if (unlimited) {
-        bp_json_add_null(json, key);
-    } else {
-        bp_json_add_uint(json, key, value);
     }
 }
 
@@ -113,8 +105,8 @@ static void add_limits(bp_json *json, const bp_process_facts *facts) {
         const bp_resource_limit *limit = &facts->limits[i];
         bp_json_object_begin(json, NULL);
         bp_model_add_name(json, "name", limit->name, sizeof limit->name);
-        add_limit_value(json, "soft", limit->soft_unlimited, limit->soft);
-        add_limit_value(json, "hard", limit->hard_unlimited, limit->hard);
+        bp_model_add_limit(json, "soft", limit->soft_unlimited, limit->soft);
+        bp_model_add_limit(json, "hard", limit->hard_unlimited, limit->hard);
         bp_model_add_known_text(json, "unit", limit->unit);
         bp_json_object_end(json);
     }

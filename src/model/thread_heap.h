@@ -1,6 +1,6 @@
 /*
- * thread-heap.json: what each thread of another process has allocated and freed, or why that is not
- * known.
+ * thread-heap.json: what each thread of another process has allocated and freed, or why that is
+ * unknown.
  */
 #ifndef BP_MODEL_THREAD_HEAP_H
 #define BP_MODEL_THREAD_HEAP_H
@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 
-/* What kept the counters of a process, or of one thread, from being read. */
+/* Why the counters of a process, or of one thread, could not be read. */
 typedef enum bp_heap_failure {
     BP_HEAP_FAILURE_NONE,
     /* Of a process. */
@@ -25,10 +25,10 @@ typedef enum bp_heap_failure {
     BP_HEAP_FAILURE_ARCH_MISMATCH,
     BP_HEAP_FAILURE_DWARF_PARSE,         /* a jemalloc inside the executable, and no debug data */
     BP_HEAP_FAILURE_CALIBRATION_REFUSED, /* a library file that must not be run here */
-    BP_HEAP_FAILURE_CALIBRATION,         /* it was run, or could not be, and gave no answer */
-    BP_HEAP_FAILURE_UNSUPPORTED,         /* this system has no way to do it */
-    /* Of a thread; of a process where no thread was read, and all for the same reason. */
-    BP_HEAP_FAILURE_THREAD_POINTER, /* the C library does not tell, and stopping is not allowed */
+    BP_HEAP_FAILURE_CALIBRATION,         /* the helper gave no answer, or could not be run */
+    BP_HEAP_FAILURE_UNSUPPORTED,         /* on this system */
+    /* Of a thread, or of a process whose threads all failed for the same reason. */
+    BP_HEAP_FAILURE_THREAD_POINTER, /* unknown to the C library, and stopping is not allowed */
     BP_HEAP_FAILURE_PTRACE_SEIZE,
     BP_HEAP_FAILURE_PTRACE_INTERRUPT,
     BP_HEAP_FAILURE_WAITPID, /* the thread did not stop in time */
@@ -38,10 +38,10 @@ typedef enum bp_heap_failure {
     BP_HEAP_FAILURE_COUNT
 } bp_heap_failure;
 
-/* The stable name: "pid-missing". "none" for the first; never NULL. */
+/* The stable name: "pid-missing". Never NULL. */
 const char *bp_heap_failure_name(bp_heap_failure failure);
 
-/* Whether there is simply nothing to measure: no jemalloc, our own process, a kernel thread. */
+/* Whether there is nothing to measure: no jemalloc, our own process, a kernel thread. */
 bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno);
 
 typedef struct bp_thread_heap {
@@ -49,10 +49,10 @@ typedef struct bp_thread_heap {
     uint64_t birth; /* as in platform/task.h */
     char name[64];  /* any bytes */
     bool is_measured;
-    uint64_t allocated_bytes; /* since the thread began; 0 unless it is measured */
+    uint64_t allocated_bytes; /* since the thread began; 0 unless measured */
     uint64_t deallocated_bytes;
     bp_heap_failure failure; /* why it is not measured */
-    int system_errno;        /* behind the failure, or 0 */
+    int system_errno;        /* of the failure, or 0 */
 } bp_thread_heap;
 
 /* All threads at one instant, ascending by tid. */
@@ -62,29 +62,29 @@ typedef struct bp_thread_heap_snapshot {
     bp_thread_heap *threads;
     size_t thread_count;
     size_t measured_count;
-    size_t stopped_count;  /* threads that had to be stopped for an instant */
-    size_t vanished_count; /* threads that ended in the midst; they have no line */
+    size_t stopped_count;  /* threads that were stopped briefly */
+    size_t vanished_count; /* threads that ended meanwhile; they are not listed */
 } bp_thread_heap_snapshot;
 
 /* Starts zeroed; the pointers are owned. */
 typedef struct bp_thread_heap_reading {
     uint64_t pid;
     char process_name[64];
-    bp_heap_failure failure; /* NONE when at least one thread of the last snapshot is measured */
-    int system_errno;        /* behind it, or 0 */
-    char reason[512];        /* a sentence, where there is a failure */
-    char *object;            /* the file that jemalloc is in; NULL while unknown */
+    bp_heap_failure failure; /* NONE if a thread of the last snapshot is measured */
+    int system_errno;        /* of the failure, or 0 */
+    char reason[512];        /* a sentence if there is a failure */
+    char *object;            /* the file that holds jemalloc; NULL if unknown */
     char build_id[65];       /* its build id, or "" */
-    bool is_shared;          /* a library and not the executable */
-    bool is_calibrated;      /* the offsets come from a calibration and not from debug data */
+    bool is_shared;          /* in a library, not in the executable */
+    bool is_calibrated;      /* offsets from a calibration, not from debug data */
     bp_thread_heap_snapshot *snapshots;
     size_t snapshot_count;
-    bool is_interrupted; /* fewer snapshots than were asked for, because somebody said so */
+    bool is_interrupted; /* ended early on request */
 } bp_thread_heap_reading;
 
 void bp_thread_heap_reading_release(bp_thread_heap_reading *reading);
 
-/* Living threads of the last snapshot whose counters could not be read. */
+/* Threads of the last snapshot whose counters could not be read. */
 size_t bp_thread_heap_unread_count(const bp_thread_heap_reading *reading);
 
 /* Appends thread-heap.json, or the same as plain text for a person. */
