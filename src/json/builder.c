@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -147,16 +146,28 @@ void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t
     }
 }
 
-void bp_json_add_uint(bp_json *json, const char *key, uint64_t value) {
+/* Without printf, because most members of large documents are numbers. */
+static void add_digits(bp_json *json, const char *key, bool is_negative, uint64_t magnitude) {
+    char digits[24];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + magnitude % 10);
+        magnitude /= 10;
+    } while (magnitude > 0);
+    if (is_negative) {
+        digits[--first] = '-';
+    }
     if (begin_value(json, key)) {
-        (void)bp_buffer_printf(json->out, "%" PRIu64, value);
+        (void)bp_buffer_append(json->out, digits + first, sizeof digits - first);
     }
 }
 
+void bp_json_add_uint(bp_json *json, const char *key, uint64_t value) {
+    add_digits(json, key, false, value);
+}
+
 void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
-    if (begin_value(json, key)) {
-        (void)bp_buffer_printf(json->out, "%" PRId64, value);
-    }
+    add_digits(json, key, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 static void add_word(bp_json *json, const char *key, const char *word) {

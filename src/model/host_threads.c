@@ -48,6 +48,10 @@ static bool has_cpu(const bp_cpu_list *list, unsigned cpu) {
 void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
     const char *separator = "";
     for (unsigned first = 0; first < BP_CPU_MAX; first++) {
+        if (list->bits[first / 64] == 0) {
+            first |= 63; /* on to the next word */
+            continue;
+        }
         if (!has_cpu(list, first)) {
             continue;
         }
