@@ -113,8 +113,8 @@ static bp_cli_exit show(const bp_diff *diff, const diff_options *options) {
                    diff->before.path, diff->after.path);
         return BP_CLI_FAILED;
     }
-    if (strcmp(diff->before.timestamp, diff->after.timestamp) > 0 &&
-        diff->after.timestamp[0] != '\0') {
+    if (strcmp(diff->before.facts.timestamp, diff->after.facts.timestamp) > 0 &&
+        diff->after.facts.timestamp[0] != '\0') {
         bp_cli_say("\"%s\" is older than \"%s\"", diff->after.path, diff->before.path);
     }
     bool is_printed = options->as_json ? print_json(diff, options->limit)

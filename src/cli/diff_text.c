@@ -163,7 +163,7 @@ static bool print_heap(const bp_diff *diff, bool emphasis) {
 }
 
 static void print_side(const char *title, const bp_diff_side *side) {
-    const char *const facts[] = {side->timestamp, side->app_name};
+    const char *const facts[] = {side->facts.timestamp, side->facts.app_name};
     (void)printf("%s  ", title);
     print_escaped(side->path);
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {

@@ -11,6 +11,7 @@
 #include <bugpack/heap_state.h>
 
 #include "inspect/host_diff.h"
+#include "inspect/report_file.h"
 
 /* The limit for one artefact: a capture of some 100,000 threads. */
 #define BP_DIFF_DOCUMENT_MAX_BYTES ((size_t)256 << 20)
@@ -30,10 +31,14 @@ typedef struct bp_diff_presence {
     char reason[340]; /* why not, where the report says so; else "" */
 } bp_diff_presence;
 
-/* Facts are "" where unknown, and for a file that is no report. */
+/* One of the two files. Facts are "" where unknown, and for a file that is no report. */
 typedef struct bp_diff_side {
-    char *path, *report_id, *app_name, *timestamp;
+    const char *path; /* borrowed from the caller */
+    bp_report_facts facts;
     bp_diff_presence presence[BP_DIFF_ARTEFACT_COUNT];
+    bp_report_file *report; /* NULL for a plain file */
+    bp_diff_artefact kind;  /* of a plain file */
+    bp_buffer document;     /* of a plain file, until it is compared */
 } bp_diff_side;
 
 /* A number of a process; `decimals` of its digits are after the point. */
@@ -62,7 +67,7 @@ typedef struct bp_diff {
  *
  * CORRUPT: a file is neither a report nor an artefact that can be compared, or damaged; the
  * sentence says which. UNSUPPORTED: a later bugpack wrote it. IO with the errno. NO_MEMORY.
- * INVALID: there is no such counter. The caller releases `ret_diff`.
+ * INVALID: there is no such counter. The caller releases `ret_diff`, which borrows both paths.
  */
 bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
                                const char *counter, bp_diff *ret_diff, bugpack_error *error);

@@ -6,9 +6,9 @@
 static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
     bp_json_object_begin(json, key);
     bp_json_add_text(json, "path", side->path);
-    bp_model_add_known_text(json, "report_id", side->report_id);
-    bp_model_add_known_text(json, "app", side->app_name);
-    bp_model_add_known_text(json, "timestamp", side->timestamp);
+    bp_model_add_known_text(json, "report_id", side->facts.report_id);
+    bp_model_add_known_text(json, "app", side->facts.app_name);
+    bp_model_add_known_text(json, "timestamp", side->facts.timestamp);
     bp_json_object_end(json);
 }
 

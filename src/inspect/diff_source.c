@@ -24,14 +24,14 @@ const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT] = {
     {.key = "cpu_percent", .decimals = 2}, {.key = "rss_kb"}, {.key = "vm_size_kb"}};
 
 /* Finds what a document is by keys that only it has. */
-static bugpack_status find_kind(bp_diff_source *source, bugpack_error *error) {
+static bugpack_status find_kind(bp_diff_side *side, bugpack_error *error) {
     bp_json_pick picks[] = {
         {.path = "threads"}, {.path = "summary"}, {.path = "process"}, {.path = "allocator"}};
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_json_pick_all(bp_buffer_text(&source->document),
-                                             source->document.size, picks, 4, &detail);
+    bugpack_status status =
+        bp_json_pick_all(bp_buffer_text(&side->document), side->document.size, picks, 4, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
-        return bp_fail(error, status, "\"%s\" is neither a report nor JSON: %s", source->path,
+        return bp_fail(error, status, "\"%s\" is neither a report nor JSON: %s", side->path,
                        detail.message);
     }
     if (status != BUGPACK_OK) {
@@ -39,16 +39,16 @@ static bugpack_status find_kind(bp_diff_source *source, bugpack_error *error) {
     }
     bool has_threads = bp_json_token_is(&picks[0].token, "[");
     if (has_threads && bp_json_token_is(&picks[1].token, "{")) {
-        source->kind = BP_DIFF_HOST;
+        side->kind = BP_DIFF_HOST;
     } else if (has_threads && bp_json_token_is(&picks[2].token, "{")) {
-        source->kind = BP_DIFF_METRICS;
+        side->kind = BP_DIFF_METRICS;
     } else if (!has_threads && picks[3].token.byte_count > 0 && picks[3].token.text[0] == '"') {
-        source->kind = BP_DIFF_HEAP;
+        side->kind = BP_DIFF_HEAP;
     } else {
         return bp_fail(error, BUGPACK_ERR_CORRUPT,
                        "\"%s\" is neither a report nor a host-threads.json, runtime-metrics.json "
                        "or heap-state.json",
-                       source->path);
+                       side->path);
     }
     return BUGPACK_OK;
 }
@@ -63,37 +63,31 @@ static bool begins_as_zip(int fd) {
     return count == sizeof begin && memcmp(begin, "PK", 2) == 0;
 }
 
-bugpack_status bp_diff_source_open(const char *path, bp_diff_source *ret_source,
-                                   bugpack_error *error) {
-    bp_diff_source source = {.path = path};
+bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_error *error) {
     int fd;
-    bp_buffer_init(&source.document, BP_DIFF_DOCUMENT_MAX_BYTES);
+    *side = (bp_diff_side){.path = path, .facts = {"", "", ""}};
+    bp_buffer_init(&side->document, BP_DIFF_DOCUMENT_MAX_BYTES);
     bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
     if (begins_as_zip(fd)) {
-        status = bp_report_file_take(fd, path, &source.report, error);
-        fd = status == BUGPACK_OK ? -1 : fd; /* it is the report's */
+        status = bp_report_file_take(fd, path, &side->report, error);
+        if (status == BUGPACK_OK) {
+            side->facts = bp_report_file_facts(side->report);
+            return BUGPACK_OK;
+        }
     } else {
-        status = bp_file_read_fd(fd, path, &source.document, error);
-        status = status == BUGPACK_OK ? find_kind(&source, error) : status;
+        status = bp_file_read_fd(fd, path, &side->document, error);
+        status = status == BUGPACK_OK ? find_kind(side, error) : status;
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    if (status != BUGPACK_OK) {
-        bp_diff_source_release(&source);
-        return status;
-    }
-    *ret_source = source;
-    return BUGPACK_OK;
+    (void)close(fd);
+    return status;
 }
 
-void bp_diff_source_release(bp_diff_source *source) {
-    bp_report_file_close(source->report);
-    source->report = NULL;
-    bp_buffer_release(&source->document);
+void bp_diff_side_release(bp_diff_side *side) {
+    bp_report_file_close(side->report);
+    bp_buffer_release(&side->document);
 }
 
 /* Keeps what fits of a reason, and releases it. */
@@ -104,11 +98,11 @@ static void keep_reason(bp_buffer *reason, bp_diff_presence *presence) {
     bp_buffer_release(reason);
 }
 
-static void explain_absence(const bp_diff_source *source, const char *name,
+static void explain_absence(const bp_diff_side *side, const char *name,
                             bp_diff_presence *presence) {
     bp_report_line line;
     bp_buffer reason;
-    if (bp_report_file_line(source->report, name, &line)) {
+    if (bp_report_file_line(side->report, name, &line)) {
         bp_buffer_init(&reason, text_max_bytes);
         (void)bp_buffer_printf(&reason, "%s%s%s", line.status, line.reason[0] != '\0' ? ": " : "",
                                line.reason);
@@ -116,28 +110,23 @@ static void explain_absence(const bp_diff_source *source, const char *name,
     }
 }
 
-bugpack_status bp_diff_source_take(bp_diff_source *source, bp_diff_artefact artefact,
-                                   bp_buffer *ret_text, bp_diff_presence *ret_presence,
-                                   bugpack_error *error) {
+bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, bp_buffer *ret_text,
+                                 bugpack_error *error) {
     const char *name = bp_diff_artefact_name(artefact);
-    bp_diff_presence presence = {.is_there = false};
-    bugpack_status status = BUGPACK_OK;
+    bp_diff_presence *presence = &side->presence[artefact];
     bp_buffer_init(ret_text, BP_DIFF_DOCUMENT_MAX_BYTES);
-    if (source->report == NULL) {
-        presence.is_there = source->kind == artefact;
-        if (presence.is_there) {
-            bp_buffer_move(ret_text, &source->document);
+    presence->is_there =
+        side->report != NULL ? bp_report_file_has(side->report, name) : side->kind == artefact;
+    if (side->report == NULL) {
+        if (presence->is_there) {
+            bp_buffer_move(ret_text, &side->document);
         }
-    } else if (bp_report_file_has(source->report, name)) {
-        presence.is_there = true;
-        status = bp_report_file_read(source->report, name, ret_text, error);
+    } else if (presence->is_there) {
+        return bp_report_file_read(side->report, name, ret_text, error);
     } else {
-        explain_absence(source, name, &presence);
+        explain_absence(side, name, presence);
     }
-    if (status == BUGPACK_OK) {
-        *ret_presence = presence;
-    }
-    return status;
+    return BUGPACK_OK;
 }
 
 /* Picks values of a document that should be this artefact. */

@@ -8,31 +8,23 @@
 #include <stdint.h>
 
 #include "inspect/diff.h"
-#include "inspect/report_file.h"
-
-typedef struct bp_diff_source {
-    const char *path;       /* borrowed */
-    bp_report_file *report; /* NULL for a plain file */
-    bp_diff_artefact kind;  /* of a plain file */
-    bp_buffer document;     /* of a plain file, until it is taken */
-} bp_diff_source;
 
 /*
  * Opens a file. What begins as a zip is a report; anything else must be an artefact that can be
- * compared, which its keys show. Errors: those of bp_report_file_open; CORRUPT for a file that is
- * neither; NO_MEMORY for one over BP_DIFF_DOCUMENT_MAX_BYTES. The caller releases `ret_source`.
+ * compared, which its keys show. Errors: those of bp_report_file_take; CORRUPT for a file that is
+ * neither; NO_MEMORY for one over BP_DIFF_DOCUMENT_MAX_BYTES. The side, all zero before, is
+ * released by the caller whatever is returned.
  */
-bugpack_status bp_diff_source_open(const char *path, bp_diff_source *ret_source,
-                                   bugpack_error *error);
-void bp_diff_source_release(bp_diff_source *source);
+bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_error *error);
+void bp_diff_side_release(bp_diff_side *side);
 
 /*
  * Moves an artefact, once, into a buffer, which need not be initialised and is the caller's to
- * release whatever is returned. Where there is none, the presence holds the manifest's reason.
+ * release whatever is returned. Fills the presence; where there is no artefact, it holds the
+ * manifest's reason.
  */
-bugpack_status bp_diff_source_take(bp_diff_source *source, bp_diff_artefact artefact,
-                                   bp_buffer *ret_text, bp_diff_presence *ret_presence,
-                                   bugpack_error *error);
+bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, bp_buffer *ret_text,
+                                 bugpack_error *error);
 
 typedef struct bp_diff_value {
     bool is_known;

@@ -8,8 +8,9 @@
 
 void bp_host_diff_release(bp_host_diff *diff) {
     free(diff->rows);
-    free(diff->names);
-    *diff = (bp_host_diff){NULL, 0, NULL};
+    bp_buffer_release(&diff->names_before);
+    bp_buffer_release(&diff->names_after);
+    *diff = (bp_host_diff){.rows = NULL};
 }
 
 /* Largest change first, then by name. */
@@ -31,33 +32,26 @@ static void fill_row(bp_host_row *row, const bp_host_sum *before, const bp_host_
     bp_change_complete(&row->change);
 }
 
-/* Merges both lists of ascending names. */
-static bugpack_status join(const bp_host_sums *before, const bp_host_sums *after,
-                           bp_host_diff *ret_diff, bugpack_error *error) {
-    const char *names_before = bp_buffer_text(&before->names);
-    const char *names_after = bp_buffer_text(&after->names);
-    bp_host_diff diff = {NULL, 0, NULL};
-    diff.rows = calloc(before->count + after->count + 1, sizeof *diff.rows);
-    diff.names = malloc(before->names.size + after->names.size + 1);
-    if (diff.rows == NULL || diff.names == NULL) {
-        bp_host_diff_release(&diff);
+/* Merges both lists of ascending names, and takes the names over. */
+static bugpack_status join(bp_host_sums *before, bp_host_sums *after, bp_host_diff *ret_diff,
+                           bugpack_error *error) {
+    bp_host_diff diff = {.rows = calloc(before->count + after->count + 1, sizeof *diff.rows)};
+    if (diff.rows == NULL) {
         return bp_fail_memory(error, "compare two captures");
     }
-    memcpy(diff.names, names_before, before->names.size);
-    memcpy(diff.names + before->names.size, names_after, after->names.size);
     for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
         int order = i == before->count  ? 1
                     : j == after->count ? -1
-                                        : strcmp(names_before + before->items[i].name,
-                                                 names_after + after->items[j].name);
+                                        : strcmp(before->items[i].name, after->items[j].name);
         bp_host_row *row = &diff.rows[diff.row_count++];
-        row->name = order <= 0 ? diff.names + before->items[i].name
-                               : diff.names + before->names.size + after->items[j].name;
+        row->name = order <= 0 ? before->items[i].name : after->items[j].name;
         fill_row(row, order <= 0 ? &before->items[i] : NULL, order >= 0 ? &after->items[j] : NULL);
-        i += order <= 0 ? 1 : 0;
-        j += order >= 0 ? 1 : 0;
+        i += order <= 0;
+        j += order >= 0;
     }
     qsort(diff.rows, diff.row_count, sizeof *diff.rows, compare_rows);
+    bp_buffer_move(&diff.names_before, &before->names);
+    bp_buffer_move(&diff.names_after, &after->names);
     *ret_diff = diff;
     return BUGPACK_OK;
 }

@@ -30,7 +30,7 @@ typedef struct bp_host_row {
 typedef struct bp_host_diff {
     bp_host_row *rows; /* by the size of the change, largest first, unknown last, then by name */
     size_t row_count;
-    char *names; /* the storage of all of them */
+    bp_buffer names_before, names_after; /* what the rows point into */
 } bp_host_diff;
 
 /*

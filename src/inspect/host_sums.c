@@ -93,8 +93,10 @@ static bool push_thread(sums_reader *reading) {
         sums->capacity = capacity;
     }
     bool is_measured = reading->is_measured && reading->has_value;
-    sums->items[sums->count++] =
-        (bp_host_sum){reading->name, 1, is_measured ? reading->value : 0, is_measured};
+    sums->items[sums->count++] = (bp_host_sum){.name_offset = reading->name,
+                                               .thread_count = 1,
+                                               .sum = is_measured ? reading->value : 0,
+                                               .is_measured = is_measured};
     return true;
 }
 
@@ -154,38 +156,23 @@ static bugpack_status take_token(sums_reader *reading, const bp_json_token *toke
     return BUGPACK_OK;
 }
 
-/* A merge sort, because qsort would not pass `names` to its comparison. */
-static void sort_items(const char *names, bp_host_sum *items, bp_host_sum *spare, size_t count) {
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t begin = 0; begin < count; begin += 2 * width) {
-            size_t middle = begin + width < count ? begin + width : count;
-            size_t end = middle + width < count ? middle + width : count;
-            size_t left = begin, right = middle;
-            for (size_t i = begin; i < end; i++) {
-                bool takes_left =
-                    left < middle && (right == end || strcmp(names + items[left].name,
-                                                             names + items[right].name) <= 0);
-                spare[i] = takes_left ? items[left++] : items[right++];
-            }
-        }
-        memcpy(items, spare, count * sizeof *items);
-    }
+static int compare_names(const void *one, const void *other) {
+    return strcmp(((const bp_host_sum *)one)->name, ((const bp_host_sum *)other)->name);
 }
 
 /* Adds up equal names. */
-static bool fold(bp_host_sums *sums) {
-    const char *names = bp_buffer_text(&sums->names);
-    bp_host_sum *spare = malloc((sums->count + 1) * sizeof *spare);
-    if (spare == NULL) {
-        return false;
-    }
-    sort_items(names, sums->items, spare, sums->count);
-    free(spare);
+static void fold(bp_host_sums *sums) {
     size_t kept = 0;
+    for (size_t i = 0; i < sums->count; i++) {
+        sums->items[i].name = bp_buffer_text(&sums->names) + sums->items[i].name_offset;
+    }
+    if (sums->count > 0) {
+        qsort(sums->items, sums->count, sizeof *sums->items, compare_names);
+    }
     for (size_t i = 0; i < sums->count; i++) {
         bp_host_sum *last = kept > 0 ? &sums->items[kept - 1] : NULL;
         const bp_host_sum *item = &sums->items[i];
-        if (last == NULL || strcmp(names + last->name, names + item->name) != 0) {
+        if (last == NULL || strcmp(last->name, item->name) != 0) {
             sums->items[kept++] = *item;
             continue;
         }
@@ -194,7 +181,6 @@ static bool fold(bp_host_sums *sums) {
         last->is_measured = last->is_measured || item->is_measured;
     }
     sums->count = kept;
-    return true;
 }
 
 /* Finds a counter by its name in the JSON. */
@@ -256,13 +242,11 @@ bugpack_status bp_host_sums_read(const void *text, size_t text_bytes, bp_host_ke
     (void)snprintf(reading.measured_key, sizeof reading.measured_key, "%s_measured", reading.group);
     bp_buffer_init(&sums.names, names_bytes_max);
     bugpack_status status = read_threads(&reading, text, text_bytes, error);
-    if (status == BUGPACK_OK && !fold(&sums)) {
-        status = bp_fail_memory(error, "compare two captures");
-    }
     if (status != BUGPACK_OK) {
         bp_host_sums_release(&sums);
         return status;
     }
+    fold(&sums);
     *ret_sums = sums;
     return BUGPACK_OK;
 }

@@ -8,7 +8,8 @@
 
 /* One thread, or all threads of a name. */
 typedef struct bp_host_sum {
-    size_t name; /* offset in `names` */
+    size_t name_offset; /* in `names` */
+    const char *name;   /* there, once all are read */
     uint64_t thread_count;
     uint64_t sum;
     bool is_measured;

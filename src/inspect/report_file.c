@@ -1,12 +1,10 @@
 #include "inspect/report_file.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "archive/reader.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "model/metadata.h"
 #include "json/tree.h"
@@ -130,20 +128,6 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
     return BUGPACK_OK;
 }
 
-bugpack_status bp_report_file_open(const char *path, bp_report_file **ret_report,
-                                   bugpack_error *error) {
-    int fd;
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    status = bp_report_file_take(fd, path, ret_report, error);
-    if (status != BUGPACK_OK) {
-        (void)close(fd);
-    }
-    return status;
-}
-
 void bp_report_file_close(bp_report_file *report) {
     if (report == NULL) {
         return;
@@ -163,7 +147,6 @@ bp_report_facts bp_report_file_facts(const bp_report_file *report) {
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     return (bp_report_facts){.report_id = text_or_empty(metadata, "report_id"),
                              .app_name = text_or_empty(app, "name"),
-                             .report_type = text_or_empty(metadata, "report_type"),
                              .timestamp = text_or_empty(metadata, "timestamp")};
 }
 

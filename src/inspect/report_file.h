@@ -15,7 +15,7 @@ typedef struct bp_report_file bp_report_file;
 
 /* From metadata.json; "" for what is not there. Any text, in valid UTF-8, owned by the report. */
 typedef struct bp_report_facts {
-    const char *report_id, *app_name, *report_type, *timestamp;
+    const char *report_id, *app_name, *timestamp;
 } bp_report_facts;
 
 /* What the manifest says of one artefact; "" for what it does not say. Owned by the report. */
@@ -24,17 +24,12 @@ typedef struct bp_report_line {
 } bp_report_line;
 
 /*
- * Opens a report. `path` may be a symbolic link to a regular file; anything but a regular file is
- * refused, without waiting for it.
+ * Opens a report in a regular file that is open. The report owns `fd` on success only.
  *
  * CORRUPT: it is no zip that a report can be, or metadata.json or manifest.json is missing or
  * malformed, or they belong to two reports. UNSUPPORTED: a later bugpack wrote it. IO with the
  * errno. NO_MEMORY.
  */
-bugpack_status bp_report_file_open(const char *path, bp_report_file **ret_report,
-                                   bugpack_error *error);
-
-/* The same for a regular file that is open. The report owns `fd` on success only. */
 bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
                                    bugpack_error *error);
 

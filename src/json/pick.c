@@ -86,17 +86,8 @@ static bool push_digit(uint64_t *value, char character) {
 }
 
 bool bp_json_token_uint(const bp_json_token *token, uint64_t *ret_value) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < token->byte_count; i++) {
-        if (!push_digit(&value, token->text[i])) {
-            return false;
-        }
-    }
-    if (token->byte_count == 0) {
-        return false;
-    }
-    *ret_value = value;
-    return true;
+    return token->byte_count > 0 && memchr(token->text, '.', token->byte_count) == NULL &&
+           bp_json_token_fixed(token, 0, ret_value);
 }
 
 bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t *ret_value) {

@@ -30,12 +30,13 @@ bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pic
 /* Whether the token is exactly this text, as "true" or "{". */
 bool bp_json_token_is(const bp_json_token *token, const char *text);
 
+/* A number of digits alone, at most UINT64_MAX. False, and the output untouched, for all else. */
+bool bp_json_token_uint(const bp_json_token *token, uint64_t *ret_value);
+
 /*
  * A number without a sign or an exponent, times ten to the power of `decimals` (at most 9),
- * rounded: with two decimals "12.345" is 1235. With none, digits alone are accepted. False, and the
- * output untouched, for all else and for what is over UINT64_MAX.
+ * rounded: with two decimals "12.345" is 1235.
  */
-bool bp_json_token_uint(const bp_json_token *token, uint64_t *ret_value);
 bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t *ret_value);
 
 /* Appends a string with its escapes decoded, up to a NUL in it. False when it is no string. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "inspect/change.h"
 #include "inspect/diff.h"
@@ -36,12 +38,12 @@ static bugpack_status compare(const char *before, const char *after, bp_diff *re
 }
 
 static void write_report(const char *name, const char *id, const char *extra_name,
-                         const char *extra, const char *ledger) {
+                         const char *extra, const char *artefacts) {
     char metadata[256], manifest[512];
     (void)snprintf(metadata, sizeof metadata,
                    "{\"schema\": 1, \"report_id\": \"%s\", \"app\": {\"name\": \"viewer\"}}", id);
     (void)snprintf(manifest, sizeof manifest,
-                   "{\"schema\": 1, \"report_id\": \"%s\", \"artefacts\": [%s]}", id, ledger);
+                   "{\"schema\": 1, \"report_id\": \"%s\", \"artefacts\": [%s]}", id, artefacts);
     const made_member members[] = {{"metadata.json", metadata, false},
                                    {"manifest.json", manifest, true},
                                    {extra_name, extra, true}};
@@ -92,7 +94,7 @@ Test(diff, metrics_are_compared_to_the_hundredth_and_the_last_bit) {
     bp_diff_release(&diff);
 }
 
-Test(diff, what_one_side_lacks_comes_with_what_its_ledger_says) {
+Test(diff, an_absent_artefact_comes_with_the_reason_in_the_manifest) {
     static const char heap[] = "{\"allocated_bytes\": 5, \"allocator\": \"glibc\"}";
     bp_diff diff;
     write_report("a", "0a", "heap-state.json", heap, "");
@@ -106,7 +108,7 @@ Test(diff, what_one_side_lacks_comes_with_what_its_ledger_says) {
     cr_expect(diff.before.presence[BP_DIFF_HEAP].is_there);
     cr_expect(not(diff.after.presence[BP_DIFF_HEAP].is_there));
     cr_expect(eq(str, diff.after.presence[BP_DIFF_HEAP].reason, "disabled: by host"));
-    cr_expect(eq(str, diff.after.app_name, "viewer"));
+    cr_expect(eq(str, (char *)diff.after.facts.app_name, "viewer"));
     bp_diff_release(&diff);
 }
 
@@ -166,4 +168,24 @@ Test(diff, refuses_an_unknown_counter_before_it_opens_anything) {
            BUGPACK_ERR_INVALID));
     cr_expect(bp_host_diff_has_counter("heap.allocated_bytes"));
     cr_expect(not(bp_host_diff_has_counter("heap")));
+}
+
+Test(diff, opens_a_link_to_a_report_and_nothing_that_is_no_regular_file) {
+    const char *const others[] = {paths[1], dir.path, "/dev/zero"};
+    bp_diff diff = {.has_any = true};
+    write_report("t.zip", "0a", "heap-state.json", "{\"allocator\": \"glibc\"}", "");
+    cr_assert(eq(int, symlinkat("t.zip", dir.fd, "a"), 0));
+    cr_assert(eq(int, mkfifoat(dir.fd, "b", 0600), 0));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        cr_expect(eq(int,
+                     bp_diff_compute(paths[0], others[i], BP_HOST_BY_PROCESS, "schedstat.run_ns",
+                                     &diff, &error),
+                     BUGPACK_ERR_IO));
+    }
+    cr_expect(diff.has_any && diff.before.path == NULL, "an output was touched");
+    cr_assert(bp_diff_compute(paths[0], paths[0], BP_HOST_BY_PROCESS, "schedstat.run_ns", &diff,
+                              &error) == BUGPACK_OK,
+              "%s", error.message);
+    cr_expect(diff.has_heap);
+    bp_diff_release(&diff);
 }

@@ -3,14 +3,11 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inspect/report_file.h"
 #include "support/made_zip.h"
-#include "support/temp_dir.h"
 
 #define METADATA                                                                                   \
     "{\"schema\": 1, \"report_id\": \"0a\", \"app\": {\"name\": \"v\\u00e9\"}, \"report_type\": "  \
@@ -49,7 +46,6 @@ Test(report_file, says_which_report_it_is) {
     bp_report_facts facts = bp_report_file_facts(report);
     cr_expect(eq(str, (char *)facts.report_id, "0a"));
     cr_expect(eq(str, (char *)facts.app_name, "v\xc3\xa9"));
-    cr_expect(eq(str, (char *)facts.report_type, "crash"));
     cr_expect(eq(str, (char *)facts.timestamp, "2026"));
     cr_expect(bp_report_file_has(report, "manifest.json"));
     cr_expect(not(bp_report_file_has(report, "b.log")));
@@ -127,28 +123,4 @@ Test(report_file, refuses_the_report_of_a_later_version_as_such) {
     bp_report_file *report = NULL;
     cr_expect(eq(int, open_made(later, 2, &report, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "\"t.zip\" was written by a later bugpack"));
-}
-
-Test(report_file, opens_a_link_to_a_report_and_nothing_that_is_no_regular_file) {
-    made_zip zip;
-    temp_dir dir;
-    char path[300];
-    bp_report_file *report = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    made_zip_build(&zip, members, 3);
-    cr_assert(temp_dir_make(&dir));
-    cr_assert(temp_dir_write(&dir, "t.zip", zip.bytes.data, zip.bytes.size));
-    cr_assert(eq(int, symlinkat("t.zip", dir.fd, "link"), 0));
-    cr_assert(eq(int, mkfifoat(dir.fd, "fifo", 0600), 0));
-    (void)snprintf(path, sizeof path, "%s/link", dir.path);
-    cr_expect(bp_report_file_open(path, &report, &error) == BUGPACK_OK, "%s", error.message);
-    bp_report_file_close(report);
-    report = NULL;
-    (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
-    cr_expect(eq(int, bp_report_file_open(path, &report, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, bp_report_file_open(dir.path, &report, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(int, bp_report_file_open("/dev/zero", &report, &error), BUGPACK_ERR_IO));
-    cr_expect(eq(ptr, report, NULL));
-    temp_dir_remove(&dir);
-    made_zip_release(&zip);
 }
