@@ -8,47 +8,9 @@
 #include <stddef.h>
 
 #include <bugpack/error.h>
-#include <bugpack/heap_state.h>
 
+#include "inspect/diff_source.h"
 #include "inspect/host_diff.h"
-#include "inspect/report_file.h"
-
-/* The limit for one artefact: a capture of some 100,000 threads. */
-#define BP_DIFF_DOCUMENT_MAX_BYTES ((size_t)256 << 20)
-
-/* The artefacts that are compared. */
-typedef enum bp_diff_artefact {
-    BP_DIFF_HOST,
-    BP_DIFF_METRICS,
-    BP_DIFF_HEAP,
-    BP_DIFF_ARTEFACT_COUNT
-} bp_diff_artefact;
-const char *bp_diff_artefact_name(bp_diff_artefact artefact);
-
-/* Whether a side has an artefact with numbers in it. */
-typedef struct bp_diff_presence {
-    bool is_there;
-    char reason[340]; /* why not, where the report says so; else "" */
-} bp_diff_presence;
-
-/* One of the two files. Facts are "" where unknown, and for a file that is no report. */
-typedef struct bp_diff_side {
-    const char *path; /* borrowed from the caller */
-    bp_report_facts facts;
-    bp_diff_presence presence[BP_DIFF_ARTEFACT_COUNT];
-    bp_report_file *report; /* NULL for a plain file */
-    bp_diff_artefact kind;  /* of a plain file */
-    bp_buffer document;     /* of a plain file, until it is compared */
-} bp_diff_side;
-
-/* A number of a process; `decimals` of its digits are after the point. */
-typedef struct bp_diff_figure {
-    const char *key; /* as in the JSON; static */
-    unsigned decimals;
-    bp_change change;
-} bp_diff_figure;
-
-#define BP_DIFF_FIGURE_COUNT 3
 
 typedef struct bp_diff {
     bp_diff_side before, after;

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "json/append.h"
 #include "json/json.h"
-#include "json/literal.h"
 
 static void fail(bp_json *json, bugpack_status status, const char *failure) {
     if (json->status == BUGPACK_OK) {

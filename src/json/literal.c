@@ -1,14 +1,9 @@
 #include "json/literal.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "json/json.h"
-
-/* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
-enum { number_max_bytes = 336 };
 
 /* Advances `*at` over the digits there; false when there are none. */
 static bool skip_digits(const unsigned char *text, size_t byte_count, size_t *at) {
@@ -47,9 +42,8 @@ const char *bp_json_check_number(const unsigned char *text, size_t byte_count, s
     return complete ? NULL : "expected a digit of the number here";
 }
 
-/* The characters that have a short escape, and its letter, in the same order. */
-static const char escaped_characters[] = "\"\\/\b\f\n\r\t";
-static const char escape_letters[] = "\"\\/bfnrt";
+const char bp_json_escaped[] = "\"\\/\b\f\n\r\t";
+const char bp_json_escapes[] = "\"\\/bfnrt";
 
 static int hex_value(unsigned char digit) {
     if (digit >= '0' && digit <= '9') {
@@ -82,14 +76,14 @@ static bool is_low_surrogate(int32_t unit) {
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* Checks the escape at `text`, which begins with a backslash; its length goes to `ret_length`. */
+/* Checks the escape at `text`, which begins with a backslash; sets its length. */
 static const char *check_escape(const unsigned char *text, size_t available, size_t *ret_length) {
     if (available < 2) {
         return "the string is not closed";
     }
     if (text[1] != 'u') {
         *ret_length = 2;
-        bool known = text[1] != '\0' && strchr(escape_letters, text[1]) != NULL;
+        bool known = text[1] != '\0' && strchr(bp_json_escapes, text[1]) != NULL;
         return known ? NULL : "expected one of \" \\ / b f n r t u after a backslash";
     }
     int32_t unit = unit_value(text + 2, available - 2);
@@ -140,7 +134,7 @@ static int32_t decode_escape(const unsigned char **at) {
     const unsigned char *escape = *at;
     if (escape[1] != 'u') {
         *at += 2;
-        return escaped_characters[strchr(escape_letters, escape[1]) - escape_letters];
+        return bp_json_escaped[strchr(bp_json_escapes, escape[1]) - bp_json_escapes];
     }
     *at += 6;
     int32_t unit = unit_value(escape + 2, 4);
@@ -170,79 +164,4 @@ int32_t bp_json_next_character(const unsigned char **at) {
         character = character << 6 | (*(*at)++ & 0x3F);
     }
     return character;
-}
-
-static bugpack_status append_escape(bp_buffer *out, char character) {
-    const char *short_form = character != '\0' ? strchr(escaped_characters, character) : NULL;
-    if (short_form != NULL) {
-        (void)bp_buffer_append_char(out, '\\');
-        return bp_buffer_append_char(out, escape_letters[short_form - escaped_characters]);
-    }
-    return bp_buffer_printf(out, "\\u%04x", (unsigned)(unsigned char)character);
-}
-
-/* NUL is not among them: bp_utf8_encode has a form of its own for it. */
-static bool needs_escape(char character) {
-    unsigned char byte = (unsigned char)character;
-    return (byte < 0x20 && byte != 0) || byte == '"' || byte == '\\';
-}
-
-bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
-    const char *text = bytes;
-    size_t size_before = out->size;
-    (void)bp_buffer_append_char(out, '"');
-    size_t plain = 0;
-    for (size_t i = 0; i < byte_count; i++) {
-        /* Only ASCII is escaped, so a cut here never splits a character. */
-        if (needs_escape(text[i])) {
-            (void)bp_utf8_encode(out, text + plain, i - plain);
-            (void)append_escape(out, text[i]);
-            plain = i + 1;
-        }
-    }
-    if (byte_count > plain) {
-        (void)bp_utf8_encode(out, text + plain, byte_count - plain);
-    }
-    if (bp_buffer_append_char(out, '"') != BUGPACK_OK) {
-        bp_json_cut(out, size_before);
-    }
-    return out->status;
-}
-
-bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned decimals) {
-    char digits[number_max_bytes];
-    int printed = snprintf(digits, sizeof digits, "%.*f", (int)decimals, value);
-    if (printed < 0 || (size_t)printed >= sizeof digits) {
-        /* The only failure of the C library is memory. */
-        out->status = out->status == BUGPACK_OK ? BUGPACK_ERR_NO_MEMORY : out->status;
-        return out->status;
-    }
-    if (decimals > 0) {
-        /* Between the whole digits and the last `decimals` is the locale's point, which may have
-         * several bytes. */
-        size_t whole = strspn(digits, "-0123456789");
-        digits[whole] = '.';
-        memmove(digits + whole + 1, digits + (size_t)printed - decimals, decimals + 1);
-        size_t length = whole + 1 + decimals;
-        while (digits[length - 1] == '0') {
-            length--;
-        }
-        length -= length == whole + 1; /* no digit is left after the point */
-        digits[length] = '\0';
-    }
-    return bp_buffer_append_text(out, strcmp(digits, "-0") == 0 ? "0" : digits);
-}
-
-void bp_json_break_line(bp_buffer *out, size_t depth) {
-    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
-        "\n                                                                "
-        "                                                                ";
-    (void)bp_buffer_append(out, line, 1 + 2 * depth);
-}
-
-void bp_json_cut(bp_buffer *out, size_t size) {
-    if (out->data != NULL) {
-        out->size = size;
-        out->data[size] = '\0';
-    }
 }

@@ -1,5 +1,5 @@
 /*
- * Strings and numbers of a JSON text: checking, decoding, and laying out the lines between them.
+ * Strings and numbers of a JSON text: checking and decoding.
  */
 #ifndef BP_JSON_LITERAL_H
 #define BP_JSON_LITERAL_H
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+/* The characters that have a short escape, and its letter, in the same order. */
+extern const char bp_json_escaped[], bp_json_escapes[];
 
 /*
  * These check the number, or the string whose opening quote, is at `text`. They return NULL when it
@@ -22,11 +23,5 @@ const char *bp_json_check_string(const unsigned char *text, size_t byte_count, s
  * closing quote. `*at` begins after the opening quote and is advanced.
  */
 int32_t bp_json_next_character(const unsigned char **at);
-
-/* Starts a line of a document that is laid out, indented for what is nested `depth` deep. */
-void bp_json_break_line(bp_buffer *out, size_t depth);
-
-/* Removes what a failed append left after `size`; the failure of the buffer stays. */
-void bp_json_cut(bp_buffer *out, size_t size);
 
 #endif

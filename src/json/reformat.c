@@ -1,5 +1,5 @@
 #include "base/status.h"
-#include "json/literal.h"
+#include "json/append.h"
 #include "json/scanner.h"
 
 /* Writes one token, and before it what separates it from the previous one. */

@@ -1,0 +1,87 @@
+#include "json/append.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "json/json.h"
+#include "json/literal.h"
+
+/* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
+enum { number_max_bytes = 336 };
+
+static bugpack_status append_escape(bp_buffer *out, char character) {
+    const char *short_form = character != '\0' ? strchr(bp_json_escaped, character) : NULL;
+    if (short_form != NULL) {
+        (void)bp_buffer_append_char(out, '\\');
+        return bp_buffer_append_char(out, bp_json_escapes[short_form - bp_json_escaped]);
+    }
+    return bp_buffer_printf(out, "\\u%04x", (unsigned)(unsigned char)character);
+}
+
+/* NUL is not among them: bp_utf8_encode has a form of its own for it. */
+static bool needs_escape(char character) {
+    unsigned char byte = (unsigned char)character;
+    return (byte < 0x20 && byte != 0) || byte == '"' || byte == '\\';
+}
+
+bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
+    const char *text = bytes;
+    size_t size_before = out->size;
+    (void)bp_buffer_append_char(out, '"');
+    size_t plain = 0;
+    for (size_t i = 0; i < byte_count; i++) {
+        /* Only ASCII is escaped, so a cut here never splits a character. */
+        if (needs_escape(text[i])) {
+            (void)bp_utf8_encode(out, text + plain, i - plain);
+            (void)append_escape(out, text[i]);
+            plain = i + 1;
+        }
+    }
+    if (byte_count > plain) {
+        (void)bp_utf8_encode(out, text + plain, byte_count - plain);
+    }
+    if (bp_buffer_append_char(out, '"') != BUGPACK_OK) {
+        bp_json_cut(out, size_before);
+    }
+    return out->status;
+}
+
+bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned decimals) {
+    char digits[number_max_bytes];
+    int printed = snprintf(digits, sizeof digits, "%.*f", (int)decimals, value);
+    if (printed < 0 || (size_t)printed >= sizeof digits) {
+        /* The only failure of the C library is memory. */
+        out->status = out->status == BUGPACK_OK ? BUGPACK_ERR_NO_MEMORY : out->status;
+        return out->status;
+    }
+    if (decimals > 0) {
+        /* Between the whole digits and the last `decimals` is the locale's point, which may have
+         * several bytes. */
+        size_t whole = strspn(digits, "-0123456789");
+        digits[whole] = '.';
+        memmove(digits + whole + 1, digits + (size_t)printed - decimals, decimals + 1);
+        size_t length = whole + 1 + decimals;
+        while (digits[length - 1] == '0') {
+            length--;
+        }
+        length -= length == whole + 1; /* no digit is left after the point */
+        digits[length] = '\0';
+    }
+    return bp_buffer_append_text(out, strcmp(digits, "-0") == 0 ? "0" : digits);
+}
+
+void bp_json_break_line(bp_buffer *out, size_t depth) {
+    static const char line[1 + 2 * BP_JSON_DEPTH_MAX + 1] =
+        "\n                                                                "
+        "                                                                ";
+    (void)bp_buffer_append(out, line, 1 + 2 * depth);
+}
+
+void bp_json_cut(bp_buffer *out, size_t size) {
+    if (out->data != NULL) {
+        out->size = size;
+        out->data[size] = '\0';
+    }
+}
