@@ -1,6 +1,6 @@
 /*
- * The command that the library runs to learn the layout of a jemalloc. It is not for people, so no
- * list and no man page has it.
+ * The command that the library runs to learn the layout of a jemalloc. It is not for people, so it
+ * is in no list and has no man page.
  */
 #include <grp.h>
 #include <stdbool.h>
@@ -10,12 +10,6 @@
 #include "cli/command.h"
 #include "probe/calibration.h"
 
-const char bp_cli_own_path[] = "/proc/self/exe";
-
-static const char help[] = "Usage: bugpack calibrate-jemalloc DESCRIPTOR SLOT PREFIX\n"
-                           "\n"
-                           "Not for people: bugpack runs it to learn the layout of a jemalloc.\n";
-
 enum { nobody = 65534 };
 
 static void limit(int resource, rlim_t value) {
@@ -24,17 +18,16 @@ static void limit(int resource, rlim_t value) {
 }
 
 /*
- * Whatever the library does from here on, it does as nobody, briefly, to no file, and without a
- * child or a thread that could outlive it. Failing to
- * leave root behind is the one thing that ends it.
+ * Limits what the loaded library can do from here on: it runs as nobody, briefly, writes no file
+ * and starts no process. Only a failure to leave root is an error.
  */
 static bool give_up_privileges(void) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_CPU, 1);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    limit(RLIMIT_AS, (rlim_t)2 << 30); /* a sanitizer's shadow is terabytes of address space, */
-    limit(RLIMIT_NPROC, 0);            /* and its leak checker a process of its own */
+    limit(RLIMIT_AS, (rlim_t)2 << 30); /* a sanitizer maps terabytes, and */
+    limit(RLIMIT_NPROC, 0);            /* its leak checker is a process */
 #endif
     return geteuid() != 0 ||
            (setgroups(0, NULL) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
@@ -47,4 +40,13 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     return (bp_cli_exit)bp_calibration_help(argument_count, arguments);
 }
 
-const bp_cli_command bp_cli_calibrate_command = {"calibrate-jemalloc", NULL, help, run};
+const bp_cli_command bp_cli_calibrate_command = {
+    "calibrate-jemalloc",
+    NULL,
+    "Usage: bugpack calibrate-jemalloc DESCRIPTOR SLOT PREFIX\n"
+    "\n"
+    "Not for people: bugpack runs it to learn the layout of a jemalloc.\n",
+    NULL,
+    NULL,
+    0,
+    run};

@@ -10,18 +10,58 @@
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
-#include "cli/capture_options.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "cli/files.h"
+#include "cli/option.h"
+#include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/provide.h"
-#include "cli/text.h"
 
-/* A report on its way: the worker thread fills the result, then writes one byte to the pipe. */
+/* Strings are borrowed from the command line; NULL: not given. */
+typedef struct capture_options {
+    pid_t pid; /* 0: the whole machine */
+    bool host;
+    uint32_t window_ms;  /* no_window: the default */
+    uint32_t timeout_ms; /* 0: none */
+    bp_cli_files files;
+    const char *app_name;
+    const char *description;
+    const char *output_dir;
+    const char *output_path;
+    bool quiet;
+    bool json;
+} capture_options;
+
+static const uint32_t no_window = UINT32_MAX;
+
+static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_PID_OPTION(capture_options),
+    {'\0', "host", NULL, "look at the whole machine instead", NULL, offsetof(capture_options, host),
+     NULL},
+    {'\0', "window", "MS", "how long to look, in milliseconds (default 2000, at\nmost 600000)",
+     bp_cli_read_number, offsetof(capture_options, window_ms), &bp_cli_windows},
+    BP_CLI_FILE_OPTIONS(capture_options, files),
+    {'\0', "app", "NAME", "name the report after NAME, not after the process", bp_cli_read_text,
+     offsetof(capture_options, app_name), &bp_cli_app_names},
+    {'\0', "description", "TEXT", "what you saw", bp_cli_read_text,
+     offsetof(capture_options, description), &bp_cli_descriptions},
+    {'o', "output-dir", "DIR", "where the zip goes (default: the current directory)",
+     bp_cli_read_text, offsetof(capture_options, output_dir), &bp_cli_some_text},
+    {'\0', "output", "FILE", "write this file; a taken name gets -2, -3, ...", bp_cli_read_text,
+     offsetof(capture_options, output_path), &bp_cli_some_text},
+    {'\0', "timeout", "SECS", "give up after so long (default 0: never)", bp_cli_read_number,
+     offsetof(capture_options, timeout_ms), &timeouts},
+    {'q', "quiet", NULL, "no progress and no warnings", NULL, offsetof(capture_options, quiet),
+     NULL},
+    {'\0', "json", NULL, "print a JSON object instead of the path", NULL,
+     offsetof(capture_options, json), NULL},
+    BP_CLI_OPTIONS_END};
+
+/* A report being written: the worker fills the result, then writes one byte to the pipe. */
 typedef struct pending_report {
     bugpack_report_result result;
     int done_pipe[2];
-    int ended_by;       /* the signal that took it back; 0 for none */
+    int ended_by;       /* the signal that cancelled it; 0: none */
     bp_cli_steps steps; /* of a capture of the machine */
 } pending_report;
 
@@ -43,7 +83,7 @@ static void on_host_progress(uint64_t done, uint64_t total, void *context) {
 static bugpack_status provide_host(bugpack *session, pending_report *pending) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
-    options.calibrator_path = bp_cli_own_path;
+    options.calibrator_path = BP_CLI_OWN_PATH;
     options.on_progress = on_host_progress;
     options.context = &pending->steps;
     bugpack_status status = bugpack_provide_host_threads(session, &options, &error);
@@ -53,9 +93,9 @@ static bugpack_status provide_host(bugpack *session, pending_report *pending) {
     return status;
 }
 
-/* Triggers the report and waits until it is there or has failed; tells what failed. */
-static bugpack_status take_report(bugpack *session, const bp_cli_capture_options *options,
-                                  pending_report *pending) {
+/* Triggers the report and waits until it is written or has failed. Reports a failure. */
+static bugpack_status request_report(bugpack *session, const capture_options *options,
+                                     pending_report *pending) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = options->description;
     request.output_path = options->output_path;
@@ -65,7 +105,7 @@ static bugpack_status take_report(bugpack *session, const bp_cli_capture_options
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
         return status;
     }
-    bool show = !options->quiet && !options->json && bp_cli_progress_is_possible();
+    bool show = !options->quiet && !options->json && bp_cli_is_terminal(STDERR_FILENO);
     pending->ended_by = bp_cli_progress_wait(pending->done_pipe, options->window_ms,
                                              options->host ? &pending->steps : NULL, show);
     if (pending->ended_by != 0) {
@@ -81,37 +121,37 @@ static bugpack_status take_report(bugpack *session, const bp_cli_capture_options
     return pending->result.status;
 }
 
-/* The library gives a line for each missing artefact, as far as there is room for whole lines. */
+/* `missing` has a line per missing artefact, as many whole lines as fit. */
 static void warn_of_missing(const bugpack_report_result *result) {
-    uint32_t told = 0;
-    for (const char *line = result->missing; *line != '\0'; told++) {
+    uint32_t shown = 0;
+    for (const char *line = result->missing; *line != '\0'; shown++) {
         size_t length = strcspn(line, "\n");
         bp_cli_say("the report is incomplete: %.*s", (int)length, line);
         line += length + (line[length] == '\n' ? 1 : 0);
     }
-    if (told < result->missing_count) {
-        bp_cli_say("the report is incomplete: manifest.json tells of %" PRIu32 " more",
-                   result->missing_count - told);
+    if (shown < result->missing_count) {
+        bp_cli_say("the report is incomplete: manifest.json names %" PRIu32 " more",
+                   result->missing_count - shown);
     }
 }
 
-/* Standard output gets the path, or the JSON object that stands for it. */
+/* Prints the path, or a JSON object with it. */
 static bp_cli_exit print_result(const bugpack_report_result *result,
-                                const bp_cli_capture_options *options) {
+                                const capture_options *options) {
     bool complete = result->missing_count == 0;
     if (!complete && !options->quiet) {
         warn_of_missing(result);
     }
     if (options->json) {
         (void)fputs("{\n  \"path\": ", stdout);
-        bp_cli_text_write_json(stdout, result->path);
+        bp_cli_print_json(result->path);
         (void)printf(",\n  \"complete\": %s,\n  \"missing\": %" PRIu32 ",\n  \"bytes\": %" PRIu64
                      "\n}\n",
                      complete ? "true" : "false", result->missing_count, result->zip_bytes);
     } else {
         (void)printf("%s\n", result->path);
     }
-    if (!bp_cli_finish_output()) {
+    if (bp_cli_finish_output() != BP_CLI_COMPLETE) {
         bp_cli_say("the report is written: %s", result->path);
         return BP_CLI_FAILED;
     }
@@ -119,10 +159,10 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
 }
 
 /*
- * The directory that the session opens: that of --output where there is one, so that a report that
- * goes elsewhere does not depend on the current directory. Owned; NULL without memory.
+ * The directory that the session opens: with --output its directory, so that the report does not
+ * depend on the current one. Owned; NULL without memory.
  */
-static char *report_dir_new(const bp_cli_capture_options *options) {
+static char *report_dir_new(const capture_options *options) {
     if (options->output_path == NULL) {
         return strdup(options->output_dir != NULL ? options->output_dir : ".");
     }
@@ -134,7 +174,7 @@ static char *report_dir_new(const bp_cli_capture_options *options) {
     return strndup(options->output_path, length > 0 ? length : 1);
 }
 
-static bugpack_status open_session(const bp_cli_capture_options *options, bugpack **ret_session) {
+static bugpack_status open_session(const capture_options *options, bugpack **ret_session) {
     char *report_dir = report_dir_new(options);
     if (report_dir == NULL) {
         bp_cli_say("cannot open a session: out of memory");
@@ -148,16 +188,16 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     session_options.sample_window_ms = options->window_ms;
     session_options.report_dir = report_dir;
     session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
-    /* One report, and then the end: there is no past to keep. */
+    /* One report, and no history. */
     session_options.log_ring_bytes = 0;
     session_options.traffic_budget_bytes = 0;
     session_options.history_interval_ms = 0;
     session_options.recorder_in_memory = true;
-    /* A person asked for it, and knows the disk: nothing is refused, and nothing is removed. */
+    /* A person asked for this report: refuse nothing and remove nothing. */
     session_options.min_free_bytes = 0;
     session_options.report_dir_max_count = 0;
     session_options.report_dir_max_bytes = 0;
-    session_options.calibrator_path = bp_cli_own_path;
+    session_options.calibrator_path = BP_CLI_OWN_PATH;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {
@@ -167,37 +207,32 @@ static bugpack_status open_session(const bp_cli_capture_options *options, bugpac
     return status;
 }
 
-static bp_cli_exit capture(const bp_cli_capture_options *options) {
+static bp_cli_exit capture(const capture_options *options) {
     bugpack *session = NULL;
-    pending_report *pending = NULL;
-    bp_cli_exit result;
-    bugpack_status status = BUGPACK_OK;
-    if (bp_cli_check_session_file(options->session_path) != BUGPACK_OK) {
+    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
-    pending = calloc(1, sizeof *pending);
+    pending_report *pending = calloc(1, sizeof *pending);
     if (pending == NULL || pipe(pending->done_pipe) != 0) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
         free(pending);
         return BP_CLI_FAILED;
     }
-    status = open_session(options, &session);
+    bugpack_status status = open_session(options, &session);
     if (status == BUGPACK_OK && options->host) {
         status = provide_host(session, pending);
     }
     if (status == BUGPACK_OK) {
-        const bp_cli_files files = {options->session_path, &options->logs, options->log_limit_bytes,
-                                    &options->attachments, options->attach_limit_bytes};
-        status = bp_cli_provide_files(session, "capture", &files);
+        status = bp_cli_files_provide(&options->files, session);
     }
     if (status == BUGPACK_OK) {
-        status = take_report(session, options, pending);
+        status = request_report(session, options, pending);
     }
-    result =
+    bp_cli_exit result =
         status == BUGPACK_OK ? print_result(&pending->result, options) : bp_cli_exit_of(status);
     bugpack_close(session);
     if (status == BUGPACK_ERR_CANCELLED) {
-        (void)raise(pending->ended_by); /* whoever started us sees which signal it was */
+        (void)raise(pending->ended_by); /* our parent sees which signal it was */
     }
     (void)close(pending->done_pipe[0]);
     (void)close(pending->done_pipe[1]);
@@ -205,16 +240,52 @@ static bp_cli_exit capture(const bp_cli_capture_options *options) {
     return result;
 }
 
-static bp_cli_exit run(int argument_count, char **arguments) {
-    bp_cli_capture_options options;
-    bp_cli_capture_options_init(&options);
-    bp_cli_exit result = BP_CLI_USAGE;
-    if (bp_cli_capture_options_parse(&options, argument_count, arguments)) {
-        result = options.help ? bp_cli_print(bp_cli_capture_help) : capture(&options);
+/* Options that exclude each other. NULL: none do. */
+static const char *find_conflict(const capture_options *options) {
+    if (options->host && options->pid != 0) {
+        return "--host and --pid exclude each other";
     }
-    bp_cli_capture_options_release(&options);
+    if (options->host && options->window_ms != no_window) {
+        return "--host and --window exclude each other: the machine is looked at once";
+    }
+    if (!options->host && options->pid == 0) {
+        return "option '--pid' is missing";
+    }
+    if (options->output_dir != NULL && options->output_path != NULL) {
+        return "--output-dir and --output exclude each other";
+    }
+    return NULL;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
+    capture_options options = {.window_ms = no_window, .files = BP_CLI_FILES_INIT};
+    bp_cli_exit result;
+    if (bp_cli_read_options(&bp_cli_capture_command, argument_count, arguments, &options, NULL,
+                            &result)) {
+        const char *conflict = find_conflict(&options);
+        if (options.window_ms == no_window) {
+            options.window_ms = defaults.sample_window_ms;
+        }
+        result = conflict != NULL ? bp_cli_say_usage("%s", conflict) : capture(&options);
+    }
+    bp_cli_files_release(&options.files);
     return result;
 }
 
 const bp_cli_command bp_cli_capture_command = {
-    "capture", "write a report about a process, or the machine", bp_cli_capture_help, run};
+    "capture",
+    "write a report about a process, or the machine",
+    "Usage: bugpack capture --pid PID [OPTION]...\n"
+    "       bugpack capture --host [OPTION]...\n"
+    "\n"
+    "Write a report about a running process: what it and each of its threads cost\n"
+    "over a window, what the system knows of it, and the files you name; or about\n"
+    "every thread of every process on the machine. The path of the zip is printed.\n",
+    option_rows,
+    "BYTES may end in K, M or G.\n"
+    "\n"
+    "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
+    "4 no such process, 5 timed out.\n",
+    0,
+    run};

@@ -6,7 +6,7 @@
 
 #include <bugpack/sample.h>
 
-#include "cli/text.h"
+#include "cli/output.h"
 
 /* Room for a 64-bit number with its sign and a point, and for a percentage. */
 enum { cell_bytes = 48, column_count = 4 };
@@ -21,7 +21,7 @@ static const char *const titles[column_count] = {"before", "after", "delta", "pe
 
 static void print_escaped(const char *text) {
     char escaped[1024];
-    bp_cli_text_escape(text, escaped, sizeof escaped);
+    bp_cli_escape(text, escaped, sizeof escaped);
     (void)fputs(escaped, stdout);
 }
 

@@ -1,12 +1,12 @@
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <bugpack/version.h>
 
 #include "cli/command.h"
-#include "cli/message.h"
+#include "cli/option.h"
+#include "cli/output.h"
 
 static const bp_cli_command *const commands[] = {&bp_cli_capture_command,  &bp_cli_diff_command,
                                                  &bp_cli_heap_command,     &bp_cli_recover_command,
@@ -14,15 +14,13 @@ static const bp_cli_command *const commands[] = {&bp_cli_capture_command,  &bp_c
                                                  &bp_cli_calibrate_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
-bool bp_cli_pipe_was_ignored;
-
 static const bp_cli_command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++) {
         if (strcmp(commands[i]->name, name) == 0) {
             return commands[i];
         }
     }
-    bp_cli_say_usage(NULL, "unknown command '%s'", name);
+    bp_cli_say_usage("unknown command '%s'", name);
     return NULL;
 }
 
@@ -38,14 +36,16 @@ static bp_cli_exit print_help(void) {
             (void)printf("  %-10s  %s\n", commands[i]->name, commands[i]->summary);
         }
     }
-    return bp_cli_print("  help        show the help of a command: bugpack help capture\n"
-                        "\n"
-                        "Options:\n"
-                        "  -h, --help     show this help\n"
-                        "      --version  show the version\n"
-                        "\n"
-                        "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is\n"
-                        "missing, 4 no such process, 5 timed out.\n");
+    (void)fputs("  help        show the help of a command: bugpack help capture\n"
+                "\n"
+                "Options:\n"
+                "  -h, --help     show this help\n"
+                "      --version  show the version\n"
+                "\n"
+                "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is\n"
+                "missing, 4 no such process, 5 timed out.\n",
+                stdout);
+    return bp_cli_finish_output();
 }
 
 static bp_cli_exit run_help(int argument_count, char **arguments) {
@@ -53,22 +53,24 @@ static bp_cli_exit run_help(int argument_count, char **arguments) {
         return print_help();
     }
     if (argument_count > 2) {
-        return bp_cli_say_usage(NULL, "unexpected argument '%s'", arguments[2]);
+        return bp_cli_say_usage("unexpected argument '%s'", arguments[2]);
     }
     const bp_cli_command *command = find_command(arguments[1]);
-    return command != NULL ? bp_cli_print(command->help) : BP_CLI_USAGE;
+    return command != NULL ? bp_cli_print_help(command) : BP_CLI_USAGE;
 }
 
 static bp_cli_exit print_version(void) {
     (void)printf("bugpack %s\n", bugpack_version());
-    return bp_cli_print("built for " BP_CLI_PLATFORM " with libzip " BP_CLI_LIBZIP_VERSION
-                        ", zlib " BP_CLI_ZLIB_VERSION BP_CLI_LIBDEFLATE
-                        ", cJSON " BP_CLI_CJSON_VERSION ", libpng " BP_CLI_LIBPNG_VERSION "\n");
+    (void)fputs("built for " BP_CLI_PLATFORM " with libzip " BP_CLI_LIBZIP_VERSION
+                ", zlib " BP_CLI_ZLIB_VERSION BP_CLI_LIBDEFLATE ", cJSON " BP_CLI_CJSON_VERSION
+                ", libpng " BP_CLI_LIBPNG_VERSION "\n",
+                stdout);
+    return bp_cli_finish_output();
 }
 
 static bp_cli_exit dispatch(int argument_count, char **arguments) {
     if (argument_count == 0) {
-        return bp_cli_say_usage(NULL, "a command is missing");
+        return bp_cli_say_usage("a command is missing");
     }
     const char *word = arguments[0];
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
@@ -78,22 +80,24 @@ static bp_cli_exit dispatch(int argument_count, char **arguments) {
         return print_version();
     }
     if (word[0] == '-') {
-        return bp_cli_say_usage(NULL, "unknown option '%s'", word);
+        return bp_cli_say_usage("unknown option '%s'", word);
     }
     if (strcmp(word, "help") == 0) {
         return run_help(argument_count, arguments);
     }
     const bp_cli_command *command = find_command(word);
-    return command != NULL ? command->run(argument_count, arguments) : BP_CLI_USAGE;
+    if (command == NULL) {
+        return BP_CLI_USAGE;
+    }
+    bp_cli_current_command = command->name;
+    return command->run(argument_count, arguments);
 }
 
 int main(int argument_count, char **arguments) {
-    if (!bp_cli_hold_standard_descriptors()) {
+    if (!bp_cli_prepare_output()) {
         bp_cli_say("cannot open /dev/null: %s", strerror(errno));
         return BP_CLI_FAILED;
     }
-    /* A reader that went away is a failed write with a sentence, not a silent death. */
-    bp_cli_pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     /* argc is 0 for a program that was started without even its own name. */
     return (int)dispatch(argument_count > 0 ? argument_count - 1 : 0,
                          argument_count > 0 ? arguments + 1 : arguments);

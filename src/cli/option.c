@@ -1,96 +1,28 @@
 #include "cli/option.h"
 
+#include <assert.h>
+#include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <bugpack/session.h>
 
-#include "cli/message.h"
+#include "cli/output.h"
 
-/* Whether a long option was shortened so far that several begin with it. */
-static bool is_ambiguous(const char *written, size_t length, const struct option *long_options) {
-    size_t count = 0;
-    for (const struct option *option = long_options; option->name != NULL; option++) {
-        count += length > 2 && strncmp(option->name, written + 2, length - 2) == 0;
-    }
-    return count > 1;
-}
+/* Help texts begin in this column, or earlier if all options are short. */
+enum { help_column_max = 28 };
 
-/* The option as the user wrote it, without its value: getopt leaves optind behind it. */
-static void say_bad_option(const char *command, char **arguments, bool lacks_value,
-                           const struct option *long_options) {
-    const char *written = arguments[optind - 1];
-    if (strncmp(written, "--", 2) != 0) {
-        bp_cli_say_usage(
-            command, lacks_value ? "option '-%c' needs a value" : "unknown option '-%c'", optopt);
-        return;
-    }
-    int length = (int)strcspn(written, "=");
-    if (lacks_value) {
-        bp_cli_say_usage(command, "option '%.*s' needs a value", length, written);
-    } else if (optopt != 0) {
-        bp_cli_say_usage(command, "option '%.*s' takes no value", length, written);
-    } else if (is_ambiguous(written, (size_t)length, long_options)) {
-        bp_cli_say_usage(command, "option '%.*s' is ambiguous", length, written);
-    } else {
-        bp_cli_say_usage(command, "unknown option '%.*s'", length, written);
-    }
-}
+/* Codes of our options for getopt begin beyond any character. */
+enum { option_max = 32, first_code = 256 };
 
-/* The next option, with at most `operand_max` arguments that are none. */
-static int next_option(const char *command, int argument_count, char **arguments,
-                       const char *short_options, const struct option *long_options,
-                       int operand_max) {
-    int code = getopt_long(argument_count, arguments, short_options, long_options, NULL);
-    if (code == '?' || code == ':') {
-        say_bad_option(command, arguments, code == ':', long_options);
-        return BP_CLI_OPTION_BAD;
-    }
-    if (code == -1 && argument_count - optind > operand_max) {
-        bp_cli_say_usage(command, "unexpected argument '%s'", arguments[optind + operand_max]);
-        return BP_CLI_OPTION_BAD;
-    }
-    return code == -1 ? BP_CLI_OPTION_END : code;
-}
+const bp_cli_bounds bp_cli_pids = {"a process id", 1, INT32_MAX, 1};
+const bp_cli_bounds bp_cli_windows = {"milliseconds", 0, BUGPACK_SAMPLE_WINDOW_MAX_MS, 1};
+const bp_cli_bounds bp_cli_some_text = {NULL, 1, UINT32_MAX, 0};
+const bp_cli_bounds bp_cli_app_names = {NULL, 1, 64, 0};
+const bp_cli_bounds bp_cli_descriptions = {NULL, 1, 64 * 1024, 0};
 
-int bp_cli_option_next(const char *command, int argument_count, char **arguments,
-                       const char *short_options, const struct option *long_options) {
-    return next_option(command, argument_count, arguments, short_options, long_options, 0);
-}
-
-int bp_cli_option_next_or_operand(const char *command, int argument_count, char **arguments,
-                                  const char *short_options, const struct option *long_options,
-                                  const char **ret_operand) {
-    int code = next_option(command, argument_count, arguments, short_options, long_options, 1);
-    if (code == BP_CLI_OPTION_END && optind < argument_count) {
-        *ret_operand = arguments[optind];
-    }
-    return code;
-}
-
-int bp_cli_option_next_or_operands(const char *command, int argument_count, char **arguments,
-                                   const char *short_options, const struct option *long_options,
-                                   int operand_max, const char **ret_operands) {
-    int code =
-        next_option(command, argument_count, arguments, short_options, long_options, operand_max);
-    for (int i = 0; code == BP_CLI_OPTION_END && i < operand_max; i++) {
-        ret_operands[i] = optind + i < argument_count ? arguments[optind + i] : NULL;
-    }
-    return code;
-}
-
-int bp_cli_option_next_or_command(const char *command, int argument_count, char **arguments,
-                                  const char *short_options, const struct option *long_options,
-                                  char ***ret_command) {
-    int code = next_option(command, argument_count, arguments, short_options, long_options,
-                           argument_count);
-    if (code == BP_CLI_OPTION_END && optind < argument_count) {
-        *ret_command = arguments + optind;
-    }
-    return code;
-}
-
-/* Reads digits up to the first other byte, which is where `*ret_end` then points. */
+/* Reads digits up to the first other byte, to which `*ret_end` then points. */
 static bool read_digits(const char *text, uint64_t *ret_value, const char **ret_end) {
     uint64_t value = 0;
     const char *at = text;
@@ -101,65 +33,211 @@ static bool read_digits(const char *text, uint64_t *ret_value, const char **ret_
         }
         value = value * 10 + digit;
     }
-    if (at == text) {
-        return false;
-    }
     *ret_value = value;
     *ret_end = at;
-    return true;
+    return at != text;
 }
 
-bool bp_cli_option_number(const char *text, uint64_t smallest, uint64_t largest,
-                          uint64_t *ret_value) {
+bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *field) {
+    const bp_cli_bounds *bounds = option->bounds;
     uint64_t value;
     const char *end;
-    if (!read_digits(text, &value, &end) || *end != '\0' || value < smallest || value > largest) {
+    if (!read_digits(text, &value, &end) || *end != '\0' || value < bounds->smallest ||
+        value > bounds->largest) {
+        bp_cli_say_usage("--%s takes %s from %" PRIu32 " to %" PRIu32 ", not '%s'", option->name,
+                         bounds->unit, bounds->smallest, bounds->largest, text);
         return false;
     }
-    *ret_value = value;
+    *(uint32_t *)field = (uint32_t)value * bounds->scale;
     return true;
 }
 
-bool bp_cli_option_size(const char *text, uint64_t *ret_bytes) {
+bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field) {
     static const char suffixes[] = "KMG";
     uint64_t value;
     const char *end;
+    bool is_good = read_digits(text, &value, &end);
     unsigned shift = 0;
-    if (!read_digits(text, &value, &end)) {
+    if (is_good && *end != '\0') {
+        const char *suffix = strchr(suffixes, *end);
+        is_good = suffix != NULL && end[1] == '\0';
+        shift = is_good ? 10u * (unsigned)(suffix - suffixes + 1) : 0;
+    }
+    if (!is_good || value == 0 || value > UINT64_MAX >> shift) {
+        bp_cli_say_usage("--%s takes bytes from 1, optionally followed by K, M or G, not '%s'",
+                         option->name, text);
         return false;
     }
-    if (*end != '\0') {
-        const char *suffix = strchr(suffixes, *end);
-        if (suffix == NULL || end[1] != '\0') {
+    *(uint64_t *)field = value << shift;
+    return true;
+}
+
+bool bp_cli_read_text(const bp_cli_option *option, const char *text, void *field) {
+    const bp_cli_bounds *bounds = option->bounds;
+    size_t length = strlen(text);
+    if (bounds != NULL && length < bounds->smallest) {
+        bp_cli_say_usage("--%s takes a value that is not empty", option->name);
+        return false;
+    }
+    if (bounds != NULL && length > bounds->largest) {
+        bp_cli_say_usage("--%s takes at most %" PRIu32 " bytes", option->name, bounds->largest);
+        return false;
+    }
+    *(const char **)field = text;
+    return true;
+}
+
+/* Returns the width. */
+static int format_option(const bp_cli_option *option, char *out, size_t out_bytes) {
+    const char short_form[] = {'-', option->letter, ',', '\0'};
+    return snprintf(out, out_bytes, "  %3s --%s%s%s", option->letter != '\0' ? short_form : "",
+                    option->name, option->value != NULL ? " " : "",
+                    option->value != NULL ? option->value : "");
+}
+
+static void print_option(const bp_cli_option *option, int column) {
+    char text[80];
+    int width = format_option(option, text, sizeof text);
+    (void)fputs(text, stdout);
+    if (width >= column) {
+        (void)fputc('\n', stdout);
+        width = 0;
+    }
+    for (const char *line = option->help; line != NULL;) {
+        const char *end = strchr(line, '\n');
+        (void)printf("%*s%.*s\n", column - width, "",
+                     end != NULL ? (int)(end - line) : (int)strlen(line), line);
+        line = end != NULL ? end + 1 : NULL;
+        width = 0;
+    }
+}
+
+static const bp_cli_option help_option = {'h', "help", NULL, "show this help", NULL, 0, NULL};
+
+bp_cli_exit bp_cli_print_help(const bp_cli_command *command) {
+    (void)fputs(command->usage, stdout);
+    if (command->options == NULL) {
+        return bp_cli_finish_output();
+    }
+    char text[80];
+    int column = format_option(&help_option, text, sizeof text) + 2;
+    for (const bp_cli_option *option = command->options; option->name != NULL; option++) {
+        int width = format_option(option, text, sizeof text) + 2;
+        column = width > column ? width : column;
+    }
+    column = column < help_column_max ? column : help_column_max;
+    (void)fputs("\nOptions:\n", stdout);
+    for (const bp_cli_option *option = command->options; option->name != NULL; option++) {
+        print_option(option, column);
+    }
+    print_option(&help_option, column);
+    (void)printf("\n%s", command->notes);
+    return bp_cli_finish_output();
+}
+
+/* What getopt_long needs to know of a table; the code of an option is its row's number. */
+typedef struct getopt_tables {
+    struct option long_options[option_max + 2];
+    char short_options[2 * option_max + 4];
+} getopt_tables;
+
+static void make_tables(const bp_cli_command *command, getopt_tables *tables) {
+    size_t count = 0;
+    char *at = tables->short_options;
+    if (command->operand_max == BP_CLI_OTHER_COMMAND) {
+        *at++ = '+'; /* stop at the first operand */
+    }
+    *at++ = ':'; /* tell a missing value from an unknown option */
+    for (const bp_cli_option *option = command->options; option->name != NULL; option++) {
+        assert(count < option_max);
+        tables->long_options[count] =
+            (struct option){option->name, option->value != NULL ? required_argument : no_argument,
+                            NULL, first_code + (int)count};
+        count++;
+        if (option->letter != '\0') {
+            *at++ = option->letter;
+            if (option->value != NULL) {
+                *at++ = ':';
+            }
+        }
+    }
+    *at++ = 'h';
+    *at = '\0';
+    tables->long_options[count++] = (struct option){"help", no_argument, NULL, 'h'};
+    tables->long_options[count] = (struct option){NULL, 0, NULL, 0};
+}
+
+static const bp_cli_option *find_option(const bp_cli_option *options, int code) {
+    if (code >= first_code) {
+        return &options[code - first_code];
+    }
+    while (options->letter != (char)code) {
+        options++;
+    }
+    return options;
+}
+
+/* Whether a long option was shortened so far that several begin with it. */
+static bool is_ambiguous(const char *written, size_t length, const struct option *long_options) {
+    size_t count = 0;
+    for (const struct option *option = long_options; option->name != NULL; option++) {
+        count += length > 2 && strncmp(option->name, written + 2, length - 2) == 0;
+    }
+    return count > 1;
+}
+
+/* Names the option as the user wrote it, without its value: getopt leaves optind behind it. */
+static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
+                                  const struct option *long_options) {
+    const char *written = arguments[optind - 1];
+    if (strncmp(written, "--", 2) != 0) {
+        return bp_cli_say_usage(lacks_value ? "option '-%c' needs a value" : "unknown option '-%c'",
+                                optopt);
+    }
+    int length = (int)strcspn(written, "=");
+    if (lacks_value) {
+        return bp_cli_say_usage("option '%.*s' needs a value", length, written);
+    }
+    if (optopt != 0) {
+        return bp_cli_say_usage("option '%.*s' takes no value", length, written);
+    }
+    return bp_cli_say_usage(is_ambiguous(written, (size_t)length, long_options)
+                                ? "option '%.*s' is ambiguous"
+                                : "unknown option '%.*s'",
+                            length, written);
+}
+
+bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,
+                         void *options, char ***ret_operands, bp_cli_exit *ret_exit) {
+    getopt_tables tables;
+    make_tables(command, &tables);
+    *ret_exit = BP_CLI_USAGE;
+    int code;
+    while ((code = getopt_long(argument_count, arguments, tables.short_options, tables.long_options,
+                               NULL)) != -1) {
+        if (code == '?' || code == ':') {
+            *ret_exit = say_bad_option(arguments, code == ':', tables.long_options);
             return false;
         }
-        shift = 10u * (unsigned)(suffix - suffixes + 1);
+        if (code == 'h') {
+            *ret_exit = bp_cli_print_help(command);
+            return false;
+        }
+        const bp_cli_option *option = find_option(command->options, code);
+        void *field = (char *)options + option->offset;
+        if (option->read == NULL) {
+            *(bool *)field = true;
+        } else if (!option->read(option, optarg, field)) {
+            return false;
+        }
     }
-    if (value == 0 || value > UINT64_MAX >> shift) {
+    if (argument_count - optind > command->operand_max) {
+        *ret_exit =
+            bp_cli_say_usage("unexpected argument '%s'", arguments[optind + command->operand_max]);
         return false;
     }
-    *ret_bytes = value << shift;
-    return true;
-}
-
-bool bp_cli_option_pid(const char *command, const char *text, pid_t *ret_pid) {
-    uint64_t value;
-    if (!bp_cli_option_number(text, 1, INT32_MAX, &value)) {
-        bp_cli_say_usage(command, "--pid takes a process id from 1 to %" PRId32 ", not '%s'",
-                         INT32_MAX, text);
-        return false;
+    if (ret_operands != NULL) {
+        *ret_operands = arguments + optind;
     }
-    *ret_pid = (pid_t)value;
-    return true;
-}
-
-bool bp_cli_option_window(const char *command, const char *text, uint32_t *ret_window_ms) {
-    uint64_t value;
-    if (!bp_cli_option_number(text, 0, BUGPACK_SAMPLE_WINDOW_MAX_MS, &value)) {
-        bp_cli_say_usage(command, "--window takes milliseconds from 0 to %u, not '%s'",
-                         BUGPACK_SAMPLE_WINDOW_MAX_MS, text);
-        return false;
-    }
-    *ret_window_ms = (uint32_t)value;
     return true;
 }

@@ -1,61 +1,67 @@
 /*
- * Options in the GNU manner, and the numbers in them.
+ * The options of a command: one table from which the command line is read and the help is printed.
  */
 #ifndef BP_CLI_OPTION_H
 #define BP_CLI_OPTION_H
 
-#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-/* What bp_cli_option_next gives at the end of the options, and for one that is not acceptable. */
-#define BP_CLI_OPTION_END (-1)
-#define BP_CLI_OPTION_BAD '?'
+#include "cli/command.h"
 
-/* Codes of options without a short form: beyond any character. */
-#define BP_CLI_OPTION_LONG_BASE 256
+typedef struct bp_cli_option bp_cli_option;
 
 /*
- * The next option's code; its value is in optarg. An option that is unknown or wrongly used is told
- * to the user, and so is an argument that is no option.
- * `short_options` begins with ':'.
+ * Reads the value of an option into its field. On a bad value it reports a usage error and returns
+ * false. Texts are borrowed from the command line.
  */
-int bp_cli_option_next(const char *command, int argument_count, char **arguments,
-                       const char *short_options, const struct option *long_options);
+typedef bool bp_cli_reader(const bp_cli_option *option, const char *text, void *field);
 
-/* The same for a command that takes one argument beside its options, given at the end of them. */
-int bp_cli_option_next_or_operand(const char *command, int argument_count, char **arguments,
-                                  const char *short_options, const struct option *long_options,
-                                  const char **ret_operand);
+typedef struct bp_cli_bounds {
+    const char *unit; /* of a number, for messages: "seconds" */
+    uint32_t smallest, largest;
+    uint32_t scale; /* the number is stored multiplied by this */
+} bp_cli_bounds;
 
-/* The same for a command that takes up to `operand_max` of them; those that there are not are NULL.
- */
-int bp_cli_option_next_or_operands(const char *command, int argument_count, char **arguments,
-                                   const char *short_options, const struct option *long_options,
-                                   int operand_max, const char **ret_operands);
+struct bp_cli_option {
+    char letter; /* the short form; '\0': none */
+    const char *name;
+    const char *value;   /* how the help calls the value; NULL for a flag, whose field is a bool */
+    const char *help;    /* lines without a final newline */
+    bp_cli_reader *read; /* NULL for a flag */
+    size_t offset;       /* of the field in the command's options */
+    const bp_cli_bounds *bounds;
+};
 
-/* The same for a command that is given another one to run, with arguments of its own: given at the
- * end of our options, up to a NULL. `short_options` begins with "+:". */
-int bp_cli_option_next_or_command(const char *command, int argument_count, char **arguments,
-                                  const char *short_options, const struct option *long_options,
-                                  char ***ret_command);
+#define BP_CLI_OPTIONS_END                                                                         \
+    { '\0', NULL, NULL, NULL, NULL, 0, NULL }
+
+/* Digits only, within the bounds, into a uint32_t or pid_t. */
+bp_cli_reader bp_cli_read_number;
+/* Bytes, at least 1, with an optional K, M or G (powers of 1,024), into a uint64_t. */
+bp_cli_reader bp_cli_read_size;
+/* The text itself into a const char *; the bounds limit its length. */
+bp_cli_reader bp_cli_read_text;
+
+/* What several commands have in common. */
+extern const bp_cli_bounds bp_cli_pids, bp_cli_windows, bp_cli_some_text;
+extern const bp_cli_bounds bp_cli_app_names, bp_cli_descriptions;
+
+#define BP_CLI_PID_OPTION(type)                                                                    \
+    {                                                                                              \
+        '\0', "pid", "PID", "the process to look at", bp_cli_read_number, offsetof(type, pid),     \
+            &bp_cli_pids                                                                           \
+    }
 
 /*
- * Reads a whole text as a decimal number: digits only, no sign, no space. False, and the output
- * untouched, when it is anything else or outside the bounds.
+ * Reads the command line into `options`, which has the defaults. False when the command is done:
+ * the help was printed or the command line is wrong, as `ret_exit` says. Otherwise `ret_operands`
+ * (NULL: the command takes none) gets the operands, up to a NULL.
  */
-bool bp_cli_option_number(const char *text, uint64_t smallest, uint64_t largest,
-                          uint64_t *ret_value);
+bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,
+                         void *options, char ***ret_operands, bp_cli_exit *ret_exit);
 
-/* The same for bytes: K, M or G may follow and mean powers of 1,024. At least 1 byte. */
-bool bp_cli_option_size(const char *text, uint64_t *ret_bytes);
-
-/*
- * What commands have in common. These tell the user about a value that is not acceptable, for
- * `command`, and then return false.
- */
-bool bp_cli_option_pid(const char *command, const char *text, pid_t *ret_pid);
-bool bp_cli_option_window(const char *command, const char *text, uint32_t *ret_window_ms);
+bp_cli_exit bp_cli_print_help(const bp_cli_command *command);
 
 #endif

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/output.h"
 
 enum { bar_cells = 30, smallest_bar_cells = 5, usual_columns = 80, redraw_ms = 100 };
 
@@ -18,15 +20,9 @@ enum { bar_cells = 30, smallest_bar_cells = 5, usual_columns = 80, redraw_ms = 1
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { ending_signal_count = sizeof ending_signals / sizeof ending_signals[0] };
 
-bool bp_cli_progress_is_possible(void) {
-    const char *terminal = getenv("TERM");
-    return isatty(STDERR_FILENO) == 1 && terminal != NULL && terminal[0] != '\0' &&
-           strcmp(terminal, "dumb") != 0;
-}
-
 static volatile sig_atomic_t ended_by, wake_fd;
 
-/* Runs with the default action restored: whoever insists ends the program at once. */
+/* Runs with the default action restored (SA_RESETHAND): a second signal ends the program. */
 static void end_wait(int signal_number) {
     static const char byte = BP_CLI_SIGNAL_BYTE;
     int saved_errno = errno;
@@ -44,7 +40,7 @@ static void catch_signals(struct sigaction *ret_before) {
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < ending_signal_count; i++) {
         (void)sigaction(ending_signals[i], NULL, &ret_before[i]);
-        /* nohup and background jobs ignore some of these on purpose. */
+        /* nohup and background jobs ignore some of these. */
         if (ret_before[i].sa_handler != SIG_IGN) {
             (void)sigaction(ending_signals[i], &action, NULL);
         }
@@ -57,18 +53,9 @@ static void release_signals(const struct sigaction *before) {
     }
 }
 
-static uint64_t monotonic_ms(void) {
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) {
-        return 0;
-    }
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
 /*
- * How many cells a line may fill. Asked each time, because a window can be resized; the last cell
- * stays free, because a line that fills it has wrapped on some terminals. A line that wraps could
- * not be erased.
+ * How many cells a line may fill: it must not wrap, or it could not be erased. Some terminals wrap
+ * as soon as the last cell is filled. Queried each time, because a window can be resized.
  */
 static int line_cells(void) {
     struct winsize size;
@@ -76,7 +63,7 @@ static int line_cells(void) {
     return (is_known ? size.ws_col : usual_columns) - 1;
 }
 
-/* A bar, with a few words behind it. */
+/* A bar, then a few words. */
 static void draw(uint64_t position, uint64_t total, const char *words, bool colour) {
     int room = line_cells();
     if (position >= total) {
@@ -115,36 +102,28 @@ static void draw_progress(uint64_t elapsed_ms, uint32_t window_ms, const bp_cli_
     draw(done, total, words, colour);
 }
 
-/* One byte; it is there, because a poll has said so or because it is waited for. */
-static char read_byte(int fd) {
-    char byte = 0;
-    while (read(fd, &byte, 1) < 0 && errno == EINTR) {}
-    return byte;
-}
-
 int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cli_steps *steps,
                          bool show) {
     struct sigaction before[ending_signal_count];
     struct pollfd waited = {done_pipe[0], POLLIN, 0};
-    const char *no_color = getenv("NO_COLOR");
-    bool colour = no_color == NULL || no_color[0] == '\0';
-    uint64_t started_ms = monotonic_ms();
+    bool colour = bp_cli_wants_colour();
+    uint64_t started_ns = bp_clock_monotonic_ns();
+    char byte = 0;
     ended_by = 0;
     wake_fd = done_pipe[1];
     catch_signals(before);
-    for (;;) {
+    int ready;
+    do {
         if (show) {
-            draw_progress(monotonic_ms() - started_ms, window_ms, steps, colour);
+            draw_progress((bp_clock_monotonic_ns() - started_ns) / BP_NS_PER_MS, window_ms, steps,
+                          colour);
         }
-        int ready = poll(&waited, 1, show ? redraw_ms : -1);
-        if (ready > 0 || (ready < 0 && errno != EINTR)) {
-            break;
-        }
-    }
+        ready = poll(&waited, 1, show ? redraw_ms : -1);
+    } while (ready == 0 || (ready < 0 && errno == EINTR));
     if (show) {
         (void)fputs(ERASE_LINE, stderr);
     }
-    bool is_done = read_byte(done_pipe[0]) != BP_CLI_SIGNAL_BYTE;
+    while (read(done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
     release_signals(before);
-    return is_done ? 0 : ended_by;
+    return byte == BP_CLI_SIGNAL_BYTE ? ended_by : 0;
 }

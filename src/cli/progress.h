@@ -8,25 +8,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True when standard error is a terminal that understands "erase to the end of the line". */
-bool bp_cli_progress_is_possible(void);
-
-/* How far a work is whose end is not a matter of time; another thread writes it. */
+/* Progress of work that has no fixed duration; another thread writes it. */
 typedef struct bp_cli_steps {
     atomic_uint_fast64_t done, total;
 } bp_cli_steps;
 
-/*
- * Waits until a byte is in `done_pipe`, which is read. With `show`, a bar on standard error tells
- * how much of the window of `window_ms` has passed, or how many of the `steps` (NULL: there is a
- * window), and then that the report is being written; it is erased at the end. Colour unless
- * NO_COLOR is set.
- *
- * SIGINT, SIGTERM and SIGHUP end the wait, once: the signal is returned (0 otherwise), so that the
- * report can be taken back, and the same signal again has the effect that it had before. It comes
- * as a byte BP_CLI_SIGNAL_BYTE in the pipe; whoever writes to it writes another one.
- */
 enum { BP_CLI_SIGNAL_BYTE = 's' };
+
+/*
+ * Waits for a byte in `done_pipe` and reads it. With `show`, a bar on standard error shows how much
+ * of the window of `window_ms` has passed, or of the `steps` (NULL: there is a window); it is
+ * erased at the end.
+ *
+ * SIGINT, SIGTERM and SIGHUP end the wait: the signal is returned (0 otherwise), so that the caller
+ * can cancel the report. A second signal has its usual effect. A signal arrives as the byte
+ * BP_CLI_SIGNAL_BYTE in the pipe; whoever else writes to the pipe uses another one.
+ */
 int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cli_steps *steps,
                          bool show);
 

@@ -2,33 +2,20 @@
 
 #include <bugpack/recover.h>
 
-#include "cli/command.h"
-#include "cli/message.h"
 #include "cli/option.h"
+#include "cli/output.h"
 
-static const char help[] =
-    "Usage: bugpack recover [OPTION]... [DIR]\n"
-    "\n"
-    "Turn what sessions that died left behind into crash reports, and print their\n"
-    "paths. Sessions that are still running are left alone, and named on standard\n"
-    "error. DIR is where sessions lie; by default $XDG_RUNTIME_DIR/bugpack, on macOS\n"
-    "$TMPDIR/bugpack.\n"
-    "\n"
-    "Options:\n"
-    "      --app NAME        only the sessions of this program\n"
-    "  -o, --output-dir DIR  where the zips go (default: where each session put its\n"
-    "                        own)\n"
-    "  -h, --help            show this help\n"
-    "\n"
-    "Exit status: 0 all recovered, or none there; 1 failed, 2 usage, 3 written but\n"
-    "something is missing.\n";
+typedef struct recover_options {
+    const char *app;
+    const char *output_dir;
+} recover_options;
 
-enum { option_app = BP_CLI_OPTION_LONG_BASE };
-
-static const struct option long_options[] = {{"app", required_argument, NULL, option_app},
-                                             {"output-dir", required_argument, NULL, 'o'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
+static const bp_cli_option option_rows[] = {
+    {'\0', "app", "NAME", "only the sessions of this program", bp_cli_read_text,
+     offsetof(recover_options, app), NULL},
+    {'o', "output-dir", "DIR", "where the zips go (default: where each session put its\nown)",
+     bp_cli_read_text, offsetof(recover_options, output_dir), NULL},
+    BP_CLI_OPTIONS_END};
 
 static void print_report(const bugpack_report_result *result, void *context) {
     bp_cli_exit *worst = context;
@@ -44,7 +31,7 @@ static void print_report(const bugpack_report_result *result, void *context) {
     }
 }
 
-/* Not an error: it says why there is no report. */
+/* Not an error: it explains why there is no report. */
 static void print_running(const bugpack_running_session *session, void *context) {
     (void)context;
     const char *app = session->app_name[0] != '\0' ? session->app_name : session->name;
@@ -55,47 +42,40 @@ static void print_running(const bugpack_running_session *session, void *context)
     }
 }
 
-static bp_cli_exit recover(const char *dir, const char *output_dir, const char *app) {
+static bp_cli_exit run(int argument_count, char **arguments) {
+    recover_options given = {NULL, NULL};
+    char **operands;
     bp_cli_exit worst = BP_CLI_COMPLETE;
+    if (!bp_cli_read_options(&bp_cli_recover_command, argument_count, arguments, &given, &operands,
+                             &worst)) {
+        return worst;
+    }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    options.recorder_dir = dir;
-    options.report_dir = output_dir;
-    options.app_name = app;
+    worst = BP_CLI_COMPLETE;
+    options.recorder_dir = operands[0];
+    options.report_dir = given.output_dir;
+    options.app_name = given.app;
     options.on_report = print_report;
     options.on_running = print_running;
     options.context = &worst;
-    bugpack_status status = bugpack_recover_with(&options, &error);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return bp_cli_exit_of(status);
+    if (bugpack_recover_with(&options, &error) != BUGPACK_OK) {
+        return bp_cli_say_error(&error);
     }
-    return bp_cli_finish_output() ? worst : BP_CLI_FAILED;
-}
-
-static bp_cli_exit run(int argument_count, char **arguments) {
-    const char *name = bp_cli_recover_command.name;
-    const char *dir = NULL;
-    const char *output_dir = NULL;
-    const char *app = NULL;
-    for (;;) {
-        switch (bp_cli_option_next_or_operand(name, argument_count, arguments, ":o:h", long_options,
-                                              &dir)) {
-        case option_app:
-            app = optarg;
-            break;
-        case 'o':
-            output_dir = optarg;
-            break;
-        case 'h':
-            return bp_cli_print(help);
-        case BP_CLI_OPTION_END:
-            return recover(dir, output_dir, app);
-        default:
-            return BP_CLI_USAGE;
-        }
-    }
+    return bp_cli_finish_output() == BP_CLI_COMPLETE ? worst : BP_CLI_FAILED;
 }
 
 const bp_cli_command bp_cli_recover_command = {
-    "recover", "turn what dead sessions left behind into crash reports", help, run};
+    "recover",
+    "turn what dead sessions left behind into crash reports",
+    "Usage: bugpack recover [OPTION]... [DIR]\n"
+    "\n"
+    "Turn what sessions that died left behind into crash reports, and print their\n"
+    "paths. Sessions that are still running are left alone, and named on standard\n"
+    "error. DIR is where sessions lie; by default $XDG_RUNTIME_DIR/bugpack, on macOS\n"
+    "$TMPDIR/bugpack.\n",
+    option_rows,
+    "Exit status: 0 all recovered, or none there; 1 failed, 2 usage, 3 written but\n"
+    "something is missing.\n",
+    1,
+    run};

@@ -1,23 +1,79 @@
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/message.h"
-#include "cli/provide.h"
-#include "cli/run_options.h"
+#include <bugpack/session.h>
+
+#include "cli/option.h"
+#include "cli/output.h"
 #include "cli/run_session.h"
 #include "run/child.h"
 #include "run/relay.h"
 
-/* As env(1), nice(1) and every shell say it. */
+/* As in env(1), nice(1) and every shell. */
 enum { exit_cannot_execute = 126, exit_not_found = 127, exit_signal_base = 128 };
 
-/* Ends this program as the command was ended, so that our parent sees the same; without a core of
- * our own beside the command's. */
+/* How programs report what they do not handle. The group is the rest of the phrase. */
+static const char default_pattern[] =
+    "((unimplemented|not implemented|not yet implemented|unsupported|not supported|unhandled|"
+    "unknown|unrecognized)[ :=]+[[:alnum:]_./-]+)";
+
+static bool read_hotkey(const bp_cli_option *option, const char *text, void *field) {
+    if (!bp_hotkey_parse(text, field)) {
+        bp_cli_say_usage("--%s takes F1 to F12, Ctrl- and a letter but I, J and M, or none, "
+                         "not '%s'",
+                         option->name, text);
+        return false;
+    }
+    return true;
+}
+
+static bool read_pattern(const bp_cli_option *option, const char *text, void *field) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    (void)option;
+    if (bp_run_patterns_add(field, text, &error) != BUGPACK_OK) {
+        bp_cli_say_usage("%s", error.message);
+        return false;
+    }
+    return true;
+}
+
+static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
+static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
+
+static const bp_cli_option option_rows[] = {
+    {'\0', "hotkey", "KEY", "F1 to F12, Ctrl-LETTER, or none (default F12)", read_hotkey,
+     offsetof(bp_cli_run_options, hotkey), NULL},
+    {'\0', "gap-pattern", "REGEX",
+     "a line that matches is a gap: one report for each\n"
+     "distinct first group, or match; repeatable; implies\n"
+     "--pedantic",
+     read_pattern, offsetof(bp_cli_run_options, patterns), NULL},
+    {'\0', "pedantic", NULL,
+     "report gaps; without a pattern, lines that tell of\n"
+     "something unsupported, unimplemented or unknown",
+     NULL, offsetof(bp_cli_run_options, is_pedantic), NULL},
+    {'\0', "pedantic-dir", "DIR", "where reports of gaps go", bp_cli_read_text,
+     offsetof(bp_cli_run_options, pedantic_dir), &bp_cli_some_text},
+    {'\0', "auto-snapshot-interval", "SECS", "a report every so often (default 0: never)",
+     bp_cli_read_number, offsetof(bp_cli_run_options, auto_snapshot_interval_ms), &intervals},
+    {'\0', "auto-snapshot-cap", "N", "keep so many of these (default 20)", bp_cli_read_number,
+     offsetof(bp_cli_run_options, auto_snapshot_cap), &caps},
+    BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
+    {'\0', "app", "NAME", "name the reports after NAME, not after the command", bp_cli_read_text,
+     offsetof(bp_cli_run_options, app_name), &bp_cli_app_names},
+    {'\0', "description", "TEXT", "what you are looking for", bp_cli_read_text,
+     offsetof(bp_cli_run_options, description), &bp_cli_descriptions},
+    {'o', "output-dir", "DIR", "where the zips go (default: the current directory)",
+     bp_cli_read_text, offsetof(bp_cli_run_options, output_dir), &bp_cli_some_text},
+    {'q', "quiet", NULL, "do not tell of reports", NULL, offsetof(bp_cli_run_options, quiet), NULL},
+    BP_CLI_OPTIONS_END};
+
+/*
+ * Ends this program as the command ended, so that our parent sees the same, without writing a core
+ * of our own.
+ */
 static bp_cli_exit end_by_signal(int number) {
     const struct rlimit no_core = {0, 0};
     sigset_t set;
@@ -39,10 +95,10 @@ static bp_cli_exit say_not_started(const bp_cli_run_options *options, const bugp
     return (bp_cli_exit)(error->system_errno == ENOENT ? exit_not_found : exit_cannot_execute);
 }
 
-/* Lets the command go, and stays with it to its end. */
-static bp_cli_exit accompany(bp_cli_run_options *options, bp_run_child *child,
-                             bp_cli_run_session *session, bp_run_end *ret_end) {
-    const bp_run_calls calls = {.output = bp_cli_run_session_output,
+/* Lets the command go and relays until it ends. */
+static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *child,
+                                 bp_cli_run_session *session, bp_run_end *ret_end) {
+    const bp_run_calls calls = {.line = bp_cli_run_session_line,
                                 .report = bp_cli_run_session_report,
                                 .started = bp_cli_run_session_started,
                                 .context = session};
@@ -60,7 +116,7 @@ static bp_cli_exit accompany(bp_cli_run_options *options, bp_run_child *child,
 }
 
 static bp_cli_exit run_command(bp_cli_run_options *options) {
-    if (bp_cli_check_session_file(options->session_path) != BUGPACK_OK) {
+    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
     bp_run_child child;
@@ -74,7 +130,7 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
     bp_run_end end = {.is_signal = false};
     bp_cli_exit result = bp_cli_run_session_open(options, &child, &session);
     if (result == BP_CLI_COMPLETE) {
-        result = accompany(options, &child, session, &end);
+        result = relay_command(options, &child, session, &end);
     }
     bp_run_child_reap(&child);
     bp_cli_run_session_close(session);
@@ -85,17 +141,40 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    bp_cli_run_options options;
-    bp_cli_exit result = BP_CLI_USAGE;
-    if (!bp_cli_run_options_init(&options)) {
-        bp_cli_say("cannot read the command line: out of memory");
-        result = BP_CLI_FAILED;
-    } else if (bp_cli_run_options_parse(&options, argument_count, arguments)) {
-        result = options.help ? bp_cli_print(bp_cli_run_help) : run_command(&options);
+    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
+    bp_cli_run_options options = {.auto_snapshot_cap = defaults.auto_snapshot_max_count,
+                                  .files = BP_CLI_FILES_INIT};
+    bp_cli_exit result;
+    (void)bp_hotkey_parse("F12", &options.hotkey);
+    if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,
+                            &options.arguments, &result)) {
+        bool has_pattern = options.patterns.count > 0;
+        if (options.arguments[0] == NULL) {
+            result = bp_cli_say_usage("a command is missing");
+        } else if (has_pattern || !options.is_pedantic ||
+                   read_pattern(NULL, default_pattern, &options.patterns)) {
+            options.is_pedantic = options.is_pedantic || has_pattern;
+            result = run_command(&options);
+        }
     }
-    bp_cli_run_options_release(&options);
+    bp_run_patterns_release(&options.patterns);
+    bp_cli_files_release(&options.files);
     return result;
 }
 
-const bp_cli_command bp_cli_run_command = {"run", "run a command under a recorder", bp_cli_run_help,
-                                           run};
+const bp_cli_command bp_cli_run_command = {
+    "run",
+    "run a command under a recorder",
+    "Usage: bugpack run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+    "\n"
+    "Run a command under a recorder. It works as it would without; what it prints is\n"
+    "kept in memory, and what it costs as history. A report is written when you press\n"
+    "F12, on SIGUSR1, and when the command dies by a signal.\n",
+    option_rows,
+    "BYTES may end in K, M or G.\n"
+    "\n"
+    "Exit status: that of the command; a signal that ended it ends bugpack as well.\n"
+    "126 the command cannot be executed, 127 there is none, 1 failed before it,\n"
+    "2 usage.\n",
+    BP_CLI_OTHER_COMMAND,
+    run};

@@ -12,48 +12,44 @@
 #include <bugpack/log.h>
 #include <bugpack/report.h>
 
-#include "cli/message.h"
-#include "cli/provide.h"
-#include "run/lines.h"
+#include "cli/output.h"
 
-/* What is kept to be told when the command has ended; beyond that the number of reports. */
-enum { sentences_max = 100 };
+/* Messages that wait for the end of the command; of more, the number is printed. */
+enum { message_max = 100 };
 
 struct bp_cli_run_session {
     bugpack *session;
     const bp_cli_run_options *options;
-    bool speaks_at_once;
-    bp_run_lines *lines;
-    /* Written by the session's worker, read when that is gone. */
-    pthread_mutex_t mutex;
-    char *sentences[sentences_max];
-    size_t sentence_count;
-    size_t untold_count;
+    bool says_at_once;
+    pthread_mutex_t mutex; /* of what follows, which the session's threads write */
+    char *messages[message_max];
+    size_t message_count;
+    size_t dropped_count;
 };
 
-/* Says something of a report: now, or when it cannot disturb what the command shows. */
-static void tell(bp_cli_run_session *session, const char *what, const char *detail) {
-    if (session->speaks_at_once) {
+/* Says something about a report: now, or when it cannot disturb what the command shows. */
+static void say(bp_cli_run_session *session, const char *what, const char *detail) {
+    if (session->says_at_once) {
         bp_cli_say("%s%s", what, detail);
         return;
     }
-    size_t sentence_bytes = strlen(what) + strlen(detail) + 1;
-    char *sentence = malloc(sentence_bytes);
+    size_t message_bytes = strlen(what) + strlen(detail) + 1;
+    char *message = malloc(message_bytes);
     (void)pthread_mutex_lock(&session->mutex);
-    if (sentence != NULL && session->sentence_count < sentences_max) {
-        (void)snprintf(sentence, sentence_bytes, "%s%s", what, detail);
-        session->sentences[session->sentence_count++] = sentence;
-        sentence = NULL;
+    if (message != NULL && session->message_count < message_max) {
+        (void)snprintf(message, message_bytes, "%s%s", what, detail);
+        session->messages[session->message_count++] = message;
+        message = NULL;
     } else {
-        session->untold_count++;
+        session->dropped_count++;
     }
     (void)pthread_mutex_unlock(&session->mutex);
-    free(sentence);
+    free(message);
 }
 
-static void tell_written(bp_cli_run_session *session, const char *path) {
+static void say_written(bp_cli_run_session *session, const char *path) {
     if (!session->options->quiet) {
-        tell(session, "report written: ", path);
+        say(session, "report written: ", path);
     }
 }
 
@@ -61,55 +57,48 @@ static void tell_written(bp_cli_run_session *session, const char *path) {
 static void on_done(const bugpack_report_result *result, void *context) {
     bp_cli_run_session *session = context;
     if (result->status == BUGPACK_OK) {
-        tell_written(session, result->path);
+        say_written(session, result->path);
     } else {
-        tell(session, "no report: ", result->error.message);
+        say(session, "no report: ", result->error.message);
     }
 }
 
-/* Reports that the library takes by itself. */
+/* Reports that the library starts by itself. */
 static void on_event(const bugpack_event *event, void *context) {
     bp_cli_run_session *session = context;
     bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
                   strcmp(event->report_type, "auto-snapshot") == 0;
     if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
-        tell_written(session, event->path);
+        say_written(session, event->path);
     } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
-        tell(session, "no report: ", event->error.message);
+        say(session, "no report: ", event->error.message);
     }
 }
 
-static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
+void bp_cli_run_session_line(void *context, bp_run_stream stream, const char *line,
+                             size_t line_bytes) {
+    static const char *const names[BP_RUN_STREAM_COUNT] = {"stdout", "stderr", "terminal"};
     const bp_cli_run_session *session = context;
-    const char *channel = bp_run_stream_name(stream);
+    const char *channel = names[stream];
     bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
     bugpack_log_bytes(session->session, level, channel, line, line_bytes);
     char key[BP_RUN_KEY_BYTES];
-    if (bp_run_patterns_match(session->options->patterns, channel, line, line_bytes, key)) {
+    if (bp_run_patterns_match(&session->options->patterns, channel, line, line_bytes, key)) {
         bugpack_gap(session->session, key);
     }
 }
 
-void bp_cli_run_session_output(void *context, bp_run_stream stream, const char *bytes,
-                               size_t byte_count) {
-    const bp_cli_run_session *session = context;
-    bp_run_lines_feed(session->lines, stream, bytes, byte_count);
-}
-
-static void ask_for_report(bp_cli_run_session *session, bool is_crash, const char *description) {
+static void request_report(bp_cli_run_session *session, bool is_crash, const char *description) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = description;
     request.is_crash = is_crash;
-    /* What stands in an unfinished line belongs to the moment of the report: a prompt, for one. */
-    bp_run_lines_flush(session->lines);
     bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
     if (status != BUGPACK_OK) {
-        tell(session, "no report: ", bugpack_status_name(status));
+        say(session, "no report: ", bugpack_status_name(status));
     }
 }
 
-/* What it is by now, for the report of a command that dies at once. One that has ended already has
- * nothing to tell. */
+/* Reads the command's facts now, for a command that dies early. No error: it may have ended. */
 void bp_cli_run_session_started(void *context) {
     const bp_cli_run_session *session = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -117,16 +106,12 @@ void bp_cli_run_session_started(void *context) {
     (void)ignored;
 }
 
-void bp_cli_run_session_report(void *context, bp_run_asker asker) {
+void bp_cli_run_session_report(void *context) {
     bp_cli_run_session *session = context;
-    (void)asker;
-    ask_for_report(session, false, session->options->description);
+    request_report(session, false, session->options->description);
 }
 
-/*
- * Not when somebody ended it: by a signal that we were sent for it, from the keyboard, or by going
- * away as its reader.
- */
+/* A command that somebody ended did not crash: by a signal passed on, Ctrl-C, or a closed pipe. */
 static bool is_crash(const bp_run_result *result) {
     int number = result->end.value;
     return !result->is_lost && result->end.is_signal && number != SIGINT && number != SIGPIPE &&
@@ -142,9 +127,8 @@ void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *re
                        result->end.value, name != NULL ? name : "unknown",
                        result->end.has_core ? ", core dumped" : "", given != NULL ? ": " : "",
                        given != NULL ? given : "");
-        ask_for_report(session, true, description);
+        request_report(session, true, description);
     }
-    bp_run_lines_flush(session->lines);
 }
 
 static const char *base_name(const char *path) {
@@ -165,15 +149,14 @@ static bugpack_status open_session(bp_cli_run_session *session, const bp_run_chi
     options.traffic_budget_bytes = 0;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
-    /* There is one program to look at, and its streams are no channels of a protocol. */
+    /* The streams of one program are no channels of a protocol, so they share one cap. */
     options.pedantic_channel_cap = options.pedantic_cap;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     options.on_event = on_event;
     options.on_event_context = session;
     if (given->pedantic_dir != NULL) {
-        (void)mkdir(given->pedantic_dir,
-                    0700); /* whether it can be used is checked by the opening */
+        (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&options, &session->session, &error);
@@ -181,9 +164,7 @@ static bugpack_status open_session(bp_cli_run_session *session, const bp_run_chi
         bp_cli_say("%s", error.message);
         return status;
     }
-    const bp_cli_files files = {given->session_path, &given->logs, given->log_limit_bytes,
-                                &given->attachments, given->attach_limit_bytes};
-    return bp_cli_provide_files(session->session, "run", &files);
+    return bp_cli_files_provide(&given->files, session->session);
 }
 
 bp_cli_exit bp_cli_run_session_open(const bp_cli_run_options *options, const bp_run_child *child,
@@ -195,14 +176,8 @@ bp_cli_exit bp_cli_run_session_open(const bp_cli_run_options *options, const bp_
         return BP_CLI_FAILED;
     }
     session->options = options;
-    session->speaks_at_once = child->keyboard_to_fd < 0;
-    session->lines = bp_run_lines_new(take_line, session);
-    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
-    if (session->lines == NULL) {
-        bp_cli_say("cannot open a session: out of memory");
-    } else {
-        status = open_session(session, child);
-    }
+    session->says_at_once = child->pipes.keyboard_to_fd < 0;
+    bugpack_status status = open_session(session, child);
     if (status != BUGPACK_OK) {
         bp_cli_run_session_close(session);
         return status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
@@ -216,14 +191,13 @@ void bp_cli_run_session_close(bp_cli_run_session *session) {
         return;
     }
     bugpack_close(session->session);
-    for (size_t i = 0; i < session->sentence_count; i++) {
-        bp_cli_say("%s", session->sentences[i]);
-        free(session->sentences[i]);
+    for (size_t i = 0; i < session->message_count; i++) {
+        bp_cli_say("%s", session->messages[i]);
+        free(session->messages[i]);
     }
-    if (session->untold_count > 0) {
-        bp_cli_say("and %zu more like these", session->untold_count);
+    if (session->dropped_count > 0) {
+        bp_cli_say("and %zu more like these", session->dropped_count);
     }
-    bp_run_lines_free(session->lines);
     (void)pthread_mutex_destroy(&session->mutex);
     free(session);
 }

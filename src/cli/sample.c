@@ -1,74 +1,55 @@
-#include <stddef.h>
 #include <stdio.h>
 
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
 
-#include "cli/command.h"
-#include "cli/message.h"
 #include "cli/option.h"
+#include "cli/output.h"
 
-static const char help[] =
-    "Usage: bugpack sample --pid PID [--window MS]\n"
-    "\n"
-    "Print what a process and each of its threads cost over a window, as JSON: the\n"
-    "runtime-metrics.json of a report.\n"
-    "\n"
-    "Options:\n"
-    "      --pid PID    the process to look at\n"
-    "      --window MS  how long, in milliseconds (default 2000, at most 600000)\n"
-    "  -h, --help       show this help\n"
-    "\n"
-    "Exit status: 0 printed, 1 failed, 2 usage, 4 no such process.\n";
+typedef struct sample_options {
+    pid_t pid;
+    uint32_t window_ms;
+} sample_options;
 
-enum { option_pid = BP_CLI_OPTION_LONG_BASE, option_window };
+static const bp_cli_option option_rows[] = {
+    BP_CLI_PID_OPTION(sample_options),
+    {'\0', "window", "MS", "how long, in milliseconds (default 2000, at most 600000)",
+     bp_cli_read_number, offsetof(sample_options, window_ms), &bp_cli_windows},
+    BP_CLI_OPTIONS_END};
 
-static const struct option long_options[] = {{"pid", required_argument, NULL, option_pid},
-                                             {"window", required_argument, NULL, option_window},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
-
-static bp_cli_exit print_sample(pid_t pid, uint32_t window_ms) {
+static bp_cli_exit print_sample(const sample_options *options) {
     char *json = NULL;
     size_t json_bytes = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bugpack_sample(pid, window_ms, &json, &json_bytes, &error);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return bp_cli_exit_of(status);
+    if (bugpack_sample(options->pid, options->window_ms, &json, &json_bytes, &error) !=
+        BUGPACK_OK) {
+        return bp_cli_say_error(&error);
     }
     (void)fwrite(json, 1, json_bytes, stdout);
     bugpack_free(json);
-    return bp_cli_finish_output() ? BP_CLI_COMPLETE : BP_CLI_FAILED;
+    return bp_cli_finish_output();
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    const char *name = bp_cli_sample_command.name;
-    bugpack_options defaults = BUGPACK_OPTIONS_INIT;
-    uint32_t window_ms = defaults.sample_window_ms;
-    pid_t pid = 0;
-    for (;;) {
-        switch (bp_cli_option_next(name, argument_count, arguments, ":h", long_options)) {
-        case option_pid:
-            if (!bp_cli_option_pid(name, optarg, &pid)) {
-                return BP_CLI_USAGE;
-            }
-            break;
-        case option_window:
-            if (!bp_cli_option_window(name, optarg, &window_ms)) {
-                return BP_CLI_USAGE;
-            }
-            break;
-        case 'h':
-            return bp_cli_print(help);
-        case BP_CLI_OPTION_END:
-            return pid != 0 ? print_sample(pid, window_ms)
-                            : bp_cli_say_usage(name, "option '--pid' is missing");
-        default:
-            return BP_CLI_USAGE;
-        }
+    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
+    sample_options options = {.window_ms = defaults.sample_window_ms};
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_sample_command, argument_count, arguments, &options, NULL,
+                             &result)) {
+        return result;
     }
+    return options.pid != 0 ? print_sample(&options)
+                            : bp_cli_say_usage("option '--pid' is missing");
 }
 
 const bp_cli_command bp_cli_sample_command = {
-    "sample", "print what a process and its threads cost, as JSON", help, run};
+    "sample",
+    "print what a process and its threads cost, as JSON",
+    "Usage: bugpack sample --pid PID [--window MS]\n"
+    "\n"
+    "Print what a process and each of its threads cost over a window, as JSON: the\n"
+    "runtime-metrics.json of a report.\n",
+    option_rows,
+    "Exit status: 0 printed, 1 failed, 2 usage, 4 no such process.\n",
+    0,
+    run};

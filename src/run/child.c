@@ -1,22 +1,131 @@
 #include "run/child.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "platform/child_end.h"
 #include "run/descriptor.h"
-#include "run/monitor.h"
-#include "run/plumbing.h"
 
-const char *bp_run_stream_name(bp_run_stream stream) {
-    static const char *const names[BP_RUN_STREAM_COUNT] = {"stdout", "stderr", "terminal"};
-    return names[stream];
+/* What the monitor sends through its socket. */
+typedef struct monitor_message {
+    bp_run_news news;
+    pid_t pid; /* the command's */
+    bp_run_end end;
+} monitor_message;
+
+bp_run_end bp_run_end_of(const siginfo_t *info) {
+    return (bp_run_end){.is_signal = info->si_code != CLD_EXITED,
+                        .has_core = info->si_code == CLD_DUMPED,
+                        .value = bp_child_end_status(info)};
 }
 
-static bugpack_status fork_monitor(bp_run_plumbing *plumbing, bp_run_child *child,
+bool bp_run_is_end(const siginfo_t *info) {
+    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+           info->si_code == CLD_DUMPED;
+}
+
+static void do_nothing(int number) {
+    (void)number;
+}
+
+/*
+ * Signals of the command's terminal are for the command. A hangup means that the first process has
+ * closed its end: it only interrupts the wait.
+ */
+static void set_signals(void) {
+    static const int ignored[] = {SIGINT,  SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
+                                  SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    (void)sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_IGN;
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+        (void)sigaction(ignored[i], &action, NULL);
+    }
+    action.sa_handler = do_nothing;
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+static pid_t start_command(bp_run_pipes *pipes, char **arguments, bool ignores_pipe,
+                           int socket_fd) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)setpgid(0, 0);
+        (void)close(socket_fd);
+        bp_run_pipes_execute(pipes, arguments, ignores_pipe);
+    }
+    if (pid > 0) {
+        /* Before it is let go: it begins in the foreground, in a group of its own. */
+        (void)setpgid(pid, pid);
+        (void)tcsetpgrp(pipes->slave, pid);
+    }
+    return pid;
+}
+
+static bool send_news(int socket_fd, bp_run_news news, pid_t pid, const siginfo_t *info) {
+    monitor_message message = {.news = news, .pid = pid};
+    if (info != NULL) {
+        message.end = bp_run_end_of(info);
+    }
+    return bp_descriptor_write_all(socket_fd, &message, sizeof message);
+}
+
+/* Whether the other end of the socket is closed: it sends nothing before the command's end. */
+static bool is_left_alone(int socket_fd) {
+    char byte;
+    return recv(socket_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Reports every stop, and the end, which stays unreaped. False when nobody listens. */
+static bool watch(pid_t pid, int socket_fd) {
+    for (;;) {
+        siginfo_t info;
+        memset(&info, 0, sizeof info);
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT) != 0) {
+            if (errno == EINTR && !is_left_alone(socket_fd)) {
+                continue;
+            }
+            return false;
+        }
+        if (bp_run_is_end(&info)) {
+            return send_news(socket_fd, BP_RUN_ENDED, pid, &info);
+        }
+        siginfo_t taken;
+        (void)waitid(P_PID, (id_t)pid, &taken, WSTOPPED | WNOHANG);
+        if (!send_news(socket_fd, BP_RUN_STOPPED, pid, &info)) {
+            return false;
+        }
+    }
+}
+
+/* The monitor process. */
+static _Noreturn void monitor(bp_run_pipes *pipes, char **arguments, bool ignores_pipe,
+                              int socket_fd) {
+    bp_run_pipes_close_ours(pipes);
+    (void)setsid();
+    (void)ioctl(pipes->slave, TIOCSCTTY, 0);
+    pid_t pid = start_command(pipes, arguments, ignores_pipe, socket_fd);
+    set_signals();
+    bp_run_pipes_close_theirs(pipes);
+    /* Their readers wait for the end of the command, not of the monitor. */
+    (void)close(STDOUT_FILENO);
+    (void)close(STDERR_FILENO);
+    char word = 0;
+    bool is_good = pid > 0 && send_news(socket_fd, BP_RUN_STARTED, pid, NULL) &&
+                   watch(pid, socket_fd) && bp_descriptor_read_all(socket_fd, &word, 1);
+    if (!is_good) {
+        (void)tcsetattr(pipes->terminal.fd, TCSANOW, &pipes->terminal.before);
+    }
+    (void)waitpid(pid, NULL, WNOHANG);
+    _exit(0);
+}
+
+static bugpack_status fork_monitor(bp_run_child *child, char **arguments, bool ignores_pipe,
                                    bugpack_error *error) {
     int sockets[2];
     bugpack_status status = bp_descriptor_socket_pair(sockets, error);
@@ -27,11 +136,11 @@ static bugpack_status fork_monitor(bp_run_plumbing *plumbing, bp_run_child *chil
     child->monitor_pid = fork();
     if (child->monitor_pid == 0) {
         (void)close(sockets[0]);
-        bp_run_monitor(plumbing, sockets[1]);
+        monitor(&child->pipes, arguments, ignores_pipe, sockets[1]);
     }
     int fork_errno = errno;
     (void)close(sockets[1]);
-    bp_run_message message;
+    monitor_message message;
     if (child->monitor_pid < 0 ||
         !bp_descriptor_read_all(child->monitor_fd, &message, sizeof message)) {
         return bp_fail_errno(error, fork_errno, "cannot start a process");
@@ -40,44 +149,28 @@ static bugpack_status fork_monitor(bp_run_plumbing *plumbing, bp_run_child *chil
     return BUGPACK_OK;
 }
 
-static bugpack_status fork_command(bp_run_plumbing *plumbing, bp_run_child *child,
+static bugpack_status fork_command(bp_run_child *child, char **arguments, bool ignores_pipe,
                                    bugpack_error *error) {
     child->pid = fork();
     if (child->pid == 0) {
-        bp_run_plumbing_close_ours(plumbing);
-        bp_run_plumbing_execute(plumbing);
+        bp_run_pipes_close_ours(&child->pipes);
+        bp_run_pipes_execute(&child->pipes, arguments, ignores_pipe);
     }
     return child->pid > 0 ? BUGPACK_OK : bp_fail_errno(error, errno, "cannot start a process");
 }
 
 bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
                                   bugpack_error *error) {
-    bp_run_child child = {.pid = -1,
-                          .monitor_pid = -1,
-                          .monitor_fd = -1,
-                          .go_fd = -1,
-                          .failure_fd = -1,
-                          .terminal = {.fd = -1},
-                          .keyboard_to_fd = -1};
-    bp_run_plumbing plumbing = {.arguments = arguments,
-                                .ignores_pipe = ignores_pipe,
-                                .standard = {-1, -1, -1},
-                                .slave = -1,
-                                .go_fd = -1,
-                                .failure_fd = -1,
-                                .outside = {.fd = -1}};
-    for (size_t i = 0; i < sizeof plumbing.ours / sizeof plumbing.ours[0]; i++) {
-        plumbing.ours[i] = -1;
-    }
-    bugpack_status status = bp_run_plumbing_open(&plumbing, &child, error);
+    bp_run_child child = {.pid = -1, .monitor_pid = -1, .monitor_fd = -1};
+    bugpack_status status = bp_run_pipes_open(&child.pipes, error);
     if (status == BUGPACK_OK) {
-        status = plumbing.is_controlled ? fork_monitor(&plumbing, &child, error)
-                                        : fork_command(&plumbing, &child, error);
+        status = child.pipes.slave >= 0 ? fork_monitor(&child, arguments, ignores_pipe, error)
+                                        : fork_command(&child, arguments, ignores_pipe, error);
     }
-    bp_run_plumbing_close_theirs(&plumbing);
+    bp_run_pipes_close_theirs(&child.pipes);
     int failure;
     if (status == BUGPACK_OK &&
-        !bp_descriptor_read_all(child.failure_fd, &failure, sizeof failure)) {
+        !bp_descriptor_read_all(child.pipes.failure_fd, &failure, sizeof failure)) {
         status = bp_fail(error, BUGPACK_ERR_IO, "cannot start a process: it ended at once");
     }
     if (status != BUGPACK_OK) {
@@ -89,17 +182,15 @@ bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_ch
 }
 
 bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error) {
+    bp_run_pipes *pipes = &child->pipes;
     int failure = 0;
-    bool is_told = bp_descriptor_write_all(child->go_fd, "g", 1);
-    bp_descriptor_close(&child->go_fd);
-    /* execve closes the other end; without a word in it, that was a success. */
+    bool is_sent = bp_descriptor_write_all(pipes->go_fd, "g", 1);
+    bp_descriptor_close(&pipes->go_fd);
+    /* execve closes the other end: success is an end without an errno. */
     bool has_failed =
-        is_told && bp_descriptor_read_all(child->failure_fd, &failure, sizeof failure);
-    bp_descriptor_close(&child->failure_fd);
-    if (!has_failed) {
-        return BUGPACK_OK;
-    }
-    return bp_fail_errno(error, failure, "cannot execute the command");
+        is_sent && bp_descriptor_read_all(pipes->failure_fd, &failure, sizeof failure);
+    bp_descriptor_close(&pipes->failure_fd);
+    return has_failed ? bp_fail_errno(error, failure, "cannot execute the command") : BUGPACK_OK;
 }
 
 bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
@@ -114,7 +205,7 @@ bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
 }
 
 bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
-    bp_run_message message;
+    monitor_message message;
     if (!bp_descriptor_read_all(child->monitor_fd, &message, sizeof message)) {
         bp_descriptor_close(&child->monitor_fd);
         return BP_RUN_LOST;
@@ -123,24 +214,16 @@ bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
     return message.news;
 }
 
-static void wait_for(pid_t pid) {
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-}
-
 void bp_run_child_reap(bp_run_child *child) {
-    bp_descriptor_close(&child->go_fd);
-    bp_descriptor_close(&child->failure_fd);
-    for (size_t i = 0; i < child->output_count; i++) {
-        bp_descriptor_close(&child->outputs[i].from_fd);
-    }
-    child->keyboard_to_fd = -1;
+    bp_run_pipes_close_ours(&child->pipes);
     if (child->monitor_fd >= 0) {
         (void)bp_descriptor_write_all(child->monitor_fd, "k", 1);
         bp_descriptor_close(&child->monitor_fd);
     }
-    wait_for(child->monitor_pid > 0 ? child->monitor_pid : child->pid);
+    pid_t pid = child->monitor_pid > 0 ? child->monitor_pid : child->pid;
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
     child->pid = -1;
-    if (child->owns_keyboard) {
-        bp_descriptor_close(&child->terminal.fd);
+    if (child->pipes.owns_keyboard) {
+        bp_descriptor_close(&child->pipes.terminal.fd);
     }
 }

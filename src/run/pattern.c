@@ -1,39 +1,24 @@
 #include "run/pattern.h"
 
-#include <regex.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/log.h>
 
 #include "base/status.h"
 #include "base/utf8.h"
-#include "run/plain.h"
 
-/* Each costs a look at every line. */
-enum { pattern_max = 64 };
-
-struct bp_run_patterns {
-    regex_t compiled[pattern_max];
-    size_t count;
-};
-
-bp_run_patterns *bp_run_patterns_new(void) {
-    return calloc(1, sizeof(bp_run_patterns));
-}
-
-void bp_run_patterns_free(bp_run_patterns *patterns) {
-    for (size_t i = 0; patterns != NULL && i < patterns->count; i++) {
+void bp_run_patterns_release(bp_run_patterns *patterns) {
+    for (size_t i = 0; i < patterns->count; i++) {
         regfree(&patterns->compiled[i]);
     }
-    free(patterns);
 }
 
 bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expression,
                                    bugpack_error *error) {
-    if (patterns->count == pattern_max) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "there are more than %d patterns", pattern_max);
+    if (patterns->count == BP_RUN_PATTERN_MAX) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "there are more than %d patterns",
+                       BP_RUN_PATTERN_MAX);
     }
     regex_t *compiled = &patterns->compiled[patterns->count];
     int result = regcomp(compiled, expression, REG_EXTENDED);
@@ -47,8 +32,61 @@ bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expres
     return BUGPACK_OK;
 }
 
-size_t bp_run_patterns_count(const bp_run_patterns *patterns) {
-    return patterns->count;
+static bool is_between(char byte, unsigned char first, unsigned char last) {
+    return (unsigned char)byte >= first && (unsigned char)byte <= last;
+}
+
+/* Where a control string (OSC, DCS, …) ends: after its BEL or ESC \, or with the line. */
+static size_t end_of_string(const char *line, size_t line_bytes, size_t at) {
+    for (; at < line_bytes; at++) {
+        if (line[at] == '\a') {
+            return at + 1;
+        }
+        if (line[at] == '\033') {
+            return at + 1 < line_bytes && line[at + 1] == '\\' ? at + 2 : at;
+        }
+    }
+    return at;
+}
+
+/* Where the sequence whose ESC is at `at` ends; a truncated one ends with the line. */
+static size_t end_of_sequence(const char *line, size_t line_bytes, size_t at) {
+    at++;
+    if (at == line_bytes) {
+        return at;
+    }
+    char kind = line[at];
+    if (kind == '[') {
+        at++;
+        while (at < line_bytes && is_between(line[at], 0x20, 0x3f)) {
+            at++;
+        }
+        return at < line_bytes && is_between(line[at], 0x40, 0x7e) ? at + 1 : at;
+    }
+    if (memchr("]PX^_", kind, 5) != NULL) {
+        return end_of_string(line, line_bytes, at + 1);
+    }
+    while (at < line_bytes && is_between(line[at], 0x20, 0x2f)) {
+        at++;
+    }
+    return at < line_bytes && is_between(line[at], 0x30, 0x7e) ? at + 1 : at;
+}
+
+/*
+ * Copies a line without its escape sequences (ECMA-48: CSI, OSC and other strings, short ones).
+ * Other control characters, also NUL, become a space. `out` has room for `line_bytes` and a NUL.
+ */
+static void copy_plain(const char *line, size_t line_bytes, char *out) {
+    size_t used = 0;
+    for (size_t at = 0; at < line_bytes;) {
+        if (line[at] == '\033') {
+            at = end_of_sequence(line, line_bytes, at);
+            continue;
+        }
+        out[used++] = is_between(line[at], 0, 0x1f) || line[at] == 0x7f ? ' ' : line[at];
+        at++;
+    }
+    out[used] = '\0';
 }
 
 /* The length of a word at the beginning of a text. */
@@ -92,7 +130,7 @@ bool bp_run_patterns_match(const bp_run_patterns *patterns, const char *stream, 
     if (patterns->count == 0 || line_bytes >= sizeof plain) {
         return false;
     }
-    (void)bp_run_plain(line, line_bytes, plain);
+    copy_plain(line, line_bytes, plain);
     for (size_t i = 0; i < patterns->count; i++) {
         regmatch_t parts[2];
         if (regexec(&patterns->compiled[i], plain, 2, parts, 0) != 0) {

@@ -10,15 +10,14 @@
 #include <bugpack/error.h>
 
 #include "run/child.h"
-#include "run/hotkey.h"
-
-/* Who asked for a report. */
-typedef enum bp_run_asker { BP_RUN_ASKED_BY_KEY, BP_RUN_ASKED_BY_SIGNAL } bp_run_asker;
+#include "run/keyboard.h"
 
 /* Called on the thread of the relay, which passes nothing on meanwhile. */
 typedef struct bp_run_calls {
-    void (*output)(void *context, bp_run_stream stream, const char *bytes, size_t byte_count);
-    void (*report)(void *context, bp_run_asker asker);
+    /* One line of output, without its end; any bytes. A line longer than
+     * BUGPACK_LOG_MESSAGE_MAX_BYTES comes in parts, as does one unfinished at a report. */
+    void (*line)(void *context, bp_run_stream stream, const char *line, size_t line_bytes);
+    void (*report)(void *context);  /* a report was asked for by the key or a signal */
     void (*started)(void *context); /* the process has just become the command */
     void *context;
 } bp_run_calls;
@@ -30,10 +29,10 @@ typedef struct bp_run_result {
 } bp_run_result;
 
 /*
- * Runs from just before the command is let go (`start` does that, and its failure ends it) to its
- * end. Every signal does what it did before when this returns, and the terminal is restored.
- * What descendants write after the command has ended, beyond what waits in the pipes by then, is
- * not waited for. `hotkey` is changed. Errors: those of `start`, IO, NO_MEMORY.
+ * Lets the command go and returns when it has ended. Every signal then does what it did before, and
+ * the terminal is restored. What descendants write after the end of the command, beyond what is in
+ * the pipes by then, is not waited for. `hotkey` is changed. Errors: those of bp_run_child_let_go,
+ * IO, NO_MEMORY.
  */
 bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run_calls *calls,
                             bp_run_result *ret_result, bugpack_error *error);

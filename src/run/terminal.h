@@ -1,6 +1,6 @@
 /*
- * The terminal that the program was started on: raw while a command owns it, and as it was on every
- * way out.
+ * The terminal that the program was started on: raw while a command owns it, restored on every way
+ * out; and pseudo-terminals.
  */
 #ifndef BP_RUN_TERMINAL_H
 #define BP_RUN_TERMINAL_H
@@ -33,6 +33,17 @@ bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
  */
 void bp_run_terminal_make_raw(bp_run_terminal *terminal);
 void bp_run_terminal_restore(bp_run_terminal *terminal);
+
+/* Whether poll can wait for a descriptor. On macOS it cannot wait for /dev/tty (poll(2), BUGS): it
+ * says POLLNVAL at once, and a read would block. */
+bool bp_run_can_be_polled(int fd);
+
+/*
+ * Opens our controlling terminal for reading and writing, under a name that poll can wait for:
+ * /dev/tty, or the terminal of standard output or standard error. The descriptor is the caller's
+ * and close-on-exec; -1 if there is none.
+ */
+int bp_run_open_controlling(void);
 
 /*
  * Opens a pseudo-terminal, both ends close-on-exec, with the settings `like` (NULL: one that

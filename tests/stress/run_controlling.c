@@ -14,7 +14,7 @@
 
 #include "support/check.h"
 
-#include "run/controlling.h"
+#include "run/terminal.h"
 
 static bool is_mac;
 
@@ -25,7 +25,7 @@ static bool is_dev_tty(int fd) {
            opened.st_rdev == device.st_rdev;
 }
 
-/* What controlling.c calls in the place of poll. */
+/* What terminal.c calls in place of poll. */
 int mac_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
 int mac_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {

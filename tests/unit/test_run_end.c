@@ -1,11 +1,11 @@
 /*
- * What waitid tells of a command.
+ * How a command ended, from what waitid reports.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <signal.h>
 
-#include "run/monitor.h"
+#include "run/child.h"
 
 static siginfo_t told(int code, int status) {
     siginfo_t info = {.si_code = code};

@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "run/hotkey.h"
+#include "run/keyboard.h"
 
 static bp_hotkey key;
 static char out[256];

@@ -1,0 +1,85 @@
+/*
+ * The files that a user names for the report: --session, --log and --attach.
+ */
+#ifndef BP_CLI_FILES_H
+#define BP_CLI_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/session.h>
+
+#include "cli/option.h"
+
+/* How long an entry may take: a slow disk needs this long for a large file. */
+enum { BP_CLI_FILE_TIMEOUT_MS = 30000 };
+
+typedef struct bp_cli_input {
+    const char *path; /* borrowed from the command line */
+    char *name;       /* of the entry; owned */
+} bp_cli_input;
+
+typedef struct bp_cli_inputs {
+    bp_cli_input *items;
+    size_t count;
+} bp_cli_inputs;
+
+typedef struct bp_cli_files {
+    const char *session_path; /* NULL: none */
+    bp_cli_inputs logs;
+    uint64_t log_limit_bytes;
+    bp_cli_inputs attachments;
+    uint64_t attach_limit_bytes;
+} bp_cli_files;
+
+#define BP_CLI_FILES_INIT                                                                          \
+    { .log_limit_bytes = (uint64_t)4 << 20, .attach_limit_bytes = (uint64_t)256 << 20 }
+
+bp_cli_reader bp_cli_read_log;
+bp_cli_reader bp_cli_read_attachment;
+
+/* The rows of a table whose command has the files in `field`. */
+#define BP_CLI_FILE_OPTIONS(type, field)                                                           \
+    {'\0',                                                                                         \
+     "log",                                                                                        \
+     "FILE",                                                                                       \
+     "take the end of a log file, as logs/NAME; repeatable",                                       \
+     bp_cli_read_log,                                                                              \
+     offsetof(type, field.logs),                                                                   \
+     &bp_cli_some_text},                                                                           \
+        {'\0',                                                                                     \
+         "log-limit",                                                                              \
+         "BYTES",                                                                                  \
+         "how much of each log file (default 4M)",                                                 \
+         bp_cli_read_size,                                                                         \
+         offsetof(type, field.log_limit_bytes),                                                    \
+         NULL},                                                                                    \
+        {'\0',                                                                                     \
+         "session",                                                                                \
+         "FILE",                                                                                   \
+         "a JSON file with what the program says of itself",                                       \
+         bp_cli_read_text,                                                                         \
+         offsetof(type, field.session_path),                                                       \
+         &bp_cli_some_text},                                                                       \
+        {'\0',                                                                                     \
+         "attach",                                                                                 \
+         "[NAME=]FILE",                                                                            \
+         "take a whole file, as NAME; repeatable",                                                 \
+         bp_cli_read_attachment,                                                                   \
+         offsetof(type, field.attachments),                                                        \
+         &bp_cli_some_text},                                                                       \
+    {                                                                                              \
+        '\0', "attach-limit", "BYTES", "leave out a larger attachment (default 256M)",             \
+            bp_cli_read_size, offsetof(type, field.attach_limit_bytes), NULL                       \
+    }
+
+void bp_cli_files_release(bp_cli_files *files);
+
+/* Checks the session file, to report a mistake in it at once. OK without one. */
+bugpack_status bp_cli_files_check_session(const bp_cli_files *files);
+
+/* Registers the files, in the order of the zip. Reports what fails. */
+bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session);
+
+#endif

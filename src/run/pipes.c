@@ -1,0 +1,147 @@
+#include "run/pipes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "platform/thread.h"
+#include "run/descriptor.h"
+
+/* As in a shell, for a command that cannot be executed. */
+enum { exit_cannot_execute = 126 };
+
+/* The keyboard: standard input, or else the controlling terminal, as a pager finds it. */
+static void find_keyboard(bp_run_pipes *pipes) {
+    int fd = STDIN_FILENO;
+    if (isatty(STDIN_FILENO) != 1 || !bp_run_can_be_polled(fd)) {
+        fd = bp_run_open_controlling();
+        pipes->owns_keyboard = fd >= 0;
+    }
+    if (!bp_run_terminal_init(&pipes->terminal, fd) && pipes->owns_keyboard) {
+        bp_descriptor_close(&fd);
+        pipes->owns_keyboard = false;
+    }
+}
+
+static void add_output(bp_run_pipes *pipes, bp_run_stream stream, int from_fd, int to_fd) {
+    bp_descriptor_stop_blocking(from_fd);
+    pipes->outputs[pipes->output_count++] = (bp_run_output){stream, from_fd, to_fd};
+}
+
+/* Standard output or standard error as a pipe, or as a terminal that only carries output. */
+static bugpack_status open_output(bp_run_pipes *pipes, int fd, bugpack_error *error) {
+    int ends[2] = {-1, -1};
+    bugpack_status status = isatty(fd) == 1 ? bp_run_pty_open(NULL, fd, &ends[0], &ends[1], error)
+                                            : bp_descriptor_pipe(ends, error);
+    if (status == BUGPACK_OK) {
+        pipes->standard[fd] = ends[1];
+        add_output(pipes, fd == STDOUT_FILENO ? BP_RUN_STDOUT : BP_RUN_STDERR, ends[0], fd);
+    }
+    return status;
+}
+
+static bugpack_status open_controlled(bp_run_pipes *pipes, bugpack_error *error) {
+    int master = -1;
+    bugpack_status status =
+        bp_run_pty_open(&pipes->terminal.before, pipes->terminal.fd, &master, &pipes->slave, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    pipes->standard[STDOUT_FILENO] = pipes->slave;
+    if (isatty(STDIN_FILENO) == 1) {
+        pipes->standard[STDIN_FILENO] = pipes->slave;
+    }
+    add_output(pipes, BP_RUN_TERMINAL, master, STDOUT_FILENO);
+    pipes->keyboard_to_fd = master;
+    if (isatty(STDERR_FILENO) == 1) {
+        pipes->standard[STDERR_FILENO] = pipes->slave;
+        return BUGPACK_OK;
+    }
+    return open_output(pipes, STDERR_FILENO, error);
+}
+
+bugpack_status bp_run_pipes_open(bp_run_pipes *ret_pipes, bugpack_error *error) {
+    bp_run_pipes *pipes = ret_pipes;
+    *pipes = (bp_run_pipes){.terminal = {.fd = -1},
+                            .keyboard_to_fd = -1,
+                            .go_fd = -1,
+                            .failure_fd = -1,
+                            .standard = {-1, -1, -1},
+                            .slave = -1,
+                            .go_from_fd = -1,
+                            .failure_to_fd = -1};
+    int go[2] = {-1, -1};
+    int failure[2] = {-1, -1};
+    bugpack_status status = bp_descriptor_pipe(go, error);
+    pipes->go_from_fd = go[0];
+    pipes->go_fd = go[1];
+    if (status == BUGPACK_OK) {
+        status = bp_descriptor_pipe(failure, error);
+        pipes->failure_fd = failure[0];
+        pipes->failure_to_fd = failure[1];
+    }
+    if (status == BUGPACK_OK && isatty(STDOUT_FILENO) == 1) {
+        find_keyboard(pipes);
+    }
+    if (status == BUGPACK_OK && pipes->terminal.fd >= 0) {
+        return open_controlled(pipes, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = open_output(pipes, STDOUT_FILENO, error);
+    }
+    return status == BUGPACK_OK ? open_output(pipes, STDERR_FILENO, error) : status;
+}
+
+void bp_run_pipes_close_ours(bp_run_pipes *pipes) {
+    bp_descriptor_close(&pipes->go_fd);
+    bp_descriptor_close(&pipes->failure_fd);
+    for (size_t i = 0; i < pipes->output_count; i++) {
+        bp_descriptor_close(&pipes->outputs[i].from_fd);
+    }
+    pipes->keyboard_to_fd = -1;
+}
+
+void bp_run_pipes_close_theirs(bp_run_pipes *pipes) {
+    for (size_t i = 0; i < 3; i++) {
+        if (pipes->standard[i] != pipes->slave) {
+            bp_descriptor_close(&pipes->standard[i]);
+        }
+        pipes->standard[i] = -1;
+    }
+    bp_descriptor_close(&pipes->slave);
+    bp_descriptor_close(&pipes->go_from_fd);
+    bp_descriptor_close(&pipes->failure_to_fd);
+}
+
+/* The name that execve will set: a report before that shows it too. */
+static void take_name(const char *command) {
+    const char *slash = strrchr(command, '/');
+    char name[16];
+    size_t length = strnlen(slash != NULL ? slash + 1 : command, sizeof name - 1);
+    memcpy(name, slash != NULL ? slash + 1 : command, length);
+    name[length] = '\0';
+    bp_thread_set_name(name);
+}
+
+_Noreturn void bp_run_pipes_execute(const bp_run_pipes *pipes, char **arguments,
+                                    bool ignores_pipe) {
+    char word;
+    int failure = 0;
+    take_name(arguments[0]);
+    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    if (!bp_descriptor_read_all(pipes->go_from_fd, &word, 1)) {
+        _exit(0);
+    }
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (pipes->standard[fd] >= 0) {
+            (void)dup2(pipes->standard[fd], fd); /* the copy is not close-on-exec */
+        }
+    }
+    (void)signal(SIGPIPE, ignores_pipe ? SIG_IGN : SIG_DFL);
+    (void)execvp(arguments[0], arguments);
+    failure = errno;
+    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    _exit(exit_cannot_execute);
+}
