@@ -1,11 +1,14 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/diff_text.h"
+#include <bugpack/sample.h>
+
 #include "cli/option.h"
 #include "cli/output.h"
+#include "inspect/diff.h"
 
 typedef struct diff_options {
     bp_host_key key;
@@ -34,6 +37,172 @@ static void say_absences(const bp_diff *diff) {
     }
 }
 
+/* Fits a 64-bit number with its sign and a point, and a percentage. */
+enum { cell_bytes = 48, column_count = 4 };
+
+/* A line of a table: numbers, aligned to the right, before the name, which may be any text. */
+typedef struct line {
+    char cells[column_count][cell_bytes];
+    const char *name;
+} line;
+
+static void print_escaped(const char *text) {
+    char escaped[1024];
+    bp_cli_escape(text, escaped, sizeof escaped);
+    (void)fputs(escaped, stdout);
+}
+
+static void print_title(const char *title, bool emphasis) {
+    (void)printf("\n%s%s%s\n", emphasis ? "\033[1m" : "", title, emphasis ? "\033[0m" : "");
+}
+
+/* A number whose last `decimals` digits are after the point. */
+static void write_fixed(char out[cell_bytes], const char *sign, uint64_t value, unsigned decimals) {
+    uint64_t scale = 1;
+    for (unsigned i = 0; i < decimals; i++) {
+        scale *= 10;
+    }
+    int length = snprintf(out, cell_bytes, "%s%" PRIu64, sign, value / scale);
+    if (decimals > 0) {
+        (void)snprintf(out + length, cell_bytes - (size_t)length, ".%0*" PRIu64, (int)decimals,
+                       value % scale);
+    }
+}
+
+static line make_line(const char *name, const bp_change *change, unsigned decimals) {
+    line made = {{"(unknown)", "(unknown)", "-", "-"}, name};
+    if (change->is_known_before) {
+        write_fixed(made.cells[0], "", change->before, decimals);
+    }
+    if (change->is_known_after) {
+        write_fixed(made.cells[1], "", change->after, decimals);
+    }
+    if (change->has_delta) {
+        bool is_less = change->delta < 0;
+        uint64_t size = is_less ? (uint64_t) - (change->delta + 1) + 1 : (uint64_t)change->delta;
+        write_fixed(made.cells[2], is_less ? "-" : size > 0 ? "+" : "", size, decimals);
+    }
+    if (change->has_percent) {
+        (void)snprintf(made.cells[3], cell_bytes, "%+.2f %%", change->percent);
+    }
+    return made;
+}
+
+/* Widens the columns for a line. */
+static void measure(const line *made, int widths[column_count]) {
+    for (size_t i = 0; i < column_count; i++) {
+        int width = (int)strlen(made->cells[i]);
+        widths[i] = width > widths[i] ? width : widths[i];
+    }
+}
+
+static void print_line(const line *made, const int widths[column_count]) {
+    for (size_t i = 0; i < column_count; i++) {
+        (void)printf("  %*s", widths[i], made->cells[i]);
+    }
+    (void)fputs("  ", stdout);
+    print_escaped(made->name);
+    (void)fputc('\n', stdout);
+}
+
+/*
+ * Prints a heading and the lines that `make_line_of` gives a name, at most `limit`. Returns how
+ * many there are.
+ */
+static size_t print_table(const bp_diff *diff, const char *what, size_t count, size_t limit,
+                          line (*make_line_of)(const bp_diff *diff, size_t index)) {
+    const line heading = {{"before", "after", "delta", "percent"}, what};
+    int widths[column_count] = {0};
+    size_t named_count = 0;
+    measure(&heading, widths);
+    for (size_t i = 0; i < count; i++) {
+        line made = make_line_of(diff, i);
+        if (made.name != NULL && named_count++ < limit) {
+            measure(&made, widths);
+        }
+    }
+    size_t left_count = named_count < limit ? named_count : limit;
+    if (left_count > 0) {
+        print_line(&heading, widths);
+    }
+    for (size_t i = 0; left_count > 0; i++) {
+        line made = make_line_of(diff, i);
+        if (made.name != NULL) {
+            print_line(&made, widths);
+            left_count--;
+        }
+    }
+    return named_count;
+}
+
+/* Without a name if nothing changed. */
+static line make_host_line(const bp_diff *diff, size_t index) {
+    const bp_host_row *row = &diff->host.rows[index];
+    bool is_changed = !row->change.has_delta || row->change.delta != 0;
+    const char *name = row->name[0] != '\0' ? row->name : "(unknown)";
+    return make_line(is_changed ? name : NULL, &row->change, 0);
+}
+
+static void print_host(const bp_diff *diff, size_t limit, bool emphasis) {
+    char title[128];
+    const char *key = bp_diff_key_name(diff->key);
+    (void)snprintf(title, sizeof title, "%s by %s", diff->counter, key);
+    print_title(title, emphasis);
+    size_t changed_count = print_table(diff, key, diff->host.row_count, limit, make_host_line);
+    (void)printf("  (%zu did not change", diff->host.row_count - changed_count);
+    if (changed_count > limit) {
+        (void)printf(", %zu more did", changed_count - limit);
+    }
+    (void)fputs(")\n", stdout);
+}
+
+static line make_figure_line(const bp_diff *diff, size_t index) {
+    const bp_diff_figure *figure = &diff->figures[index];
+    return make_line(figure->key, &figure->change, figure->decimals);
+}
+
+static void print_metrics(const bp_diff *diff, bool emphasis) {
+    print_title("runtime-metrics.json", emphasis);
+    (void)print_table(diff, "process", BP_DIFF_FIGURE_COUNT, SIZE_MAX, make_figure_line);
+}
+
+static bool print_heap(const bp_diff *diff, bool emphasis) {
+    char *text = NULL;
+    if (bugpack_heap_state_diff(&diff->heap_before, &diff->heap_after, &text, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    print_title("heap-state.json", emphasis);
+    (void)fputs(text[0] != '\0' ? text : "(no change)\n", stdout);
+    bugpack_free(text);
+    return true;
+}
+
+static void print_side(const char *title, const bp_diff_side *side) {
+    const char *const facts[] = {side->facts.timestamp, side->facts.app_name};
+    (void)printf("%s  ", title);
+    print_escaped(side->path);
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        if (facts[i][0] != '\0') {
+            (void)fputs("  ", stdout);
+            print_escaped(facts[i]);
+        }
+    }
+    (void)fputc('\n', stdout);
+}
+
+/* At most `limit` groups of a capture. `emphasis`: headings are bold. False without memory. */
+static bool print_text(const bp_diff *diff, size_t limit, bool emphasis) {
+    print_side("before", &diff->before);
+    print_side("after ", &diff->after);
+    if (diff->has_host) {
+        print_host(diff, limit, emphasis);
+    }
+    if (diff->has_metrics) {
+        print_metrics(diff, emphasis);
+    }
+    return !diff->has_heap || print_heap(diff, emphasis);
+}
+
 static bool print_json(const bp_diff *diff, size_t limit) {
     char *text = NULL;
     size_t text_bytes = 0;
@@ -60,7 +229,7 @@ static bp_cli_exit show(const bp_diff *diff, const diff_options *options) {
         bp_cli_say("\"%s\" is older than \"%s\"", diff->after.path, diff->before.path);
     }
     bool is_printed = options->as_json ? print_json(diff, options->limit)
-                                       : bp_cli_diff_print(diff, options->limit, emphasis);
+                                       : print_text(diff, options->limit, emphasis);
     bp_cli_exit result = bp_cli_finish_output();
     return is_printed ? result : BP_CLI_FAILED;
 }
@@ -102,15 +271,15 @@ static bool read_counter(const bp_cli_option *option, const char *text, void *fi
 static const bp_cli_bounds limits = {"a number", 1, UINT32_MAX, 1};
 
 static const bp_cli_option option_rows[] = {
-    {'\0', "by", "KEY", "put threads together by process (the default), cgroup or\nthread",
-     read_key, offsetof(diff_options, key), NULL},
-    {'\0', "counter", "NAME",
-     "what to compare (default schedstat.run_ns: CPU time in\nnanoseconds)", read_counter,
-     offsetof(diff_options, counter), NULL},
-    {'\0', "limit", "N", "show only the N largest changes", bp_cli_read_number,
-     offsetof(diff_options, limit), &limits},
-    {'\0', "json", NULL, "JSON instead of text", NULL, offsetof(diff_options, as_json), NULL},
-    BP_CLI_OPTIONS_END};
+    BP_CLI_VALUE(diff_options, key, 0, "by", "KEY",
+                 "put threads together by process (the default), cgroup or\nthread", read_key,
+                 NULL),
+    BP_CLI_VALUE(diff_options, counter, 0, "counter", "NAME",
+                 "what to compare (default schedstat.run_ns: CPU time in\nnanoseconds)",
+                 read_counter, NULL),
+    BP_CLI_VALUE(diff_options, limit, 0, "limit", "N", "show only the N largest changes",
+                 bp_cli_read_number, &limits),
+    BP_CLI_FLAG(diff_options, as_json, 0, "json", "JSON instead of text"), BP_CLI_OPTIONS_END};
 
 static bp_cli_exit run(int argument_count, char **arguments) {
     diff_options options = {.counter = "schedstat.run_ns", .limit = UINT32_MAX};

@@ -1,5 +1,6 @@
 #include "cli/files.h"
 
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,36 +42,29 @@ static void shorten(char *name) {
 
 /* A name that every entry may have, made of a path's last component; NULL without memory. */
 static char *own_name_new(const char *path) {
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/') {
-        end--;
-    }
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') {
-        begin--;
-    }
-    /* One byte more than the component and its NUL, for "_" in place of nothing. */
-    char *name = calloc(end - begin + 2, 1);
-    if (name == NULL) {
-        return NULL;
-    }
+    char *copy = strdup(path);
+    char *name = copy != NULL ? strdup(basename(copy)) : NULL;
     size_t used = 0;
-    for (size_t at = begin; at < end;) {
+    for (char *at = name; at != NULL && *at != '\0';) {
         bool is_safe;
-        size_t length = bp_cli_next_character(path + at, &is_safe);
-        if (is_safe && strchr("\\:/", path[at]) == NULL) {
-            memcpy(name + used, path + at, length);
+        size_t length = bp_cli_next_character(at, &is_safe);
+        if (is_safe && strchr("\\:/", *at) == NULL) {
+            memmove(name + used, at, length);
             used += length;
         } else {
             name[used++] = '_';
         }
         at += length;
     }
-    if (strcmp(name, "") == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        name[0] = '_';
-        name[1] = '\0';
+    free(copy);
+    if (name != NULL) {
+        name[used] = '\0';
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+            name[0] = '_';
+            name[1] = '\0';
+        }
+        shorten(name);
     }
-    shorten(name);
     return name;
 }
 

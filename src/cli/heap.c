@@ -23,15 +23,16 @@ static const bp_cli_bounds snapshots = {"a number", 1, 100000, 1};
 static const bp_cli_bounds intervals = {"a number", 0, BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS, 1};
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_PID_OPTION(heap_options),
-    {'\0', "snapshots", "N",
-     "how often to look (default 1, at most 100000); SIGINT\n"
-     "ends earlier, with what was read so far",
-     bp_cli_read_number, offsetof(heap_options, snapshot_count), &snapshots},
-    {'\0', "interval-ms", "MS", "from one look to the next (default 1000, at most 600000)",
-     bp_cli_read_number, offsetof(heap_options, interval_ms), &intervals},
-    {'\0', "json", NULL, "JSON instead of text: the thread-heap.json of a report", NULL,
-     offsetof(heap_options, as_json), NULL},
+    BP_CLI_PID(heap_options),
+    BP_CLI_VALUE(heap_options, snapshot_count, 0, "snapshots", "N",
+                 "how often to look (default 1, at most 100000); SIGINT\n"
+                 "ends earlier, with what was read so far",
+                 bp_cli_read_number, &snapshots),
+    BP_CLI_VALUE(heap_options, interval_ms, 0, "interval-ms", "MS",
+                 "from one look to the next (default 1000, at most 600000)", bp_cli_read_number,
+                 &intervals),
+    BP_CLI_FLAG(heap_options, as_json, 0, "json",
+                "JSON instead of text: the thread-heap.json of a report"),
     BP_CLI_OPTIONS_END};
 
 /* SIGINT writes to it: the library watches a descriptor. */

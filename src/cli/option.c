@@ -1,9 +1,11 @@
 #include "cli/option.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/session.h>
@@ -23,25 +25,16 @@ const bp_cli_bounds bp_cli_app_names = {NULL, 1, 64, 0};
 const bp_cli_bounds bp_cli_descriptions = {NULL, 1, 64 * 1024, 0};
 
 /* Reads digits up to the first other byte, to which `*ret_end` then points. */
-static bool read_digits(const char *text, uint64_t *ret_value, const char **ret_end) {
-    uint64_t value = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-        if (value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    *ret_value = value;
-    *ret_end = at;
-    return at != text;
+static bool read_digits(const char *text, uint64_t *ret_value, char **ret_end) {
+    errno = 0;
+    *ret_value = strtoull(text, ret_end, 10);
+    return text[0] >= '0' && text[0] <= '9' && errno == 0; /* no sign, no space */
 }
 
 bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *field) {
     const bp_cli_bounds *bounds = option->bounds;
     uint64_t value;
-    const char *end;
+    char *end;
     if (!read_digits(text, &value, &end) || *end != '\0' || value < bounds->smallest ||
         value > bounds->largest) {
         bp_cli_say_usage("--%s takes %s from %" PRIu32 " to %" PRIu32 ", not '%s'", option->name,
@@ -55,7 +48,7 @@ bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *fie
 bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field) {
     static const char suffixes[] = "KMG";
     uint64_t value;
-    const char *end;
+    char *end;
     bool is_good = read_digits(text, &value, &end);
     unsigned shift = 0;
     if (is_good && *end != '\0') {
@@ -90,7 +83,7 @@ bool bp_cli_read_text(const bp_cli_option *option, const char *text, void *field
 /* Returns the width. */
 static int format_option(const bp_cli_option *option, char *out, size_t out_bytes) {
     const char short_form[] = {'-', option->letter, ',', '\0'};
-    return snprintf(out, out_bytes, "  %3s --%s%s%s", option->letter != '\0' ? short_form : "",
+    return snprintf(out, out_bytes, "  %3s --%s%s%s", option->letter != 0 ? short_form : "",
                     option->name, option->value != NULL ? " " : "",
                     option->value != NULL ? option->value : "");
 }
@@ -112,6 +105,7 @@ static void print_option(const bp_cli_option *option, int column) {
     }
 }
 
+/* The last row of every table. */
 static const bp_cli_option help_option = {'h', "help", NULL, "show this help", NULL, 0, NULL};
 
 bp_cli_exit bp_cli_print_help(const bp_cli_command *command) {
@@ -154,7 +148,7 @@ static void make_tables(const bp_cli_command *command, getopt_tables *tables) {
             (struct option){option->name, option->value != NULL ? required_argument : no_argument,
                             NULL, first_code + (int)count};
         count++;
-        if (option->letter != '\0') {
+        if (option->letter != 0) {
             *at++ = option->letter;
             if (option->value != NULL) {
                 *at++ = ':';

@@ -25,7 +25,7 @@ typedef struct bp_cli_bounds {
 } bp_cli_bounds;
 
 struct bp_cli_option {
-    char letter; /* the short form; '\0': none */
+    char letter; /* the short form; 0: none */
     const char *name;
     const char *value;   /* how the help calls the value; NULL for a flag, whose field is a bool */
     const char *help;    /* lines without a final newline */
@@ -34,8 +34,16 @@ struct bp_cli_option {
     const bp_cli_bounds *bounds;
 };
 
+/* Rows for the field of a type: `letter` is 0 for none. A table ends with BP_CLI_OPTIONS_END. */
+#define BP_CLI_VALUE(type, field, letter, name, value, help, read, bounds)                         \
+    { letter, name, value, help, read, offsetof(type, field), bounds }
+#define BP_CLI_FLAG(type, field, letter, name, help)                                               \
+    { letter, name, NULL, help, NULL, offsetof(type, field), NULL }
+#define BP_CLI_PID(type)                                                                           \
+    BP_CLI_VALUE(type, pid, 0, "pid", "PID", "the process to look at", bp_cli_read_number,         \
+                 &bp_cli_pids)
 #define BP_CLI_OPTIONS_END                                                                         \
-    { '\0', NULL, NULL, NULL, NULL, 0, NULL }
+    { 0, NULL, NULL, NULL, NULL, 0, NULL }
 
 /* Digits only, within the bounds, into a uint32_t or pid_t. */
 bp_cli_reader bp_cli_read_number;
@@ -47,12 +55,6 @@ bp_cli_reader bp_cli_read_text;
 /* What several commands have in common. */
 extern const bp_cli_bounds bp_cli_pids, bp_cli_windows, bp_cli_some_text;
 extern const bp_cli_bounds bp_cli_app_names, bp_cli_descriptions;
-
-#define BP_CLI_PID_OPTION(type)                                                                    \
-    {                                                                                              \
-        '\0', "pid", "PID", "the process to look at", bp_cli_read_number, offsetof(type, pid),     \
-            &bp_cli_pids                                                                           \
-    }
 
 /*
  * Reads the command line into `options`, which has the defaults. False when the command is done:

@@ -11,10 +11,11 @@ typedef struct recover_options {
 } recover_options;
 
 static const bp_cli_option option_rows[] = {
-    {'\0', "app", "NAME", "only the sessions of this program", bp_cli_read_text,
-     offsetof(recover_options, app), NULL},
-    {'o', "output-dir", "DIR", "where the zips go (default: where each session put its\nown)",
-     bp_cli_read_text, offsetof(recover_options, output_dir), NULL},
+    BP_CLI_VALUE(recover_options, app, 0, "app", "NAME", "only the sessions of this program",
+                 bp_cli_read_text, NULL),
+    BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
+                 "where the zips go (default: where each session put its\nown)", bp_cli_read_text,
+                 NULL),
     BP_CLI_OPTIONS_END};
 
 static void print_report(const bugpack_report_result *result, void *context) {

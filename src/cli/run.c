@@ -1,18 +1,42 @@
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <bugpack/gap.h>
+#include <bugpack/log.h>
+#include <bugpack/report.h>
 #include <bugpack/session.h>
 
+#include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/run_session.h"
 #include "run/child.h"
+#include "run/keyboard.h"
+#include "run/pattern.h"
 #include "run/relay.h"
 
 /* As in env(1), nice(1) and every shell. */
 enum { exit_cannot_execute = 126, exit_not_found = 127, exit_signal_base = 128 };
+
+/* Strings are borrowed from the command line; NULL: not given. */
+typedef struct run_options {
+    char **arguments; /* the command and its arguments, up to a NULL */
+    const char *app_name;
+    const char *description;
+    const char *output_dir;
+    const char *pedantic_dir;
+    bool is_pedantic; /* asked for, or implied by a pattern */
+    bp_run_patterns patterns;
+    bp_hotkey hotkey;
+    uint32_t auto_snapshot_interval_ms; /* 0: never */
+    uint32_t auto_snapshot_cap;
+    bp_cli_files files;
+    bool quiet;
+} run_options;
 
 /* How programs report what they do not handle. The group is the rest of the phrase. */
 static const char default_pattern[] =
@@ -43,32 +67,194 @@ static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
 
 static const bp_cli_option option_rows[] = {
-    {'\0', "hotkey", "KEY", "F1 to F12, Ctrl-LETTER, or none (default F12)", read_hotkey,
-     offsetof(bp_cli_run_options, hotkey), NULL},
-    {'\0', "gap-pattern", "REGEX",
-     "a line that matches is a gap: one report for each\n"
-     "distinct first group, or match; repeatable; implies\n"
-     "--pedantic",
-     read_pattern, offsetof(bp_cli_run_options, patterns), NULL},
-    {'\0', "pedantic", NULL,
-     "report gaps; without a pattern, lines that tell of\n"
-     "something unsupported, unimplemented or unknown",
-     NULL, offsetof(bp_cli_run_options, is_pedantic), NULL},
-    {'\0', "pedantic-dir", "DIR", "where reports of gaps go", bp_cli_read_text,
-     offsetof(bp_cli_run_options, pedantic_dir), &bp_cli_some_text},
-    {'\0', "auto-snapshot-interval", "SECS", "a report every so often (default 0: never)",
-     bp_cli_read_number, offsetof(bp_cli_run_options, auto_snapshot_interval_ms), &intervals},
-    {'\0', "auto-snapshot-cap", "N", "keep so many of these (default 20)", bp_cli_read_number,
-     offsetof(bp_cli_run_options, auto_snapshot_cap), &caps},
-    BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
-    {'\0', "app", "NAME", "name the reports after NAME, not after the command", bp_cli_read_text,
-     offsetof(bp_cli_run_options, app_name), &bp_cli_app_names},
-    {'\0', "description", "TEXT", "what you are looking for", bp_cli_read_text,
-     offsetof(bp_cli_run_options, description), &bp_cli_descriptions},
-    {'o', "output-dir", "DIR", "where the zips go (default: the current directory)",
-     bp_cli_read_text, offsetof(bp_cli_run_options, output_dir), &bp_cli_some_text},
-    {'q', "quiet", NULL, "do not tell of reports", NULL, offsetof(bp_cli_run_options, quiet), NULL},
+    BP_CLI_VALUE(run_options, hotkey, 0, "hotkey", "KEY",
+                 "F1 to F12, Ctrl-LETTER, or none (default F12)", read_hotkey, NULL),
+    BP_CLI_VALUE(run_options, patterns, 0, "gap-pattern", "REGEX",
+                 "a line that matches is a gap: one report for each\n"
+                 "distinct first group, or match; repeatable; implies\n"
+                 "--pedantic",
+                 read_pattern, NULL),
+    BP_CLI_FLAG(run_options, is_pedantic, 0, "pedantic",
+                "report gaps; without a pattern, lines that tell of\n"
+                "something unsupported, unimplemented or unknown"),
+    BP_CLI_VALUE(run_options, pedantic_dir, 0, "pedantic-dir", "DIR", "where reports of gaps go",
+                 bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_VALUE(run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "SECS",
+                 "a report every so often (default 0: never)", bp_cli_read_number, &intervals),
+    BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
+                 "keep so many of these (default 20)", bp_cli_read_number, &caps),
+    BP_CLI_FILE_OPTIONS(run_options, files),
+    BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
+                 "name the reports after NAME, not after the command", bp_cli_read_text,
+                 &bp_cli_app_names),
+    BP_CLI_VALUE(run_options, description, 0, "description", "TEXT", "what you are looking for",
+                 bp_cli_read_text, &bp_cli_descriptions),
+    BP_CLI_VALUE(run_options, output_dir, 'o', "output-dir", "DIR",
+                 "where the zips go (default: the current directory)", bp_cli_read_text,
+                 &bp_cli_some_text),
+    BP_CLI_FLAG(run_options, quiet, 'q', "quiet", "do not tell of reports"),
     BP_CLI_OPTIONS_END};
+
+/* Room for messages that wait for the end of the command; the rest are only counted. */
+enum { waiting_bytes = 32 * 1024 };
+
+/* A session that watches a command: the lines it writes become log records and gaps. */
+typedef struct run_session {
+    bugpack *session;
+    const run_options *options;
+    bool says_at_once;           /* the command does not own our terminal */
+    pthread_mutex_t mutex;       /* of what follows, which the session's threads write */
+    char waiting[waiting_bytes]; /* messages, each with its NUL */
+    size_t waiting_used;
+    size_t dropped_count;
+} run_session;
+
+/* Says something about a report: now, or when it cannot disturb what the command shows. */
+static void say(run_session *session, const char *what, const char *detail) {
+    if (session->says_at_once) {
+        bp_cli_say("%s%s", what, detail);
+        return;
+    }
+    (void)pthread_mutex_lock(&session->mutex);
+    size_t room_bytes = sizeof session->waiting - session->waiting_used;
+    int length =
+        snprintf(session->waiting + session->waiting_used, room_bytes, "%s%s", what, detail);
+    if (length >= 0 && (size_t)length < room_bytes) {
+        session->waiting_used += (size_t)length + 1;
+    } else {
+        session->dropped_count++;
+    }
+    (void)pthread_mutex_unlock(&session->mutex);
+}
+
+static void say_waiting(const run_session *session) {
+    for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
+        bp_cli_say("%s", session->waiting + at);
+    }
+    if (session->dropped_count > 0) {
+        bp_cli_say("and %zu more like these", session->dropped_count);
+    }
+}
+
+static void say_written(run_session *session, const char *path) {
+    if (!session->options->quiet) {
+        say(session, "report written: ", path);
+    }
+}
+
+/* Reports that this program asked for. */
+static void on_done(const bugpack_report_result *result, void *context) {
+    run_session *session = context;
+    if (result->status == BUGPACK_OK) {
+        say_written(session, result->path);
+    } else {
+        say(session, "no report: ", result->error.message);
+    }
+}
+
+/* Reports that the library starts by itself. */
+static void on_event(const bugpack_event *event, void *context) {
+    run_session *session = context;
+    bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
+                  strcmp(event->report_type, "auto-snapshot") == 0;
+    if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
+        say_written(session, event->path);
+    } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
+        say(session, "no report: ", event->error.message);
+    }
+}
+
+static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
+    static const char *const names[BP_RUN_STREAM_COUNT] = {"stdout", "stderr", "terminal"};
+    const run_session *session = context;
+    const char *channel = names[stream];
+    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
+    bugpack_log_bytes(session->session, level, channel, line, line_bytes);
+    char key[BP_RUN_KEY_BYTES];
+    if (bp_run_patterns_match(&session->options->patterns, channel, line, line_bytes, key)) {
+        bugpack_gap(session->session, key);
+    }
+}
+
+static void request_report(run_session *session, bool is_crash, const char *description) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.description = description;
+    request.is_crash = is_crash;
+    bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
+    if (status != BUGPACK_OK) {
+        say(session, "no report: ", bugpack_status_name(status));
+    }
+}
+
+/* Reads the command's facts now, for a command that dies early. No error: it may have ended. */
+static void read_facts(void *context) {
+    const run_session *session = context;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status ignored = bugpack_refresh_target(session->session, &error);
+    (void)ignored;
+}
+
+static void on_request(void *context) {
+    run_session *session = context;
+    request_report(session, false, session->options->description);
+}
+
+/* A command that somebody ended did not crash: by a signal passed on, Ctrl-C, or a closed pipe. */
+static bool is_crash(const bp_run_result *result) {
+    int number = result->end.value;
+    return !result->is_lost && result->end.is_signal && number != SIGINT && number != SIGPIPE &&
+           number != result->passed_on_last;
+}
+
+static void report_crash(run_session *session, const bp_run_result *result) {
+    if (is_crash(result)) {
+        const char *given = session->options->description;
+        const char *name = strsignal(result->end.value);
+        char description[1024];
+        (void)snprintf(description, sizeof description, "killed by signal %d (%s)%s%s%.800s",
+                       result->end.value, name != NULL ? name : "unknown",
+                       result->end.has_core ? ", core dumped" : "", given != NULL ? ": " : "",
+                       given != NULL ? given : "");
+        request_report(session, true, description);
+    }
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* About a command that is not yet let go. Reports a failure. */
+static bugpack_status open_session(run_session *session, const bp_run_child *child) {
+    const run_options *given = session->options;
+    char app_name[65];
+    (void)snprintf(app_name, sizeof app_name, "%s", base_name(given->arguments[0]));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = given->app_name != NULL ? given->app_name : app_name;
+    options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
+    options.target_pid = child->pid;
+    options.target_with_descendants = true;
+    options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
+    options.traffic_budget_bytes = 0;
+    options.pedantic = given->is_pedantic;
+    options.pedantic_dir = given->pedantic_dir;
+    /* The streams of one program are no channels of a protocol, so they share one cap. */
+    options.pedantic_channel_cap = options.pedantic_cap;
+    options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
+    options.auto_snapshot_max_count = given->auto_snapshot_cap;
+    options.on_event = on_event;
+    options.on_event_context = session;
+    if (given->pedantic_dir != NULL) {
+        (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_open(&options, &session->session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return status;
+    }
+    return bp_cli_files_provide(&given->files, session->session);
+}
 
 /*
  * Ends this program as the command ended, so that our parent sees the same, without writing a core
@@ -86,7 +272,7 @@ static bp_cli_exit end_by_signal(int number) {
     return (bp_cli_exit)(exit_signal_base + number);
 }
 
-static bp_cli_exit say_not_started(const bp_cli_run_options *options, const bugpack_error *error) {
+static bp_cli_exit say_not_started(const run_options *options, const bugpack_error *error) {
     if (error->system_errno == 0) {
         bp_cli_say("%s", error->message);
         return BP_CLI_FAILED;
@@ -96,18 +282,16 @@ static bp_cli_exit say_not_started(const bp_cli_run_options *options, const bugp
 }
 
 /* Lets the command go and relays until it ends. */
-static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *child,
-                                 bp_cli_run_session *session, bp_run_end *ret_end) {
-    const bp_run_calls calls = {.line = bp_cli_run_session_line,
-                                .report = bp_cli_run_session_report,
-                                .started = bp_cli_run_session_started,
-                                .context = session};
+static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_session *session,
+                                 bp_run_end *ret_end) {
+    const bp_run_calls calls = {
+        .line = take_line, .report = on_request, .started = read_facts, .context = session};
     bp_run_result result = {.is_lost = false};
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_run_relay(child, &options->hotkey, &calls, &result, &error) != BUGPACK_OK) {
         return say_not_started(options, &error);
     }
-    bp_cli_run_session_end(session, &result);
+    report_crash(session, &result);
     if (result.is_lost) {
         bp_cli_say("the process that watched the command was killed: its exit status is not known");
     }
@@ -115,7 +299,7 @@ static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *chil
     return BP_CLI_COMPLETE;
 }
 
-static bp_cli_exit run_command(bp_cli_run_options *options) {
+static bp_cli_exit run_command(run_options *options) {
     if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
@@ -126,14 +310,18 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
-    bp_cli_run_session *session = NULL;
+    run_session session = {.options = options,
+                           .says_at_once = child.pipes.keyboard_to_fd < 0,
+                           .mutex = PTHREAD_MUTEX_INITIALIZER};
     bp_run_end end = {.is_signal = false};
-    bp_cli_exit result = bp_cli_run_session_open(options, &child, &session);
-    if (result == BP_CLI_COMPLETE) {
-        result = relay_command(options, &child, session, &end);
+    bugpack_status status = open_session(&session, &child);
+    bp_cli_exit result = status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
+    if (status == BUGPACK_OK) {
+        result = relay_command(options, &child, &session, &end);
     }
     bp_run_child_reap(&child);
-    bp_cli_run_session_close(session);
+    bugpack_close(session.session); /* waits for the reports in flight */
+    say_waiting(&session);
     if (result != BP_CLI_COMPLETE) {
         return result;
     }
@@ -142,8 +330,8 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
 
 static bp_cli_exit run(int argument_count, char **arguments) {
     const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
-    bp_cli_run_options options = {.auto_snapshot_cap = defaults.auto_snapshot_max_count,
-                                  .files = BP_CLI_FILES_INIT};
+    run_options options = {.auto_snapshot_cap = defaults.auto_snapshot_max_count,
+                           .files = BP_CLI_FILES_INIT};
     bp_cli_exit result;
     (void)bp_hotkey_parse("F12", &options.hotkey);
     if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,

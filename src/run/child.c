@@ -9,7 +9,11 @@
 
 #include "base/status.h"
 #include "platform/child_end.h"
+#include "platform/thread.h"
 #include "run/descriptor.h"
+
+/* As in a shell, for a command that cannot be executed. */
+enum { exit_cannot_execute = 126 };
 
 /* What the monitor sends through its socket. */
 typedef struct monitor_message {
@@ -51,18 +55,49 @@ static void set_signals(void) {
     (void)sigaction(SIGHUP, &action, NULL);
 }
 
-static pid_t start_command(bp_run_pipes *pipes, char **arguments, bool ignores_pipe,
-                           int socket_fd) {
+/* The name that execve will set: a report before that shows it too. */
+static void take_name(const char *command) {
+    const char *slash = strrchr(command, '/');
+    char name[16];
+    size_t length = strnlen(slash != NULL ? slash + 1 : command, sizeof name - 1);
+    memcpy(name, slash != NULL ? slash + 1 : command, length);
+    name[length] = '\0';
+    bp_thread_set_name(name);
+}
+
+/* In the forked process: waits until it is let go, and becomes the command. */
+static _Noreturn void execute(const bp_run_child *child) {
+    const bp_run_pipes *pipes = &child->pipes;
+    char word;
+    int failure = 0;
+    take_name(child->arguments[0]);
+    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    if (!bp_descriptor_read_all(pipes->go_from_fd, &word, 1)) {
+        _exit(0);
+    }
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (pipes->standard[fd] >= 0) {
+            (void)dup2(pipes->standard[fd], fd); /* the copy is not close-on-exec */
+        }
+    }
+    (void)signal(SIGPIPE, child->ignores_pipe ? SIG_IGN : SIG_DFL);
+    (void)execvp(child->arguments[0], child->arguments);
+    failure = errno;
+    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    _exit(exit_cannot_execute);
+}
+
+static pid_t start_command(const bp_run_child *child, int socket_fd) {
     pid_t pid = fork();
     if (pid == 0) {
         (void)setpgid(0, 0);
         (void)close(socket_fd);
-        bp_run_pipes_execute(pipes, arguments, ignores_pipe);
+        execute(child);
     }
     if (pid > 0) {
         /* Before it is let go: it begins in the foreground, in a group of its own. */
         (void)setpgid(pid, pid);
-        (void)tcsetpgrp(pipes->slave, pid);
+        (void)tcsetpgrp(child->pipes.slave, pid);
     }
     return pid;
 }
@@ -103,13 +138,12 @@ static bool watch(pid_t pid, int socket_fd) {
     }
 }
 
-/* The monitor process. */
-static _Noreturn void monitor(bp_run_pipes *pipes, char **arguments, bool ignores_pipe,
-                              int socket_fd) {
+static _Noreturn void be_monitor(bp_run_child *child, int socket_fd) {
+    bp_run_pipes *pipes = &child->pipes;
     bp_run_pipes_close_ours(pipes);
     (void)setsid();
     (void)ioctl(pipes->slave, TIOCSCTTY, 0);
-    pid_t pid = start_command(pipes, arguments, ignores_pipe, socket_fd);
+    pid_t pid = start_command(child, socket_fd);
     set_signals();
     bp_run_pipes_close_theirs(pipes);
     /* Their readers wait for the end of the command, not of the monitor. */
@@ -125,8 +159,7 @@ static _Noreturn void monitor(bp_run_pipes *pipes, char **arguments, bool ignore
     _exit(0);
 }
 
-static bugpack_status fork_monitor(bp_run_child *child, char **arguments, bool ignores_pipe,
-                                   bugpack_error *error) {
+static bugpack_status fork_monitor(bp_run_child *child, bugpack_error *error) {
     int sockets[2];
     bugpack_status status = bp_descriptor_socket_pair(sockets, error);
     if (status != BUGPACK_OK) {
@@ -136,7 +169,7 @@ static bugpack_status fork_monitor(bp_run_child *child, char **arguments, bool i
     child->monitor_pid = fork();
     if (child->monitor_pid == 0) {
         (void)close(sockets[0]);
-        monitor(&child->pipes, arguments, ignores_pipe, sockets[1]);
+        be_monitor(child, sockets[1]);
     }
     int fork_errno = errno;
     (void)close(sockets[1]);
@@ -149,23 +182,25 @@ static bugpack_status fork_monitor(bp_run_child *child, char **arguments, bool i
     return BUGPACK_OK;
 }
 
-static bugpack_status fork_command(bp_run_child *child, char **arguments, bool ignores_pipe,
-                                   bugpack_error *error) {
+static bugpack_status fork_command(bp_run_child *child, bugpack_error *error) {
     child->pid = fork();
     if (child->pid == 0) {
         bp_run_pipes_close_ours(&child->pipes);
-        bp_run_pipes_execute(&child->pipes, arguments, ignores_pipe);
+        execute(child);
     }
     return child->pid > 0 ? BUGPACK_OK : bp_fail_errno(error, errno, "cannot start a process");
 }
 
 bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
                                   bugpack_error *error) {
-    bp_run_child child = {.pid = -1, .monitor_pid = -1, .monitor_fd = -1};
+    bp_run_child child = {.arguments = arguments,
+                          .ignores_pipe = ignores_pipe,
+                          .pid = -1,
+                          .monitor_pid = -1,
+                          .monitor_fd = -1};
     bugpack_status status = bp_run_pipes_open(&child.pipes, error);
     if (status == BUGPACK_OK) {
-        status = child.pipes.slave >= 0 ? fork_monitor(&child, arguments, ignores_pipe, error)
-                                        : fork_command(&child, arguments, ignores_pipe, error);
+        status = child.pipes.slave >= 0 ? fork_monitor(&child, error) : fork_command(&child, error);
     }
     bp_run_pipes_close_theirs(&child.pipes);
     int failure;

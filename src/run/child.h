@@ -30,6 +30,8 @@ typedef struct bp_run_end {
 
 /* In the caller's storage. */
 typedef struct bp_run_child {
+    char **arguments;  /* borrowed */
+    bool ignores_pipe; /* SIGPIPE was ignored when this program began, and is to be again */
     pid_t pid;         /* the command's, valid until bp_run_child_reap, also after its end */
     pid_t monitor_pid; /* -1: there is none */
     int monitor_fd;
@@ -38,8 +40,7 @@ typedef struct bp_run_child {
 
 /*
  * Starts a process that will become the command when it is let go; it has the command's name
- * already. `ignores_pipe`: SIGPIPE was ignored when this program began, and is to be again. Call it
- * before this program starts its first thread. Errors: IO.
+ * already. Call it before this program starts its first thread. Errors: IO.
  */
 bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_child *ret_child,
                                   bugpack_error *error);

@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -22,25 +20,21 @@ void bp_descriptor_stop_blocking(int fd) {
 
 /* Not pipe2 and SOCK_CLOEXEC, which not every Unix has: this program makes these before its first
  * thread, so no fork can come in between. */
-static bugpack_status finish_pair(int result, int fds[2], int ret_fds[2], bugpack_error *error) {
+static bugpack_status finish_pair(int result, int fds[2], bugpack_error *error) {
     if (result != 0) {
         return bp_fail_errno(error, errno, "cannot make a pipe");
     }
-    for (size_t i = 0; i < 2; i++) {
-        bp_descriptor_keep_from_exec(fds[i]);
-        ret_fds[i] = fds[i];
-    }
+    bp_descriptor_keep_from_exec(fds[0]);
+    bp_descriptor_keep_from_exec(fds[1]);
     return BUGPACK_OK;
 }
 
 bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error) {
-    int fds[2] = {-1, -1};
-    return finish_pair(pipe(fds), fds, ret_fds, error);
+    return finish_pair(pipe(ret_fds), ret_fds, error);
 }
 
 bugpack_status bp_descriptor_socket_pair(int ret_fds[2], bugpack_error *error) {
-    int fds[2] = {-1, -1};
-    return finish_pair(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), fds, ret_fds, error);
+    return finish_pair(socketpair(AF_UNIX, SOCK_STREAM, 0, ret_fds), ret_fds, error);
 }
 
 void bp_descriptor_close(int *fd) {
@@ -72,28 +66,4 @@ bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count) {
         done += count > 0 ? (size_t)count : 0;
     }
     return true;
-}
-
-int bp_descriptor_reopen_to_write(int fd) {
-    struct stat given;
-    struct stat opened;
-    char path[32];
-    if (fstat(fd, &given) != 0 || !(S_ISFIFO(given.st_mode) || S_ISCHR(given.st_mode))) {
-        return -1;
-    }
-    int flags_before = fcntl(fd, F_GETFL);
-    (void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
-    int second = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (second < 0) {
-        return -1;
-    }
-    /* Where /dev/fd gives a duplicate instead (BSD, macOS), it shares its flags with the first. */
-    bool is_good = fstat(second, &opened) == 0 && opened.st_dev == given.st_dev &&
-                   opened.st_ino == given.st_ino && (fcntl(second, F_GETFL) & O_NONBLOCK) != 0 &&
-                   fcntl(fd, F_GETFL) == flags_before && (flags_before & O_NONBLOCK) == 0;
-    if (!is_good) {
-        (void)close(second);
-        return -1;
-    }
-    return second;
 }

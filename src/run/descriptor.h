@@ -1,5 +1,5 @@
 /*
- * Descriptors that no command inherits, and what they are.
+ * Descriptors that no command inherits.
  */
 #ifndef BP_RUN_DESCRIPTOR_H
 #define BP_RUN_DESCRIPTOR_H
@@ -9,7 +9,7 @@
 
 #include <bugpack/error.h>
 
-/* Two ends, close-on-exec: for a pipe the first is read; a socket pair carries both ways. */
+/* Two ends, close-on-exec, untouched on failure: a pipe's first end is read. */
 bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error);
 bugpack_status bp_descriptor_socket_pair(int ret_fds[2], bugpack_error *error);
 
@@ -18,17 +18,11 @@ void bp_descriptor_keep_from_exec(int fd);
 /* For a descriptor whose open file is ours alone: the flag is the file's, not the descriptor's. */
 void bp_descriptor_stop_blocking(int fd);
 
-/* Closes what is not -1, and makes it -1. */
+/* Closes a descriptor that is not -1, and sets it to -1. */
 void bp_descriptor_close(int *fd);
 
-/* Reads or writes all of a small thing, whatever signals come. False at an end or an error. */
+/* Reads or writes all of it, whatever signals come. False at an end or an error. */
 bool bp_descriptor_read_all(int fd, void *bytes, size_t byte_count);
 bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count);
-
-/*
- * A second opening of a terminal, a pipe or a device that somebody gave us, to write to without
- * ever blocking, while their own opening stays as it is. -1 where the system has no such thing.
- */
-int bp_descriptor_reopen_to_write(int fd);
 
 #endif

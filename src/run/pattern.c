@@ -89,32 +89,24 @@ static void copy_plain(const char *line, size_t line_bytes, char *out) {
     out[used] = '\0';
 }
 
-/* The length of a word at the beginning of a text. */
-static size_t word_bytes(const char *text, size_t text_bytes) {
+/* Whether a text that ends at `end` begins with two words and something, separated by ':'. */
+static bool is_whole_key(const char *text, const char *end) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "_.-";
-    size_t length = 0;
-    while (length < text_bytes && text[length] != '\0' && strchr(allowed, text[length]) != NULL) {
-        length++;
+    for (int part = 0; part < 2; part++) {
+        size_t length = strspn(text, allowed);
+        if (length == 0 || end - text <= (ptrdiff_t)length + 1 || text[length] != ':') {
+            return false;
+        }
+        text += length + 1;
     }
-    return length;
-}
-
-static bool is_whole_key(const char *text, size_t text_bytes) {
-    size_t channel = word_bytes(text, text_bytes);
-    if (channel == 0 || channel + 1 >= text_bytes || text[channel] != ':') {
-        return false;
-    }
-    size_t at = channel + 1;
-    size_t kind = word_bytes(text + at, text_bytes - at);
-    at += kind;
-    return kind > 0 && at + 1 < text_bytes && text[at] == ':';
+    return true;
 }
 
 static void make_key(const char *stream, const char *text, size_t text_bytes,
                      char ret_key[BP_RUN_KEY_BYTES]) {
     char prefix[64] = "";
-    if (!is_whole_key(text, text_bytes)) {
+    if (!is_whole_key(text, text + text_bytes)) {
         (void)snprintf(prefix, sizeof prefix, "%s:line:", stream);
     }
     size_t prefix_bytes = strlen(prefix);

@@ -1,16 +1,8 @@
 #include "run/pipes.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/status.h"
-#include "platform/thread.h"
 #include "run/descriptor.h"
-
-/* As in a shell, for a command that cannot be executed. */
-enum { exit_cannot_execute = 126 };
 
 /* The keyboard: standard input, or else the controlling terminal, as a pager finds it. */
 static void find_keyboard(bp_run_pipes *pipes) {
@@ -62,8 +54,7 @@ static bugpack_status open_controlled(bp_run_pipes *pipes, bugpack_error *error)
     return open_output(pipes, STDERR_FILENO, error);
 }
 
-bugpack_status bp_run_pipes_open(bp_run_pipes *ret_pipes, bugpack_error *error) {
-    bp_run_pipes *pipes = ret_pipes;
+bugpack_status bp_run_pipes_open(bp_run_pipes *pipes, bugpack_error *error) {
     *pipes = (bp_run_pipes){.terminal = {.fd = -1},
                             .keyboard_to_fd = -1,
                             .go_fd = -1,
@@ -113,35 +104,4 @@ void bp_run_pipes_close_theirs(bp_run_pipes *pipes) {
     bp_descriptor_close(&pipes->slave);
     bp_descriptor_close(&pipes->go_from_fd);
     bp_descriptor_close(&pipes->failure_to_fd);
-}
-
-/* The name that execve will set: a report before that shows it too. */
-static void take_name(const char *command) {
-    const char *slash = strrchr(command, '/');
-    char name[16];
-    size_t length = strnlen(slash != NULL ? slash + 1 : command, sizeof name - 1);
-    memcpy(name, slash != NULL ? slash + 1 : command, length);
-    name[length] = '\0';
-    bp_thread_set_name(name);
-}
-
-_Noreturn void bp_run_pipes_execute(const bp_run_pipes *pipes, char **arguments,
-                                    bool ignores_pipe) {
-    char word;
-    int failure = 0;
-    take_name(arguments[0]);
-    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
-    if (!bp_descriptor_read_all(pipes->go_from_fd, &word, 1)) {
-        _exit(0);
-    }
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (pipes->standard[fd] >= 0) {
-            (void)dup2(pipes->standard[fd], fd); /* the copy is not close-on-exec */
-        }
-    }
-    (void)signal(SIGPIPE, ignores_pipe ? SIG_IGN : SIG_DFL);
-    (void)execvp(arguments[0], arguments);
-    failure = errno;
-    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
-    _exit(exit_cannot_execute);
 }

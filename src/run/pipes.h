@@ -48,16 +48,10 @@ typedef struct bp_run_pipes {
 } bp_run_pipes;
 
 /* Opens both ends. On failure close both. Errors: IO. */
-bugpack_status bp_run_pipes_open(bp_run_pipes *ret_pipes, bugpack_error *error);
+bugpack_status bp_run_pipes_open(bp_run_pipes *pipes, bugpack_error *error);
 
 /* All but the terminal. */
 void bp_run_pipes_close_ours(bp_run_pipes *pipes);
 void bp_run_pipes_close_theirs(bp_run_pipes *pipes);
-
-/*
- * In the forked process: takes the command's name, waits for the byte, and becomes the command.
- * `ignores_pipe`: SIGPIPE was ignored when this program began, and is to be again.
- */
-_Noreturn void bp_run_pipes_execute(const bp_run_pipes *pipes, char **arguments, bool ignores_pipe);
 
 #endif

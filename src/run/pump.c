@@ -1,6 +1,8 @@
 #include "run/pump.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +13,33 @@
 
 /* A piece that a pipe takes without waiting when poll says that it can be written to (pipe(7)). */
 enum { sure_bytes = 4096, least_read_bytes = 4096 };
+
+/*
+ * Opens a terminal, a pipe or a device that somebody gave us once more, to write to it without ever
+ * blocking, while their own open file stays as it is. -1 where the system has no such thing.
+ */
+static int reopen_to_write(int fd) {
+    struct stat given, opened;
+    char path[32];
+    if (fstat(fd, &given) != 0 || !(S_ISFIFO(given.st_mode) || S_ISCHR(given.st_mode))) {
+        return -1;
+    }
+    int flags_before = fcntl(fd, F_GETFL);
+    (void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
+    int second = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (second < 0) {
+        return -1;
+    }
+    /* Where /dev/fd gives a duplicate instead (BSD, macOS), it shares its flags with the first. */
+    bool is_good = fstat(second, &opened) == 0 && opened.st_dev == given.st_dev &&
+                   opened.st_ino == given.st_ino && (fcntl(second, F_GETFL) & O_NONBLOCK) != 0 &&
+                   fcntl(fd, F_GETFL) == flags_before && (flags_before & O_NONBLOCK) == 0;
+    if (!is_good) {
+        (void)close(second);
+        return -1;
+    }
+    return second;
+}
 
 bugpack_status bp_run_pump_init(bp_run_pump *pump, int from_fd, int to_fd, bp_run_observer *observe,
                                 void *context, bugpack_error *error) {
@@ -24,7 +53,7 @@ bugpack_status bp_run_pump_init(bp_run_pump *pump, int from_fd, int to_fd, bp_ru
     if (pump->buffer == NULL) {
         return bp_fail_memory(error, "pass on what the command writes");
     }
-    int own = bp_descriptor_reopen_to_write(to_fd);
+    int own = reopen_to_write(to_fd);
     if (own >= 0) {
         pump->to_fd = own;
     } else {
@@ -53,10 +82,8 @@ bool bp_run_pump_wants_to_write(const bp_run_pump *pump) {
     return !pump->is_broken && pump->end > pump->begin;
 }
 
-/*
- * One read. A terminal gives at most a page at a time, whatever is asked for. What ends is the
- * other side: a pseudo-terminal says so with EIO.
- */
+/* One read. A terminal gives at most a page at a time, and says that its other end is closed with
+ * EIO. */
 static size_t read_once(bp_run_pump *pump, size_t most_bytes) {
     size_t wanted = room(pump) < most_bytes ? room(pump) : most_bytes;
     ssize_t count;
@@ -83,7 +110,7 @@ size_t bp_run_pump_read(bp_run_pump *pump, size_t most_bytes) {
         size_t count = read_once(pump, most_bytes - total);
         total += count;
         if (count < least_read_bytes / 2) {
-            break; /* that was all, most likely; poll will tell */
+            break; /* probably all; poll knows */
         }
     }
     return total;

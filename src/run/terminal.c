@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,13 +10,6 @@
 
 #include "base/status.h"
 #include "run/descriptor.h"
-
-static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
-enum { fault_count = sizeof faults / sizeof faults[0] };
-
-/* What a fault's handler restores, and what was there before it. */
-static bp_run_terminal *volatile raw_terminal;
-static struct sigaction before_fault[fault_count];
 
 bool bp_run_terminal_init(bp_run_terminal *terminal, int fd) {
     *terminal = (bp_run_terminal){.fd = -1};
@@ -32,17 +24,9 @@ bool bp_run_terminal_is_ours(const bp_run_terminal *terminal) {
     if (terminal->fd < 0) {
         return false;
     }
-    /* A terminal that is not our session's has no group, and nobody to stop us. */
+    /* Only a terminal of our session has a foreground group, and can stop us (tcgetpgrp(3)). */
     pid_t group = tcgetpgrp(terminal->fd);
     return group < 0 || group == getpgrp();
-}
-
-static void restore_at_fault(int number) {
-    bp_run_terminal *terminal = raw_terminal;
-    if (terminal != NULL) {
-        (void)tcsetattr(terminal->fd, TCSANOW, &terminal->before);
-    }
-    (void)raise(number); /* its default action is back (SA_RESETHAND) */
 }
 
 bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal) {
@@ -55,17 +39,12 @@ bool bp_run_can_be_polled(int fd) {
     return poll(&now, 1, 0) >= 0 && (now.revents & POLLNVAL) == 0;
 }
 
-/* Only of its own session a terminal has a foreground group to tell (tcgetpgrp(3)). */
-static bool is_of_use(int fd) {
-    return tcgetpgrp(fd) >= 0 && bp_run_can_be_polled(fd);
-}
-
 int bp_run_open_controlling(void) {
     /* ttyname's buffer is shared: this program has one thread by now. */
     for (int other = STDIN_FILENO; other <= STDERR_FILENO; other++) {
         const char *name = other == STDIN_FILENO ? "/dev/tty" : ttyname(other);
         int fd = name != NULL ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
-        if (fd >= 0 && is_of_use(fd)) {
+        if (fd >= 0 && tcgetpgrp(fd) >= 0 && bp_run_can_be_polled(fd)) {
             return fd;
         }
         bp_descriptor_close(&fd);
@@ -78,18 +57,6 @@ static bool is_raw(const struct termios *settings) {
            (settings->c_oflag & (tcflag_t)OPOST) == 0;
 }
 
-static void catch_faults(bp_run_terminal *terminal) {
-    raw_terminal = terminal;
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = restore_at_fault;
-    action.sa_flags = (int)SA_RESETHAND;
-    (void)sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < fault_count; i++) {
-        (void)sigaction(faults[i], &action, &before_fault[i]);
-    }
-}
-
 void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
     struct termios now;
     if (terminal->fd < 0 || tcgetattr(terminal->fd, &now) != 0 ||
@@ -97,22 +64,14 @@ void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
         return;
     }
     terminal->before = now;
-    if (raw_terminal == NULL) {
-        catch_faults(terminal);
-    }
     cfmakeraw(&now);
     terminal->is_raw = tcsetattr(terminal->fd, TCSADRAIN, &now) == 0;
 }
 
 void bp_run_terminal_restore(bp_run_terminal *terminal) {
-    if (raw_terminal != terminal || terminal->fd < 0) {
-        return;
-    }
-    (void)tcsetattr(terminal->fd, TCSADRAIN, &terminal->before);
-    raw_terminal = NULL;
-    terminal->is_raw = false;
-    for (size_t i = 0; i < fault_count; i++) {
-        (void)sigaction(faults[i], &before_fault[i], NULL);
+    if (terminal->is_raw) {
+        (void)tcsetattr(terminal->fd, TCSADRAIN, &terminal->before);
+        terminal->is_raw = false;
     }
 }
 

@@ -19,17 +19,16 @@ typedef struct bp_run_terminal {
 /* False, and no terminal, when the settings cannot be read. */
 bool bp_run_terminal_init(bp_run_terminal *terminal, int fd);
 
-/* Whether our process group may read it now: not so behind a shell's "&". */
+/* Whether our process group may read it now: not after a shell's "&". */
 bool bp_run_terminal_is_ours(const bp_run_terminal *terminal);
 
 /* Whether it is gone: its window was closed, its line was cut. */
 bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
 
 /*
- * Hands every byte through, both ways. To be called again when this program was stopped: a shell
- * may have set the terminal to its own liking meanwhile, and that is restored then. Until it is
- * restored, a fault of this program (SIGSEGV, …) restores it before the program ends; so does the
- * monitor (child.h) when the program is killed.
+ * Passes every byte through, both ways. Call it again after this program was stopped: a shell may
+ * have changed the settings, and those are then restored. When this program is killed, the monitor
+ * (child.h) restores them.
  */
 void bp_run_terminal_make_raw(bp_run_terminal *terminal);
 void bp_run_terminal_restore(bp_run_terminal *terminal);
@@ -39,9 +38,8 @@ void bp_run_terminal_restore(bp_run_terminal *terminal);
 bool bp_run_can_be_polled(int fd);
 
 /*
- * Opens our controlling terminal for reading and writing, under a name that poll can wait for:
- * /dev/tty, or the terminal of standard output or standard error. The descriptor is the caller's
- * and close-on-exec; -1 if there is none.
+ * Opens our controlling terminal under a name that poll can wait for: /dev/tty, or the terminal of
+ * standard output or standard error. Close-on-exec; -1 if there is none.
  */
 int bp_run_open_controlling(void);
 
@@ -52,7 +50,7 @@ int bp_run_open_controlling(void);
 bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret_master,
                                int *ret_slave, bugpack_error *error);
 
-/* Tells a pseudo-terminal the window size of a terminal. */
+/* Copies the window size of a terminal to a pseudo-terminal. */
 void bp_run_pty_copy_size(int size_of, int master);
 
 #endif
