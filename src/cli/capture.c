@@ -36,9 +36,9 @@ static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(capture_options),
-    BP_CLI_FLAG(capture_options, host, 0, "host", "look at the whole machine instead"),
+    BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "MS",
-                 "how long to look, in milliseconds (default 2000, at\nmost 600000)",
+                 "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
@@ -47,13 +47,13 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(capture_options, description, 0, "description", "TEXT", "what you saw",
                  bp_cli_read_text, &bp_cli_descriptions),
     BP_CLI_VALUE(capture_options, output_dir, 'o', "output-dir", "DIR",
-                 "where the zip goes (default: the current directory)", bp_cli_read_text,
+                 "where to write the zip (default: current directory)", bp_cli_read_text,
                  &bp_cli_some_text),
     BP_CLI_VALUE(capture_options, output_path, 0, "output", "FILE",
-                 "write this file; a taken name gets -2, -3, ...", bp_cli_read_text,
+                 "write this file; if it exists, -2, -3, ... is added", bp_cli_read_text,
                  &bp_cli_some_text),
     BP_CLI_VALUE(capture_options, timeout_ms, 0, "timeout", "SECS",
-                 "give up after so long (default 0: never)", bp_cli_read_number, &timeouts),
+                 "give up after this time (default 0: never)", bp_cli_read_number, &timeouts),
     BP_CLI_FLAG(capture_options, quiet, 'q', "quiet", "no progress and no warnings"),
     BP_CLI_FLAG(capture_options, json, 0, "json", "print a JSON object instead of the path"),
     BP_CLI_OPTIONS_END};
@@ -213,31 +213,29 @@ static bp_cli_exit capture(const capture_options *options) {
     if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
-    pending_report *pending = calloc(1, sizeof *pending);
-    if (pending == NULL || pipe(pending->done_pipe) != 0) {
+    pending_report pending = {.ended_by = 0};
+    if (pipe(pending.done_pipe) != 0) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
-        free(pending);
         return BP_CLI_FAILED;
     }
     bugpack_status status = open_session(options, &session);
     if (status == BUGPACK_OK && options->host) {
-        status = provide_host(session, pending);
+        status = provide_host(session, &pending);
     }
     if (status == BUGPACK_OK) {
         status = bp_cli_files_provide(&options->files, session);
     }
     if (status == BUGPACK_OK) {
-        status = request_report(session, options, pending);
+        status = request_report(session, options, &pending);
     }
     bp_cli_exit result =
-        status == BUGPACK_OK ? print_result(&pending->result, options) : bp_cli_exit_of(status);
+        status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
     bugpack_close(session);
     if (status == BUGPACK_ERR_CANCELLED) {
-        (void)raise(pending->ended_by); /* our parent sees which signal it was */
+        (void)raise(pending.ended_by); /* our parent sees which signal it was */
     }
-    (void)close(pending->done_pipe[0]);
-    (void)close(pending->done_pipe[1]);
-    free(pending);
+    (void)close(pending.done_pipe[0]);
+    (void)close(pending.done_pipe[1]);
     return result;
 }
 
@@ -281,7 +279,7 @@ const bp_cli_command bp_cli_capture_command = {
     "       bugpack capture --host [OPTION]...\n"
     "\n"
     "Write a report about a running process: what it and each of its threads cost\n"
-    "over a window, what the system knows of it, and the files you name; or about\n"
+    "over a window, what the system knows about it, and the files you name; or about\n"
     "every thread of every process on the machine. The path of the zip is printed.\n",
     option_rows,
     "BYTES may end in K, M or G.\n"

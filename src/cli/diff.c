@@ -272,8 +272,7 @@ static const bp_cli_bounds limits = {"a number", 1, UINT32_MAX, 1};
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(diff_options, key, 0, "by", "KEY",
-                 "put threads together by process (the default), cgroup or\nthread", read_key,
-                 NULL),
+                 "group threads by process (the default), cgroup or thread", read_key, NULL),
     BP_CLI_VALUE(diff_options, counter, 0, "counter", "NAME",
                  "what to compare (default schedstat.run_ns: CPU time in\nnanoseconds)",
                  read_counter, NULL),

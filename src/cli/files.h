@@ -42,18 +42,18 @@ bp_cli_reader bp_cli_read_attachment;
 /* The rows of a table whose command has the files in `field`. */
 #define BP_CLI_FILE_OPTIONS(type, field)                                                           \
     BP_CLI_VALUE(type, field.logs, 0, "log", "FILE",                                               \
-                 "take the end of a log file, as logs/NAME; repeatable", bp_cli_read_log,          \
+                 "the end of a log file, as logs/NAME; repeatable", bp_cli_read_log,               \
                  &bp_cli_some_text),                                                               \
         BP_CLI_VALUE(type, field.log_limit_bytes, 0, "log-limit", "BYTES",                         \
                      "how much of each log file (default 4M)", bp_cli_read_size, NULL),            \
         BP_CLI_VALUE(type, field.session_path, 0, "session", "FILE",                               \
-                     "a JSON file with what the program says of itself", bp_cli_read_text,         \
+                     "a JSON file with the program's own state", bp_cli_read_text,                 \
                      &bp_cli_some_text),                                                           \
         BP_CLI_VALUE(type, field.attachments, 0, "attach", "[NAME=]FILE",                          \
-                     "take a whole file, as NAME; repeatable", bp_cli_read_attachment,             \
+                     "a whole file, as NAME; repeatable", bp_cli_read_attachment,                  \
                      &bp_cli_some_text),                                                           \
         BP_CLI_VALUE(type, field.attach_limit_bytes, 0, "attach-limit", "BYTES",                   \
-                     "leave out a larger attachment (default 256M)", bp_cli_read_size, NULL)
+                     "leave out larger attachments (default 256M)", bp_cli_read_size, NULL)
 
 void bp_cli_files_release(bp_cli_files *files);
 

@@ -1,9 +1,6 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <bugpack/heap.h>
@@ -11,6 +8,7 @@
 
 #include "cli/option.h"
 #include "cli/output.h"
+#include "run/descriptor.h"
 
 typedef struct heap_options {
     pid_t pid;
@@ -25,11 +23,11 @@ static const bp_cli_bounds intervals = {"a number", 0, BUGPACK_THREAD_HEAP_INTER
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(heap_options),
     BP_CLI_VALUE(heap_options, snapshot_count, 0, "snapshots", "N",
-                 "how often to look (default 1, at most 100000); SIGINT\n"
+                 "how many snapshots (default 1, at most 100000); SIGINT\n"
                  "ends earlier, with what was read so far",
                  bp_cli_read_number, &snapshots),
     BP_CLI_VALUE(heap_options, interval_ms, 0, "interval-ms", "MS",
-                 "from one look to the next (default 1000, at most 600000)", bp_cli_read_number,
+                 "time between snapshots (default 1000, at most 600000)", bp_cli_read_number,
                  &intervals),
     BP_CLI_FLAG(heap_options, as_json, 0, "json",
                 "JSON instead of text: the thread-heap.json of a report"),
@@ -47,21 +45,15 @@ static void on_interrupt(int signal_number) {
 }
 
 /* A second SIGINT ends the program as usual. SIGINT stays ignored if it was from the start. */
-static bool catch_interrupt(void) {
-    struct sigaction action, before;
-    if (pipe(stop_pipe) != 0 || fcntl(stop_pipe[0], F_SETFD, FD_CLOEXEC) != 0 ||
-        fcntl(stop_pipe[1], F_SETFD, FD_CLOEXEC) != 0) {
-        bp_cli_say("cannot prepare for an interrupt: %s", strerror(errno));
-        return false;
-    }
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
-    action.sa_flags = (int)SA_RESETHAND;
-    (void)sigemptyset(&action.sa_mask);
-    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+static bugpack_status catch_interrupt(bugpack_error *error) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
+    bugpack_status status = bp_descriptor_pipe(stop_pipe, error);
+    if (status == BUGPACK_OK && sigaction(SIGINT, NULL, &before) == 0 &&
+        before.sa_handler != SIG_IGN) {
         (void)sigaction(SIGINT, &action, NULL);
     }
-    return true;
+    return status;
 }
 
 static bp_cli_exit judge(const bugpack_thread_heap_result *result) {
@@ -82,8 +74,8 @@ static bp_cli_exit print_heap(const heap_options *given) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_thread_heap_result result = {.struct_size = sizeof result};
     bugpack_thread_heap_options options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
-    if (!catch_interrupt()) {
-        return BP_CLI_FAILED;
+    if (catch_interrupt(&error) != BUGPACK_OK) {
+        return bp_cli_say_error(&error);
     }
     options.snapshot_count = given->snapshot_count;
     options.interval_ms = given->interval_ms;

@@ -141,7 +141,7 @@ static void make_tables(const bp_cli_command *command, getopt_tables *tables) {
     if (command->operand_max == BP_CLI_OTHER_COMMAND) {
         *at++ = '+'; /* stop at the first operand */
     }
-    *at++ = ':'; /* tell a missing value from an unknown option */
+    *at++ = ':'; /* distinguish a missing value from an unknown option */
     for (const bp_cli_option *option = command->options; option->name != NULL; option++) {
         assert(count < option_max);
         tables->long_options[count] =
@@ -180,7 +180,7 @@ static bool is_ambiguous(const char *written, size_t length, const struct option
     return count > 1;
 }
 
-/* Names the option as the user wrote it, without its value: getopt leaves optind behind it. */
+/* Names the option as the user wrote it, without its value: optind is after it. */
 static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
                                   const struct option *long_options) {
     const char *written = arguments[optind - 1];

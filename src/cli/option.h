@@ -40,7 +40,7 @@ struct bp_cli_option {
 #define BP_CLI_FLAG(type, field, letter, name, help)                                               \
     { letter, name, NULL, help, NULL, offsetof(type, field), NULL }
 #define BP_CLI_PID(type)                                                                           \
-    BP_CLI_VALUE(type, pid, 0, "pid", "PID", "the process to look at", bp_cli_read_number,         \
+    BP_CLI_VALUE(type, pid, 0, "pid", "PID", "the process to examine", bp_cli_read_number,         \
                  &bp_cli_pids)
 #define BP_CLI_OPTIONS_END                                                                         \
     { 0, NULL, NULL, NULL, NULL, 0, NULL }

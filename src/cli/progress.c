@@ -33,11 +33,7 @@ static void end_wait(int signal_number) {
 }
 
 static void catch_signals(struct sigaction *ret_before) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = end_wait;
-    action.sa_flags = (int)SA_RESETHAND;
-    (void)sigemptyset(&action.sa_mask);
+    const struct sigaction action = {.sa_handler = end_wait, .sa_flags = (int)SA_RESETHAND};
     for (size_t i = 0; i < ending_signal_count; i++) {
         (void)sigaction(ending_signals[i], NULL, &ret_before[i]);
         /* nohup and background jobs ignore some of these. */

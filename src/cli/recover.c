@@ -14,8 +14,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(recover_options, app, 0, "app", "NAME", "only the sessions of this program",
                  bp_cli_read_text, NULL),
     BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
-                 "where the zips go (default: where each session put its\nown)", bp_cli_read_text,
-                 NULL),
+                 "the directory for the zips (default: the one that\neach session used)",
+                 bp_cli_read_text, NULL),
     BP_CLI_OPTIONS_END};
 
 static void print_report(const bugpack_report_result *result, void *context) {
@@ -68,13 +68,13 @@ static bp_cli_exit run(int argument_count, char **arguments) {
 
 const bp_cli_command bp_cli_recover_command = {
     "recover",
-    "turn what dead sessions left behind into crash reports",
+    "write crash reports for sessions that died",
     "Usage: bugpack recover [OPTION]... [DIR]\n"
     "\n"
-    "Turn what sessions that died left behind into crash reports, and print their\n"
+    "Write crash reports from the records of sessions that died, and print their\n"
     "paths. Sessions that are still running are left alone, and named on standard\n"
-    "error. DIR is where sessions lie; by default $XDG_RUNTIME_DIR/bugpack, on macOS\n"
-    "$TMPDIR/bugpack.\n",
+    "error. DIR is the directory of the sessions; by default\n"
+    "$XDG_RUNTIME_DIR/bugpack, on macOS $TMPDIR/bugpack.\n",
     option_rows,
     "Exit status: 0 all recovered, or none there; 1 failed, 2 usage, 3 written but\n"
     "something is missing.\n",

@@ -75,14 +75,14 @@ static const bp_cli_option option_rows[] = {
                  "--pedantic",
                  read_pattern, NULL),
     BP_CLI_FLAG(run_options, is_pedantic, 0, "pedantic",
-                "report gaps; without a pattern, lines that tell of\n"
+                "report gaps; without a pattern, lines that mention\n"
                 "something unsupported, unimplemented or unknown"),
-    BP_CLI_VALUE(run_options, pedantic_dir, 0, "pedantic-dir", "DIR", "where reports of gaps go",
-                 bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_VALUE(run_options, pedantic_dir, 0, "pedantic-dir", "DIR",
+                 "the directory for reports about gaps", bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_VALUE(run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "SECS",
-                 "a report every so often (default 0: never)", bp_cli_read_number, &intervals),
+                 "how often to write a report (default 0: never)", bp_cli_read_number, &intervals),
     BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
-                 "keep so many of these (default 20)", bp_cli_read_number, &caps),
+                 "how many of these to keep (default 20)", bp_cli_read_number, &caps),
     BP_CLI_FILE_OPTIONS(run_options, files),
     BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
@@ -90,9 +90,9 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(run_options, description, 0, "description", "TEXT", "what you are looking for",
                  bp_cli_read_text, &bp_cli_descriptions),
     BP_CLI_VALUE(run_options, output_dir, 'o', "output-dir", "DIR",
-                 "where the zips go (default: the current directory)", bp_cli_read_text,
+                 "where to write the zips (default: current directory)", bp_cli_read_text,
                  &bp_cli_some_text),
-    BP_CLI_FLAG(run_options, quiet, 'q', "quiet", "do not tell of reports"),
+    BP_CLI_FLAG(run_options, quiet, 'q', "quiet", "print no messages about reports"),
     BP_CLI_OPTIONS_END};
 
 /* Room for messages that wait for the end of the command; the rest are only counted. */
@@ -293,7 +293,7 @@ static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_
     }
     report_crash(session, &result);
     if (result.is_lost) {
-        bp_cli_say("the process that watched the command was killed: its exit status is not known");
+        bp_cli_say("the monitor of the command was killed: the exit status is not known");
     }
     *ret_end = result.end;
     return BP_CLI_COMPLETE;
@@ -355,14 +355,14 @@ const bp_cli_command bp_cli_run_command = {
     "run a command under a recorder",
     "Usage: bugpack run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
     "\n"
-    "Run a command under a recorder. It works as it would without; what it prints is\n"
-    "kept in memory, and what it costs as history. A report is written when you press\n"
-    "F12, on SIGUSR1, and when the command dies by a signal.\n",
+    "Run a command under a recorder. The command behaves as usual; what it prints and\n"
+    "what it costs is recorded in memory. A report is written when you press F12, on\n"
+    "SIGUSR1, and when the command is killed by a signal.\n",
     option_rows,
     "BYTES may end in K, M or G.\n"
     "\n"
     "Exit status: that of the command; a signal that ended it ends bugpack as well.\n"
-    "126 the command cannot be executed, 127 there is none, 1 failed before it,\n"
-    "2 usage.\n",
+    "126 the command cannot be executed, 127 it was not found, 1 failed before it\n"
+    "started, 2 usage.\n",
     BP_CLI_OTHER_COMMAND,
     run};

@@ -14,8 +14,8 @@ typedef struct sample_options {
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(sample_options),
     BP_CLI_VALUE(sample_options, window_ms, 0, "window", "MS",
-                 "how long, in milliseconds (default 2000, at most 600000)", bp_cli_read_number,
-                 &bp_cli_windows),
+                 "how long to measure, in milliseconds (default 2000, at\nmost 600000)",
+                 bp_cli_read_number, &bp_cli_windows),
     BP_CLI_OPTIONS_END};
 
 static bp_cli_exit print_sample(const sample_options *options) {

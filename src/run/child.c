@@ -44,15 +44,11 @@ static void do_nothing(int number) {
 static void set_signals(void) {
     static const int ignored[] = {SIGINT,  SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
                                   SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    (void)sigemptyset(&action.sa_mask);
-    action.sa_handler = SIG_IGN;
+    const struct sigaction interrupt = {.sa_handler = do_nothing}; /* without SA_RESTART */
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
-        (void)sigaction(ignored[i], &action, NULL);
+        (void)signal(ignored[i], SIG_IGN);
     }
-    action.sa_handler = do_nothing;
-    (void)sigaction(SIGHUP, &action, NULL);
+    (void)sigaction(SIGHUP, &interrupt, NULL);
 }
 
 /* The name that execve will set: a report before that shows it too. */

@@ -45,25 +45,17 @@ void bp_descriptor_close(int *fd) {
 }
 
 bool bp_descriptor_read_all(int fd, void *bytes, size_t byte_count) {
-    size_t done = 0;
-    while (done < byte_count) {
-        ssize_t count = read(fd, (char *)bytes + done, byte_count - done);
-        if (count == 0 || (count < 0 && errno != EINTR)) {
-            return false;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return true;
+    ssize_t count;
+    do {
+        count = read(fd, bytes, byte_count);
+    } while (count < 0 && errno == EINTR);
+    return count == (ssize_t)byte_count;
 }
 
 bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count) {
-    size_t done = 0;
-    while (done < byte_count) {
-        ssize_t count = write(fd, (const char *)bytes + done, byte_count - done);
-        if (count < 0 && errno != EINTR) {
-            return false;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return true;
+    ssize_t count;
+    do {
+        count = write(fd, bytes, byte_count);
+    } while (count < 0 && errno == EINTR);
+    return count == (ssize_t)byte_count;
 }

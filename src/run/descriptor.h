@@ -21,7 +21,8 @@ void bp_descriptor_stop_blocking(int fd);
 /* Closes a descriptor that is not -1, and sets it to -1. */
 void bp_descriptor_close(int *fd);
 
-/* Reads or writes all of it, whatever signals come. False at an end or an error. */
+/* Reads or writes a message whole, whatever signals come. It is small enough (PIPE_BUF) not to be
+ * split. False at an end or an error. */
 bool bp_descriptor_read_all(int fd, void *bytes, size_t byte_count);
 bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count);
 

@@ -1,5 +1,6 @@
 /*
- * One direction of bytes: from where they come, past somebody who looks at them, to where they go.
+ * Passes bytes on in one direction, from a descriptor to a descriptor, and shows them to an
+ * observer.
  */
 #ifndef BP_RUN_PUMP_H
 #define BP_RUN_PUMP_H
@@ -12,16 +13,16 @@
 /* Sees every byte once, in order, as soon as it is read. */
 typedef void bp_run_observer(void *context, const char *bytes, size_t byte_count);
 
-/* Room for what is read and not yet written: a slow reader slows the writer down beyond it. */
+/* How much may be read and not yet written; then a slow reader slows the writer down. */
 enum { BP_RUN_PUMP_BYTES = 128 * 1024 };
 
 /* In the caller's storage; released with bp_run_pump_release. One thread. */
 typedef struct bp_run_pump {
     int from_fd; /* does not block; -1 once it has ended */
-    int to_fd;   /* what is written to: `given_fd`, or our own opening of it */
+    int to_fd;   /* `given_fd`, or our own open file of the same thing */
     int given_fd;
-    bool may_block;    /* writing to to_fd may wait, so only when poll says that it does not */
-    bool is_broken;    /* nobody takes the bytes any more */
+    bool may_block;    /* writing may wait, so write only when poll allows it */
+    bool is_broken;    /* writing fails: the bytes are dropped */
     bool is_drained;   /* the last read found nothing */
     size_t begin, end; /* what is to be written */
     char *buffer;
@@ -37,7 +38,7 @@ void bp_run_pump_release(bp_run_pump *pump);
 bool bp_run_pump_wants_to_read(const bp_run_pump *pump);
 bool bp_run_pump_wants_to_write(const bp_run_pump *pump);
 
-/* Reads what there is, at most `most_bytes` and what there is room for. Returns how much it was. */
+/* Reads what there is, at most `most_bytes` and what fits. Returns how much it was. */
 size_t bp_run_pump_read(bp_run_pump *pump, size_t most_bytes);
 
 /* Writes what can be written without waiting; `is_ready`: poll has said that some can. */

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "recorder/line_splitter.h"
@@ -86,13 +85,10 @@ static void take_terminal(struct relay *relay) {
  * The kernel ignores that in an orphaned group, and the command goes on.
  */
 static void stop_with_command(struct relay *relay) {
-    struct sigaction usual;
     struct sigaction ours;
-    memset(&usual, 0, sizeof usual);
-    usual.sa_handler = SIG_DFL;
-    (void)sigemptyset(&usual.sa_mask);
     bp_run_terminal_restore(&relay->child->pipes.terminal);
-    (void)sigaction(SIGTSTP, &usual, &ours);
+    (void)sigaction(SIGTSTP, NULL, &ours);
+    (void)signal(SIGTSTP, SIG_DFL);
     (void)kill(0, SIGTSTP); /* returns when we are continued: only this thread takes it */
     (void)sigaction(SIGTSTP, &ours, NULL);
     take_terminal(relay);
@@ -147,22 +143,22 @@ static void follow_hangup(struct relay *relay) {
 
 static void pass_on(struct relay *relay, const bp_run_signal *signal) {
     const bp_run_child *child = relay->child;
-    bool is_ending = bp_run_signal_ends(signal->number);
+    int number = signal->number;
+    bool is_ending = number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
     if (relay->has_ended) {
         relay->is_given_up = relay->is_given_up || is_ending;
         return;
     }
     if (is_ending) {
-        relay->result.passed_on_last = signal->number;
+        relay->result.passed_on_last = number;
     }
-    bool is_hangup =
-        signal->number == SIGHUP && bp_run_terminal_has_hung_up(&relay->child->pipes.terminal);
+    bool is_hangup = number == SIGHUP && bp_run_terminal_has_hung_up(&child->pipes.terminal);
     if (child->monitor_pid > 0 && (signal->is_of_kernel || is_hangup)) {
         /* A terminal signals the whole job, and so does a shell whose terminal is gone. */
-        (void)kill(-child->pid, signal->number);
+        (void)kill(-child->pid, number);
     } else if (child->monitor_pid > 0 || !signal->is_of_kernel) {
         /* A command in our group has received what the terminal sent to the group. */
-        (void)kill(child->pid, signal->number);
+        (void)kill(child->pid, number);
     }
 }
 

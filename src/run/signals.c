@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -13,7 +12,7 @@ static const int caught[] = {SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1, SIGHUP, SIGINT
                              SIGQUIT, SIGTERM,  SIGUSR2, SIGALRM, SIGTSTP};
 enum { always_count = 4, caught_count = sizeof caught / sizeof caught[0] };
 
-/* A process has one set of signal handlers, so there is one of this. */
+/* A process has one set of signal handlers. */
 static struct sigaction before[caught_count];
 static bool is_caught[caught_count];
 static int pipe_fds[2] = {-1, -1};
@@ -21,11 +20,10 @@ static int pipe_fds[2] = {-1, -1};
 static void note(int number, siginfo_t *info, void *machine) {
     (void)machine;
     int interrupted_errno = errno;
-    /* What a process sends has a code of 0 or less; what the kernel sends, a larger one
-     * (sigaction(2)). */
-    bp_run_signal told = {(unsigned char)number, info != NULL && info->si_code > 0};
-    /* A full pipe holds thousands that say the same. */
-    ssize_t ignored = write(pipe_fds[1], &told, sizeof told);
+    /* Signals from processes have a code of 0 or less, those from the kernel a larger one. */
+    bp_run_signal noted = {(unsigned char)number, info != NULL && info->si_code > 0};
+    /* A full pipe holds thousands of the same. */
+    ssize_t ignored = write(pipe_fds[1], &noted, sizeof noted);
     (void)ignored;
     errno = interrupted_errno;
 }
@@ -37,12 +35,8 @@ bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error) {
     }
     bp_descriptor_stop_blocking(pipe_fds[0]);
     bp_descriptor_stop_blocking(pipe_fds[1]);
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = note;
-    /* Without SA_RESTART: a write to a terminal that stands still must not keep a signal waiting.
-     */
-    action.sa_flags = SA_SIGINFO;
+    /* Without SA_RESTART: a write to a terminal that takes nothing must not delay a signal. */
+    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
     (void)sigfillset(&action.sa_mask);
     for (size_t i = 0; i < caught_count; i++) {
         (void)sigaction(caught[i], NULL, &before[i]);
@@ -76,8 +70,4 @@ bool bp_run_signals_next(bp_run_signal *ret_signal) {
         count = read(pipe_fds[0], ret_signal, sizeof *ret_signal);
     } while (count < 0 && errno == EINTR);
     return count == (ssize_t)sizeof *ret_signal;
-}
-
-bool bp_run_signal_ends(int number) {
-    return number == SIGTERM || number == SIGHUP || number == SIGINT || number == SIGQUIT;
 }

@@ -10,7 +10,7 @@
 
 typedef struct bp_run_signal {
     unsigned char number;
-    /* The kernel sent it: a key on the terminal, a hangup. Then the whole process group has it. */
+    /* Sent by the kernel for a key on the terminal or a hangup, to the whole process group. */
     bool is_of_kernel;
 } bp_run_signal;
 
@@ -21,16 +21,13 @@ typedef struct bp_run_signal {
  */
 bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error);
 
-/* Gives every signal back what it did before. */
+/* Every signal then does what it did before. */
 void bp_run_signals_release(void);
 
 /* Readable when a signal waits. */
 int bp_run_signals_fd(void);
 
-/* Takes the next signal that waits; false when there is none. */
+/* The next signal that waits; false when there is none. */
 bool bp_run_signals_next(bp_run_signal *ret_signal);
-
-/* Whether a signal ends a program that does not handle it: asked for by whoever sent it to us. */
-bool bp_run_signal_ends(int number);
 
 #endif
