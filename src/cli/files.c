@@ -1,6 +1,5 @@
 #include "cli/files.h"
 
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,29 +41,34 @@ static void shorten(char *name) {
 
 /* A name that every entry may have, made of a path's last component; NULL without memory. */
 static char *own_name_new(const char *path) {
-    char *copy = strdup(path);
-    char *name = copy != NULL ? strdup(basename(copy)) : NULL;
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    char *name = strndup(path, end);
+    if (name == NULL) {
+        return NULL;
+    }
+    const char *slash = strrchr(name, '/');
     size_t used = 0;
-    for (char *at = name; at != NULL && *at != '\0';) {
+    for (const char *at = slash != NULL && slash[1] != '\0' ? slash + 1 : name; *at != '\0';) {
         bool is_safe;
         size_t length = bp_cli_next_character(at, &is_safe);
-        if (is_safe && strchr("\\:/", *at) == NULL) {
+        bool is_allowed = is_safe && strchr("\\:/", *at) == NULL;
+        if (is_allowed) {
             memmove(name + used, at, length);
-            used += length;
         } else {
-            name[used++] = '_';
+            name[used] = '_';
         }
+        used += is_allowed ? length : 1;
         at += length;
     }
-    free(copy);
-    if (name != NULL) {
-        name[used] = '\0';
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            name[0] = '_';
-            name[1] = '\0';
-        }
-        shorten(name);
+    name[used] = '\0';
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        name[0] = '_';
+        name[1] = '\0';
     }
+    shorten(name);
     return name;
 }
 

@@ -129,7 +129,7 @@ bp_cli_exit bp_cli_print_help(const bp_cli_command *command) {
     return bp_cli_finish_output();
 }
 
-/* What getopt_long needs to know of a table; the code of an option is its row's number. */
+/* The tables of getopt_long for a command; the code of an option is its row plus first_code. */
 typedef struct getopt_tables {
     struct option long_options[option_max + 2];
     char short_options[2 * option_max + 4];

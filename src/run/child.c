@@ -1,6 +1,7 @@
 #include "run/child.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -55,9 +56,7 @@ static void set_signals(void) {
 static void take_name(const char *command) {
     const char *slash = strrchr(command, '/');
     char name[16];
-    size_t length = strnlen(slash != NULL ? slash + 1 : command, sizeof name - 1);
-    memcpy(name, slash != NULL ? slash + 1 : command, length);
-    name[length] = '\0';
+    (void)snprintf(name, sizeof name, "%s", slash != NULL ? slash + 1 : command);
     bp_thread_set_name(name);
 }
 

@@ -55,21 +55,15 @@ static size_t end_of_sequence(const char *line, size_t line_bytes, size_t at) {
     if (at == line_bytes) {
         return at;
     }
-    char kind = line[at];
-    if (kind == '[') {
-        at++;
-        while (at < line_bytes && is_between(line[at], 0x20, 0x3f)) {
-            at++;
-        }
-        return at < line_bytes && is_between(line[at], 0x40, 0x7e) ? at + 1 : at;
-    }
-    if (memchr("]PX^_", kind, 5) != NULL) {
+    if (memchr("]PX^_", line[at], 5) != NULL) {
         return end_of_string(line, line_bytes, at + 1);
     }
-    while (at < line_bytes && is_between(line[at], 0x20, 0x2f)) {
+    bool is_csi = line[at] == '[';
+    at += is_csi ? 1 : 0;
+    while (at < line_bytes && is_between(line[at], 0x20, is_csi ? 0x3f : 0x2f)) {
         at++;
     }
-    return at < line_bytes && is_between(line[at], 0x30, 0x7e) ? at + 1 : at;
+    return at < line_bytes && is_between(line[at], is_csi ? 0x40 : 0x30, 0x7e) ? at + 1 : at;
 }
 
 /*
