@@ -20,7 +20,6 @@ KNOWN = [
      "src/platform/linux/task_tree.c", "src/platform/linux/thread_list.c"},
     {"src/platform/darwin/task.c", "src/platform/darwin/task_other.c",
      "src/platform/darwin/task_tree.c"},
-    {"src/cli/main.c", "src/cli/run.c"},
 ]
 
 INCLUDE = r'#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]'
