@@ -1,12 +1,45 @@
 #include "probe/debug_file.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "platform/linux/files.h"
 #include "probe/elf_bounds.h"
-#include "probe/regular_file.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bp_libdw functions;
+static bool is_loaded;
+
+/* A pointer to an object is copied into one to a function, as POSIX has it for dlsym. */
+static bool load(void *library, const char *name, void *function) {
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+static void load_all(void) {
+    /* libelf's functions are found through it as well: it is what libdw itself is linked with. */
+    void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return;
+    }
+    is_loaded = true;
+#define BP_LIBDW_LOAD(name) is_loaded = load(library, #name, &functions.name) && is_loaded;
+    BP_LIBDW_FUNCTIONS(BP_LIBDW_LOAD)
+#undef BP_LIBDW_LOAD
+    if (is_loaded) {
+        (void)functions.elf_version(EV_CURRENT);
+    }
+}
+
+const bp_libdw *bp_libdw_get(void) {
+    (void)pthread_once(&once, load_all);
+    return is_loaded ? &functions : NULL;
+}
 
 void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {
     (void)dw->dwarf_end(file->dwarf);
@@ -30,7 +63,7 @@ static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path, bp_debu
     const void *wanted;
     const void *found;
     ssize_t wanted_bytes = dw->dwelf_elf_gnu_build_id(elf, &wanted);
-    int fd = wanted_bytes > 0 ? bp_regular_file_open(path) : -1;
+    int fd = wanted_bytes > 0 ? bp_open_regular(path) : -1;
     if (fd < 0) {
         return false;
     }

@@ -3,16 +3,12 @@
 #include <elf.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "platform/linux/files.h"
 
 /* More of either needs numbers that the file header has no room for, and no program has them. */
 static const unsigned section_max = SHN_LORESERVE - 1;
 static const unsigned segment_max = 64;
-
-static bool read_at(int fd, uint64_t offset, void *out, size_t byte_count) {
-    return offset <= INT64_MAX - byte_count &&
-           pread(fd, out, byte_count, (off_t)offset) == (ssize_t)byte_count;
-}
 
 /*
  * What a section takes in memory. Debug data are compressed in two ways: with a header of ELF's, or
@@ -27,9 +23,10 @@ static uint64_t bytes_in_memory(int fd, const Elf64_Shdr *section) {
         return 0; /* its code and data: nobody asks for them */
     }
     if ((section->sh_flags & SHF_COMPRESSED) != 0) {
-        bytes = read_at(fd, section->sh_offset, &header, sizeof header) ? header.ch_size : 0;
+        bytes =
+            bp_read_exactly(fd, section->sh_offset, &header, sizeof header) ? header.ch_size : 0;
     } else if (section->sh_type == SHT_PROGBITS &&
-               read_at(fd, section->sh_offset, older, sizeof older) &&
+               bp_read_exactly(fd, section->sh_offset, older, sizeof older) &&
                memcmp(older, "ZLIB", 4) == 0) {
         for (size_t i = 4; i < sizeof older; i++) {
             bytes = bytes << 8 | older[i];
@@ -50,7 +47,7 @@ static bool take(uint64_t *left_bytes, uint64_t bytes) {
 static bool are_sections_within(int fd, const Elf64_Ehdr *header, uint64_t *left_bytes) {
     for (unsigned i = 0; i < header->e_shnum; i++) {
         Elf64_Shdr section;
-        if (!read_at(fd, header->e_shoff + i * sizeof section, &section, sizeof section)) {
+        if (!bp_read_exactly(fd, header->e_shoff + i * sizeof section, &section, sizeof section)) {
             return false;
         }
         if (!take(left_bytes, bytes_in_memory(fd, &section))) {
@@ -63,9 +60,10 @@ static bool are_sections_within(int fd, const Elf64_Ehdr *header, uint64_t *left
 bool bp_elf_is_within(int fd, uint64_t limit_bytes) {
     Elf64_Ehdr header;
     uint64_t left_bytes = limit_bytes;
-    if (!read_at(fd, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum > segment_max ||
-        header.e_shnum > section_max || (header.e_shoff != 0 && header.e_shnum == 0) ||
+    if (!bp_read_exactly(fd, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phnum > segment_max || header.e_shnum > section_max ||
+        (header.e_shoff != 0 && header.e_shnum == 0) ||
         (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr)) ||
         header.e_shoff > INT64_MAX / 2) {
         return false;
@@ -73,7 +71,7 @@ bool bp_elf_is_within(int fd, uint64_t limit_bytes) {
     for (unsigned i = 0; i < header.e_phnum; i++) {
         Elf64_Phdr segment;
         if (header.e_phentsize != sizeof segment ||
-            !read_at(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment) ||
+            !bp_read_exactly(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment) ||
             (segment.p_type == PT_NOTE && !take(&left_bytes, segment.p_filesz))) {
             return false;
         }

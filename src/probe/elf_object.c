@@ -1,31 +1,14 @@
 #include "probe/elf_object.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "platform/linux/files.h"
 
 /* Tables are walked at most so far: the largest libraries have some 100,000 of either. */
 static const size_t dynamic_entry_max = 1024;
 static const uint64_t relocation_max = (uint64_t)1 << 22;
 static const uint32_t chain_max = 1u << 10; /* of symbols in one bucket: a handful */
-
-static bool read_file(int fd, uint64_t offset, void *out, size_t byte_count) {
-    size_t done = 0;
-    if (offset > INT64_MAX - byte_count) {
-        return false;
-    }
-    while (done < byte_count) {
-        ssize_t count = pread(fd, (char *)out + done, byte_count - done, (off_t)(offset + done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return false;
-        }
-        done += (size_t)count;
-    }
-    return true;
-}
 
 bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count) {
     for (size_t i = 0; i < object->segment_count; i++) {
@@ -34,8 +17,8 @@ bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, si
             address - segment->p_vaddr <= segment->p_filesz &&
             byte_count <= segment->p_filesz - (address - segment->p_vaddr) &&
             segment->p_offset <= INT64_MAX - (address - segment->p_vaddr)) {
-            return read_file(object->fd, segment->p_offset + (address - segment->p_vaddr), out,
-                             byte_count);
+            return bp_read_exactly(object->fd, segment->p_offset + (address - segment->p_vaddr),
+                                   out, byte_count);
         }
     }
     return false;
@@ -81,7 +64,8 @@ static void read_dynamic(bp_elf_object *object, const Elf64_Phdr *segment) {
 bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
     Elf64_Ehdr header;
     *object = (bp_elf_object){.fd = fd};
-    if (!read_file(fd, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    if (!bp_read_exactly(fd, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
         return BP_ELF_BAD;
     }
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -89,8 +73,8 @@ bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
         return BP_ELF_OTHER_MACHINE;
     }
     if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > BP_ELF_SEGMENT_MAX ||
-        !read_file(fd, header.e_phoff, object->segments,
-                   header.e_phnum * sizeof object->segments[0])) {
+        !bp_read_exactly(fd, header.e_phoff, object->segments,
+                         header.e_phnum * sizeof object->segments[0])) {
         return BP_ELF_BAD;
     }
     object->segment_count = header.e_phnum;

@@ -20,7 +20,7 @@ static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
 static bugpack_status list_processes(bp_host_passes *passes, int proc_fd, bugpack_error *error) {
     uint32_t *tgids = NULL;
     size_t count = 0;
-    int result = bp_host_list_numbers(proc_fd, &tgids, &count);
+    int result = bp_host_list_ids(proc_fd, &tgids, &count);
     bugpack_status status = BUGPACK_OK;
     if (result != 0) {
         status = bp_fail_errno(error, result, "cannot list the processes of the machine");
@@ -94,6 +94,28 @@ static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_f
     return status == BUGPACK_OK ? bp_temp_file_flush(temp_file, error) : status;
 }
 
+static void add_summary(bp_host_summary *sum, const bp_host_summary *part) {
+    sum->denied_process_count += part->denied_process_count;
+    sum->vanished_process_count += part->vanished_process_count;
+    sum->process_count += part->process_count;
+    sum->thread_count += part->thread_count;
+    sum->vanished_thread_count += part->vanished_thread_count;
+    sum->kernel_thread_count += part->kernel_thread_count;
+    sum->heap_absent_count += part->heap_absent_count;
+    sum->heap_thread_count += part->heap_thread_count;
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+            sum->unread[group][cause] += part->unread[group][cause];
+        }
+    }
+    for (size_t i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
+        sum->heap_processes[i] += part->heap_processes[i];
+        if (sum->heap_reasons[i][0] == '\0') {
+            memcpy(sum->heap_reasons[i], part->heap_reasons[i], sizeof sum->heap_reasons[i]);
+        }
+    }
+}
+
 /* Both passes. A write that failed shows when the body is flushed. */
 static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *model,
                                  bp_host_summary *summary, bugpack_error *error) {
@@ -121,7 +143,7 @@ static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *m
         status = bp_fail_memory(error, "write down the threads of the machine");
     }
     for (unsigned i = 0; members != NULL && i < count; i++) {
-        bp_host_summary_add(summary, &members[i].reader.tally);
+        add_summary(summary, &members[i].reader.tally);
         bp_host_reader_release(&members[i].reader);
     }
     free(members);

@@ -1,13 +1,13 @@
 /*
  * The cgroups of a machine's threads, and what they are charged with.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "platform/linux/files.h"
 #include "platform/linux/host_text.h"
 #include "probe/host_private.h"
 
@@ -85,17 +85,9 @@ const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, si
     return found != NULL ? found->path : NULL;
 }
 
-/* Reads one small file; 0 bytes when it is not there. */
+/* Reads one small file; 0 bytes when it is not there, or too long. */
 static size_t read_file(int dir_fd, const char *name, char text[text_bytes_max]) {
-    int fd = dir_fd < 0 ? -1 : openat(dir_fd, name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t count;
-    do {
-        count = read(fd, text, text_bytes_max);
-    } while (count < 0 && errno == EINTR);
-    (void)close(fd);
+    ssize_t count = dir_fd < 0 ? -1 : bp_proc_read_small(dir_fd, name, text, text_bytes_max);
     return count > 0 && count < text_bytes_max ? (size_t)count : 0;
 }
 

@@ -174,7 +174,8 @@ void bp_host_passes_release(bp_host_passes *passes) {
         bp_buffer_release(&passes->texts[i]);
     }
     for (size_t i = 0; i < passes->process_count; i++) {
-        bp_host_process_release(&passes->processes[i]);
+        free(passes->processes[i].tids);
+        free(passes->processes[i].heap);
     }
     free(passes->texts);
     free(passes->is_read);

@@ -20,8 +20,6 @@ typedef struct bp_host_process {
     size_t heap_count;
 } bp_host_process;
 
-void bp_host_process_release(bp_host_process *process);
-
 /* The cgroups that threads are in, each once. Any thread may ask for one. */
 typedef struct bp_host_cgroups {
     pthread_mutex_t mutex;
@@ -68,11 +66,8 @@ bool bp_host_read_process(bp_host_reader *reader, bp_host_process *process);
 bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
                          bp_host_thread *ret_thread);
 
-/* The decimal names in an open directory, ascending. 0 or an errno; what was read before an error
- * is there all the same. The array is the caller's to free. */
-int bp_host_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
-
-/* Adds what one reader has counted. */
-void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);
+/* The ids that are the names in an open directory, ascending. 0 or an errno; what was read before
+ * an error is there all the same. The array is the caller's to free. */
+int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count);
 
 #endif

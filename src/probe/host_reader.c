@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "platform/linux/files.h"
 #include "platform/linux/host_text.h"
 #include "platform/linux/proc_text.h"
 #include "probe/host_private.h"
@@ -32,20 +33,21 @@ void bp_host_reader_release(bp_host_reader *reader) {
 
 /* Reads a whole file into the reader's text. Its length, or -1 with errno. */
 static ssize_t read_file(bp_host_reader *reader, int dir_fd, const char *name) {
-    int fd = openat(dir_fd, name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
+    return bp_proc_read_small(dir_fd, name, reader->text, text_bytes_max);
+}
+
+static int compare_numbers(const void *one, const void *other) {
+    uint32_t left = *(const uint32_t *)one;
+    uint32_t right = *(const uint32_t *)other;
+    return (left > right) - (left < right);
+}
+
+int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count) {
+    int result = bp_proc_list_numbers(directory_fd, ret_ids, ret_count);
+    if (*ret_count > 0) {
+        qsort(*ret_ids, *ret_count, sizeof **ret_ids, compare_numbers);
     }
-    size_t done = 0;
-    ssize_t count;
-    do {
-        count = read(fd, reader->text + done, text_bytes_max - done);
-        done += count > 0 ? (size_t)count : 0;
-    } while ((count > 0 && done < text_bytes_max) || (count < 0 && errno == EINTR));
-    int read_errno = errno;
-    (void)close(fd);
-    errno = read_errno;
-    return count < 0 ? -1 : (ssize_t)done;
+    return result;
 }
 
 /* Opens /proc/<tgid> unless it is the one that is open already. False with errno. */
@@ -241,7 +243,7 @@ bool bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
         reader->tally.denied_process_count += is_denied ? 1 : 0;
         return false;
     }
-    (void)bp_host_list_numbers(tasks_fd, &process->tids, &process->tid_count);
+    (void)bp_host_list_ids(tasks_fd, &process->tids, &process->tid_count);
     (void)close(tasks_fd);
     ssize_t length = read_file(reader, reader->process_fd, "stat");
     if (length > 0 && bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {

@@ -1,6 +1,5 @@
-/*
- * One file: is it a jemalloc, and where are its counters?
- */
+#include "probe/jemalloc_examine.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +7,9 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "platform/linux/build_id.h"
+#include "platform/linux/files.h"
 #include "probe/calibration.h"
 #include "probe/jemalloc_dwarf.h"
-#include "probe/jemalloc_finder.h"
 
 /* The usual ones; jemalloc's configure calls it --with-jemalloc-prefix. */
 static const char *const prefixes[] = {"", "je_", "_rjem_", "jemalloc_"};
@@ -22,12 +20,6 @@ static void refuse(bp_known_object *object, bp_heap_failure failure, const char 
     (void)bp_fail(&error, BUGPACK_ERR_UNSUPPORTED, "\"%s\": %s", path, what);
     object->failure = failure;
     memcpy(object->reason, error.message, sizeof object->reason);
-}
-
-static bool read_exactly(void *context, uint64_t offset, void *out, size_t byte_count) {
-    const int *fd = context;
-    return offset <= INT64_MAX - byte_count &&
-           pread(*fd, out, byte_count, (off_t)offset) == (ssize_t)byte_count;
 }
 
 /* The prefix under which the object exports mallctl, or NULL. */
@@ -158,14 +150,14 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
     object->deallocated_place = block + (int64_t)layout.deallocated_place;
 }
 
-void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd,
-                         const bp_mapped_object *mapped, bp_known_object *object) {
+void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd, const char *path,
+                         bp_known_object *object) {
     const bool is_executable = object->is_executable;
     bp_elf_object elf;
     bp_elf_status status = bp_elf_object_read(fd, &elf);
     if (status == BP_ELF_OTHER_MACHINE && is_executable) {
         object->kind = BP_OBJECT_UNREADABLE;
-        refuse(object, BP_HEAP_FAILURE_ARCH_MISMATCH, mapped->path,
+        refuse(object, BP_HEAP_FAILURE_ARCH_MISMATCH, path,
                "it is a program of another architecture than this bugpack");
         return;
     }
@@ -173,18 +165,16 @@ void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd,
         object->kind = BP_OBJECT_OTHER;
         return;
     }
-    if (!bp_build_id_read(read_exactly, &fd, object->build_id)) {
-        object->build_id[0] = '\0';
-    }
+    bp_read_build_id(fd, object->build_id);
     if (bp_libc_layout_read(&elf, &object->libc)) {
         object->kind = BP_OBJECT_LIBC;
         return;
     }
     const char *prefix = find_prefix(&elf);
     if (is_executable) {
-        examine_executable(&elf, mapped->path, prefix, object);
+        examine_executable(&elf, path, prefix, object);
     } else if (prefix != NULL) {
         object->kind = BP_OBJECT_JEMALLOC;
-        examine_library(options, &elf, mapped->path, prefix, object);
+        examine_library(options, &elf, path, prefix, object);
     }
 }

@@ -4,7 +4,36 @@
 #ifndef BP_PROBE_THREAD_HEAP_SNAPSHOT_H
 #define BP_PROBE_THREAD_HEAP_SNAPSHOT_H
 
-#include "probe/thread_heap_target.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "platform/task.h"
+#include "probe/jemalloc_find.h"
+
+/* Starts zeroed, with the first three set. */
+typedef struct bp_heap_target {
+    pid_t pid;
+    bp_task *task; /* borrowed */
+    bp_heap_prober_options options;
+    bp_jemalloc_found found; /* with its failure, threads are listed and not measured */
+    bool has_memory;
+    int memory_fd; /* /proc/<pid>/mem, which stays with the program that it was opened on */
+} bp_heap_target;
+
+/* Finds the jemalloc of the process, unless `found` has a failure already. Errors as those of
+ * bp_jemalloc_find, and NO_PROCESS, DENIED. */
+bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
+                                   bugpack_error *error);
+
+/*
+ * Whether the process still runs the program in which the jemalloc was found. An exec leaves it its
+ * id and its start time, and nothing of its memory: what is read afterwards is another program's.
+ * True where that cannot be told.
+ */
+bool bp_heap_target_is_same(const bp_heap_target *target);
+
+/* Takes it back to what it was before find; its task stays open. */
+void bp_heap_target_release(bp_heap_target *target);
 
 /*
  * Lists the threads and reads the counters of each. The task's own identity check stands before and

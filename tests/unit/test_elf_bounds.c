@@ -14,9 +14,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "platform/linux/files.h"
 #include "probe/elf_bounds.h"
 #include "probe/jemalloc_dwarf.h"
-#include "probe/regular_file.h"
 #include "support/temp_dir.h"
 
 static const uint64_t limit_bytes = (uint64_t)1 << 30;
@@ -160,22 +160,22 @@ Test(elf_bounds, opens_regular_files_only_and_those_through_links_too) {
     char link[300];
     (void)snprintf(path, sizeof path, "%s/file", directory.path);
     (void)snprintf(link, sizeof link, "%s/link", directory.path);
-    cr_assert(eq(int, bp_regular_file_open(path), -1));
+    cr_assert(eq(int, bp_open_regular(path), -1));
     cr_assert(eq(int, mkfifo(path, 0600), 0));
     int watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     char event[sizeof(struct inotify_event) + 256];
     cr_assert(ge(int, inotify_add_watch(watch_fd, path, IN_OPEN), 0));
-    cr_assert(eq(int, bp_regular_file_open(path), -1));
+    cr_assert(eq(int, bp_open_regular(path), -1));
     cr_assert(eq(i64, read(watch_fd, event, sizeof event), -1));
     cr_assert(eq(int, errno, EAGAIN), "nothing may be opened");
     (void)close(watch_fd);
     cr_assert(eq(int, symlink("/dev/null", link), 0));
-    cr_assert(eq(int, bp_regular_file_open(link), -1));
+    cr_assert(eq(int, bp_open_regular(link), -1));
     cr_assert(eq(int, unlink(link), 0));
     cr_assert(eq(int, unlink(path), 0));
     cr_assert(temp_dir_write(&directory, "file", "x", 1));
     cr_assert(eq(int, symlink("file", link), 0));
-    int fd = bp_regular_file_open(link);
+    int fd = bp_open_regular(link);
     cr_assert(ge(int, fd, 0));
     (void)close(fd);
 }

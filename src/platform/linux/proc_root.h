@@ -4,20 +4,14 @@
 #ifndef BP_PLATFORM_LINUX_PROC_ROOT_H
 #define BP_PLATFORM_LINUX_PROC_ROOT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include <bugpack/error.h>
-
 #include "platform/task.h"
 
 typedef struct bp_proc_root {
-    int fd; /* borrowed, and only needed to open a task */
+    int fd; /* borrowed */
     /* The ids in it are those that system calls take: not so in a recording, nor where /proc
      * belongs to another pid namespace than ours. Then the kernel is not asked about a number. */
     bool has_our_ids;
-    /* A recording: the clocks stand at the values below, and no file outside it is looked for. */
+    /* A recording: the clocks show the values below, and no file outside it is looked for. */
     bool is_recording;
     uint64_t monotonic_ns, boottime_ns, wall_ns;
     uint64_t ticks_per_sec;
@@ -25,14 +19,10 @@ typedef struct bp_proc_root {
 } bp_proc_root;
 
 /*
- * Takes hold of the process `pid` below `root`, always by reading its files, also when it is our
- * own. `root` is copied. Errors as bp_task_open.
+ * Opens the process `pid` below `root`, with or without its descendants; 0 is our own. `root` is
+ * copied. Errors as bp_task_open.
  */
-bugpack_status bp_task_open_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
-                               bugpack_error *error);
-
-/* The same for a process and its descendants. */
-bugpack_status bp_task_open_tree_at(const bp_proc_root *root, pid_t pid, bp_task **ret_task,
-                                    bugpack_error *error);
+bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with_descendants,
+                                  bp_task **ret_task, bugpack_error *error);
 
 #endif

@@ -1,30 +1,30 @@
-/*
- * What the files of a process say about it, next to its counters.
- */
 #include "platform/process_facts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/linux/facts_private.h"
+#include "platform/facts_denied.h"
+#include "platform/linux/files.h"
+#include "platform/linux/mapped_files.h"
+#include "platform/linux/task_private.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
 static const size_t path_max_bytes = 4096;
-enum { LIMIT_MAX = 32 };
+enum { LIMIT_MAX = 32, TEXT_BYTES = 16384 };
 
 /* Reads a text; false, noted as denied where it is so, when it cannot be had. */
-static bool read_text(const bp_task *task, bp_process_facts *facts, const char *path,
-                      const char *what, char *text, size_t text_bytes, size_t *ret_length) {
-    ssize_t length = bp_proc_read_small(task->directory_fd, path, text, text_bytes);
+static bool read_text(const bp_process *process, bp_process_facts *facts, const char *path,
+                      const char *what, char text[TEXT_BYTES], size_t *ret_length) {
+    ssize_t length = bp_proc_read_small(process->directory_fd, path, text, TEXT_BYTES);
     if (length < 0) {
         bp_facts_deny(facts, what, errno);
         return false;
@@ -37,55 +37,47 @@ static bp_known_uint known(uint64_t value) {
     return (bp_known_uint){.known = true, .value = value};
 }
 
-static bp_known_uint find_number(const char *text, size_t length, const char *key, size_t index) {
-    bp_known_uint number = {0};
-    number.known = bp_proc_find_number(text, length, key, index, &number.value);
-    return number;
-}
-
-static void read_status(const bp_task *task, bp_process_facts *facts) {
-    char text[8192];
+static void read_numbers(const bp_process *process, bp_process_facts *facts, const char *path,
+                         const char *what) {
+    const struct {
+        const char *path, *key;
+        size_t index; /* among the numbers of the line */
+        bp_known_uint *number;
+    } rows[] = {/* The effective ids, which are the second of four: what the process may do. */
+                {"status", "Uid", 1, &facts->uid},
+                {"status", "Gid", 1, &facts->gid},
+                {"status", "VmHWM", 0, &facts->peak_rss_kb},
+                {"status", "VmSwap", 0, &facts->swap_kb},
+                {"io", "read_bytes", 0, &facts->read_bytes},
+                {"io", "write_bytes", 0, &facts->written_bytes},
+                {"io", "rchar", 0, &facts->read_chars},
+                {"io", "wchar", 0, &facts->written_chars},
+                {"io", "syscr", 0, &facts->read_calls},
+                {"io", "syscw", 0, &facts->write_calls}};
+    char text[TEXT_BYTES];
     size_t length;
-    if (!read_text(task, facts, "status", "status", text, sizeof text, &length)) {
-        return;
+    bool is_read = read_text(process, facts, path, what, text, &length);
+    for (size_t i = 0; is_read && i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].path, path) == 0) {
+            rows[i].number->known = bp_proc_find_number(text, length, rows[i].key, rows[i].index,
+                                                        &rows[i].number->value);
+        }
     }
-    /* The effective ids, which are the second of four: what the process may do. */
-    facts->uid = find_number(text, length, "Uid", 1);
-    facts->gid = find_number(text, length, "Gid", 1);
-    facts->peak_rss_kb = find_number(text, length, "VmHWM", 0);
-    facts->swap_kb = find_number(text, length, "VmSwap", 0);
 }
 
-static void read_io(const bp_task *task, bp_process_facts *facts) {
-    char text[1024];
+static bool read_number(const bp_process *process, bp_process_facts *facts, const char *path,
+                        int64_t *ret_number) {
+    char text[TEXT_BYTES];
     size_t length;
-    if (!read_text(task, facts, "io", "input and output", text, sizeof text, &length)) {
-        return;
-    }
-    facts->read_bytes = find_number(text, length, "read_bytes", 0);
-    facts->written_bytes = find_number(text, length, "write_bytes", 0);
-    facts->read_chars = find_number(text, length, "rchar", 0);
-    facts->written_chars = find_number(text, length, "wchar", 0);
-    facts->read_calls = find_number(text, length, "syscr", 0);
-    facts->write_calls = find_number(text, length, "syscw", 0);
+    return read_text(process, facts, path, "OOM score", text, &length) &&
+           bp_proc_parse_number(text, length, ret_number);
 }
 
-static void read_oom(const bp_task *task, bp_process_facts *facts) {
-    char score[64], adjustment[64];
-    size_t score_length, adjustment_length;
-    facts->has_oom =
-        read_text(task, facts, "oom_score", "OOM score", score, sizeof score, &score_length) &&
-        read_text(task, facts, "oom_score_adj", "OOM score", adjustment, sizeof adjustment,
-                  &adjustment_length) &&
-        bp_proc_parse_number(score, score_length, &facts->oom_score) &&
-        bp_proc_parse_number(adjustment, adjustment_length, &facts->oom_score_adj);
-}
-
-static bool read_cgroup(const bp_task *task, bp_process_facts *facts) {
-    char text[16384];
+static bool read_cgroup(const bp_process *process, bp_process_facts *facts) {
+    char text[TEXT_BYTES];
     size_t length, path_bytes;
     const char *path;
-    if (!read_text(task, facts, "cgroup", "cgroup", text, sizeof text, &length) ||
+    if (!read_text(process, facts, "cgroup", "cgroup", text, &length) ||
         !bp_proc_find_cgroup(text, length, &path, &path_bytes)) {
         return true;
     }
@@ -93,10 +85,10 @@ static bool read_cgroup(const bp_task *task, bp_process_facts *facts) {
     return facts->cgroup != NULL;
 }
 
-static bool read_limits(const bp_task *task, bp_process_facts *facts) {
-    char text[4096];
+static bool read_limits(const bp_process *process, bp_process_facts *facts) {
+    char text[TEXT_BYTES];
     size_t length;
-    if (!read_text(task, facts, "limits", "limits", text, sizeof text, &length)) {
+    if (!read_text(process, facts, "limits", "limits", text, &length)) {
         return true;
     }
     facts->limits = calloc(LIMIT_MAX, sizeof *facts->limits);
@@ -108,11 +100,10 @@ static bool read_limits(const bp_task *task, bp_process_facts *facts) {
 }
 
 /* The arguments as they are in memory; a program may overwrite them, and leave the last NUL off. */
-static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
+static bool read_command_line(const bp_process *process, bp_process_facts *facts) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer *line = &facts->command_line;
-    bp_buffer_init(line, command_line_max_bytes);
-    bugpack_status status = bp_file_read_at(task->directory_fd, "cmdline", line, &error);
+    bugpack_status status = bp_file_read_at(process->directory_fd, "cmdline", line, &error);
     if (line->status == BUGPACK_ERR_NO_MEMORY && line->size < command_line_max_bytes) {
         return false;
     }
@@ -133,14 +124,14 @@ static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
     return true;
 }
 
-/* Where a link leads; NULL when it cannot be read. False when memory is short. */
-static bool read_link(const bp_task *task, bp_process_facts *facts, const char *name,
+/* Reads a link; false when memory is short. */
+static bool read_link(const bp_process *process, bp_process_facts *facts, const char *name,
                       const char *what, char **ret_target) {
     char *target = malloc(path_max_bytes);
     if (target == NULL) {
         return false;
     }
-    ssize_t length = readlinkat(task->directory_fd, name, target, path_max_bytes - 1);
+    ssize_t length = readlinkat(process->directory_fd, name, target, path_max_bytes - 1);
     if (length < 0) {
         bp_facts_deny(facts, what, errno);
         free(target);
@@ -152,33 +143,32 @@ static bool read_link(const bp_task *task, bp_process_facts *facts, const char *
 }
 
 /* Counts open files. Since Linux 6.2 the directory's size is their number (proc(5)). */
-static void count_fds(const bp_task *task, bp_process_facts *facts) {
+static void count_fds(const bp_process *process, bp_process_facts *facts) {
     struct stat info;
-    if (!task->root.is_recording && fstatat(task->directory_fd, "fd", &info, 0) == 0 &&
+    if (!process->root.is_recording && fstatat(process->directory_fd, "fd", &info, 0) == 0 &&
         info.st_size > 0) {
         facts->fd_count = known((uint64_t)info.st_size);
         return;
     }
-    int fd = openat(task->directory_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    if (directory == NULL) {
-        bp_facts_deny(facts, "open files", errno);
-        if (fd >= 0) {
-            (void)close(fd);
-        }
+    uint32_t *numbers = NULL;
+    size_t count = 0;
+    int fd = openat(process->directory_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = fd < 0 ? errno : bp_proc_list_numbers(fd, &numbers, &count);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    free(numbers);
+    if (result != 0) {
+        bp_facts_deny(facts, "open files", result);
         return;
     }
-    uint64_t count = 0;
-    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        count += entry->d_name[0] != '.';
-    }
-    (void)closedir(directory);
-    /* The one that we count through is among our own. */
-    facts->fd_count = known(count - (task->is_own && count > 0));
+    /* Our own include the one that lists them. */
+    facts->fd_count = known(count - (process->is_own && count > 0));
 }
 
-static void fill_from_stat(const bp_task *task, const bp_proc_stat *stat, bp_process_facts *facts) {
-    facts->pid = task->pid;
+static void fill_from_stat(const bp_process *process, const bp_proc_stat *stat,
+                           bp_process_facts *facts) {
+    facts->pid = process->pid;
     facts->parent_pid = known(stat->parent_pid);
     memcpy(facts->name, stat->name, sizeof facts->name);
     facts->state = stat->state;
@@ -186,79 +176,153 @@ static void fill_from_stat(const bp_task *task, const bp_proc_stat *stat, bp_pro
     facts->thread_count = known(stat->thread_count);
     facts->minor_faults = known(stat->minor_faults);
     facts->major_faults = known(stat->major_faults);
-    uint64_t wall_ns = task->root.is_recording ? task->root.wall_ns : bp_clock_wall_ns();
-    uint64_t boottime_ns = bp_task_boottime_ns(task);
-    uint64_t start_ns = bp_task_start_ns(task);
+    uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
+    uint64_t boottime_ns = bp_process_boottime_ns(process);
+    uint64_t start_ns = bp_process_start_ns(process);
     uint64_t age_ns = boottime_ns > start_ns ? boottime_ns - start_ns : 0;
     if (age_ns <= wall_ns) {
         facts->started_wall_ns = known(wall_ns - age_ns);
     }
 }
 
+/* Adds a number of a thread's status to a sum, which is known once something was added. */
+static void add_number(bp_known_uint *sum, const char *text, size_t length, const char *key) {
+    uint64_t value;
+    if (bp_proc_find_number(text, length, key, 0, &value) && value <= UINT64_MAX - sum->value) {
+        *sum = known(sum->value + value);
+    }
+}
+
+/* The context switches of the whole process. The status of another process counts those of its
+ * first thread only, so there all threads are summed. */
+static bugpack_status read_switches(const bp_process *process, bp_process_facts *facts,
+                                    bugpack_error *error) {
+    struct rusage usage;
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    if (process->is_own) {
+        if (getrusage(RUSAGE_SELF, &usage) == 0) {
+            facts->voluntary_switches = known((uint64_t)usage.ru_nvcsw);
+            facts->involuntary_switches = known((uint64_t)usage.ru_nivcsw);
+        }
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_process_list_threads(process, &tids, &count, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        char path[40];
+        char text[TEXT_BYTES];
+        (void)snprintf(path, sizeof path, "%u/status", (unsigned)tids[i]);
+        ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
+        if (length > 0) {
+            add_number(&facts->voluntary_switches, text, (size_t)length, "voluntary_ctxt_switches");
+            add_number(&facts->involuntary_switches, text, (size_t)length,
+                       "nonvoluntary_ctxt_switches");
+        }
+    }
+    free(tids);
+    return status;
+}
+
+/* A name that ends in " (deleted)" may be the real name of a file that is there. In a recording no
+ * file is looked for. */
+static void fill_object(const bp_process *process, bp_mapped_file *file, bp_loaded_object *object) {
+    bool is_there = false;
+    object->address = file->address;
+    if (!process->root.is_recording) {
+        int fd = bp_mapped_file_open(process->directory_fd, file, &is_there);
+        if (fd >= 0) {
+            bp_read_build_id(fd, object->build_id);
+            (void)close(fd);
+        }
+    }
+    object->deleted = !is_there && bp_mapped_file_cut_deleted(file);
+    object->path = file->path;
+    file->path = NULL;
+}
+
+/* False when memory is short. */
+static bool read_objects(const bp_process *process, bp_process_facts *facts) {
+    bp_mapped_files files = {0};
+    int result = bp_mapped_files_read(process->directory_fd, &files);
+    if (result != 0) {
+        bp_facts_deny(facts, "loaded objects", result);
+        return result != ENOMEM;
+    }
+    facts->objects = calloc(files.count + 1, sizeof *facts->objects);
+    facts->objects_known = files.is_known && facts->objects != NULL;
+    for (size_t i = 0; facts->objects != NULL && i < files.count; i++) {
+        fill_object(process, &files.items[i], &facts->objects[facts->object_count++]);
+    }
+    if (files.cut != NULL) {
+        bp_facts_note(facts, "further loaded objects", files.cut);
+    }
+    bp_mapped_files_release(&files);
+    return facts->objects != NULL;
+}
+
 /*
- * Whom to ask for what only a living thread shows: the process, or, where its first thread has
- * ended before the others, the directory of one of those. A zombie has given its files back, and a
- * kernel thread never had any: then there is nobody, and it is not open.
+ * Where to read what only a living thread shows: the process, or, where its first thread has ended
+ * before the others, the directory of one of those. A zombie has given its files back, and a kernel
+ * thread never had any: then the directory is not open.
  */
-static bp_task choose_witness(bp_task *task, const bp_proc_stat *stat) {
-    bp_task witness = {.pid = task->pid,
-                       .is_own = task->is_own,
-                       .root = task->root,
-                       .directory_fd = task->directory_fd,
-                       .pidfd = -1,
-                       .threads_fd = -1,
-                       .statm_fd = -1};
+static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat) {
+    bp_process witness = *process;
     if (stat->is_kernel_thread || stat->state == 'Z') {
-        witness.directory_fd = stat->thread_count > 1 ? bp_task_open_living_thread(task) : -1;
+        witness.directory_fd = stat->thread_count > 1 ? bp_process_open_living_thread(process) : -1;
     }
     return witness;
 }
 
 /* False when memory is short. */
-static bool read_files(const bp_task *witness, bp_process_facts *facts) {
-    count_fds(witness, facts);
-    return read_link(witness, facts, "exe", "executable", &facts->executable) &&
-           read_link(witness, facts, "cwd", "working directory", &facts->working_directory);
+static bool read_groups(const bp_process *process, const bp_process *witness,
+                        bp_process_facts *facts) {
+    bool has_files = witness->directory_fd >= 0;
+    const bp_process *shown = has_files ? witness : process;
+    read_numbers(shown, facts, "status", "status");
+    read_numbers(process, facts, "io", "input and output");
+    facts->has_oom = read_number(process, facts, "oom_score", &facts->oom_score) &&
+                     read_number(process, facts, "oom_score_adj", &facts->oom_score_adj);
+    if (!read_cgroup(shown, facts) || !read_limits(shown, facts) ||
+        !read_command_line(shown, facts)) {
+        return false;
+    }
+    if (has_files) {
+        count_fds(shown, facts);
+    }
+    return !has_files ||
+           (read_link(shown, facts, "exe", "executable", &facts->executable) &&
+            read_link(shown, facts, "cwd", "working directory", &facts->working_directory) &&
+            read_objects(shown, facts));
 }
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
+    const bp_process *process = &task->process;
     bp_process_facts facts = {0};
-    bp_buffer_init(&facts.command_line, command_line_max_bytes);
-    bp_task witness = {.directory_fd = -1};
     bp_proc_stat stat;
-    bugpack_status status = bp_task_read_stat(task, &stat, error);
+    bp_buffer_init(&facts.command_line, command_line_max_bytes);
+    bugpack_status status = bp_process_read_stat(process, &stat, error);
     if (status != BUGPACK_OK) {
-        goto out;
+        return status;
     }
-    fill_from_stat(task, &stat, &facts);
-    witness = choose_witness(task, &stat);
-    bool has_files = witness.directory_fd >= 0;
-    const bp_task *shown = has_files ? &witness : task;
-    read_status(shown, &facts);
-    read_io(task, &facts);
-    read_oom(task, &facts);
-    if (!read_cgroup(shown, &facts) || !read_limits(shown, &facts) ||
-        !read_command_line(shown, &facts) || (has_files && !read_files(shown, &facts))) {
+    fill_from_stat(process, &stat, &facts);
+    bp_process witness = choose_witness(process, &stat);
+    if (!read_groups(process, &witness, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");
-        goto out;
     }
-    status = bp_facts_read_switches(task, &facts, error);
-    if (status == BUGPACK_OK && has_files) {
-        status = bp_facts_read_objects(shown, &facts, error);
+    if (status == BUGPACK_OK) {
+        status = read_switches(process, &facts, error);
     }
-    if (status == BUGPACK_OK && !task->is_own) {
-        status = bp_task_check_alive(task, error);
+    if (status == BUGPACK_OK && !process->is_own) {
+        status = bp_process_check_alive(process, error);
     }
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    *ret_facts = facts;
-    facts = (bp_process_facts){0};
-out:
-    if (witness.directory_fd >= 0 && witness.directory_fd != task->directory_fd) {
+    if (witness.directory_fd >= 0 && witness.directory_fd != process->directory_fd) {
         (void)close(witness.directory_fd);
     }
-    bp_process_facts_release(&facts);
-    return status;
+    if (status != BUGPACK_OK) {
+        bp_process_facts_release(&facts);
+        return status;
+    }
+    *ret_facts = facts;
+    return BUGPACK_OK;
 }

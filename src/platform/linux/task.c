@@ -1,38 +1,99 @@
 /*
- * A process that is held: its beginning and end, and what a snapshot and the facts share, which is
- * reading small files, and making sure that the process is still the one that was opened.
+ * The task of platform/task.h: a process, or the tree below it, with a count of references.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/status.h"
 #include "platform/linux/task_private.h"
 
-bp_task *bp_task_new(const bp_proc_root *root, pid_t pid) {
+/* A task of an open process. With descendants it holds a duplicate of `proc_fd`. */
+static bugpack_status make_task(bp_process *process, bool has_tree, int proc_fd, bp_task **ret_task,
+                                bugpack_error *error) {
     bp_task *task = calloc(1, sizeof *task);
     if (task == NULL) {
-        return NULL;
+        return bp_fail_memory(error, "open a process");
     }
-    *task = (bp_task){.pid = pid,
-                      .root = *root,
-                      .directory_fd = -1,
-                      .pidfd = -1,
-                      .threads_fd = -1,
-                      .statm_fd = -1};
+    process->root.fd = -1;
+    if (has_tree) {
+        process->root.fd = fcntl(proc_fd, F_DUPFD_CLOEXEC, 0);
+        if (process->root.fd < 0) {
+            free(task);
+            return bp_fail_errno(error, errno, "cannot hold /proc");
+        }
+        /* All members are counted in one way: by their files, in clock ticks. */
+        process->is_own = false;
+    }
     atomic_init(&task->reference_count, 1);
-    /* Not touched before it is filled: untouched pages cost the host nothing. */
-    task->entries = malloc(BP_TASK_ENTRIES_BYTES);
-    if (task->entries == NULL) {
-        free(task);
-        return NULL;
+    task->process = *process;
+    task->has_tree = has_tree;
+    *ret_task = task;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with_descendants,
+                                  bp_task **ret_task, bugpack_error *error) {
+    bp_process process;
+    bugpack_status status = bp_process_open(root, pid, &process, error);
+    if (status == BUGPACK_OK) {
+        status = make_task(&process, with_descendants, root->fd, ret_task, error);
+        if (status != BUGPACK_OK) {
+            bp_process_close(&process);
+        }
     }
-    return task;
+    return status;
+}
+
+static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_task,
+                                bugpack_error *error) {
+    bp_proc_root root;
+    pid = pid == getpid() ? 0 : pid;
+    bugpack_status status = bp_proc_root_open(&root, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (pid > 0 && !root.has_our_ids) {
+        /* In this /proc the id may be another process's. */
+        status = bp_fail(error, BUGPACK_ERR_DENIED,
+                         "cannot look at process %d: /proc is of another pid namespace than ours",
+                         (int)pid);
+    } else {
+        status = bp_task_open_below(&root, pid, with_descendants, ret_task, error);
+    }
+    (void)close(root.fd);
+    return status;
+}
+
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, false, ret_task, error);
+}
+
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, true, ret_task, error);
+}
+
+bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
+    bp_process process;
+    bp_task *clone = NULL;
+    bugpack_status status = bp_process_clone(&task->process, &process, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = make_task(&process, task->has_tree, task->process.root.fd, &clone, error);
+    if (status != BUGPACK_OK) {
+        bp_process_close(&process);
+        return status;
+    }
+    status = bp_process_tree_copy(&task->tree, &clone->tree, error);
+    if (status != BUGPACK_OK) {
+        bp_task_close(clone);
+        return status;
+    }
+    *ret_clone = clone;
+    return BUGPACK_OK;
 }
 
 void bp_task_close(bp_task *task) {
@@ -40,14 +101,11 @@ void bp_task_close(bp_task *task) {
         atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    const int fds[] = {task->directory_fd, task->pidfd, task->threads_fd, task->statm_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
+    if (task->has_tree) {
+        (void)close(task->process.root.fd);
+        bp_process_tree_release(&task->tree);
     }
-    bp_task_tree_free(task->tree);
-    free(task->entries);
+    bp_process_close(&task->process);
     free(task);
 }
 
@@ -57,95 +115,85 @@ bp_task *bp_task_retain(bp_task *task) {
 }
 
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
-    (void)snprintf(out, out_bytes, "%s", task->name);
+    (void)snprintf(out, out_bytes, "%s", task->process.name);
 }
 
 pid_t bp_task_pid(const bp_task *task) {
-    return task->pid;
+    return task->process.pid;
 }
 
-ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
-    int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        return -1;
-    }
-    size_t done = 0;
-    ssize_t count;
-    do {
-        count = read(fd, out + done, out_bytes - done);
-        done += count > 0 ? (size_t)count : 0;
-    } while ((count > 0 && done < out_bytes) || (count < 0 && errno == EINTR));
-    int read_errno = errno;
-    (void)close(fd);
-    errno = read_errno;
-    return count < 0 ? -1 : (ssize_t)done;
+/* The counters of a member of the tree, and its children: best effort, but for memory. */
+static bugpack_status note_member(const bp_process *process, int proc_fd,
+                                  const bp_task_snapshot *one, bp_tree_member *ret_member,
+                                  bp_pid_list *children) {
+    *ret_member = (bp_tree_member){.pid = process->pid,
+                                   .start = process->start_ticks,
+                                   .cpu = one->process_cpu + one->waited_cpu,
+                                   .waited = one->waited_cpu};
+    bugpack_status status = bp_process_list_children(process, proc_fd, one, children, NULL);
+    return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
 }
 
-bugpack_status bp_task_fail_ended(const bp_task *task, bugpack_error *error) {
-    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)task->pid);
-}
-
-bool bp_proc_is_zombie(const bp_proc_stat *stat) {
-    return (stat->state == 'Z' || stat->state == 'X') && stat->thread_count <= 1;
-}
-
-bugpack_status bp_task_read_first_stat(const bp_task *task, bp_proc_stat *ret_stat,
-                                       bugpack_error *error) {
-    char text[2048];
-    ssize_t length = bp_proc_read_small(task->directory_fd, "stat", text, sizeof text);
-    if (length < 0 && (errno == ENOENT || errno == ESRCH)) {
-        return bp_task_fail_ended(task, error);
-    }
-    if (length < 0) {
-        return bp_fail_process_errno(error, errno, "cannot read stat of process %d",
-                                     (int)task->pid);
-    }
-    if (!bp_proc_parse_stat(text, (size_t)length, ret_stat)) {
-        return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of stat of process %d",
-                       (int)task->pid);
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_task_read_stat(const bp_task *task, bp_proc_stat *ret_stat,
-                                 bugpack_error *error) {
-    bp_proc_stat stat;
-    bugpack_status status = bp_task_read_first_stat(task, &stat, error);
+static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_names,
+                                bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                bp_pid_list *children) {
+    bp_process process;
+    bp_task_snapshot one = {0};
+    bugpack_status status = bp_process_open(root, pid, &process, NULL);
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (stat.start_ticks != task->start_ticks || (bp_proc_is_zombie(&stat) && !task->was_zombie)) {
-        return bp_task_fail_ended(task, error);
+    status = bp_process_snapshot(&process, with_names, &one, NULL);
+    if (status == BUGPACK_OK) {
+        status = note_member(&process, root->fd, &one, ret_member, children);
     }
-    *ret_stat = stat;
-    return BUGPACK_OK;
+    if (status == BUGPACK_OK && !process.was_zombie) {
+        *ret_snapshot = one;
+        one = (bp_task_snapshot){0};
+    }
+    bp_task_snapshot_release(&one);
+    bp_process_close(&process);
+    return status;
 }
 
-bugpack_status bp_task_check_alive(const bp_task *task, bugpack_error *error) {
-    struct pollfd poll_fd = {.fd = task->pidfd, .events = POLLIN};
-    /* Readable means that it has exited (pidfd_open(2)), be it reaped or a zombie. */
-    if (task->pidfd >= 0 && !task->was_zombie && poll(&poll_fd, 1, 0) > 0) {
-        return bp_task_fail_ended(task, error);
+static bugpack_status read_member(void *context, pid_t pid, bool with_names,
+                                  bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                  bp_pid_list *children) {
+    const bp_proc_root *root = context;
+    bugpack_status status = read_once(root, pid, with_names, ret_member, ret_snapshot, children);
+    if (status == BUGPACK_ERR_NO_PROCESS) {
+        /* It may have ended while it was read, and be a zombie now. */
+        status = read_once(root, pid, with_names, ret_member, ret_snapshot, children);
     }
-    if (task->pidfd >= 0 && !task->was_zombie) {
-        return BUGPACK_OK;
-    }
-    bp_proc_stat stat;
-    return bp_task_read_stat(task, &stat, error);
+    return status;
 }
 
-uint64_t bp_task_boottime_ns(const bp_task *task) {
-    if (task->root.is_recording) {
-        return task->root.boottime_ns;
-    }
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
+/* Adds the counters of all descendants to the snapshot of the first process. */
+static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
+                                      bugpack_error *error) {
+    bp_proc_root *root = &task->process.root;
+    bp_tree_reader reader = {.read = read_member, .context = root};
+    bp_tree_member first;
+    bp_pid_list children = {0};
+    bugpack_status status = note_member(&task->process, root->fd, snapshot, &first, &children);
+    status = status == BUGPACK_OK ? bp_process_tree_add(&task->tree, &reader, with_names, &first,
+                                                        &children, snapshot, error)
+                                  : bp_fail_memory(error, "look at the descendants of a process");
+    free(children.pids);
+    return status;
 }
 
-uint64_t bp_task_start_ns(const bp_task *task) {
-    uint64_t per_sec = task->root.ticks_per_sec;
-    uint64_t secs = task->start_ticks / per_sec;
-    uint64_t rest_ns = task->start_ticks % per_sec * BP_NS_PER_SEC / per_sec;
-    return secs > UINT64_MAX / BP_NS_PER_SEC - 1 ? UINT64_MAX : secs * BP_NS_PER_SEC + rest_ns;
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = bp_process_snapshot(&task->process, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && task->has_tree) {
+        status = add_descendants(task, with_names, &snapshot, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_snapshot = snapshot;
+    } else {
+        bp_task_snapshot_release(&snapshot);
+    }
+    return status;
 }

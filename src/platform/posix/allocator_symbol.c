@@ -75,8 +75,7 @@ void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system
     size_t length = strlen(reading->missing);
     (void)bp_fail_errno(&detail, system_errno, "%s%s", length > 0 ? "; " : "", what);
     if (length + strlen(detail.message) < sizeof reading->missing) {
-        (void)snprintf(reading->missing + length, sizeof reading->missing - length, "%s",
-                       detail.message);
+        memcpy(reading->missing + length, detail.message, strlen(detail.message) + 1);
     }
 }
 

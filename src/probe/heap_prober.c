@@ -1,4 +1,4 @@
-#include "probe/jemalloc_finder.h"
+#include "probe/heap_prober.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "platform/linux/mapped_files.h"
+#include "probe/jemalloc_find.h"
 
 enum { bucket_count = 256 };
 
@@ -66,7 +68,7 @@ struct search {
     bp_jemalloc_found *found;
 };
 
-static bp_known_object *recall(const struct search *search, const bp_mapped_object *mapped,
+static bp_known_object *recall(const struct search *search, bp_mapped_file *mapped,
                                bool is_executable) {
     bp_known_object *object = search->prober->buckets[mapped->inode % bucket_count];
     while (object != NULL &&
@@ -80,8 +82,7 @@ static bp_known_object *recall(const struct search *search, const bp_mapped_obje
 }
 
 /* Looks at a file that is not known yet. NULL without memory. The mutex is held. */
-static bp_known_object *learn(struct search *search, const bp_mapped_object *mapped,
-                              bool is_executable) {
+static bp_known_object *learn(struct search *search, bp_mapped_file *mapped, bool is_executable) {
     bp_heap_prober *prober = search->prober;
     bp_known_object *object = calloc(1, sizeof *object);
     if (object == NULL) {
@@ -92,13 +93,16 @@ static bp_known_object *learn(struct search *search, const bp_mapped_object *map
     object->inode = mapped->inode;
     object->is_executable = is_executable;
     object->has_own_root = search->has_own_root;
-    int fd = bp_mapped_object_open(search->process_fd, mapped);
+    bool is_there;
+    int fd = bp_mapped_file_open(search->process_fd, mapped, &is_there);
+    int open_errno = errno;
+    (void)bp_mapped_file_cut_deleted(mapped);
     if (fd >= 0) {
-        bp_jemalloc_examine(&prober->options, fd, mapped, object);
+        bp_jemalloc_examine(&prober->options, fd, mapped->path, object);
         (void)close(fd);
     } else {
         bugpack_error error = BUGPACK_ERROR_INIT;
-        (void)bp_fail_process_errno(&error, errno, "cannot open \"%s\"", mapped->path);
+        (void)bp_fail_process_errno(&error, open_errno, "cannot open \"%s\"", mapped->path);
         object->kind = BP_OBJECT_UNREADABLE;
         memcpy(object->reason, error.message, sizeof object->reason);
     }
@@ -115,8 +119,7 @@ static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
 }
 
 /* Looks at one file of the process; what it is goes into `found`. */
-static bugpack_status look_at(struct search *search, const bp_mapped_object *mapped,
-                              bugpack_error *error) {
+static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bool is_executable = mapped->inode == search->executable_inode;
     (void)pthread_mutex_lock(&search->prober->mutex);
@@ -133,14 +136,15 @@ static bugpack_status look_at(struct search *search, const bp_mapped_object *map
     if (known.kind == BP_OBJECT_LIBC && !found->has_libc) {
         found->has_libc = true;
         found->libc = known.libc;
-        found->libc_base = mapped->start - known.code_address;
+        found->libc_base = mapped->code_start - known.code_address;
     } else if (known.kind == BP_OBJECT_JEMALLOC && found->path == NULL) {
+        (void)bp_mapped_file_cut_deleted(mapped); /* where the file was known already */
         found->path = strdup(mapped->path);
         if (found->path == NULL) {
             return bp_fail_memory(error, "look at the files of a process");
         }
         found->jemalloc = known;
-        found->jemalloc_base = mapped->start - known.code_address;
+        found->jemalloc_base = mapped->code_start - known.code_address;
         return known.failure == BP_HEAP_FAILURE_NONE
                    ? BUGPACK_OK
                    : fail_found(search, known.failure, known.reason);
@@ -153,19 +157,25 @@ static bugpack_status look_at(struct search *search, const bp_mapped_object *map
     return BUGPACK_OK;
 }
 
+/* Whether the last component of its path holds this word. */
+static bool is_called(const bp_mapped_file *mapped, const char *word) {
+    const char *slash = strrchr(mapped->path, '/');
+    return strstr(slash != NULL ? slash + 1 : mapped->path, word) != NULL;
+}
+
 /* In the order in which one is likely; also until libc is known, which is never the last. */
-static bugpack_status look_at_all(struct search *search, const bp_mapped_objects *objects,
+static bugpack_status look_at_all(struct search *search, const bp_mapped_files *files,
                                   bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bugpack_status status = BUGPACK_OK;
     uint64_t deadline_ns =
         bp_clock_monotonic_ns() + search->prober->options.search_timeout_ms * BP_NS_PER_MS;
     for (unsigned pass = 0; pass < 3 && status == BUGPACK_OK; pass++) {
-        for (size_t i = 0; i < objects->count && status == BUGPACK_OK; i++) {
-            const bp_mapped_object *object = &objects->items[i];
-            bool is_executable = object->inode == search->executable_inode;
-            bool is_named = !is_executable && (bp_mapped_object_is_called(object, "jemalloc") ||
-                                               bp_mapped_object_is_called(object, "libc.so"));
+        for (size_t i = 0; i < files->count && status == BUGPACK_OK; i++) {
+            bp_mapped_file *file = &files->items[i];
+            bool is_executable = file->inode == search->executable_inode;
+            bool is_named =
+                !is_executable && (is_called(file, "jemalloc") || is_called(file, "libc.so"));
             bool is_its_turn = pass == 0   ? is_named
                                : pass == 1 ? is_executable
                                            : !is_named && !is_executable && found->path == NULL;
@@ -174,10 +184,10 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_objects
             }
             if (bp_clock_monotonic_ns() >= deadline_ns) {
                 (void)snprintf(found->reason, sizeof found->reason,
-                               "looking through its %zu files took too long", objects->count);
+                               "looking through its %zu files took too long", files->count);
                 return BUGPACK_OK;
             }
-            status = look_at(search, object, error);
+            status = look_at(search, file, error);
         }
     }
     return status;
@@ -193,7 +203,7 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
                                 bp_jemalloc_found *ret_found, bugpack_error *error) {
     bp_jemalloc_found found = {0};
     struct search search = {.prober = prober, .process_fd = process_fd, .found = &found};
-    bp_mapped_objects objects = {0};
+    bp_mapped_files files = {0};
     char link[1];
     struct stat executable;
     bugpack_status status = BUGPACK_OK;
@@ -205,7 +215,7 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
     }
     search.executable_inode = executable.st_ino;
     search.has_own_root = has_own_root(process_fd);
-    found.system_errno = bp_mapped_objects_read(process_fd, &objects);
+    found.system_errno = bp_mapped_files_read(process_fd, &files);
     if (found.system_errno == ENOMEM) {
         status = bp_fail_memory(error, "look at the files of a process");
         goto out;
@@ -214,12 +224,12 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
         found.failure = BP_HEAP_FAILURE_MAPS_READ;
         goto out;
     }
-    status = look_at_all(&search, &objects, error);
+    status = look_at_all(&search, &files, error);
     if (status == BUGPACK_OK && found.path == NULL && found.failure == BP_HEAP_FAILURE_NONE) {
         found.failure = BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND;
     }
 out:
-    bp_mapped_objects_release(&objects);
+    bp_mapped_files_release(&files);
     if (status != BUGPACK_OK) {
         free(found.path);
         return status;

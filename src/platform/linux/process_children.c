@@ -1,7 +1,3 @@
-/*
- * Who is whose child.
- */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +6,12 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
-#include "platform/linux/task_private.h"
+#include "platform/linux/process.h"
 
-/* Takes the numbers of a piece of a "children" file; what is left of the last one, perhaps cut, is
- * moved to the front. False without memory. */
+/* Takes the numbers of a piece of a "children" file. The last one may be cut, so it is moved to the
+ * front. False without memory. */
 static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_list *children) {
     bp_proc_scan scan = {text, text + *text_bytes};
     for (;;) {
@@ -33,13 +30,13 @@ static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_lis
     }
 }
 
-/* What one thread has forked. 0, or an errno. */
-static int read_children_file(const bp_task *task, uint64_t tid, bp_pid_list *children) {
+/* The children that one thread has forked. 0, or an errno. */
+static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_list *children) {
     char path[48];
     char text[4096];
     size_t text_bytes = 0;
     (void)snprintf(path, sizeof path, "%llu/children", (unsigned long long)tid);
-    int fd = openat(task->threads_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    int fd = openat(process->threads_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
         return errno;
     }
@@ -56,58 +53,49 @@ static int read_children_file(const bp_task *task, uint64_t tid, bp_pid_list *ch
     return result;
 }
 
-/* The name of a directory of /proc as a process id; 0 when it is none. */
-static pid_t pid_of_entry(const char *name) {
-    bp_proc_scan scan = {name, name + strlen(name)};
-    uint64_t pid;
-    bool is_pid = bp_proc_take_number(&scan, 10, &pid) && scan.next == scan.end;
-    return is_pid && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
-}
-
-static pid_t parent_of(int proc_fd, pid_t pid) {
+static pid_t parent_of(int proc_fd, uint32_t pid) {
     char path[32];
     char text[2048];
     bp_proc_stat stat;
-    (void)snprintf(path, sizeof path, "%d/stat", (int)pid);
+    (void)snprintf(path, sizeof path, "%u/stat", (unsigned)pid);
     ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
     bool is_read = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat);
     return is_read && stat.parent_pid <= INT32_MAX ? (pid_t)stat.parent_pid : 0;
 }
 
 /* Every process whose parent this one is. */
-static bugpack_status scan_all(const bp_task *task, int proc_fd, bp_pid_list *children,
+static bugpack_status scan_all(const bp_process *process, int proc_fd, bp_pid_list *children,
                                bugpack_error *error) {
-    int own_fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *all = own_fd < 0 ? NULL : fdopendir(own_fd);
-    if (all == NULL) {
-        int open_errno = errno;
-        if (own_fd >= 0) {
-            (void)close(own_fd);
-        }
-        return bp_fail_errno(error, open_errno, "cannot list the processes");
+    uint32_t *pids = NULL;
+    size_t count = 0;
+    int list_fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = list_fd < 0 ? errno : bp_proc_list_numbers(list_fd, &pids, &count);
+    if (list_fd >= 0) {
+        (void)close(list_fd);
     }
-    bugpack_status status = BUGPACK_OK;
-    const struct dirent *entry;
-    while (status == BUGPACK_OK && (entry = readdir(all)) != NULL) {
-        pid_t pid = pid_of_entry(entry->d_name);
-        if (pid != 0 && parent_of(proc_fd, pid) == task->pid && !bp_pid_list_add(children, pid)) {
-            status = bp_fail_memory(error, "list the children of a process");
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        if (pids[i] > 0 && pids[i] <= INT32_MAX && parent_of(proc_fd, pids[i]) == process->pid &&
+            !bp_pid_list_add(children, (pid_t)pids[i])) {
+            result = ENOMEM;
         }
     }
-    (void)closedir(all);
-    return status;
+    free(pids);
+    if (result == ENOMEM) {
+        return bp_fail_memory(error, "list the children of a process");
+    }
+    return result == 0 ? BUGPACK_OK : bp_fail_errno(error, result, "cannot list the processes");
 }
 
-bugpack_status bp_task_list_children(const bp_task *task, int proc_fd,
-                                     const bp_task_snapshot *snapshot, bp_pid_list *children,
-                                     bugpack_error *error) {
+bugpack_status bp_process_list_children(const bp_process *process, int proc_fd,
+                                        const bp_task_snapshot *snapshot, bp_pid_list *children,
+                                        bugpack_error *error) {
     bool has_file = false;
     for (size_t i = 0; i < snapshot->thread_count; i++) {
-        int result = read_children_file(task, snapshot->threads[i].tid, children);
+        int result = read_children_file(process, snapshot->threads[i].tid, children);
         if (result == ENOMEM) {
             return bp_fail_memory(error, "list the children of a process");
         }
         has_file = has_file || result == 0;
     }
-    return has_file ? BUGPACK_OK : scan_all(task, proc_fd, children, error);
+    return has_file ? BUGPACK_OK : scan_all(process, proc_fd, children, error);
 }

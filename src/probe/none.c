@@ -1,11 +1,13 @@
-#include "probe/thread_heap.h"
-
+/*
+ * Systems other than Linux: nothing is known of other processes, and each call says so.
+ */
 #include <stdlib.h>
 
 #include "base/status.h"
 #include "probe/calibration.h"
+#include "probe/host_capture.h"
+#include "probe/thread_heap.h"
 
-/* Systems other than Linux: nothing is known, and each probe says so. */
 struct bp_heap_prober {
     char unused;
 };
@@ -41,4 +43,16 @@ int bp_calibration_help(int argument_count, char **arguments) {
     (void)argument_count;
     (void)arguments;
     return 1;
+}
+
+bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
+                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
+                               bugpack_error *error) {
+    (void)root;
+    (void)plan;
+    (void)dir_fd;
+    (void)ret_temp_file;
+    (void)ret_summary;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                   "all threads of the machine cannot be read on this system");
 }

@@ -1,0 +1,142 @@
+#include "platform/linux/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "platform/linux/build_id.h"
+#include "platform/linux/proc_scan.h"
+
+/* The most ids that Linux gives out (PID_MAX_LIMIT in include/linux/threads.h). */
+static const size_t number_max = (size_t)4 << 20;
+
+ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
+    int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        return -1;
+    }
+    size_t done = 0;
+    ssize_t count;
+    do {
+        count = read(fd, out + done, out_bytes - done);
+        done += count > 0 ? (size_t)count : 0;
+    } while ((count > 0 && done < out_bytes) || (count < 0 && errno == EINTR));
+    int read_errno = errno;
+    (void)close(fd);
+    errno = read_errno;
+    return count < 0 ? -1 : (ssize_t)done;
+}
+
+typedef struct number_list {
+    uint32_t *numbers;
+    size_t count, capacity;
+} number_list;
+
+static bool push_number(number_list *list, uint32_t number) {
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+        uint32_t *numbers =
+            capacity > number_max ? NULL : realloc(list->numbers, capacity * sizeof *numbers);
+        if (numbers == NULL) {
+            return false;
+        }
+        list->numbers = numbers;
+        list->capacity = capacity;
+    }
+    list->numbers[list->count++] = number;
+    return true;
+}
+
+static bool push_entries(number_list *list, const char *entries, size_t entries_bytes) {
+    for (size_t at = 0; at < entries_bytes;) {
+        /* The layout that getdents64 writes is that of this structure. */
+        const struct dirent64 *entry = (const void *)(entries + at);
+        bp_proc_scan name = {entry->d_name, entry->d_name + strlen(entry->d_name)};
+        uint64_t number;
+        if (bp_proc_take_number(&name, 10, &number) && name.next == name.end &&
+            number <= UINT32_MAX && !push_number(list, (uint32_t)number)) {
+            return false;
+        }
+        at += entry->d_reclen;
+    }
+    return true;
+}
+
+int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count) {
+    /* Large pieces: between two of them the kernel counts its way back to where it was, and an
+     * entry that ended meanwhile makes it miss another (first_tid in fs/proc/base.c). */
+    static const size_t entries_bytes = (size_t)256 * 1024;
+    number_list list = {0};
+    char *entries = malloc(entries_bytes);
+    int result = entries == NULL ? ENOMEM : lseek(directory_fd, 0, SEEK_SET) < 0 ? errno : 0;
+    ssize_t count = 1;
+    while (result == 0 && count > 0) {
+        count = syscall(SYS_getdents64, directory_fd, entries, entries_bytes);
+        if (count < 0) {
+            result = errno;
+        } else if (!push_entries(&list, entries, (size_t)count)) {
+            result = ENOMEM;
+        }
+    }
+    free(entries);
+    *ret_numbers = list.numbers;
+    *ret_count = list.count;
+    return result;
+}
+
+bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
+    size_t done = 0;
+    if (offset > INT64_MAX - byte_count) {
+        return false;
+    }
+    while (done < byte_count) {
+        ssize_t count = pread(fd, (char *)out + done, byte_count - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return false;
+        }
+        done += (size_t)count;
+    }
+    return true;
+}
+
+int bp_reopen_regular(int path_fd) {
+    struct stat info;
+    char name[40];
+    if (fstat(path_fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        errno = ESTALE;
+        return -1;
+    }
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    return open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+int bp_open_regular(const char *path) {
+    int path_fd = open(path, O_PATH | O_CLOEXEC);
+    if (path_fd < 0) {
+        return -1;
+    }
+    int fd = bp_reopen_regular(path_fd);
+    int open_errno = errno;
+    (void)close(path_fd);
+    errno = open_errno;
+    return fd;
+}
+
+static bool read_for_build_id(void *context, uint64_t offset, void *out, size_t byte_count) {
+    return bp_read_exactly(*(const int *)context, offset, out, byte_count);
+}
+
+void bp_read_build_id(int fd, char out[65]) {
+    if (!bp_build_id_read(read_for_build_id, &fd, out)) {
+        out[0] = '\0';
+    }
+}

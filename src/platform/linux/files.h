@@ -1,0 +1,37 @@
+/*
+ * Reading files that may be anything, and may change meanwhile.
+ */
+#ifndef BP_PLATFORM_LINUX_FILES_H
+#define BP_PLATFORM_LINUX_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads a whole small file. The length, or -1 with errno; one that fills `out` may be cut off. */
+ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes);
+
+/*
+ * Lists the decimal names in a directory from its beginning, in the kernel's order. 0 or an errno;
+ * numbers that were read before an error are there all the same. The caller frees `ret_numbers`.
+ */
+int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
+
+/* Reads `byte_count` bytes at `offset`, all of them or it returns false. */
+bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count);
+
+/*
+ * Opens a regular file for reading, close-on-exec, by a name that another user may have chosen. The
+ * type is checked through an O_PATH descriptor, so that a device (a tape, a watchdog) or a FIFO
+ * notices nothing. Symbolic links are followed. -1 with errno; ESTALE when it is no regular file.
+ */
+int bp_open_regular(const char *path);
+
+/* The same for the file of an O_PATH descriptor. */
+int bp_reopen_regular(int path_fd);
+
+/* The build id of an open file (build_id.h); "" when it has none. */
+void bp_read_build_id(int fd, char out[65]);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * The files that a process runs code from.
+ */
+#ifndef BP_PLATFORM_LINUX_MAPPED_FILES_H
+#define BP_PLATFORM_LINUX_MAPPED_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bp_mapped_file {
+    char *path;                    /* as the process sees it; owned by the list */
+    uint64_t address;              /* of its lowest mapping */
+    uint64_t code_start, code_end; /* of its first executable mapping */
+    uint64_t device_major, device_minor, inode;
+} bp_mapped_file;
+
+typedef struct bp_mapped_files {
+    bp_mapped_file *items; /* ascending by address */
+    size_t count;
+    bool is_known;   /* a kernel thread and a zombie have no maps */
+    const char *cut; /* why there are more than these; NULL when they are all */
+} bp_mapped_files;
+
+/*
+ * Reads maps below `process_fd`, a descriptor of /proc/<pid>. 0 or an errno, ENOMEM among them.
+ * Bounds: 16 MiB of maps, 4,096 files. The caller releases the list.
+ */
+int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files);
+void bp_mapped_files_release(bp_mapped_files *files);
+
+/*
+ * Opens the mapped file for reading, close-on-exec: by its path below the root of the process, or,
+ * where that names no file or another one by now, through map_files, which needs a privilege. -1
+ * with errno. `ret_is_there` says whether the path names the mapped file: if not, a " (deleted)" at
+ * its end is the kernel's.
+ */
+int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is_there);
+
+/* Takes a " (deleted)" off the path; false when it has none. */
+bool bp_mapped_file_cut_deleted(bp_mapped_file *file);
+
+#endif

@@ -1,0 +1,306 @@
+#include "platform/linux/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+
+/* Whether /proc numbers processes as our own pid namespace does. */
+static bool has_our_ids(int proc_fd) {
+    char target[24];
+    char own[24];
+    ssize_t length = readlinkat(proc_fd, "self", target, sizeof target);
+    int own_length = snprintf(own, sizeof own, "%d", (int)getpid());
+    return length == own_length && memcmp(target, own, (size_t)length) == 0;
+}
+
+bugpack_status bp_proc_root_open(bp_proc_root *ret_root, bugpack_error *error) {
+    struct statfs info;
+    long ticks = sysconf(_SC_CLK_TCK);
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    /* In a chroot it may be an empty directory. */
+    if (fd >= 0 && fstatfs(fd, &info) == 0 && info.f_type == PROC_SUPER_MAGIC) {
+        *ret_root = (bp_proc_root){.fd = fd,
+                                   .has_our_ids = has_our_ids(fd),
+                                   .ticks_per_sec = ticks > 0 ? (uint64_t)ticks : 100,
+                                   .page_bytes = page_bytes > 0 ? (uint64_t)page_bytes : 4096};
+        return BUGPACK_OK;
+    }
+    int open_errno = errno;
+    if (fd < 0 && (open_errno == EMFILE || open_errno == ENFILE || open_errno == ENOMEM)) {
+        return bp_fail_errno(error, open_errno, "cannot open /proc");
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
+}
+
+static bool is_gone(int system_errno) {
+    return system_errno == ENOENT || system_errno == ESRCH;
+}
+
+bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)process->pid);
+}
+
+/* With errno: NO_PROCESS when the process is gone, else why `what` cannot be done. */
+static bugpack_status fail_call(const bp_process *process, const char *what, bugpack_error *error) {
+    return is_gone(errno) ? bp_process_fail_ended(process, error)
+                          : bp_fail_process_errno(error, errno, "cannot %s process %d", what,
+                                                  (int)process->pid);
+}
+
+/*
+ * With hidepid=2 another user's process is invisible under /proc, not gone: its directory opens,
+ * and everything in it is ENOENT (proc_pid_permission in fs/proc/base.c).
+ */
+static bugpack_status fail_not_there(const bp_process *process, bugpack_error *error) {
+    if (process->root.has_our_ids && (kill(process->pid, 0) == 0 || errno == EPERM)) {
+        return bp_fail(error, BUGPACK_ERR_DENIED,
+                       "process %d exists, but /proc hides it from this user", (int)process->pid);
+    }
+    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)process->pid);
+}
+
+/* A zombie whose other threads go on is a process without its first thread. */
+static bool is_zombie(const bp_proc_stat *stat) {
+    return (stat->state == 'Z' || stat->state == 'X') && stat->thread_count <= 1;
+}
+
+static bugpack_status read_any_stat(const bp_process *process, bp_proc_stat *ret_stat,
+                                    bugpack_error *error) {
+    char text[2048];
+    ssize_t length = bp_proc_read_small(process->directory_fd, "stat", text, sizeof text);
+    if (length < 0) {
+        return fail_call(process, "read stat of", error);
+    }
+    if (!bp_proc_parse_stat(text, (size_t)length, ret_stat)) {
+        return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of stat of process %d",
+                       (int)process->pid);
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret_stat,
+                                    bugpack_error *error) {
+    bp_proc_stat stat;
+    bugpack_status status = read_any_stat(process, &stat, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (stat.start_ticks != process->start_ticks || (is_zombie(&stat) && !process->was_zombie)) {
+        return bp_process_fail_ended(process, error);
+    }
+    *ret_stat = stat;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error) {
+    bp_proc_stat stat;
+    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+    if (process->pidfd < 0 || process->was_zombie) {
+        return bp_process_read_stat(process, &stat, error);
+    }
+    /* Readable means that it has exited (pidfd_open(2)), reaped or not. */
+    return poll(&poll_fd, 1, 0) > 0 ? bp_process_fail_ended(process, error) : BUGPACK_OK;
+}
+
+/* /proc/<tid> opens for every thread, although it is not listed there (proc(5)). */
+static bugpack_status refuse_thread(const bp_process *process, bugpack_error *error) {
+    char text[4096];
+    uint64_t pid, group;
+    ssize_t length = bp_proc_read_small(process->directory_fd, "status", text, sizeof text);
+    if (length < 0) {
+        return fail_call(process, "read status of", error);
+    }
+    if (bp_proc_find_number(text, (size_t)length, "Pid", 0, &pid) &&
+        bp_proc_find_number(text, (size_t)length, "Tgid", 0, &group) && pid != group) {
+        return bp_fail(error, BUGPACK_ERR_NO_PROCESS,
+                       "%d is not a process but a thread of process %llu", (int)process->pid,
+                       (unsigned long long)group);
+    }
+    return BUGPACK_OK;
+}
+
+/* Reads which process this is, and opens what stays open. */
+static bugpack_status open_files(bp_process *process, bugpack_error *error) {
+    bp_proc_stat stat;
+    bugpack_status status = read_any_stat(process, &stat, error);
+    if (status == BUGPACK_ERR_NO_PROCESS) {
+        return fail_not_there(process, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    process->start_ticks = stat.start_ticks;
+    (void)snprintf(process->name, sizeof process->name, "%s", stat.name);
+    process->was_zombie = is_zombie(&stat);
+    status = refuse_thread(process, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    process->threads_fd = openat(process->directory_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (process->threads_fd >= 0) {
+        process->statm_fd = openat(process->directory_fd, "statm", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    }
+    if (process->statm_fd < 0) {
+        return bp_fail_process_errno(error, errno, "cannot read the counters of process %d",
+                                     (int)process->pid);
+    }
+    return BUGPACK_OK;
+}
+
+/*
+ * The sequence matters. The directory pins one process, not a number: once that process is gone,
+ * every read through it fails, even when another has its id (get_proc_task in fs/proc/internal.h).
+ * The pidfd is made from the number, so it could be of a successor, but only if the first process
+ * was gone by then, and in that case reading stat afterwards fails. So when stat could be read,
+ * both descriptors are of the process whose start time it gave.
+ */
+bugpack_status bp_process_open(const bp_proc_root *root, pid_t pid, bp_process *process,
+                               bugpack_error *error) {
+    char name[24] = "self";
+    *process = (bp_process){.pid = pid != 0 ? pid : getpid(),
+                            .is_own = pid == 0 && root->has_our_ids,
+                            .root = *root,
+                            .directory_fd = -1,
+                            .pidfd = -1,
+                            .threads_fd = -1,
+                            .statm_fd = -1};
+    if (pid < 0) {
+        return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
+    }
+    if (pid != 0) {
+        (void)snprintf(name, sizeof name, "%d", (int)pid);
+    }
+    process->directory_fd = openat(root->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (process->directory_fd < 0) {
+        return is_gone(errno) ? fail_not_there(process, error)
+                              : fail_call(process, "look at", error);
+    }
+#ifdef SYS_pidfd_open
+    /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time are
+     * enough; the descriptor is close-on-exec by itself. */
+    if (root->has_our_ids && pid != 0) {
+        process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    }
+#endif
+    bugpack_status status = open_files(process, error);
+    if (status != BUGPACK_OK) {
+        bp_process_close(process);
+    }
+    return status;
+}
+
+/* A duplicate that is close-on-exec; -1 of -1. */
+static int duplicate(int fd) {
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/*
+ * Descriptors that are read by position, or not read at all, are duplicated. The list of threads
+ * has an offset, which duplicates share (dup(2)), so it is opened anew, through the directory that
+ * pins the process: when that has ended, the open fails, whoever has its id by then.
+ */
+bugpack_status bp_process_clone(const bp_process *process, bp_process *clone,
+                                bugpack_error *error) {
+    *clone = *process;
+    clone->threads_fd = -1;
+    clone->directory_fd = duplicate(process->directory_fd);
+    clone->pidfd = duplicate(process->pidfd);
+    clone->statm_fd = duplicate(process->statm_fd);
+    if (clone->directory_fd >= 0 && clone->statm_fd >= 0 &&
+        (clone->pidfd >= 0 || process->pidfd < 0)) {
+        clone->threads_fd = openat(clone->directory_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (clone->threads_fd >= 0) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status =
+        is_gone(errno) ? bp_process_fail_ended(process, error)
+                       : bp_fail_process_errno(error, errno, "cannot hold process %d twice",
+                                               (int)process->pid);
+    bp_process_close(clone);
+    return status;
+}
+
+void bp_process_close(bp_process *process) {
+    const int fds[] = {process->directory_fd, process->pidfd, process->threads_fd,
+                       process->statm_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+}
+
+uint64_t bp_process_boottime_ns(const bp_process *process) {
+    if (process->root.is_recording) {
+        return process->root.boottime_ns;
+    }
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+uint64_t bp_process_start_ns(const bp_process *process) {
+    uint64_t per_sec = process->root.ticks_per_sec;
+    uint64_t secs = process->start_ticks / per_sec;
+    uint64_t rest_ns = process->start_ticks % per_sec * BP_NS_PER_SEC / per_sec;
+    return secs > UINT64_MAX / BP_NS_PER_SEC - 1 ? UINT64_MAX : secs * BP_NS_PER_SEC + rest_ns;
+}
+
+bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
+                                       size_t *ret_count, bugpack_error *error) {
+    uint32_t *tids;
+    size_t count;
+    int result = bp_proc_list_numbers(process->threads_fd, &tids, &count);
+    if (result == 0) {
+        *ret_tids = tids;
+        *ret_count = count;
+        return BUGPACK_OK;
+    }
+    free(tids);
+    if (result == ENOMEM) {
+        return bp_fail_memory(error, "list the threads of a process");
+    }
+    errno = result;
+    return fail_call(process, "list the threads of", error);
+}
+
+int bp_process_open_living_thread(const bp_process *process) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int fd = -1;
+    (void)bp_process_list_threads(process, &tids, &count, NULL);
+    for (size_t i = 0; i < count && fd < 0; i++) {
+        char name[24];
+        char text[2048];
+        bp_proc_stat stat;
+        (void)snprintf(name, sizeof name, "%u", (unsigned)tids[i]);
+        fd = openat(process->threads_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "stat", text, sizeof text);
+        bool is_living = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat) &&
+                         stat.state != 'Z' && stat.state != 'X';
+        if (fd >= 0 && !is_living) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    free(tids);
+    return fd;
+}

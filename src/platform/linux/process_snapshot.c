@@ -1,0 +1,201 @@
+/*
+ * Reading the counters of a process: our own through clocks, any other through its files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/process.h"
+
+static uint64_t multiply(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* "" when it cannot be read. */
+static void read_own_name(const bp_process *process, bp_thread_counters *thread) {
+    char path[40];
+    (void)snprintf(path, sizeof path, "%llu/comm", (unsigned long long)thread->tid);
+    char text[sizeof thread->name];
+    ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
+    if (length <= 0) {
+        return;
+    }
+    /* The last byte is the newline that the kernel adds, or what did not fit anyway. */
+    memcpy(thread->name, text, (size_t)length - 1);
+    thread->name[length - 1] = '\0';
+}
+
+/*
+ * One of our own threads. Its clock id is the complement of its id, with bits for "of one thread"
+ * and "time on the scheduler" (include/linux/posix-timers_types.h); for a thread that has ended it
+ * is EINVAL. Birth stays 0: reading stat for it would cost what this way saves, and the kernel
+ * reuses an id only after all others.
+ */
+static int read_own_thread(const bp_process *process, bool with_names, bp_thread_counters *thread) {
+    struct timespec cpu;
+    clockid_t clock = (clockid_t)(~(unsigned)thread->tid << 3 | 6u);
+    if (clock_gettime(clock, &cpu) != 0) {
+        return errno == EINVAL ? ESRCH : errno;
+    }
+    thread->cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+    if (with_names) {
+        read_own_name(process, thread);
+    }
+    return 0;
+}
+
+/* Any thread, from its stat. EBADMSG when that makes no sense. */
+static int read_thread(const bp_process *process, bool with_names, bp_thread_counters *thread) {
+    char path[40];
+    char text[2048];
+    bp_proc_stat stat;
+    (void)snprintf(path, sizeof path, "%llu/stat", (unsigned long long)thread->tid);
+    ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
+    if (length < 0) {
+        return errno;
+    }
+    if (!bp_proc_parse_stat(text, (size_t)length, &stat)) {
+        return EBADMSG;
+    }
+    thread->birth = stat.start_ticks;
+    thread->cpu = stat.cpu_ticks;
+    if (with_names) {
+        memcpy(thread->name, stat.name, sizeof thread->name);
+    }
+    return 0;
+}
+
+static bugpack_status read_threads(const bp_process *process, bool with_names,
+                                   bp_task_snapshot *snapshot, bugpack_error *error) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    bugpack_status status = bp_process_list_threads(process, &tids, &count, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    snapshot->threads = calloc(count > 0 ? count : 1, sizeof *snapshot->threads);
+    if (snapshot->threads == NULL) {
+        status = bp_fail_memory(error, "list the threads of a process");
+    }
+    for (size_t i = 0; i < count && status == BUGPACK_OK; i++) {
+        bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count];
+        *thread = (bp_thread_counters){.tid = tids[i]};
+        int result = process->is_own ? read_own_thread(process, with_names, thread)
+                                     : read_thread(process, with_names, thread);
+        if (result == 0) {
+            snapshot->thread_count++;
+        } else if (result == ENOENT || result == ESRCH) {
+            snapshot->vanished_count++;
+        } else {
+            status = bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
+                                           (unsigned long long)thread->tid, (int)process->pid);
+        }
+    }
+    free(tids);
+    return status;
+}
+
+/* A kernel thread and a zombie have no memory: their statm holds zeros. */
+static bugpack_status take_memory(const bp_process *process, const char *text, size_t length,
+                                  bp_task_snapshot *snapshot, bugpack_error *error) {
+    uint64_t size_pages, resident_pages;
+    if (!bp_proc_parse_statm(text, length, &size_pages, &resident_pages)) {
+        return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of statm of process %d",
+                       (int)process->pid);
+    }
+    snapshot->has_memory = size_pages > 0;
+    if (snapshot->has_memory) {
+        snapshot->vm_size_bytes = multiply(size_pages, process->root.page_bytes);
+        snapshot->rss_bytes = multiply(resident_pages, process->root.page_bytes);
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status read_memory(const bp_process *process, bp_task_snapshot *snapshot,
+                                  bugpack_error *error) {
+    char text[256];
+    ssize_t length = pread(process->statm_fd, text, sizeof text, 0);
+    if (length < 0 && errno == ESRCH) {
+        return bp_process_fail_ended(process, error);
+    }
+    if (length < 0) {
+        return bp_fail_process_errno(error, errno, "cannot read statm of process %d",
+                                     (int)process->pid);
+    }
+    return take_memory(process, text, (size_t)length, snapshot, error);
+}
+
+/* When the first thread ends before the others, only theirs show the memory of the process. */
+static void read_memory_of_others(const bp_process *process, bp_task_snapshot *snapshot) {
+    char text[256];
+    int fd = bp_process_open_living_thread(process);
+    ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "statm", text, sizeof text);
+    if (length > 0) {
+        (void)take_memory(process, text, (size_t)length, snapshot, NULL);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* The CPU time of the whole process, and when that was. */
+static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapshot *snapshot,
+                                       bugpack_error *error) {
+    snapshot->taken_ns =
+        process->root.is_recording ? process->root.monotonic_ns : bp_clock_monotonic_ns();
+    if (process->is_own) {
+        struct timespec cpu = {0};
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+        snapshot->cpu_unit_ns = 1;
+        snapshot->process_cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+        return BUGPACK_OK;
+    }
+    bp_proc_stat stat;
+    bugpack_status status = bp_process_read_stat(process, &stat, error);
+    if (status == BUGPACK_OK) {
+        snapshot->cpu_unit_ns = BP_NS_PER_SEC / process->root.ticks_per_sec;
+        snapshot->process_cpu = stat.cpu_ticks;
+        snapshot->waited_cpu = stat.waited_ticks;
+    }
+    return status;
+}
+
+bugpack_status bp_process_snapshot(const bp_process *process, bool with_names,
+                                   bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = read_process_cpu(process, &snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    uint64_t now_ns = bp_process_boottime_ns(process);
+    uint64_t start_ns = bp_process_start_ns(process);
+    snapshot.has_uptime = true;
+    /* A clock tick is coarse: the start may seem to be a little later than now. */
+    snapshot.uptime_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+    status = read_memory(process, &snapshot, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    status = read_threads(process, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && !snapshot.has_memory && snapshot.thread_count > 1) {
+        read_memory_of_others(process, &snapshot);
+    }
+    if (status == BUGPACK_OK && !process->is_own) {
+        status = bp_process_check_alive(process, error);
+    }
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    *ret_snapshot = snapshot;
+    snapshot = (bp_task_snapshot){0};
+out:
+    bp_task_snapshot_release(&snapshot);
+    return status;
+}
