@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "platform/linux/proc_root.h"
+#include "platform/linux/process_private.h"
 
 /* One case of fixtures/proc. Everything in it is valid until it is closed. */
 typedef struct proc_recording {
@@ -14,6 +14,10 @@ typedef struct proc_recording {
     bp_proc_root first, second;
     char expected[32768]; /* the text of expected.txt */
 } proc_recording;
+
+/* bp_task_open, or bp_task_open_tree, of what is recorded below `root`. */
+bugpack_status recording_task(const bp_proc_root *root, pid_t pid, bool with_descendants,
+                              bp_task **ret_task, bugpack_error *error);
 
 /* Opens a case, or ends the test. */
 void recording_open(const char *name, proc_recording *ret_recording);

@@ -5,7 +5,7 @@
 #define BP_PLATFORM_DARWIN_FACTS_PRIVATE_H
 
 #include "platform/darwin/procargs.h"
-#include "platform/darwin/task_private.h"
+#include "platform/darwin/process_private.h"
 #include "platform/facts_denied.h"
 
 /* Fills the limits of our own process, under the names that they have on Linux, so that one look

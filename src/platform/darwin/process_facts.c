@@ -28,22 +28,22 @@ static bp_known_uint known_count(int64_t value) {
     return value >= 0 ? known((uint64_t)value) : (bp_known_uint){0};
 }
 
-static void fill_from_bsd(const bp_task *task, const struct proc_bsdinfo *info,
+static void fill_from_bsd(const bp_process *process, const struct proc_bsdinfo *info,
                           bp_process_facts *facts) {
     facts->parent_pid = known(info->pbi_ppid);
     facts->uid = known(info->pbi_uid);
     facts->gid = known(info->pbi_gid);
     facts->state = bp_darwin_state(info->pbi_status, 0);
-    if (task->start.seconds < UINT64_MAX / BP_NS_PER_SEC - 1) {
-        facts->started_wall_ns =
-            known(task->start.seconds * BP_NS_PER_SEC + task->start.microseconds % 1000000 * 1000);
+    if (process->start.seconds < UINT64_MAX / BP_NS_PER_SEC - 1) {
+        facts->started_wall_ns = known(process->start.seconds * BP_NS_PER_SEC +
+                                       process->start.microseconds % 1000000 * 1000);
     }
 }
 
-static void read_task_info(const bp_task *task, const struct proc_bsdinfo *bsd,
+static void read_task_info(const bp_process *process, const struct proc_bsdinfo *bsd,
                            bp_process_facts *facts) {
     struct proc_taskinfo info;
-    if (!bp_darwin_pidinfo(task->pid, PROC_PIDTASKINFO, 0, &info, (int)sizeof info)) {
+    if (!bp_darwin_pidinfo(process->pid, PROC_PIDTASKINFO, 0, &info, (int)sizeof info)) {
         bp_facts_deny(facts, "counters", errno);
         return;
     }
@@ -53,10 +53,10 @@ static void read_task_info(const bp_task *task, const struct proc_bsdinfo *bsd,
     facts->minor_faults = known_count((int64_t)info.pti_faults - info.pti_pageins);
 }
 
-static void read_storage(const bp_task *task, bp_process_facts *facts) {
+static void read_storage(const bp_process *process, bp_process_facts *facts) {
     struct rusage_info_v2 usage;
     memset(&usage, 0, sizeof usage);
-    if (proc_pid_rusage(task->pid, RUSAGE_INFO_V2, (rusage_info_t *)&usage) != 0) {
+    if (proc_pid_rusage(process->pid, RUSAGE_INFO_V2, (rusage_info_t *)&usage) != 0) {
         bp_facts_deny(facts, "input and output", errno);
         return;
     }
@@ -75,8 +75,8 @@ static void read_own_usage(bp_process_facts *facts) {
 }
 
 /* Counts open files. Without room the kernel answers how much it would take, with some to spare. */
-static bool count_fds(const bp_task *task, bp_process_facts *facts) {
-    int bytes = bp_darwin_pidlist(task->pid, PROC_PIDLISTFDS, NULL, 0);
+static bool count_fds(const bp_process *process, bp_process_facts *facts) {
+    int bytes = bp_darwin_pidlist(process->pid, PROC_PIDLISTFDS, NULL, 0);
     int room = bytes / (int)sizeof(struct proc_fdinfo) + 32;
     if (bytes < 0 || room > fd_max) {
         bp_facts_deny(facts, "open files", bytes < 0 ? errno : E2BIG);
@@ -86,7 +86,7 @@ static bool count_fds(const bp_task *task, bp_process_facts *facts) {
     if (list == NULL) {
         return false;
     }
-    bytes = bp_darwin_pidlist(task->pid, PROC_PIDLISTFDS, list, room * (int)sizeof *list);
+    bytes = bp_darwin_pidlist(process->pid, PROC_PIDLISTFDS, list, room * (int)sizeof *list);
     if (bytes >= 0) {
         facts->fd_count = known((uint64_t)bytes / sizeof *list);
     } else {
@@ -111,10 +111,10 @@ static bool copy_path(const char *path, size_t capacity, char **ret_path) {
     return true;
 }
 
-static bool read_paths(const bp_task *task, bp_process_facts *facts) {
+static bool read_paths(const bp_process *process, bp_process_facts *facts) {
     char executable[PROC_PIDPATHINFO_MAXSIZE];
     errno = 0;
-    int length = proc_pidpath(task->pid, executable, sizeof executable);
+    int length = proc_pidpath(process->pid, executable, sizeof executable);
     if (length > 0 && (size_t)length <= sizeof executable) {
         if (!copy_path(executable, (size_t)length, &facts->executable)) {
             return false;
@@ -123,7 +123,7 @@ static bool read_paths(const bp_task *task, bp_process_facts *facts) {
         bp_facts_deny(facts, "executable", errno);
     }
     struct proc_vnodepathinfo paths;
-    if (!bp_darwin_pidinfo(task->pid, PROC_PIDVNODEPATHINFO, 0, &paths, (int)sizeof paths)) {
+    if (!bp_darwin_pidinfo(process->pid, PROC_PIDVNODEPATHINFO, 0, &paths, (int)sizeof paths)) {
         bp_facts_deny(facts, "working directory", errno);
         return true;
     }
@@ -152,7 +152,7 @@ static bool take_arguments(const char *memory, size_t memory_bytes, bp_process_f
 }
 
 /* With less room than all arguments and the environment can take, the kernel copies their end. */
-static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
+static bool read_command_line(const bp_process *process, bp_process_facts *facts) {
     int limit = 0;
     size_t bytes = sizeof limit;
     if (sysctl((int[]){CTL_KERN, KERN_ARGMAX}, 2, &limit, &bytes, NULL, 0) != 0) {
@@ -168,7 +168,7 @@ static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
         return false;
     }
     bool enough_memory = true;
-    if (sysctl((int[]){CTL_KERN, KERN_PROCARGS2, task->pid}, 3, memory, &bytes, NULL, 0) == 0) {
+    if (sysctl((int[]){CTL_KERN, KERN_PROCARGS2, process->pid}, 3, memory, &bytes, NULL, 0) == 0) {
         enough_memory = take_arguments(memory, bytes, facts);
     } else {
         bp_facts_deny(facts, "command line", errno);
@@ -178,27 +178,28 @@ static bool read_command_line(const bp_task *task, bp_process_facts *facts) {
 }
 
 /* Each group can be missing on its own; false when memory is short. */
-static bool read_groups(const bp_task *task, bp_process_facts *facts) {
-    read_storage(task, facts);
-    if (task->is_own) {
+static bool read_groups(const bp_process *process, bp_process_facts *facts) {
+    read_storage(process, facts);
+    if (process->is_own) {
         read_own_usage(facts);
         if (!bp_darwin_read_limits(facts)) {
             return false;
         }
     }
-    return count_fds(task, facts) && read_paths(task, facts) && read_command_line(task, facts);
+    return count_fds(process, facts) && read_paths(process, facts) &&
+           read_command_line(process, facts);
 }
 
 /* Who it is. For our own process not even that is needed. */
-static bugpack_status read_identity(const bp_task *task, bp_process_facts *facts,
+static bugpack_status read_identity(const bp_process *process, bp_process_facts *facts,
                                     bugpack_error *error) {
     struct proc_bsdinfo bsd = {0};
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_darwin_check_same(task, &bsd, &detail);
+    bugpack_status status = bp_darwin_check_same(process, &bsd, &detail);
     if (status == BUGPACK_OK) {
-        fill_from_bsd(task, &bsd, facts);
-        read_task_info(task, &bsd, facts);
-    } else if (status == BUGPACK_ERR_NO_PROCESS && !task->is_own) {
+        fill_from_bsd(process, &bsd, facts);
+        read_task_info(process, &bsd, facts);
+    } else if (status == BUGPACK_ERR_NO_PROCESS && !process->is_own) {
         return bp_fail(error, status, "%s", detail.message);
     } else {
         bp_facts_deny(facts, "identity and counters", detail.system_errno);
@@ -208,18 +209,19 @@ static bugpack_status read_identity(const bp_task *task, bp_process_facts *facts
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
-    bp_process_facts facts = {.pid = task->pid};
+    const bp_process *process = bp_task_process(task);
+    bp_process_facts facts = {.pid = process->pid};
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
-    memcpy(facts.name, task->name, sizeof facts.name);
-    bugpack_status status = read_identity(task, &facts, error);
-    if (status == BUGPACK_OK && !read_groups(task, &facts)) {
+    memcpy(facts.name, process->name, sizeof facts.name);
+    bugpack_status status = read_identity(process, &facts, error);
+    if (status == BUGPACK_OK && !read_groups(process, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");
     }
-    if (status == BUGPACK_OK && !task->is_own) {
+    if (status == BUGPACK_OK && !process->is_own) {
         /* All that was read is of this process if it is still there. */
         struct proc_bsdinfo bsd;
         bugpack_error detail = BUGPACK_ERROR_INIT;
-        if (bp_darwin_check_same(task, &bsd, &detail) == BUGPACK_ERR_NO_PROCESS) {
+        if (bp_darwin_check_same(process, &bsd, &detail) == BUGPACK_ERR_NO_PROCESS) {
             status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "%s", detail.message);
         }
     }

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/darwin/task_private.h"
+#include "platform/darwin/process_private.h"
 
 /* What task_threads gave. */
 typedef struct thread_list {
@@ -149,14 +149,14 @@ static bugpack_status read_task(bp_darwin_counters *ret_counters, bugpack_error 
     return BUGPACK_OK;
 }
 
-bugpack_status bp_darwin_snapshot_own(const bp_task *task, bool with_names,
+bugpack_status bp_darwin_snapshot_own(const bp_process *process, bool with_names,
                                       bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bp_darwin_counters counters;
     bugpack_status status = read_task(&counters, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, task->kernel_tick);
+    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, process->kernel_tick);
     status = read_threads(with_names, &snapshot, error);
     if (status != BUGPACK_OK) {
         bp_task_snapshot_release(&snapshot);

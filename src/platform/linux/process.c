@@ -1,5 +1,3 @@
-#include "platform/linux/process.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,6 +14,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
+#include "platform/linux/process_private.h"
 
 /* Whether /proc numbers processes as our own pid namespace does. */
 static bool has_our_ids(int proc_fd) {
@@ -26,7 +25,8 @@ static bool has_our_ids(int proc_fd) {
     return length == own_length && memcmp(target, own, (size_t)length) == 0;
 }
 
-bugpack_status bp_proc_root_open(bp_proc_root *ret_root, bugpack_error *error) {
+/* Opens /proc; the caller closes the descriptor. */
+static bugpack_status open_root(bp_proc_root *ret_root, bugpack_error *error) {
     struct statfs info;
     long ticks = sysconf(_SC_CLK_TCK);
     long page_bytes = sysconf(_SC_PAGESIZE);
@@ -171,23 +171,9 @@ static bugpack_status open_files(bp_process *process, bugpack_error *error) {
  * was gone by then, and in that case reading stat afterwards fails. So when stat could be read,
  * both descriptors are of the process whose start time it gave.
  */
-bugpack_status bp_process_open(const bp_proc_root *root, pid_t pid, bp_process *process,
-                               bugpack_error *error) {
-    char name[24] = "self";
-    *process = (bp_process){.pid = pid != 0 ? pid : getpid(),
-                            .is_own = pid == 0 && root->has_our_ids,
-                            .root = *root,
-                            .directory_fd = -1,
-                            .pidfd = -1,
-                            .threads_fd = -1,
-                            .statm_fd = -1};
-    if (pid < 0) {
-        return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
-    }
-    if (pid != 0) {
-        (void)snprintf(name, sizeof name, "%d", (int)pid);
-    }
-    process->directory_fd = openat(root->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+static bugpack_status open_descriptors(bp_process *process, int root_fd, const char *name,
+                                       bugpack_error *error) {
+    process->directory_fd = openat(root_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (process->directory_fd < 0) {
         return is_gone(errno) ? fail_not_there(process, error)
                               : fail_call(process, "look at", error);
@@ -195,15 +181,11 @@ bugpack_status bp_process_open(const bp_proc_root *root, pid_t pid, bp_process *
 #ifdef SYS_pidfd_open
     /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time are
      * enough; the descriptor is close-on-exec by itself. */
-    if (root->has_our_ids && pid != 0) {
-        process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (process->root.has_our_ids && process->pid != getpid()) {
+        process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     }
 #endif
-    bugpack_status status = open_files(process, error);
-    if (status != BUGPACK_OK) {
-        bp_process_close(process);
-    }
-    return status;
+    return open_files(process, error);
 }
 
 /* A duplicate that is close-on-exec; -1 of -1. */
@@ -211,23 +193,90 @@ static int duplicate(int fd) {
     return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+static bp_process *new_process(const bp_process *values) {
+    bp_process *process = malloc(sizeof *process);
+    if (process != NULL) {
+        *process = *values;
+        process->root.fd = process->directory_fd = process->pidfd = -1;
+        process->threads_fd = process->statm_fd = -1;
+    }
+    return process;
+}
+
+bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool for_tree,
+                                     bp_process **ret_process, bugpack_error *error) {
+    char name[24] = "self";
+    if (pid < 0) {
+        return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)pid);
+    }
+    if (pid > 0) {
+        (void)snprintf(name, sizeof name, "%d", (int)pid);
+    }
+    /* All members of a tree are counted in one way: by their files, in clock ticks. */
+    bp_process *process =
+        new_process(&(bp_process){.pid = pid > 0 ? pid : getpid(),
+                                  .is_own = pid == 0 && root->has_our_ids && !for_tree,
+                                  .root = *root});
+    if (process == NULL) {
+        return bp_fail_memory(error, "open a process");
+    }
+    bugpack_status status = open_descriptors(process, root->fd, name, error);
+    if (status == BUGPACK_OK && for_tree) {
+        process->root.fd = duplicate(root->fd);
+        if (process->root.fd < 0) {
+            status = bp_fail_errno(error, errno, "cannot hold /proc");
+        }
+    }
+    if (status != BUGPACK_OK) {
+        bp_process_close(process);
+        return status;
+    }
+    *ret_process = process;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_process,
+                               bugpack_error *error) {
+    bp_proc_root root;
+    pid = pid == getpid() ? 0 : pid;
+    bugpack_status status = open_root(&root, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (pid > 0 && !root.has_our_ids) {
+        /* In this /proc the id may be another process's. */
+        status = bp_fail(error, BUGPACK_ERR_DENIED,
+                         "cannot look at process %d: /proc is of another pid namespace than ours",
+                         (int)pid);
+    } else {
+        status = bp_process_open_below(&root, pid, for_tree, ret_process, error);
+    }
+    (void)close(root.fd);
+    return status;
+}
+
 /*
  * Descriptors that are read by position, or not read at all, are duplicated. The list of threads
  * has an offset, which duplicates share (dup(2)), so it is opened anew, through the directory that
  * pins the process: when that has ended, the open fails, whoever has its id by then.
  */
-bugpack_status bp_process_clone(const bp_process *process, bp_process *clone,
+bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clone,
                                 bugpack_error *error) {
-    *clone = *process;
-    clone->threads_fd = -1;
+    bp_process *clone = new_process(process);
+    if (clone == NULL) {
+        return bp_fail_memory(error, "hold a process twice");
+    }
     clone->directory_fd = duplicate(process->directory_fd);
     clone->pidfd = duplicate(process->pidfd);
     clone->statm_fd = duplicate(process->statm_fd);
+    clone->root.fd = duplicate(process->root.fd);
     if (clone->directory_fd >= 0 && clone->statm_fd >= 0 &&
-        (clone->pidfd >= 0 || process->pidfd < 0)) {
+        (clone->pidfd >= 0 || process->pidfd < 0) &&
+        (clone->root.fd >= 0 || process->root.fd < 0)) {
         clone->threads_fd = openat(clone->directory_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
     if (clone->threads_fd >= 0) {
+        *ret_clone = clone;
         return BUGPACK_OK;
     }
     bugpack_status status =
@@ -239,13 +288,22 @@ bugpack_status bp_process_clone(const bp_process *process, bp_process *clone,
 }
 
 void bp_process_close(bp_process *process) {
-    const int fds[] = {process->directory_fd, process->pidfd, process->threads_fd,
+    const int fds[] = {process->root.fd, process->directory_fd, process->pidfd, process->threads_fd,
                        process->statm_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
         if (fds[i] >= 0) {
             (void)close(fds[i]);
         }
     }
+    free(process);
+}
+
+pid_t bp_process_pid(const bp_process *process) {
+    return process->pid;
+}
+
+const char *bp_process_name(const bp_process *process) {
+    return process->name;
 }
 
 uint64_t bp_process_boottime_ns(const bp_process *process) {

@@ -1,3 +1,6 @@
+/*
+ * The descendants of a process.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +11,7 @@
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
-#include "platform/linux/process.h"
+#include "platform/linux/process_private.h"
 
 /* Takes the numbers of a piece of a "children" file. The last one may be cut, so it is moved to the
  * front. False without memory. */
@@ -63,9 +66,8 @@ static pid_t parent_of(int proc_fd, uint32_t pid) {
     return is_read && stat.parent_pid <= INT32_MAX ? (pid_t)stat.parent_pid : 0;
 }
 
-/* Every process whose parent this one is. */
-static bugpack_status scan_all(const bp_process *process, int proc_fd, bp_pid_list *children,
-                               bugpack_error *error) {
+/* Every process whose parent this one is. 0, or an errno. */
+static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *children) {
     uint32_t *pids = NULL;
     size_t count = 0;
     int list_fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -80,22 +82,74 @@ static bugpack_status scan_all(const bp_process *process, int proc_fd, bp_pid_li
         }
     }
     free(pids);
-    if (result == ENOMEM) {
-        return bp_fail_memory(error, "list the children of a process");
-    }
-    return result == 0 ? BUGPACK_OK : bp_fail_errno(error, result, "cannot list the processes");
+    return result;
 }
 
-bugpack_status bp_process_list_children(const bp_process *process, int proc_fd,
-                                        const bp_task_snapshot *snapshot, bp_pid_list *children,
-                                        bugpack_error *error) {
+/* Best effort, but for memory: a process that ends meanwhile may hide another. */
+static bugpack_status list_children(const bp_process *process, int proc_fd,
+                                    const bp_task_snapshot *snapshot, bp_pid_list *children) {
     bool has_file = false;
-    for (size_t i = 0; i < snapshot->thread_count; i++) {
-        int result = read_children_file(process, snapshot->threads[i].tid, children);
-        if (result == ENOMEM) {
-            return bp_fail_memory(error, "list the children of a process");
-        }
+    int result = 0;
+    for (size_t i = 0; i < snapshot->thread_count && result != ENOMEM; i++) {
+        result = read_children_file(process, snapshot->threads[i].tid, children);
         has_file = has_file || result == 0;
     }
-    return has_file ? BUGPACK_OK : scan_all(process, proc_fd, children, error);
+    /* Kernels without CONFIG_PROC_CHILDREN have no such file. */
+    if (!has_file && result != ENOMEM) {
+        result = scan_all(process, proc_fd, children);
+    }
+    return result == ENOMEM ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
+}
+
+/* The counters of a member of the tree, and its children. */
+static bugpack_status note(const bp_process *process, int proc_fd, const bp_task_snapshot *one,
+                           bp_tree_member *ret_member, bp_pid_list *children) {
+    *ret_member = (bp_tree_member){.pid = process->pid,
+                                   .start = process->start_ticks,
+                                   .cpu = one->process_cpu + one->waited_cpu,
+                                   .waited = one->waited_cpu};
+    return list_children(process, proc_fd, one, children);
+}
+
+bugpack_status bp_process_note(bp_process *process, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children,
+                               bugpack_error *error) {
+    return note(process, process->root.fd, snapshot, ret_member, children) == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "look at the descendants of a process");
+}
+
+static bugpack_status read_once(const bp_proc_root *root, pid_t pid, bool with_names,
+                                bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                bp_pid_list *children) {
+    bp_process *process = NULL;
+    bp_task_snapshot one = {0};
+    bugpack_status status =
+        pid > 0 ? bp_process_open_below(root, pid, false, &process, NULL) : BUGPACK_ERR_NO_PROCESS;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_process_snapshot(process, with_names, &one, NULL);
+    if (status == BUGPACK_OK) {
+        status = note(process, root->fd, &one, ret_member, children);
+    }
+    if (status == BUGPACK_OK && !process->was_zombie) {
+        *ret_snapshot = one;
+        one = (bp_task_snapshot){0};
+    }
+    bp_task_snapshot_release(&one);
+    bp_process_close(process);
+    return status;
+}
+
+bugpack_status bp_process_read_member(void *first, pid_t pid, bool with_names,
+                                      bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                      bp_pid_list *children) {
+    const bp_proc_root *root = &((const bp_process *)first)->root;
+    bugpack_status status = read_once(root, pid, with_names, ret_member, ret_snapshot, children);
+    if (status == BUGPACK_ERR_NO_PROCESS) {
+        /* It may have ended while it was read, and be a zombie now. */
+        status = read_once(root, pid, with_names, ret_member, ret_snapshot, children);
+    }
+    return status;
 }

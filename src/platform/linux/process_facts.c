@@ -15,7 +15,7 @@
 #include "platform/facts_denied.h"
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
-#include "platform/linux/task_private.h"
+#include "platform/linux/process_private.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
 static const size_t path_max_bytes = 4096;
@@ -297,7 +297,7 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
-    const bp_process *process = &task->process;
+    const bp_process *process = bp_task_process(task);
     bp_process_facts facts = {0};
     bp_proc_stat stat;
     bp_buffer_init(&facts.command_line, command_line_max_bytes);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/process.h"
+#include "platform/linux/process_private.h"
 
 static uint64_t multiply(uint64_t a, uint64_t b) {
     uint64_t product;
@@ -167,7 +167,7 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
     return status;
 }
 
-bugpack_status bp_process_snapshot(const bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bp_task_snapshot snapshot = {0};
     bugpack_status status = read_process_cpu(process, &snapshot, error);

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <mach/mach_time.h>
+
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/darwin/task_private.h"
+#include "platform/darwin/process_private.h"
 
 /*
  * Thread ids, which PROC_PIDTHREADID64INFO takes, are listed by a flavor that is in the kernel's
@@ -29,20 +31,20 @@ static bool is_unknown_flavor(int system_errno) {
 }
 
 /* Lists into the room that there is; the bytes, or -1 with errno. */
-static int list_once(bp_task *task, uint64_t *ids, size_t room) {
+static int list_once(bp_process *process, uint64_t *ids, size_t room) {
     int bytes = (int)(room * sizeof *ids);
-    if (!task->lists_handles) {
-        int count = bp_darwin_pidlist(task->pid, LIST_THREAD_IDS, ids, bytes);
+    if (!process->lists_handles) {
+        int count = bp_darwin_pidlist(process->pid, LIST_THREAD_IDS, ids, bytes);
         if (count >= 0 || !is_unknown_flavor(errno)) {
             return count;
         }
-        task->lists_handles = true;
+        process->lists_handles = true;
     }
-    return bp_darwin_pidlist(task->pid, PROC_PIDLISTTHREADS, ids, bytes);
+    return bp_darwin_pidlist(process->pid, PROC_PIDLISTTHREADS, ids, bytes);
 }
 
 /* A list that fills its room may have been cut, so it is read again into more. */
-static bugpack_status list_threads(bp_task *task, size_t expected, id_list *list,
+static bugpack_status list_threads(bp_process *process, size_t expected, id_list *list,
                                    bugpack_error *error) {
     for (size_t room = expected + 32; room <= thread_max; room *= 2) {
         uint64_t *ids = realloc(list->ids, room * sizeof *ids);
@@ -50,11 +52,12 @@ static bugpack_status list_threads(bp_task *task, size_t expected, id_list *list
             return bp_fail_memory(error, "list the threads of a process");
         }
         list->ids = ids;
-        int bytes = list_once(task, ids, room);
+        int bytes = list_once(process, ids, room);
         if (bytes < 0) {
-            return bp_darwin_fail_call(task,
-                                       task->lists_handles ? "proc_pidinfo(PROC_PIDLISTTHREADS)"
-                                                           : "proc_pidinfo(PROC_PIDLISTTHREADIDS)",
+            return bp_darwin_fail_call(process,
+                                       process->lists_handles
+                                           ? "proc_pidinfo(PROC_PIDLISTTHREADS)"
+                                           : "proc_pidinfo(PROC_PIDLISTTHREADIDS)",
                                        error);
         }
         list->count = (size_t)bytes / sizeof *ids;
@@ -63,14 +66,14 @@ static bugpack_status list_threads(bp_task *task, size_t expected, id_list *list
         }
     }
     return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "process %d has more than %zu threads",
-                   (int)task->pid, thread_max);
+                   (int)process->pid, thread_max);
 }
 
-static bugpack_status read_thread(const bp_task *task, uint64_t id, bool with_names,
+static bugpack_status read_thread(const bp_process *process, uint64_t id, bool with_names,
                                   bp_task_snapshot *snapshot, bugpack_error *error) {
     struct proc_threadinfo info;
-    int flavor = task->lists_handles ? PROC_PIDTHREADINFO : PROC_PIDTHREADID64INFO;
-    if (bp_darwin_pidinfo(task->pid, flavor, id, &info, (int)sizeof info)) {
+    int flavor = process->lists_handles ? PROC_PIDTHREADINFO : PROC_PIDTHREADID64INFO;
+    if (bp_darwin_pidinfo(process->pid, flavor, id, &info, (int)sizeof info)) {
         bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count++];
         thread->tid = id;
         thread->cpu = bp_darwin_add(info.pth_user_time, info.pth_system_time);
@@ -83,16 +86,16 @@ static bugpack_status read_thread(const bp_task *task, uint64_t id, bool with_na
         snapshot->vanished_count++; /* the thread, or with it the process: that is looked at last */
         return BUGPACK_OK;
     }
-    return bp_darwin_fail_call(task,
-                               task->lists_handles ? "proc_pidinfo(PROC_PIDTHREADINFO)"
-                                                   : "proc_pidinfo(PROC_PIDTHREADID64INFO)",
+    return bp_darwin_fail_call(process,
+                               process->lists_handles ? "proc_pidinfo(PROC_PIDTHREADINFO)"
+                                                      : "proc_pidinfo(PROC_PIDTHREADID64INFO)",
                                error);
 }
 
-static bugpack_status read_threads(bp_task *task, size_t expected, bool with_names,
+static bugpack_status read_threads(bp_process *process, size_t expected, bool with_names,
                                    bp_task_snapshot *snapshot, bugpack_error *error) {
     id_list list = {0};
-    bugpack_status status = list_threads(task, expected, &list, error);
+    bugpack_status status = list_threads(process, expected, &list, error);
     if (status == BUGPACK_OK) {
         snapshot->threads = calloc(list.count > 0 ? list.count : 1, sizeof *snapshot->threads);
         if (snapshot->threads == NULL) {
@@ -102,31 +105,31 @@ static bugpack_status read_threads(bp_task *task, size_t expected, bool with_nam
     for (size_t i = 0; status == BUGPACK_OK && i < list.count; i++) {
         /* A thread that is being made has no handle yet, and nobody can ask about it. */
         if (list.ids[i] != 0) {
-            status = read_thread(task, list.ids[i], with_names, snapshot, error);
+            status = read_thread(process, list.ids[i], with_names, snapshot, error);
         }
     }
     free(list.ids);
     return status;
 }
 
-bugpack_status bp_darwin_snapshot_other(bp_task *task, bool with_names,
-                                        bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+static bugpack_status snapshot_other(bp_process *process, bool with_names,
+                                     bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     struct proc_taskinfo info;
     uint64_t taken_ns = bp_clock_monotonic_ns();
-    if (!bp_darwin_pidinfo(task->pid, PROC_PIDTASKINFO, 0, &info, (int)sizeof info)) {
-        return bp_darwin_fail_call(task, "proc_pidinfo(PROC_PIDTASKINFO)", error);
+    if (!bp_darwin_pidinfo(process->pid, PROC_PIDTASKINFO, 0, &info, (int)sizeof info)) {
+        return bp_darwin_fail_call(process, "proc_pidinfo(PROC_PIDTASKINFO)", error);
     }
     bp_darwin_counters counters = {.taken_ns = taken_ns,
                                    .user_ticks = info.pti_total_user,
                                    .system_ticks = info.pti_total_system,
                                    .resident_bytes = info.pti_resident_size,
                                    .virtual_bytes = info.pti_virtual_size};
-    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, task->kernel_tick);
+    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, process->kernel_tick);
     size_t expected = info.pti_threadnum > 0 ? (size_t)info.pti_threadnum : 0;
-    bugpack_status status = read_threads(task, expected, with_names, &snapshot, error);
+    bugpack_status status = read_threads(process, expected, with_names, &snapshot, error);
     if (status == BUGPACK_OK) {
         struct proc_bsdinfo identity;
-        status = bp_darwin_check_same(task, &identity, error);
+        status = bp_darwin_check_same(process, &identity, error);
     }
     if (status != BUGPACK_OK) {
         bp_task_snapshot_release(&snapshot);
@@ -134,4 +137,32 @@ bugpack_status bp_darwin_snapshot_other(bp_task *task, bool with_names,
     }
     *ret_snapshot = snapshot;
     return BUGPACK_OK;
+}
+
+static void read_uptime(bp_process *process, bp_task_snapshot *snapshot) {
+    bp_darwin_uptime *uptime = &process->uptime;
+    if (!uptime->is_known) {
+        return;
+    }
+    uint64_t now_ns = bp_darwin_ticks_to_ns(mach_continuous_time(), process->clock_tick);
+    uint64_t since_ns = now_ns > uptime->opened_ns ? now_ns - uptime->opened_ns : 0;
+    uint64_t lived_ns = bp_darwin_add(uptime->age_ns, since_ns);
+    if (lived_ns > uptime->reported_ns) {
+        uptime->reported_ns = lived_ns;
+    }
+    snapshot->has_uptime = true;
+    snapshot->uptime_ns = uptime->reported_ns;
+}
+
+bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
+                                   bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = process->is_own
+                                ? bp_darwin_snapshot_own(process, with_names, &snapshot, error)
+                                : snapshot_other(process, with_names, &snapshot, error);
+    if (status == BUGPACK_OK) {
+        read_uptime(process, &snapshot);
+        *ret_snapshot = snapshot;
+    }
+    return status;
 }

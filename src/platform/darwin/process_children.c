@@ -1,5 +1,5 @@
 /*
- * How the members of a process tree are read on macOS (platform/process_tree.h).
+ * The descendants of a process.
  *
  * What each has used comes from proc_pid_rusage, in one answer: its own time, that of the children
  * that it waited for, and its start. It answers for a zombie, too, which every other call takes for
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/darwin/task_private.h"
+#include "platform/darwin/process_private.h"
 
 /* More processes than a Mac can have; the bound is for a kernel that says nonsense. */
 static const size_t child_max = (size_t)1 << 20;
@@ -66,41 +66,39 @@ static bool list_children(pid_t pid, bp_pid_list *children) {
  * process no two are. The product leaves room for every id, and its upper bits, which fall off,
  * repeat after four years.
  */
-static void tell_handles_apart(const bp_task *task, bp_task_snapshot *snapshot) {
-    uint64_t start_us = task->start.seconds * 1000000 + task->start.microseconds;
-    for (size_t i = 0; task->lists_handles && i < snapshot->thread_count; i++) {
-        snapshot->threads[i].birth = start_us * 131072 + (uint64_t)task->pid;
+static void add_births(const bp_process *process, bp_task_snapshot *snapshot) {
+    uint64_t start_us = process->start.seconds * 1000000 + process->start.microseconds;
+    for (size_t i = 0; process->lists_handles && i < snapshot->thread_count; i++) {
+        snapshot->threads[i].birth = start_us * 131072 + (uint64_t)process->pid;
     }
 }
 
 /* Threads and memory of an open process, and what it has used, read while it is surely that one. */
-static bugpack_status read_open(bp_task *task, bool with_names, bp_tree_member *ret_member,
+static bugpack_status read_open(bp_process *process, bool with_names, bp_tree_member *ret_member,
                                 bp_task_snapshot *ret_snapshot) {
-    if (!read_usage(task->pid, task->kernel_tick, ret_member)) {
-        return bp_darwin_fail_call(task, "proc_pid_rusage", NULL);
+    if (!read_usage(process->pid, process->kernel_tick, ret_member)) {
+        return bp_darwin_fail_call(process, "proc_pid_rusage", NULL);
     }
-    bugpack_status status = task->is_own
-                                ? bp_darwin_snapshot_own(task, with_names, ret_snapshot, NULL)
-                                : bp_darwin_snapshot_other(task, with_names, ret_snapshot, NULL);
+    bugpack_status status = bp_process_snapshot(process, with_names, ret_snapshot, NULL);
     if (status == BUGPACK_OK) {
-        tell_handles_apart(task, ret_snapshot);
+        add_births(process, ret_snapshot);
     }
     return status;
 }
 
-static bugpack_status read_member(void *context, pid_t pid, bool with_names,
-                                  bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
-                                  bp_pid_list *children) {
-    const bp_task *first = context;
-    bp_task *task = NULL;
+bugpack_status bp_process_read_member(void *first, pid_t pid, bool with_names,
+                                      bp_tree_member *ret_member, bp_task_snapshot *ret_snapshot,
+                                      bp_pid_list *children) {
+    bp_process *process = NULL;
     bp_tree_member member;
-    bugpack_status status = bp_task_open(pid, &task, NULL);
+    bugpack_status status = bp_process_open(pid, true, &process, NULL);
     if (status == BUGPACK_OK) {
-        status = read_open(task, with_names, &member, ret_snapshot);
+        status = read_open(process, with_names, &member, ret_snapshot);
+        bp_process_close(process);
     }
-    bp_task_close(task);
-    if (status == BUGPACK_ERR_NO_PROCESS && read_usage(pid, first->kernel_tick, &member)) {
-        status = BUGPACK_OK; /* it has ended, and waits for its parent */
+    if (status == BUGPACK_ERR_NO_PROCESS &&
+        read_usage(pid, ((const bp_process *)first)->kernel_tick, &member)) {
+        status = BUGPACK_OK; /* it has ended, and its parent has not waited for it yet */
     }
     if (status == BUGPACK_OK) {
         *ret_member = member;
@@ -109,22 +107,15 @@ static bugpack_status read_member(void *context, pid_t pid, bool with_names,
     return status;
 }
 
-bugpack_status bp_darwin_tree_add(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
-                                  bugpack_error *error) {
-    bp_tree_reader reader = {.read = read_member, .context = task};
-    bp_tree_member first;
-    bp_pid_list children = {0};
-    bugpack_status status = BUGPACK_OK;
-    uint64_t taken_ns = bp_clock_monotonic_ns();
-    if (!read_usage(task->pid, task->kernel_tick, &first)) {
-        return bp_darwin_fail_call(task, "proc_pid_rusage", error);
+bugpack_status bp_process_note(bp_process *process, bp_task_snapshot *snapshot,
+                               bp_tree_member *ret_member, bp_pid_list *children,
+                               bugpack_error *error) {
+    snapshot->taken_ns = bp_clock_monotonic_ns();
+    if (!read_usage(process->pid, process->kernel_tick, ret_member)) {
+        return bp_darwin_fail_call(process, "proc_pid_rusage", error);
     }
-    tell_handles_apart(task, snapshot);
-    status = list_children(task->pid, &children)
-                 ? bp_process_tree_add(task->tree, &reader, with_names, &first, &children, snapshot,
-                                       error)
-                 : bp_fail_memory(error, "look at the descendants of a process");
-    snapshot->taken_ns = taken_ns;
-    free(children.pids);
-    return status;
+    add_births(process, snapshot);
+    return list_children(process->pid, children)
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "look at the descendants of a process");
 }

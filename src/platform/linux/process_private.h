@@ -1,0 +1,70 @@
+/*
+ * A process as the Linux files hold it.
+ */
+#ifndef BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
+#define BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
+
+#include "platform/linux/proc_text.h"
+#include "platform/process.h"
+
+/* Where processes are read from: /proc, or a recording of it with the clocks of its time. */
+typedef struct bp_proc_root {
+    int fd; /* borrowed */
+    /* The ids in it are those that system calls take: not so in a recording, nor where /proc
+     * belongs to another pid namespace than ours. Then the kernel is not asked about a number. */
+    bool has_our_ids;
+    /* A recording: the clocks show the values below, and no file outside it is looked for. */
+    bool is_recording;
+    uint64_t monotonic_ns, boottime_ns, wall_ns;
+    uint64_t ticks_per_sec;
+    uint64_t page_bytes;
+} bp_proc_root;
+
+/* Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
+ * one that a report is about. */
+struct bp_process {
+    pid_t pid;
+    char name[64]; /* when it was opened */
+    /* Our own, and /proc counts threads as we do: their clocks can be asked without a file. */
+    bool is_own;
+    bool was_zombie;   /* when it was opened; then being one is not an end */
+    bp_proc_root root; /* its fd is -1, but for a tree, where it is this handle's own */
+    int directory_fd;  /* /proc/<pid>, O_PATH */
+    int pidfd;         /* -1 where there are none */
+    int threads_fd;    /* /proc/<pid>/task */
+    int statm_fd;
+    uint64_t start_ticks;
+};
+
+/* bp_process_open below `root`, which is copied. 0 is our own by the link "self", which is right
+ * also where /proc numbers processes otherwise. */
+bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool for_tree,
+                                     bp_process **ret_process, bugpack_error *error);
+
+/* "process 7 has ended". */
+bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *error);
+
+/* Reads stat and checks that it is of the process that was opened. */
+bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret_stat,
+                                    bugpack_error *error);
+
+/* After reading: checks that the process had not ended by then. */
+bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
+
+/* Nanoseconds since boot, suspended time included; or the recording's. */
+uint64_t bp_process_boottime_ns(const bp_process *process);
+
+/* When the process began, in nanoseconds since boot. */
+uint64_t bp_process_start_ns(const bp_process *process);
+
+/* The ids of all threads, as the kernel lists them. `ret_tids` is the caller's to free. */
+bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
+                                       size_t *ret_count, bugpack_error *error);
+
+/*
+ * Opens the directory of a thread that has not ended, O_PATH: when the first thread ends before
+ * the others, /proc/<pid> itself shows neither memory nor files. -1 when there is none.
+ */
+int bp_process_open_living_thread(const bp_process *process);
+
+#endif

@@ -1,0 +1,125 @@
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "platform/process.h"
+
+struct bp_task {
+    atomic_uint reference_count;
+    bp_process *process;
+    bool has_tree;
+    bp_process_tree tree; /* of the process and its descendants */
+};
+
+bugpack_status bp_task_new(bp_process *process, bool with_descendants, bp_task **ret_task,
+                           bugpack_error *error) {
+    bp_task *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        return bp_fail_memory(error, "open a process");
+    }
+    atomic_init(&task->reference_count, 1);
+    task->process = process;
+    task->has_tree = with_descendants;
+    *ret_task = task;
+    return BUGPACK_OK;
+}
+
+static bugpack_status open_task(pid_t pid, bool with_descendants, bp_task **ret_task,
+                                bugpack_error *error) {
+    bp_process *process = NULL;
+    bugpack_status status = bp_process_open(pid, with_descendants, &process, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_task_new(process, with_descendants, ret_task, error);
+    if (status != BUGPACK_OK) {
+        bp_process_close(process);
+    }
+    return status;
+}
+
+bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, false, ret_task, error);
+}
+
+bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error) {
+    return open_task(pid, true, ret_task, error);
+}
+
+bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
+    bp_process *process = NULL;
+    bp_task *clone = NULL;
+    bugpack_status status = bp_process_clone(task->process, &process, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_task_new(process, task->has_tree, &clone, error);
+    if (status != BUGPACK_OK) {
+        bp_process_close(process);
+        return status;
+    }
+    status = bp_process_tree_copy(&task->tree, &clone->tree, error);
+    if (status != BUGPACK_OK) {
+        bp_task_close(clone);
+        return status;
+    }
+    *ret_clone = clone;
+    return BUGPACK_OK;
+}
+
+void bp_task_close(bp_task *task) {
+    if (task != NULL &&
+        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) == 1) {
+        bp_process_close(task->process);
+        bp_process_tree_release(&task->tree);
+        free(task);
+    }
+}
+
+bp_task *bp_task_retain(bp_task *task) {
+    atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
+    return task;
+}
+
+bp_process *bp_task_process(bp_task *task) {
+    return task->process;
+}
+
+void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%s", bp_process_name(task->process));
+}
+
+pid_t bp_task_pid(const bp_task *task) {
+    return bp_process_pid(task->process);
+}
+
+/* Adds the counters of all descendants to the snapshot of the first process. */
+static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
+                                      bugpack_error *error) {
+    bp_tree_reader reader = {.read = bp_process_read_member, .context = task->process};
+    bp_tree_member first;
+    bp_pid_list children = {0};
+    bugpack_status status = bp_process_note(task->process, snapshot, &first, &children, error);
+    if (status == BUGPACK_OK) {
+        status = bp_process_tree_add(&task->tree, &reader, with_names, &first, &children, snapshot,
+                                     error);
+    }
+    free(children.pids);
+    return status;
+}
+
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = bp_process_snapshot(task->process, with_names, &snapshot, error);
+    if (status == BUGPACK_OK && task->has_tree) {
+        status = add_descendants(task, with_names, &snapshot, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_snapshot = snapshot;
+    } else {
+        bp_task_snapshot_release(&snapshot);
+    }
+    return status;
+}
