@@ -9,7 +9,7 @@ static const struct {
     bp_host_group group;
     const char *key;
 } counters[] = {
-#define COUNTER(constant, group, key) {BP_HOST_##group, key},
+#define COUNTER(constant, group, key, kernel_key) {BP_HOST_##group, key},
     BP_HOST_COUNTERS(COUNTER)
 #undef COUNTER
 };

@@ -34,61 +34,62 @@ typedef enum bp_host_group {
         BP_HOST_GROUP_COUNT
 } bp_host_group;
 
-/* Every counter, with its unit in its name. X(constant, group, key in the JSON) */
+/* Every counter, with its unit in its name.
+ * X(constant, group, key in the JSON, key in the kernel's file or "") */
 #define BP_HOST_COUNTERS(X)                                                                        \
-    X(USER_CPU, STAT, "user_cpu_ns")                                                               \
-    X(SYSTEM_CPU, STAT, "system_cpu_ns")                                                           \
-    X(MINOR_FAULTS, STAT, "minor_faults")                                                          \
-    X(MAJOR_FAULTS, STAT, "major_faults")                                                          \
-    X(BLOCK_IO_DELAY, STAT, "block_io_delay_ns")                                                   \
-    X(RUN, SCHEDSTAT, "run_ns")                                                                    \
-    X(RUN_DELAY, SCHEDSTAT, "run_delay_ns")                                                        \
-    X(TIMESLICES, SCHEDSTAT, "timeslices")                                                         \
-    X(VOLUNTARY_SWITCHES, STATUS, "voluntary_switches")                                            \
-    X(INVOLUNTARY_SWITCHES, STATUS, "involuntary_switches")                                        \
-    X(READ_CHARS, IO, "read_chars")                                                                \
-    X(WRITTEN_CHARS, IO, "written_chars")                                                          \
-    X(READ_CALLS, IO, "read_calls")                                                                \
-    X(WRITE_CALLS, IO, "write_calls")                                                              \
-    X(READ_BYTES, IO, "read_bytes")                                                                \
-    X(WRITTEN_BYTES, IO, "written_bytes")                                                          \
-    X(CANCELLED_BYTES, IO, "cancelled_bytes")                                                      \
-    X(EXEC_RUNTIME, SCHED, "exec_runtime_ns")                                                      \
-    X(SWITCHES, SCHED, "switches")                                                                 \
-    X(MIGRATIONS, SCHED, "migrations")                                                             \
-    X(WAKEUPS_ALL, WAKEUPS, "wakeups")                                                             \
-    X(WAKEUPS_SYNC, WAKEUPS, "sync")                                                               \
-    X(WAKEUPS_MIGRATE, WAKEUPS, "migrate")                                                         \
-    X(WAKEUPS_LOCAL, WAKEUPS, "local")                                                             \
-    X(WAKEUPS_REMOTE, WAKEUPS, "remote")                                                           \
-    X(WAKEUPS_AFFINE, WAKEUPS, "affine")                                                           \
-    X(WAKEUPS_AFFINE_ATTEMPTS, WAKEUPS, "affine_attempts")                                         \
-    X(WAIT_SUM, WAITS, "wait_sum_ns")                                                              \
-    X(WAIT_MAX, WAITS, "wait_max_ns")                                                              \
-    X(WAIT_COUNT, WAITS, "wait_count")                                                             \
-    X(SLEEP_SUM, WAITS, "sleep_sum_ns")                                                            \
-    X(SLEEP_MAX, WAITS, "sleep_max_ns")                                                            \
-    X(IOWAIT_SUM, WAITS, "iowait_sum_ns")                                                          \
-    X(IOWAIT_COUNT, WAITS, "iowait_count")                                                         \
-    X(BLOCK_SUM, BLOCKS, "block_sum_ns")                                                           \
-    X(BLOCK_MAX, BLOCKS, "block_max_ns")                                                           \
-    X(RSS, MEMORY, "rss_kb")                                                                       \
-    X(PSS, MEMORY, "pss_kb")                                                                       \
-    X(SHARED_CLEAN, MEMORY, "shared_clean_kb")                                                     \
-    X(SHARED_DIRTY, MEMORY, "shared_dirty_kb")                                                     \
-    X(PRIVATE_CLEAN, MEMORY, "private_clean_kb")                                                   \
-    X(PRIVATE_DIRTY, MEMORY, "private_dirty_kb")                                                   \
-    X(REFERENCED, MEMORY, "referenced_kb")                                                         \
-    X(ANONYMOUS, MEMORY, "anonymous_kb")                                                           \
-    X(ANON_HUGE, MEMORY, "anonymous_huge_kb")                                                      \
-    X(SWAP, MEMORY, "swap_kb")                                                                     \
-    X(SWAP_PSS, MEMORY, "swap_pss_kb")                                                             \
-    X(LOCKED, MEMORY, "locked_kb")                                                                 \
-    X(ALLOCATED, HEAP, "allocated_bytes")                                                          \
-    X(DEALLOCATED, HEAP, "deallocated_bytes")
+    X(USER_CPU, STAT, "user_cpu_ns", "")                                                           \
+    X(SYSTEM_CPU, STAT, "system_cpu_ns", "")                                                       \
+    X(MINOR_FAULTS, STAT, "minor_faults", "")                                                      \
+    X(MAJOR_FAULTS, STAT, "major_faults", "")                                                      \
+    X(BLOCK_IO_DELAY, STAT, "block_io_delay_ns", "")                                               \
+    X(RUN, SCHEDSTAT, "run_ns", "")                                                                \
+    X(RUN_DELAY, SCHEDSTAT, "run_delay_ns", "")                                                    \
+    X(TIMESLICES, SCHEDSTAT, "timeslices", "")                                                     \
+    X(VOLUNTARY_SWITCHES, STATUS, "voluntary_switches", "voluntary_ctxt_switches")                 \
+    X(INVOLUNTARY_SWITCHES, STATUS, "involuntary_switches", "nonvoluntary_ctxt_switches")          \
+    X(READ_CHARS, IO, "read_chars", "rchar")                                                       \
+    X(WRITTEN_CHARS, IO, "written_chars", "wchar")                                                 \
+    X(READ_CALLS, IO, "read_calls", "syscr")                                                       \
+    X(WRITE_CALLS, IO, "write_calls", "syscw")                                                     \
+    X(READ_BYTES, IO, "read_bytes", "read_bytes")                                                  \
+    X(WRITTEN_BYTES, IO, "written_bytes", "write_bytes")                                           \
+    X(CANCELLED_BYTES, IO, "cancelled_bytes", "cancelled_write_bytes")                             \
+    X(EXEC_RUNTIME, SCHED, "exec_runtime_ns", "sum_exec_runtime")                                  \
+    X(SWITCHES, SCHED, "switches", "nr_switches")                                                  \
+    X(MIGRATIONS, SCHED, "migrations", "nr_migrations")                                            \
+    X(WAKEUPS_ALL, WAKEUPS, "wakeups", "nr_wakeups")                                               \
+    X(WAKEUPS_SYNC, WAKEUPS, "sync", "nr_wakeups_sync")                                            \
+    X(WAKEUPS_MIGRATE, WAKEUPS, "migrate", "nr_wakeups_migrate")                                   \
+    X(WAKEUPS_LOCAL, WAKEUPS, "local", "nr_wakeups_local")                                         \
+    X(WAKEUPS_REMOTE, WAKEUPS, "remote", "nr_wakeups_remote")                                      \
+    X(WAKEUPS_AFFINE, WAKEUPS, "affine", "nr_wakeups_affine")                                      \
+    X(WAKEUPS_AFFINE_ATTEMPTS, WAKEUPS, "affine_attempts", "nr_wakeups_affine_attempts")           \
+    X(WAIT_SUM, WAITS, "wait_sum_ns", "wait_sum")                                                  \
+    X(WAIT_MAX, WAITS, "wait_max_ns", "wait_max")                                                  \
+    X(WAIT_COUNT, WAITS, "wait_count", "wait_count")                                               \
+    X(SLEEP_SUM, WAITS, "sleep_sum_ns", "sum_sleep_runtime")                                       \
+    X(SLEEP_MAX, WAITS, "sleep_max_ns", "sleep_max")                                               \
+    X(IOWAIT_SUM, WAITS, "iowait_sum_ns", "iowait_sum")                                            \
+    X(IOWAIT_COUNT, WAITS, "iowait_count", "iowait_count")                                         \
+    X(BLOCK_SUM, BLOCKS, "block_sum_ns", "sum_block_runtime")                                      \
+    X(BLOCK_MAX, BLOCKS, "block_max_ns", "block_max")                                              \
+    X(RSS, MEMORY, "rss_kb", "Rss")                                                                \
+    X(PSS, MEMORY, "pss_kb", "Pss")                                                                \
+    X(SHARED_CLEAN, MEMORY, "shared_clean_kb", "Shared_Clean")                                     \
+    X(SHARED_DIRTY, MEMORY, "shared_dirty_kb", "Shared_Dirty")                                     \
+    X(PRIVATE_CLEAN, MEMORY, "private_clean_kb", "Private_Clean")                                  \
+    X(PRIVATE_DIRTY, MEMORY, "private_dirty_kb", "Private_Dirty")                                  \
+    X(REFERENCED, MEMORY, "referenced_kb", "Referenced")                                           \
+    X(ANONYMOUS, MEMORY, "anonymous_kb", "Anonymous")                                              \
+    X(ANON_HUGE, MEMORY, "anonymous_huge_kb", "AnonHugePages")                                     \
+    X(SWAP, MEMORY, "swap_kb", "Swap")                                                             \
+    X(SWAP_PSS, MEMORY, "swap_pss_kb", "SwapPss")                                                  \
+    X(LOCKED, MEMORY, "locked_kb", "Locked")                                                       \
+    X(ALLOCATED, HEAP, "allocated_bytes", "")                                                      \
+    X(DEALLOCATED, HEAP, "deallocated_bytes", "")
 
 typedef enum bp_host_counter {
-#define BP_HOST_COUNTER_CONSTANT(constant, group, key) BP_HOST_##constant,
+#define BP_HOST_COUNTER_CONSTANT(constant, group, key, kernel_key) BP_HOST_##constant,
     BP_HOST_COUNTERS(BP_HOST_COUNTER_CONSTANT)
 #undef BP_HOST_COUNTER_CONSTANT
         BP_HOST_COUNTER_COUNT

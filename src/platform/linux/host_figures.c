@@ -1,8 +1,6 @@
 /*
  * CPU lists, pressure, and the figures of cgroups.
  */
-#include <string.h>
-
 #include "platform/linux/host_text.h"
 #include "platform/linux/proc_scan.h"
 
@@ -38,14 +36,9 @@ bool bp_host_parse_cpu_list(const char *text, size_t text_bytes, bp_cpu_list *re
 /* "12.34" behind `key` and "=", as 1234. */
 static bool take_share(bp_proc_scan *line, const char *key, uint64_t *ret_centi) {
     bp_proc_scan word;
-    size_t key_bytes = strlen(key);
     uint64_t whole, part;
-    if (!bp_proc_take_word(line, &word) || (size_t)(word.end - word.next) <= key_bytes ||
-        memcmp(word.next, key, key_bytes) != 0) {
-        return false;
-    }
-    word.next += key_bytes;
-    if (!bp_proc_take_number(&word, 10, &whole) || !bp_proc_take_byte(&word, '.')) {
+    if (!bp_proc_take_word(line, &word) || !bp_proc_take_text(&word, key) ||
+        !bp_proc_take_number(&word, 10, &whole) || !bp_proc_take_byte(&word, '.')) {
         return false;
     }
     const char *digits = word.next;
@@ -58,28 +51,17 @@ static bool take_share(bp_proc_scan *line, const char *key, uint64_t *ret_centi)
 }
 
 static bool parse_pressure_line(bp_proc_scan line, bp_pressure_line *ret_line) {
-    static const char total_key[] = "total=";
     bp_pressure_line read = {.is_known = true};
     bp_proc_scan word;
     if (!take_share(&line, "avg10=", &read.avg10_centi) ||
         !take_share(&line, "avg60=", &read.avg60_centi) ||
         !take_share(&line, "avg300=", &read.avg300_centi) || !bp_proc_take_word(&line, &word) ||
-        (size_t)(word.end - word.next) < sizeof total_key - 1 ||
-        memcmp(word.next, total_key, sizeof total_key - 1) != 0) {
-        return false;
-    }
-    word.next += sizeof total_key - 1;
-    if (!bp_proc_take_number(&word, 10, &read.total_us) || word.next != word.end) {
+        !bp_proc_take_text(&word, "total=") || !bp_proc_take_number(&word, 10, &read.total_us) ||
+        word.next != word.end) {
         return false;
     }
     *ret_line = read;
     return true;
-}
-
-static bool is_word(const bp_proc_scan *word, const char *text) {
-    size_t text_bytes = strlen(text);
-    return (size_t)(word->end - word->next) == text_bytes &&
-           memcmp(word->next, text, text_bytes) == 0;
 }
 
 bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *ret_pressure) {
@@ -90,9 +72,9 @@ bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *re
         if (!bp_proc_take_word(&line, &word)) {
             continue;
         }
-        if (is_word(&word, "some")) {
+        if (bp_proc_is(word, "some")) {
             (void)parse_pressure_line(line, &pressure.some);
-        } else if (is_word(&word, "full")) {
+        } else if (bp_proc_is(word, "full")) {
             (void)parse_pressure_line(line, &pressure.full);
         }
     }
@@ -107,7 +89,7 @@ bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *re
 static bool read_figure(const bp_proc_scan *word, uint64_t scale, bp_host_figure *ret_figure) {
     bp_host_figure figure = {.is_known = true};
     bp_proc_scan rest = *word;
-    if (is_word(word, "max")) {
+    if (bp_proc_is(*word, "max")) {
         figure.is_unlimited = true;
     } else if (!bp_proc_take_number(&rest, 10, &figure.value) || rest.next != rest.end ||
                figure.value > UINT64_MAX / scale) {
@@ -131,7 +113,7 @@ bool bp_host_find_figure(const char *text, size_t text_bytes, const char *key, u
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, word;
     while (bp_proc_take_line(&scan, &line)) {
-        if (bp_proc_take_word(&line, &word) && is_word(&word, key)) {
+        if (bp_proc_take_word(&line, &word) && bp_proc_is(word, key)) {
             return bp_proc_take_word(&line, &word) && read_figure(&word, scale, ret_figure);
         }
     }

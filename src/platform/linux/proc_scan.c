@@ -43,6 +43,20 @@ bool bp_proc_take_byte(bp_proc_scan *scan, char byte) {
     return true;
 }
 
+bool bp_proc_take_text(bp_proc_scan *scan, const char *text) {
+    size_t text_bytes = strlen(text);
+    if ((size_t)(scan->end - scan->next) < text_bytes ||
+        memcmp(scan->next, text, text_bytes) != 0) {
+        return false;
+    }
+    scan->next += text_bytes;
+    return true;
+}
+
+bool bp_proc_is(bp_proc_scan scan, const char *text) {
+    return bp_proc_take_text(&scan, text) && scan.next == scan.end;
+}
+
 /* The value of a digit, or 255. */
 static unsigned digit_value(char byte) {
     if (byte >= '0' && byte <= '9') {

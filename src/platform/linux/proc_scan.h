@@ -1,5 +1,5 @@
 /*
- * Stepping through a text that may be cut off anywhere.
+ * A cursor over a text that may be cut off anywhere.
  */
 #ifndef BP_PLATFORM_LINUX_PROC_SCAN_H
 #define BP_PLATFORM_LINUX_PROC_SCAN_H
@@ -25,6 +25,12 @@ bool bp_proc_take_word(bp_proc_scan *scan, bp_proc_scan *ret_word);
 
 /* Takes one given byte, or nothing. */
 bool bp_proc_take_byte(bp_proc_scan *scan, char byte);
+
+/* Takes a given text, or nothing. */
+bool bp_proc_take_text(bp_proc_scan *scan, const char *text);
+
+/* Whether all that is left is this text. */
+bool bp_proc_is(bp_proc_scan scan, const char *text);
 
 /* Takes an unsigned number of base 10 or 16 that fits in 64 bits, or nothing. */
 bool bp_proc_take_number(bp_proc_scan *scan, unsigned base, uint64_t *ret_value);

@@ -7,7 +7,7 @@
 /* include/linux/sched.h of the kernel; the value has been part of stat's field 9 since 2.6.27. */
 static const uint64_t flag_kernel_thread = 0x00200000;
 
-/* Field numbers of proc(5); 1 and 2 stand before the last ')'. */
+/* Field numbers of proc(5); 1 and 2 come before the last ')'. */
 enum {
     FIELD_STATE = 3,
     FIELD_PARENT = 4,
@@ -18,77 +18,122 @@ enum {
     FIELD_SYSTEM_TICKS = 15,
     FIELD_WAITED_USER_TICKS = 16,
     FIELD_WAITED_SYSTEM_TICKS = 17,
+    FIELD_PRIORITY = 18,
+    FIELD_NICE = 19,
     FIELD_THREADS = 20,
-    FIELD_START = 22
+    FIELD_START = 22,
+    FIELD_PROCESSOR = 39,
+    FIELD_RT_PRIORITY = 40,
+    FIELD_POLICY = 41,
+    FIELD_BLOCK_IO_TICKS = 42,
+    FIELD_COUNT
 };
 
-/* Reads fields 4 to 22. Those that can be negative (tty, priority, nice) are ones we do not use,
- * but for the times of children, where the kernel prints a signed number: a negative one counts as
- * 0. */
-static bool take_stat_fields(bp_proc_scan *scan, uint64_t fields[FIELD_START + 1]) {
-    for (int field = FIELD_PARENT; field <= FIELD_START; field++) {
+typedef struct stat_fields {
+    bool is_negative[FIELD_COUNT];
+    uint64_t values[FIELD_COUNT];
+} stat_fields;
+
+/* Takes fields from 4 on; returns the last one that is whole. A number that is not followed by a
+ * blank may be cut off, and a cut number is a wrong number. */
+static int take_fields(bp_proc_scan *scan, stat_fields *fields) {
+    int field = FIELD_STATE;
+    while (field + 1 < FIELD_COUNT) {
         bp_proc_skip_blanks(scan);
-        bool is_negative = bp_proc_take_byte(scan, '-');
-        if (!bp_proc_take_number(scan, 10, &fields[field])) {
-            return false;
+        fields->is_negative[field + 1] = bp_proc_take_byte(scan, '-');
+        if (!bp_proc_take_number(scan, 10, &fields->values[field + 1]) || scan->next == scan->end ||
+            (*scan->next != ' ' && (*scan->next != '\n' || field < FIELD_START))) {
+            break;
         }
-        /* A number that stops in the middle of a word is garbage; one at the very end may be cut
-         * off, and a cut number is a wrong number. */
-        if (scan->next == scan->end || *scan->next != ' ') {
-            return false;
-        }
-        bool may_be_negative = (field >= 5 && field <= 8) || (field >= 16 && field <= 19);
-        if (is_negative && !may_be_negative) {
-            return false;
-        }
-        if (is_negative) {
-            fields[field] = 0;
-        }
+        field++;
     }
+    return field;
+}
+
+/* Which fields the kernel prints signed, of those that every reader needs: terminal, times of
+ * children, priority and nice. */
+static bool may_be_negative(int field) {
+    return (field >= 5 && field <= 8) ||
+           (field >= FIELD_WAITED_USER_TICKS && field <= FIELD_NICE) || field > FIELD_START;
+}
+
+static bool take_signed(const stat_fields *fields, int field, int64_t *ret_value) {
+    if (fields->values[field] > INT64_MAX) {
+        return false;
+    }
+    int64_t value = (int64_t)fields->values[field];
+    *ret_value = fields->is_negative[field] ? -value : value;
+    return true;
+}
+
+/* The scheduling of the thread, behind what older kernels and shorter texts have. */
+static bool take_scheduling(const stat_fields *fields, bp_proc_stat *stat) {
+    if (fields->is_negative[FIELD_PROCESSOR] || fields->is_negative[FIELD_RT_PRIORITY] ||
+        fields->is_negative[FIELD_POLICY] || fields->is_negative[FIELD_BLOCK_IO_TICKS]) {
+        return false;
+    }
+    stat->processor = fields->values[FIELD_PROCESSOR];
+    stat->rt_priority = fields->values[FIELD_RT_PRIORITY];
+    stat->policy = fields->values[FIELD_POLICY];
+    stat->block_io_ticks = fields->values[FIELD_BLOCK_IO_TICKS];
+    return take_signed(fields, FIELD_PRIORITY, &stat->priority) &&
+           take_signed(fields, FIELD_NICE, &stat->nice);
+}
+
+/* Takes "7 (name)". The name may hold anything, a whole stat line too; the last ')' ends it. */
+static bool take_name(bp_proc_scan *scan, bp_proc_stat *stat) {
+    if (!bp_proc_take_number(scan, 10, &stat->pid) || !bp_proc_take_text(scan, " (")) {
+        return false;
+    }
+    const char *end = scan->end;
+    do {
+        if (end == scan->next) {
+            return false;
+        }
+        end--;
+    } while (*end != ')');
+    size_t name_bytes = (size_t)(end - scan->next);
+    memcpy(stat->name, scan->next,
+           name_bytes < sizeof stat->name ? name_bytes : sizeof stat->name - 1);
+    scan->next = end + 1;
     return true;
 }
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat) {
     bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan state;
     bp_proc_stat stat = {0};
-    if (!bp_proc_take_number(&scan, 10, &stat.pid) || !bp_proc_take_byte(&scan, ' ') ||
-        !bp_proc_take_byte(&scan, '(')) {
+    stat_fields fields = {.is_negative = {false}};
+    if (!take_name(&scan, &stat) || !bp_proc_take_byte(&scan, ' ') ||
+        !bp_proc_take_word(&scan, &state) || state.end - state.next != 1) {
         return false;
     }
-    /* The name may hold anything, a whole stat line too; behind it there is never a ')'. */
-    const char *name_end = scan.end;
-    do {
-        if (name_end == scan.next) {
+    int last = take_fields(&scan, &fields);
+    for (int field = FIELD_PARENT; field <= FIELD_START; field++) {
+        if (field > last || (fields.is_negative[field] && !may_be_negative(field))) {
             return false;
         }
-        name_end--;
-    } while (*name_end != ')');
-    size_t name_bytes = (size_t)(name_end - scan.next);
-    if (name_bytes >= sizeof stat.name) {
-        name_bytes = sizeof stat.name - 1;
     }
-    memcpy(stat.name, scan.next, name_bytes);
-    scan.next = name_end + 1;
-    bp_proc_scan state;
-    uint64_t fields[FIELD_START + 1] = {0};
-    if (!bp_proc_take_byte(&scan, ' ') || !bp_proc_take_word(&scan, &state) ||
-        state.end - state.next != 1 || !take_stat_fields(&scan, fields)) {
+    uint64_t waited_user = fields.values[FIELD_WAITED_USER_TICKS];
+    uint64_t waited_system = fields.values[FIELD_WAITED_SYSTEM_TICKS];
+    waited_user = fields.is_negative[FIELD_WAITED_USER_TICKS] ? 0 : waited_user;
+    waited_system = fields.is_negative[FIELD_WAITED_SYSTEM_TICKS] ? 0 : waited_system;
+    stat.user_ticks = fields.values[FIELD_USER_TICKS];
+    stat.system_ticks = fields.values[FIELD_SYSTEM_TICKS];
+    if (__builtin_add_overflow(stat.user_ticks, stat.system_ticks, &stat.cpu_ticks)) {
         return false;
     }
-    if (fields[FIELD_USER_TICKS] > UINT64_MAX - fields[FIELD_SYSTEM_TICKS]) {
-        return false;
+    if (__builtin_add_overflow(waited_user, waited_system, &stat.waited_ticks)) {
+        stat.waited_ticks = 0;
     }
     stat.state = *state.next;
-    stat.parent_pid = fields[FIELD_PARENT];
-    stat.is_kernel_thread = (fields[FIELD_FLAGS] & flag_kernel_thread) != 0;
-    stat.minor_faults = fields[FIELD_MINOR_FAULTS];
-    stat.major_faults = fields[FIELD_MAJOR_FAULTS];
-    stat.cpu_ticks = fields[FIELD_USER_TICKS] + fields[FIELD_SYSTEM_TICKS];
-    if (fields[FIELD_WAITED_USER_TICKS] <= UINT64_MAX - fields[FIELD_WAITED_SYSTEM_TICKS]) {
-        stat.waited_ticks = fields[FIELD_WAITED_USER_TICKS] + fields[FIELD_WAITED_SYSTEM_TICKS];
-    }
-    stat.thread_count = fields[FIELD_THREADS];
-    stat.start_ticks = fields[FIELD_START];
+    stat.parent_pid = fields.values[FIELD_PARENT];
+    stat.is_kernel_thread = (fields.values[FIELD_FLAGS] & flag_kernel_thread) != 0;
+    stat.minor_faults = fields.values[FIELD_MINOR_FAULTS];
+    stat.major_faults = fields.values[FIELD_MAJOR_FAULTS];
+    stat.thread_count = fields.values[FIELD_THREADS];
+    stat.start_ticks = fields.values[FIELD_START];
+    stat.has_scheduling = last == FIELD_BLOCK_IO_TICKS && take_scheduling(&fields, &stat);
     *ret_stat = stat;
     return true;
 }
@@ -111,14 +156,11 @@ bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, s
                          uint64_t *ret_value) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
-    size_t key_bytes = strlen(key);
     while (bp_proc_take_line(&scan, &line)) {
         /* A process cannot forge a line: status escapes a newline in the name. */
-        if ((size_t)(line.end - line.next) <= key_bytes || memcmp(line.next, key, key_bytes) != 0 ||
-            line.next[key_bytes] != ':') {
+        if (!bp_proc_take_text(&line, key) || !bp_proc_take_byte(&line, ':')) {
             continue;
         }
-        line.next += key_bytes + 1;
         uint64_t value = 0;
         for (size_t i = 0; i <= index; i++) {
             bp_proc_skip_blanks(&line);
@@ -146,4 +188,100 @@ bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_valu
     }
     *ret_value = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
     return true;
+}
+
+/* A limit's value: a number, or "unlimited". */
+static bool take_limit(bp_proc_scan *line, bool *ret_unlimited, uint64_t *ret_value) {
+    bp_proc_scan word;
+    if (!bp_proc_take_word(line, &word)) {
+        return false;
+    }
+    *ret_unlimited = bp_proc_is(word, "unlimited");
+    *ret_value = 0;
+    return *ret_unlimited || (bp_proc_take_number(&word, 10, ret_value) && word.next == word.end);
+}
+
+/* Copies a word, cut when it is too long. */
+static void copy_text(char *out, size_t out_bytes, const char *from, const char *end) {
+    size_t length = (size_t)(end - from);
+    length = length < out_bytes ? length : out_bytes - 1;
+    memcpy(out, from, length);
+    out[length] = '\0';
+}
+
+static bool parse_limit(bp_proc_scan line, size_t name_column_bytes, bp_resource_limit *ret_limit) {
+    if ((size_t)(line.end - line.next) <= name_column_bytes) {
+        return false;
+    }
+    bp_resource_limit limit = {0};
+    const char *name = line.next;
+    line.next += name_column_bytes;
+    const char *name_end = line.next;
+    while (name_end > name && name_end[-1] == ' ') {
+        name_end--;
+    }
+    copy_text(limit.name, sizeof limit.name, name, name_end);
+    if (name_end == name || !take_limit(&line, &limit.soft_unlimited, &limit.soft) ||
+        !take_limit(&line, &limit.hard_unlimited, &limit.hard)) {
+        return false;
+    }
+    bp_proc_scan unit;
+    if (bp_proc_take_word(&line, &unit)) {
+        copy_text(limit.unit, sizeof limit.unit, unit.next, unit.end);
+    }
+    *ret_limit = limit;
+    return true;
+}
+
+size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_limit *limits,
+                            size_t limit_max) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line;
+    /* A name holds spaces, so only the header shows where its column ends. */
+    if (!bp_proc_take_line(&scan, &line)) {
+        return 0;
+    }
+    const char *soft = memmem(line.next, (size_t)(line.end - line.next), "Soft Limit", 10);
+    if (soft == NULL) {
+        return 0;
+    }
+    size_t name_column_bytes = (size_t)(soft - line.next);
+    size_t count = 0;
+    while (count < limit_max && bp_proc_take_line(&scan, &line)) {
+        count += parse_limit(line, name_column_bytes, &limits[count]);
+    }
+    return count;
+}
+
+/* How much a cgroup line says about where a process belongs: 0 nothing, then more and more. */
+static int cgroup_rank(bp_proc_scan controllers, size_t path_bytes) {
+    if (path_bytes == 1) {
+        return 0;
+    }
+    return bp_proc_is(controllers, "") ? 3 : bp_proc_is(controllers, "name=systemd") ? 2 : 1;
+}
+
+bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
+                         size_t *ret_path_bytes) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line;
+    int best_rank = -1;
+    while (bp_proc_take_line(&scan, &line)) {
+        uint64_t hierarchy;
+        if (!bp_proc_take_number(&line, 10, &hierarchy) || !bp_proc_take_byte(&line, ':')) {
+            continue;
+        }
+        const char *colon = memchr(line.next, ':', (size_t)(line.end - line.next));
+        if (colon == NULL || colon + 1 == line.end || colon[1] != '/') {
+            continue;
+        }
+        size_t path_bytes = (size_t)(line.end - colon - 1);
+        int rank = cgroup_rank((bp_proc_scan){line.next, colon}, path_bytes);
+        if (rank > best_rank) {
+            best_rank = rank;
+            *ret_path = colon + 1;
+            *ret_path_bytes = path_bytes;
+        }
+    }
+    return best_rank >= 0;
 }

@@ -21,10 +21,14 @@ typedef struct bp_proc_stat {
     char state;    /* 'R', 'S', 'Z', … */
     bool is_kernel_thread;
     uint64_t minor_faults, major_faults;
-    uint64_t cpu_ticks;    /* user and system */
+    uint64_t user_ticks, system_ticks;
+    uint64_t cpu_ticks;    /* both */
     uint64_t waited_ticks; /* that of ended children that were waited for */
     uint64_t thread_count;
     uint64_t start_ticks; /* since boot */
+    bool has_scheduling;  /* the text reaches as far as what follows */
+    int64_t priority, nice;
+    uint64_t processor, rt_priority, policy, block_io_ticks;
 } bp_proc_stat;
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
