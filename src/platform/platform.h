@@ -8,7 +8,6 @@
 #define BP_PLATFORM_PLATFORM_H
 
 #include "platform/allocator.h"
-#include "platform/heap.h"
 #include "platform/host.h"
 #include "platform/process_facts.h"
 #include "platform/staged_file.h"

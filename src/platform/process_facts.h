@@ -78,4 +78,14 @@ void bp_process_facts_release(bp_process_facts *facts);
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error);
 
+/*
+ * For the readers of facts: notes in `denied` that `what` could not be read. Things that fail for
+ * the same reason as the one before share it: "open files, loaded objects: Permission denied".
+ * ENOENT and ESRCH are no denial, and are not noted.
+ */
+void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno);
+
+/* The same with a reason in words. */
+void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason);
+
 #endif

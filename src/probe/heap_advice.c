@@ -7,55 +7,39 @@
 #include <unistd.h>
 
 static const char *what_failed(bp_heap_failure failure) {
-    switch (failure) {
-    case BP_HEAP_FAILURE_SELF:
-        return "bugpack does not look into its own process";
-    case BP_HEAP_FAILURE_PID_MISSING:
-        return "there is no such process, or it has ended";
-    case BP_HEAP_FAILURE_READLINK:
-        return "the executable of the process cannot be found out";
-    case BP_HEAP_FAILURE_MAPS_READ:
-        return "the memory map of the process cannot be read";
-    case BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND:
-        return "the process has no jemalloc that could be found";
-    case BP_HEAP_FAILURE_THREAD_POINTER:
-        return "the C library of the process does not tell where its threads keep their data";
-    case BP_HEAP_FAILURE_PTRACE_SEIZE:
-        return "the threads of the process cannot be traced, as while a debugger has them";
-    case BP_HEAP_FAILURE_PTRACE_INTERRUPT:
-    case BP_HEAP_FAILURE_WAITPID:
-        return "the threads of the process did not stop when asked to";
-    case BP_HEAP_FAILURE_GET_REGSET:
-        return "the registers of the threads cannot be read";
-    case BP_HEAP_FAILURE_VM_READV:
-        return "the memory of the process cannot be read";
-    case BP_HEAP_FAILURE_TLS_ARITHMETIC:
-        return "the counters would lie where no memory of a thread can be";
-    case BP_HEAP_FAILURE_UNSUPPORTED:
-        return "this system has no way to look into another process";
-    default:
-        return "the counters cannot be read";
-    }
+    static const char *const sentences[BP_HEAP_FAILURE_COUNT] = {
+        [BP_HEAP_FAILURE_SELF] = "bugpack does not look into its own process",
+        [BP_HEAP_FAILURE_PID_MISSING] = "there is no such process, or it has ended",
+        [BP_HEAP_FAILURE_READLINK] = "the executable of the process cannot be found out",
+        [BP_HEAP_FAILURE_MAPS_READ] = "the memory map of the process cannot be read",
+        [BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND] = "the process has no jemalloc that could be found",
+        [BP_HEAP_FAILURE_THREAD_POINTER] =
+            "the C library of the process does not tell where its threads keep their data",
+        [BP_HEAP_FAILURE_PTRACE_SEIZE] =
+            "the threads of the process cannot be traced, as while a debugger has them",
+        [BP_HEAP_FAILURE_PTRACE_INTERRUPT] =
+            "the threads of the process did not stop when asked to",
+        [BP_HEAP_FAILURE_WAITPID] = "the threads of the process did not stop when asked to",
+        [BP_HEAP_FAILURE_GET_REGSET] = "the registers of the threads cannot be read",
+        [BP_HEAP_FAILURE_VM_READV] = "the memory of the process cannot be read",
+        [BP_HEAP_FAILURE_TLS_ARITHMETIC] =
+            "the counters would lie where no memory of a thread can be",
+        [BP_HEAP_FAILURE_UNSUPPORTED] = "this system has no way to look into another process"};
+    const char *sentence = failure < BP_HEAP_FAILURE_COUNT ? sentences[failure] : NULL;
+    return sentence != NULL ? sentence : "the counters cannot be read";
 }
 
-/* ptrace(2) has the scopes: "/proc/sys/kernel/yama/ptrace_scope". */
+/* By Yama's scope (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope"). */
 static const char *what_to_do(int yama_scope) {
-    switch (yama_scope) {
-    case 1:
-        return "Yama allows this for children only (kernel.yama.ptrace_scope is 1): run as root, "
-               "give "
-               "bugpack CAP_SYS_PTRACE, or set it to 0";
-    case 2:
-        return "Yama allows this for administrators only (kernel.yama.ptrace_scope is 2): run as "
-               "root "
-               "or give bugpack CAP_SYS_PTRACE";
-    case 3:
-        return "Yama forbids this to everybody until the next boot (kernel.yama.ptrace_scope is 3)";
-    default:
-        return "the process is another user's, or protects itself, or a container forbids it: run "
-               "as "
-               "its user or as root; in a container allow it CAP_SYS_PTRACE";
-    }
+    static const char *const scopes[] = {
+        "the process is another user's, or protects itself, or a container forbids it: run as its "
+        "user or as root; in a container allow it CAP_SYS_PTRACE",
+        "Yama allows this for children only (kernel.yama.ptrace_scope is 1): run as root, give "
+        "bugpack CAP_SYS_PTRACE, or set it to 0",
+        "Yama allows this for administrators only (kernel.yama.ptrace_scope is 2): run as root or "
+        "give bugpack CAP_SYS_PTRACE",
+        "Yama forbids this to everybody until the next boot (kernel.yama.ptrace_scope is 3)"};
+    return scopes[yama_scope >= 1 && yama_scope <= 3 ? yama_scope : 0];
 }
 
 void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, char *out,

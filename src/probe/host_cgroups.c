@@ -11,9 +11,13 @@
 #include "platform/linux/host_text.h"
 #include "probe/host_private.h"
 
-enum { bucket_count = 4096, cgroup_max = 65536, path_bytes_max = 4096, text_bytes_max = 4096 };
-
-static const uint64_t ns_per_us = 1000;
+enum {
+    ns_per_us = 1000,
+    bucket_count = 4096,
+    cgroup_max = 65536,
+    path_bytes_max = 4096,
+    text_bytes_max = 4096
+};
 
 typedef struct bp_host_cgroup_node {
     struct bp_host_cgroup_node *next;
@@ -129,44 +133,46 @@ void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT])
     read_pressure_files(proc_fd, names, pressure);
 }
 
-/* Version 2: one directory has it all. */
-static void read_unified(int dir_fd, bp_host_cgroup *cgroup) {
-    static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
-                                                 "irq.pressure"};
-    static const struct {
-        bp_cgroup_figure figure;
-        const char *file;
-        const char *key; /* NULL: the file is the number */
-        uint64_t scale;
-    } rows[] = {{BP_CGROUP_CPU_USAGE, "cpu.stat", "usage_usec", ns_per_us},
-                {BP_CGROUP_CPU_USER, "cpu.stat", "user_usec", ns_per_us},
-                {BP_CGROUP_CPU_SYSTEM, "cpu.stat", "system_usec", ns_per_us},
-                {BP_CGROUP_CPU_PERIODS, "cpu.stat", "nr_periods", 1},
-                {BP_CGROUP_CPU_THROTTLED_PERIODS, "cpu.stat", "nr_throttled", 1},
-                {BP_CGROUP_CPU_THROTTLED, "cpu.stat", "throttled_usec", ns_per_us},
-                {BP_CGROUP_MEMORY_CURRENT, "memory.current", NULL, 1},
-                {BP_CGROUP_MEMORY_PEAK, "memory.peak", NULL, 1},
-                {BP_CGROUP_MEMORY_HIGH, "memory.high", NULL, 1},
-                {BP_CGROUP_MEMORY_MAX, "memory.max", NULL, 1},
-                {BP_CGROUP_MEMORY_SWAP, "memory.swap.current", NULL, 1},
-                {BP_CGROUP_MEMORY_OOM_KILLS, "memory.events", "oom_kill", 1},
-                {BP_CGROUP_PIDS_CURRENT, "pids.current", NULL, 1},
-                {BP_CGROUP_PIDS_PEAK, "pids.peak", NULL, 1},
-                {BP_CGROUP_PIDS_MAX, "pids.max", NULL, 1}};
-    char text[text_bytes_max];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bp_host_figure *figure = &cgroup->figures[rows[i].figure];
-        if (rows[i].key == NULL) {
-            read_figure(dir_fd, rows[i].file, false, 1, figure);
-        } else {
-            size_t length = read_file(dir_fd, rows[i].file, text);
-            (void)bp_host_find_figure(text, length, rows[i].key, rows[i].scale, figure);
-        }
+/* Where the figures of both versions are. Version 2 has one directory for all; version 1 has a
+ * hierarchy for each controller, which are taken to have the same paths. */
+static const struct figure_row {
+    bp_cgroup_figure figure;
+    const char *controller; /* NULL: version 2 */
+    const char *file;
+    const char *key; /* NULL: the file is the number */
+    bool is_limit_v1;
+    uint64_t scale;
+} rows[] = {{BP_CGROUP_CPU_USAGE, NULL, "cpu.stat", "usage_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_USER, NULL, "cpu.stat", "user_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_SYSTEM, NULL, "cpu.stat", "system_usec", false, ns_per_us},
+            {BP_CGROUP_CPU_PERIODS, NULL, "cpu.stat", "nr_periods", false, 1},
+            {BP_CGROUP_CPU_THROTTLED_PERIODS, NULL, "cpu.stat", "nr_throttled", false, 1},
+            {BP_CGROUP_CPU_THROTTLED, NULL, "cpu.stat", "throttled_usec", false, ns_per_us},
+            {BP_CGROUP_MEMORY_CURRENT, NULL, "memory.current", NULL, false, 1},
+            {BP_CGROUP_MEMORY_PEAK, NULL, "memory.peak", NULL, false, 1},
+            {BP_CGROUP_MEMORY_HIGH, NULL, "memory.high", NULL, false, 1},
+            {BP_CGROUP_MEMORY_MAX, NULL, "memory.max", NULL, false, 1},
+            {BP_CGROUP_MEMORY_SWAP, NULL, "memory.swap.current", NULL, false, 1},
+            {BP_CGROUP_MEMORY_OOM_KILLS, NULL, "memory.events", "oom_kill", false, 1},
+            {BP_CGROUP_PIDS_CURRENT, NULL, "pids.current", NULL, false, 1},
+            {BP_CGROUP_PIDS_PEAK, NULL, "pids.peak", NULL, false, 1},
+            {BP_CGROUP_PIDS_MAX, NULL, "pids.max", NULL, false, 1},
+            {BP_CGROUP_CPU_USAGE, "cpuacct", "cpuacct.usage", NULL, false, 1},
+            {BP_CGROUP_CPU_QUOTA, "cpu", "cpu.cfs_quota_us", NULL, true, ns_per_us},
+            {BP_CGROUP_CPU_PERIOD, "cpu", "cpu.cfs_period_us", NULL, false, ns_per_us},
+            {BP_CGROUP_CPU_PERIODS, "cpu", "cpu.stat", "nr_periods", false, 1},
+            {BP_CGROUP_CPU_THROTTLED_PERIODS, "cpu", "cpu.stat", "nr_throttled", false, 1},
+            {BP_CGROUP_CPU_THROTTLED, "cpu", "cpu.stat", "throttled_time", false, 1},
+            {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", NULL, false, 1},
+            {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", NULL, false, 1},
+            {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", NULL, true, 1},
+            {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
+            {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
+
+static void close_if_open(int fd) {
+    if (fd >= 0) {
+        (void)close(fd);
     }
-    size_t length = read_file(dir_fd, "cpu.max", text);
-    (void)bp_host_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
-                                &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
-    read_pressure_files(dir_fd, pressure_names, cgroup->pressure);
 }
 
 static int open_below(int top_fd, const char *top, const char *path) {
@@ -178,43 +184,45 @@ static int open_below(int top_fd, const char *top, const char *path) {
     return openat(top_fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static void close_if_open(int fd) {
-    if (fd >= 0) {
-        (void)close(fd);
+static void read_row(int dir_fd, const struct figure_row *row, bp_host_figure *figure) {
+    char text[text_bytes_max];
+    if (row->key == NULL) {
+        read_figure(dir_fd, row->file, row->is_limit_v1, row->scale, figure);
+    } else {
+        size_t length = read_file(dir_fd, row->file, text);
+        (void)bp_host_find_figure(text, length, row->key, row->scale, figure);
     }
 }
 
-/* Version 1: a hierarchy for each controller, which are taken to have the same paths. */
-static void read_divided(int cgroup_fd, const char *path, bp_host_cgroup *cgroup) {
-    static const struct {
-        bp_cgroup_figure figure;
-        const char *top, *file;
-        bool is_limit;
-        uint64_t scale;
-    } rows[] = {{BP_CGROUP_CPU_USAGE, "cpuacct", "cpuacct.usage", false, 1},
-                {BP_CGROUP_CPU_QUOTA, "cpu", "cpu.cfs_quota_us", true, ns_per_us},
-                {BP_CGROUP_CPU_PERIOD, "cpu", "cpu.cfs_period_us", false, ns_per_us},
-                {BP_CGROUP_MEMORY_CURRENT, "memory", "memory.usage_in_bytes", false, 1},
-                {BP_CGROUP_MEMORY_PEAK, "memory", "memory.max_usage_in_bytes", false, 1},
-                {BP_CGROUP_MEMORY_MAX, "memory", "memory.limit_in_bytes", true, 1},
-                {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", false, 1},
-                {BP_CGROUP_PIDS_MAX, "pids", "pids.max", false, 1}};
+/* What only version 2 has, beside its rows. */
+static void read_unified(int dir_fd, bp_host_cgroup *cgroup) {
+    static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
+                                                 "irq.pressure"};
     char text[text_bytes_max];
+    size_t length = read_file(dir_fd, "cpu.max", text);
+    (void)bp_host_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
+                                &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
+    read_pressure_files(dir_fd, pressure_names, cgroup->pressure);
+}
+
+static void read_cgroup(int cgroup_fd, bool is_unified, bp_host_cgroup *cgroup) {
+    const char *open_controller = NULL;
+    int dir_fd = is_unified ? open_below(cgroup_fd, ".", cgroup->path) : -1;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int dir_fd = open_below(cgroup_fd, rows[i].top, path);
-        read_figure(dir_fd, rows[i].file, rows[i].is_limit, rows[i].scale,
-                    &cgroup->figures[rows[i].figure]);
-        close_if_open(dir_fd);
+        if ((rows[i].controller == NULL) != is_unified) {
+            continue;
+        }
+        if (rows[i].controller != open_controller) {
+            close_if_open(dir_fd);
+            dir_fd = open_below(cgroup_fd, rows[i].controller, cgroup->path);
+            open_controller = rows[i].controller;
+        }
+        read_row(dir_fd, &rows[i], &cgroup->figures[rows[i].figure]);
     }
-    int cpu_fd = open_below(cgroup_fd, "cpu", path);
-    size_t length = read_file(cpu_fd, "cpu.stat", text);
-    close_if_open(cpu_fd);
-    (void)bp_host_find_figure(text, length, "nr_periods", 1,
-                              &cgroup->figures[BP_CGROUP_CPU_PERIODS]);
-    (void)bp_host_find_figure(text, length, "nr_throttled", 1,
-                              &cgroup->figures[BP_CGROUP_CPU_THROTTLED_PERIODS]);
-    (void)bp_host_find_figure(text, length, "throttled_time", 1,
-                              &cgroup->figures[BP_CGROUP_CPU_THROTTLED]);
+    if (is_unified) {
+        read_unified(dir_fd, cgroup);
+    }
+    close_if_open(dir_fd);
 }
 
 /* From outside a cgroup namespace a path may lead above its root: "/../other". */
@@ -249,15 +257,8 @@ bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd,
     qsort(list, count, sizeof *list, compare_paths);
     bool is_unified = cgroup_fd >= 0 && faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
     for (size_t i = 0; i < count; i++) {
-        if (leads_up(list[i].path) || cgroup_fd < 0) {
-            continue;
-        }
-        if (is_unified) {
-            int dir_fd = open_below(cgroup_fd, ".", list[i].path);
-            read_unified(dir_fd, &list[i]);
-            close_if_open(dir_fd);
-        } else {
-            read_divided(cgroup_fd, list[i].path, &list[i]);
+        if (cgroup_fd >= 0 && !leads_up(list[i].path)) {
+            read_cgroup(cgroup_fd, is_unified, &list[i]);
         }
     }
     *ret_list = list;

@@ -46,40 +46,6 @@ static void read_processes(bp_host_member *member) {
     }
 }
 
-/* Writes what is next in the order, as far as it is read. The lock is held. */
-static void write_texts(bp_host_passes *passes) {
-    static const size_t separator_bytes = 1; /* no comma before the first thread */
-    while (passes->written_batches < passes->batch_count &&
-           passes->is_read[passes->written_batches % BP_HOST_AHEAD_MAX]) {
-        size_t slot = passes->written_batches % BP_HOST_AHEAD_MAX;
-        bp_buffer *text = &passes->texts[slot];
-        size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
-        if (passes->status == BUGPACK_OK && text->status != BUGPACK_OK) {
-            passes->status = text->status;
-        }
-        if (passes->status == BUGPACK_OK && text->size > skipped) {
-            passes->status =
-                bp_temp_file_write(&passes->body, text->data + skipped, text->size - skipped);
-        }
-        bp_buffer_clear(text);
-        passes->is_read[slot] = false;
-        passes->written_batches++;
-    }
-    (void)pthread_cond_broadcast(&passes->changed);
-}
-
-/* Until the batch has a slot. */
-static bool wait_for_room(bp_host_passes *passes, size_t batch) {
-    (void)pthread_mutex_lock(&passes->mutex);
-    while (batch >= passes->written_batches + BP_HOST_AHEAD_MAX && !must_stop(passes)) {
-        (void)bp_condition_wait_until(&passes->changed, &passes->mutex,
-                                      bp_clock_monotonic_ns() + look_again_ns);
-    }
-    bool has_room = batch < passes->written_batches + BP_HOST_AHEAD_MAX;
-    (void)pthread_mutex_unlock(&passes->mutex);
-    return has_room;
-}
-
 static void read_batch(bp_host_member *member, size_t batch, bp_buffer *text) {
     bp_host_passes *passes = member->passes;
     bp_host_summary *tally = &member->reader.tally;
@@ -98,21 +64,45 @@ static void read_batch(bp_host_member *member, size_t batch, bp_buffer *text) {
     }
 }
 
+/* Writes a batch when all before it are written: a reader that is stuck in the kernel holds the
+ * others back, and no text piles up in memory. */
+static void write_batch(bp_host_passes *passes, size_t batch, const bp_buffer *text) {
+    static const size_t separator_bytes = 1; /* no comma before the first thread */
+    (void)pthread_mutex_lock(&passes->mutex);
+    while (passes->written_batches < batch && !must_stop(passes)) {
+        (void)bp_condition_wait_until(&passes->changed, &passes->mutex,
+                                      bp_clock_monotonic_ns() + look_again_ns);
+    }
+    if (passes->written_batches == batch) {
+        size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
+        if (passes->status == BUGPACK_OK) {
+            passes->status = text->status;
+        }
+        if (passes->status == BUGPACK_OK && text->size > skipped) {
+            passes->status =
+                bp_temp_file_write(&passes->body, text->data + skipped, text->size - skipped);
+        }
+        passes->written_batches++;
+        (void)pthread_cond_broadcast(&passes->changed);
+    }
+    (void)pthread_mutex_unlock(&passes->mutex);
+}
+
 static void read_threads(bp_host_member *member) {
     bp_host_passes *passes = member->passes;
+    bp_buffer text;
+    bp_buffer_init(&text, batch_bytes_max);
     while (!must_stop(passes)) {
         size_t batch = atomic_fetch_add_explicit(&passes->next_batch, 1, memory_order_relaxed);
-        if (batch >= passes->batch_count || !wait_for_room(passes, batch)) {
-            return;
+        if (batch >= passes->batch_count) {
+            break;
         }
-        /* Nobody else has this slot until it is written. */
-        read_batch(member, batch, &passes->texts[batch % BP_HOST_AHEAD_MAX]);
-        (void)pthread_mutex_lock(&passes->mutex);
-        passes->is_read[batch % BP_HOST_AHEAD_MAX] = true;
-        write_texts(passes);
-        (void)pthread_mutex_unlock(&passes->mutex);
+        read_batch(member, batch, &text);
+        write_batch(passes, batch, &text);
+        bp_buffer_clear(&text);
         tell_progress(passes);
     }
+    bp_buffer_release(&text);
 }
 
 static void *run_member(void *argument) {
@@ -149,36 +139,21 @@ bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error)
     if (status != BUGPACK_OK) {
         return status;
     }
-    passes->texts = calloc(BP_HOST_AHEAD_MAX, sizeof *passes->texts);
-    passes->is_read = calloc(BP_HOST_AHEAD_MAX, sizeof *passes->is_read);
-    bool has_memory = passes->texts != NULL && passes->is_read != NULL;
-    for (size_t i = 0; has_memory && i < BP_HOST_AHEAD_MAX; i++) {
-        bp_buffer_init(&passes->texts[i], batch_bytes_max);
+    if (bp_host_cgroups_init(&passes->cgroups)) {
+        if (pthread_mutex_init(&passes->mutex, NULL) == 0) {
+            return BUGPACK_OK;
+        }
+        bp_host_cgroups_release(&passes->cgroups);
     }
-    if (!has_memory || !bp_host_cgroups_init(&passes->cgroups)) {
-        goto out;
-    }
-    if (pthread_mutex_init(&passes->mutex, NULL) == 0) {
-        return BUGPACK_OK;
-    }
-    bp_host_cgroups_release(&passes->cgroups);
-out:
-    free(passes->texts);
-    free(passes->is_read);
     (void)pthread_cond_destroy(&passes->changed);
     return bp_fail_memory(error, "read the threads of the machine");
 }
 
 void bp_host_passes_release(bp_host_passes *passes) {
-    for (size_t i = 0; i < BP_HOST_AHEAD_MAX; i++) {
-        bp_buffer_release(&passes->texts[i]);
-    }
     for (size_t i = 0; i < passes->process_count; i++) {
         free(passes->processes[i].tids);
         free(passes->processes[i].heap);
     }
-    free(passes->texts);
-    free(passes->is_read);
     free(passes->places);
     free(passes->processes);
     bp_host_cgroups_release(&passes->cgroups);

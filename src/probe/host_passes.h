@@ -1,16 +1,13 @@
 /*
  * Two passes by a few threads: over the processes, whose threads are listed and whose jemalloc is
- * looked into, and over the threads, in batches of neighbours. A batch becomes text where it was
- * read; the texts go into a spool in their order. Linux only.
+ * probed, and over the threads, in batches of neighbours. Each reader prints its batch, and the
+ * batches are written to a temporary file in their sequence. Linux only.
  */
 #ifndef BP_PROBE_HOST_PASSES_H
 #define BP_PROBE_HOST_PASSES_H
 
 #include "probe/host_private.h"
 
-/* How many batches may be read and not written: a reader that is stuck in the kernel must not make
- * the others fill the memory. */
-#define BP_HOST_AHEAD_MAX 64u
 #define BP_HOST_BATCH_THREADS 32u
 
 /* Where a thread of the second pass is found. */
@@ -29,9 +26,6 @@ typedef struct bp_host_passes {
     atomic_size_t next_process, next_batch, steps_done;
     pthread_mutex_t mutex; /* for what follows */
     pthread_cond_t changed;
-    bp_buffer
-        *texts; /* of batches that are read; BP_HOST_AHEAD_MAX of them, by batch modulo that */
-    bool *is_read;
     size_t written_batches;
     bp_temp_file body;
     bugpack_status status; /* the first failure of memory or of the temp_file */

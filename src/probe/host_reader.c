@@ -80,19 +80,15 @@ static bp_host_cause cause_of(int thread_fd, int system_errno) {
     }
 }
 
-static void count_unread(bp_host_reader *reader, bp_host_group group, bp_host_cause cause) {
-    reader->tally.unread[group][cause]++;
-}
-
 typedef bool parse_group(const char *text, size_t text_bytes, bp_host_thread *thread);
 
 static void read_group(bp_host_reader *reader, int thread_fd, const char *name, bp_host_group group,
                        parse_group *parse, bp_host_thread *thread) {
     ssize_t length = read_file(reader, thread_fd, name);
     if (length < 0) {
-        count_unread(reader, group, cause_of(thread_fd, errno));
+        reader->tally.unread[group][cause_of(thread_fd, errno)]++;
     } else if (!parse(reader->text, (size_t)length, thread)) {
-        count_unread(reader, group, BP_HOST_CAUSE_MALFORMED);
+        reader->tally.unread[group][BP_HOST_CAUSE_MALFORMED]++;
     }
 }
 
@@ -106,7 +102,7 @@ static void read_sched(bp_host_reader *reader, int thread_fd, bp_host_thread *th
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if ((thread->measured >> groups[i] & 1u) == 0) {
             bool is_broken = (found >> groups[i] & 1u) != 0;
-            count_unread(reader, groups[i], is_broken ? BP_HOST_CAUSE_MALFORMED : cause);
+            reader->tally.unread[groups[i]][is_broken ? BP_HOST_CAUSE_MALFORMED : cause]++;
         }
     }
 }
@@ -129,28 +125,25 @@ static void read_cgroup(bp_host_reader *reader, int thread_fd, bp_host_thread *t
     }
 }
 
+static int compare_heaps(const void *one, const void *other) {
+    const bp_thread_heap *left = one;
+    const bp_thread_heap *right = other;
+    return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
 /* The counters that the first pass has read, if this is still the same thread. */
 static void take_heap(bp_host_reader *reader, const bp_host_process *process,
                       bp_host_thread *thread) {
-    size_t low = 0;
-    size_t high = process->heap_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const bp_thread_heap *heap = &process->heap[middle];
-        if (heap->tid == thread->tid) {
-            if (heap->is_measured && heap->birth == thread->start_ticks) {
-                thread->counters[BP_HOST_ALLOCATED] = heap->allocated_bytes;
-                thread->counters[BP_HOST_DEALLOCATED] = heap->deallocated_bytes;
-                thread->measured |= 1u << BP_HOST_HEAP;
-                reader->tally.heap_thread_count++;
-            }
-            return;
-        }
-        if (heap->tid < thread->tid) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    bp_thread_heap key = {.tid = thread->tid};
+    const bp_thread_heap *heap =
+        process->heap_count == 0
+            ? NULL
+            : bsearch(&key, process->heap, process->heap_count, sizeof key, compare_heaps);
+    if (heap != NULL && heap->is_measured && heap->birth == thread->start_ticks) {
+        thread->counters[BP_HOST_ALLOCATED] = heap->allocated_bytes;
+        thread->counters[BP_HOST_DEALLOCATED] = heap->deallocated_bytes;
+        thread->measured |= 1u << BP_HOST_HEAP;
+        reader->tally.heap_thread_count++;
     }
 }
 
@@ -170,7 +163,7 @@ static bool read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thr
     size_t name_bytes =
         length > 0 && reader->text[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
     (void)snprintf(thread->name, sizeof thread->name, "%.*s", (int)name_bytes, reader->text);
-    count_unread(reader, BP_HOST_STAT, cause);
+    reader->tally.unread[BP_HOST_STAT][cause]++;
     return true;
 }
 

@@ -16,7 +16,7 @@
 #include "support/mach/fake_kernel.h"
 
 #include "model/metrics.h"
-#include "platform/heap.h"
+#include "platform/allocator.h"
 #include "platform/process_facts.h"
 #include "platform/task.h"
 
@@ -163,7 +163,7 @@ static void move_to_clone(bp_task **task) {
 static void live_through(uint64_t seed) {
     bp_task *task = NULL;
     bp_task_snapshot last = {0};
-    bp_heap_zones zones;
+    bp_heap_reading heap;
     make_world(seed);
     bool is_own = draw(2) > 0;
     if (bp_task_open(is_own ? 0 : MACH_FAKE_PID, &task, NULL) != BUGPACK_OK) {
@@ -180,7 +180,7 @@ static void live_through(uint64_t seed) {
             move_to_clone(&task);
             break;
         case 2:
-            (void)bp_heap_zones_read(&zones, NULL);
+            (void)bp_allocator_read(&heap, NULL);
             break;
         default:
             sample(task, is_own, &last);

@@ -5,7 +5,6 @@
 #include <criterion/new/assert.h>
 
 #include "platform/allocator.h"
-#include "platform/heap.h"
 #include "platform/process_facts.h"
 #include "probe/sampler.h"
 
@@ -38,12 +37,4 @@ Test(stub, asking_the_allocator_says_that_there_is_no_way_and_leaves_output_alon
     cr_expect(eq(int, bp_allocator_read(&reading, &error), BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no way to ask an allocator here"));
     cr_expect(eq(u64, reading.state.mapped_bytes, 42));
-}
-
-Test(stub, an_allocator_without_zones_says_so_and_leaves_output_alone) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_heap_zones zones = {.mapped_bytes = {.known = true, .value = 42}};
-    cr_expect(eq(int, bp_heap_zones_read(&zones, &error), BUGPACK_ERR_UNSUPPORTED));
-    cr_expect(eq(str, error.message, "the allocator of this system has no zones"));
-    cr_expect(eq(u64, zones.mapped_bytes.value, 42));
 }

@@ -1,18 +1,20 @@
-#include "platform/heap.h"
+#include <malloc/malloc.h>
+
+#include "base/status.h"
 #include "platform/posix/allocator_symbol.h"
 
-static uint64_t known_or_not(bp_known_uint number) {
-    return number.known ? number.value : BUGPACK_HEAP_UNKNOWN;
-}
-
 bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error) {
-    bp_heap_zones zones;
-    bugpack_status status = bp_heap_zones_read(&zones, error);
-    if (status == BUGPACK_OK) {
-        reading->state = bp_heap_state_of("libmalloc");
-        reading->state.allocated_bytes = known_or_not(zones.allocated_bytes);
-        reading->state.active_bytes = known_or_not(zones.active_bytes);
-        reading->state.mapped_bytes = known_or_not(zones.mapped_bytes);
+    malloc_statistics_t sum = {0};
+    /* No zone means all of them (malloc/malloc.h). */
+    malloc_zone_statistics(NULL, &sum);
+    /* A running process has a heap: all zero is no answer. */
+    if (sum.size_allocated == 0) {
+        return bp_fail(error, BUGPACK_ERR_IO, "malloc_zone_statistics says nothing");
     }
-    return status;
+    reading->state = bp_heap_state_of("libmalloc");
+    reading->state.allocated_bytes = sum.size_in_use;
+    /* One sum is kept of what is taken from the system. */
+    reading->state.active_bytes = sum.size_allocated;
+    reading->state.mapped_bytes = sum.size_allocated;
+    return BUGPACK_OK;
 }

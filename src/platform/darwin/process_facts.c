@@ -13,7 +13,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "platform/darwin/facts_private.h"
+#include "platform/darwin/procargs.h"
+#include "platform/darwin/process_private.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
 static const size_t arguments_max_bytes = (size_t)4 * 1024 * 1024;
@@ -72,6 +73,42 @@ static void read_own_usage(bp_process_facts *facts) {
         facts->involuntary_switches = known_count(usage.ru_nivcsw);
         facts->peak_rss_kb = known_count(usage.ru_maxrss / 1024);
     }
+}
+
+/* RLIMIT_RSS is not among them: here it is another word for RLIMIT_AS (sys/resource.h). */
+static const struct {
+    int resource;
+    const char *name, *unit;
+} limit_table[] = {
+    {RLIMIT_CPU, "Max cpu time", "seconds"},      {RLIMIT_FSIZE, "Max file size", "bytes"},
+    {RLIMIT_DATA, "Max data size", "bytes"},      {RLIMIT_STACK, "Max stack size", "bytes"},
+    {RLIMIT_CORE, "Max core file size", "bytes"}, {RLIMIT_NPROC, "Max processes", "processes"},
+    {RLIMIT_NOFILE, "Max open files", "files"},   {RLIMIT_MEMLOCK, "Max locked memory", "bytes"},
+    {RLIMIT_AS, "Max address space", "bytes"}};
+
+enum { LIMIT_COUNT = sizeof limit_table / sizeof limit_table[0] };
+
+/* The limits of our own process, under the names that they have on Linux, so that one search works
+ * for reports of both. False when memory is short. */
+static bool read_limits(bp_process_facts *facts) {
+    facts->limits = calloc(LIMIT_COUNT, sizeof *facts->limits);
+    if (facts->limits == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < LIMIT_COUNT; i++) {
+        struct rlimit limit;
+        if (getrlimit(limit_table[i].resource, &limit) != 0) {
+            continue;
+        }
+        bp_resource_limit *out = &facts->limits[facts->limit_count++];
+        memcpy(out->name, limit_table[i].name, strlen(limit_table[i].name) + 1);
+        memcpy(out->unit, limit_table[i].unit, strlen(limit_table[i].unit) + 1);
+        out->soft_unlimited = limit.rlim_cur == RLIM_INFINITY;
+        out->hard_unlimited = limit.rlim_max == RLIM_INFINITY;
+        out->soft = limit.rlim_cur;
+        out->hard = limit.rlim_max;
+    }
+    return true;
 }
 
 /* Counts open files. Without room the kernel answers how much it would take, with some to spare. */
@@ -182,7 +219,7 @@ static bool read_groups(const bp_process *process, bp_process_facts *facts) {
     read_storage(process, facts);
     if (process->is_own) {
         read_own_usage(facts);
-        if (!bp_darwin_read_limits(facts)) {
+        if (!read_limits(facts)) {
             return false;
         }
     }

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/facts_denied.h"
 #include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "platform/linux/process_private.h"
