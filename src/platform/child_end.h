@@ -7,9 +7,9 @@
 #include <signal.h>
 
 /*
- * The exit status of a child, or the number of the signal that ended or stopped it: what si_status
- * of waitid(2) is. On macOS waitid leaves the signal that ended it out, so there the kernel is
- * asked about the child itself, which must not have been reaped; 0 when even that says nothing.
+ * The exit status of a child, or the signal that ended or stopped it: si_status of waitid(2). On
+ * macOS waitid leaves out the signal, so the kernel is asked about the child, which must not have
+ * been reaped; 0 when that fails.
  */
 int bp_child_end_status(const siginfo_t *info);
 

@@ -1,6 +1,4 @@
-/*
- * The machine that we run on, and where this user's files belong.
- */
+/* The machine, and the directories of this user. */
 #ifndef BP_PLATFORM_HOST_H
 #define BP_PLATFORM_HOST_H
 
@@ -27,9 +25,9 @@ void bp_host_identify(bp_host_identity *ret_identity);
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error);
 
 /*
- * The directory below which sessions keep what must outlive a crash, not yet made: on Linux
- * $XDG_RUNTIME_DIR/bugpack; on macOS $TMPDIR/bugpack, which there is this user's alone, or the same
- * directory as confstr(3) names it. False when there is no absolute path.
+ * The directory of session files that must outlive a crash; it may not exist yet. On Linux
+ * $XDG_RUNTIME_DIR/bugpack; on macOS $TMPDIR/bugpack, which is private to the user, or the same
+ * directory from confstr(3). False when there is no absolute path.
  */
 bool bp_host_runtime_directory(char *path, size_t path_bytes);
 

@@ -1,6 +1,6 @@
 /*
- * What a capture of the whole machine holds: of each thread, of each cgroup, and of the pressure
- * that all are under. Plain values; model/host_threads.h turns them into JSON.
+ * The values of a capture of the whole machine: each thread, each cgroup, and the pressure.
+ * model/host_threads.h turns them into JSON.
  */
 #ifndef BP_PLATFORM_HOST_THREADS_H
 #define BP_PLATFORM_HOST_THREADS_H
@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 /*
- * The groups that a thread's counters come in. One group has one source and is measured as a whole:
- * when something of it could not be read, all of it is 0 and not measured.
- * X(constant, name in the JSON)
+ * The groups of a thread's counters. A group has one source and is measured as a whole: when part
+ * of it could not be read, all of it is 0 and not measured. X(constant, name in the JSON)
  */
 #define BP_HOST_GROUPS(X)                                                                          \
     X(STAT, "stat")                                                                                \
@@ -188,7 +187,7 @@ typedef struct bp_pressure {
 } bp_pressure;
 
 typedef struct bp_host_cgroup {
-    char *path; /* as the threads have it; owned by whoever made it */
+    char *path; /* as in /proc/<pid>/cgroup; owned by the maker */
     uint64_t thread_count;
     bp_host_figure figures[BP_CGROUP_FIGURE_COUNT];
     bp_pressure pressure[BP_PRESSURE_COUNT];

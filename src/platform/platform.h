@@ -1,8 +1,7 @@
 /*
- * The single contract between bugpack and the operating system. Each header below is implemented
- * once per system: linux/, darwin/ and stub/ (and posix/ for what every Unix shares). Acquiring is
- * thin; what turns bytes into values is pure, lives beside it, and is tested on recorded data
- * everywhere.
+ * The contract between bugpack and the operating system. Each header below is implemented once per
+ * system, in linux/, darwin/ and stub/, or in posix/ for all. Acquiring is thin; conversions are
+ * pure and tested on recorded data everywhere.
  */
 #ifndef BP_PLATFORM_PLATFORM_H
 #define BP_PLATFORM_PLATFORM_H

@@ -27,7 +27,7 @@ void bp_facts_note(bp_process_facts *facts, const char *what, const char *reason
     char ending[160];
     (void)snprintf(ending, sizeof ending, ": %s", reason);
     const char *joint = used > 0 ? "; " : "";
-    /* The same reason again: it moves behind both. */
+    /* The same reason again: it moves to the end. */
     size_t ending_bytes = strlen(ending);
     if (used > ending_bytes && strcmp(denied + used - ending_bytes, ending) == 0) {
         used -= ending_bytes;

@@ -1,8 +1,8 @@
 /*
- * What a maintainer asks about a process next to its metrics: process.json.
+ * The facts of process.json.
  *
- * Every group can be absent on its own: another user's process shows its command line but not its
- * open files. What is absent is left out, and `denied` names it for the ledger.
+ * Every group can be absent: another user's process shows its command line but not its open files.
+ * `denied` names what is absent, for the manifest.
  */
 #ifndef BP_PLATFORM_PROCESS_FACTS_H
 #define BP_PLATFORM_PROCESS_FACTS_H
@@ -49,7 +49,7 @@ typedef struct bp_process_facts {
     char *working_directory;       /* NULL when unknown */
     bp_known_uint started_wall_ns; /* since 1970, exact to a clock tick */
     bp_known_uint thread_count, fd_count;
-    /* Of all threads; for another process than ours, of those that live now. */
+    /* Of all threads; in another process, of those that are running now. */
     bp_known_uint voluntary_switches, involuntary_switches;
     bp_known_uint minor_faults, major_faults;
     bp_known_uint peak_rss_kb, swap_kb;
@@ -65,15 +65,15 @@ typedef struct bp_process_facts {
     size_t object_count;
     bool objects_known;
     /* What could not be read and why, one clause: "open files and loaded objects: Permission
-     * denied"; "" when all that this kind of process has was read. */
+     * denied"; "" when everything was read. */
     char denied[256];
 } bp_process_facts;
 
 void bp_process_facts_release(bp_process_facts *facts);
 
 /*
- * Reads everything that can be read about the task now. Fails as a whole only with NO_PROCESS,
- * NO_MEMORY or UNSUPPORTED. Bounds: 1 MiB of command line, 4,096 objects.
+ * Reads all facts of the task. Fails as a whole only with NO_PROCESS, NO_MEMORY or UNSUPPORTED.
+ * Bounds: 1 MiB of command line, 4,096 objects.
  */
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error);

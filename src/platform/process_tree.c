@@ -67,7 +67,7 @@ bugpack_status bp_process_tree_copy(const bp_process_tree *tree, bp_process_tree
     return BUGPACK_OK;
 }
 
-/* Puts the threads of one process behind those of the others, and adds its memory. */
+/* Appends the threads of one process and adds its memory. */
 static bool merge(bp_task_snapshot *all, const bp_task_snapshot *one) {
     if (one->thread_count > 0) {
         bp_thread_counters *threads =
@@ -86,7 +86,7 @@ static bool merge(bp_task_snapshot *all, const bp_task_snapshot *one) {
     return true;
 }
 
-/* What a snapshot that is being taken works on. */
+/* The state of one walk. */
 struct walk {
     const bp_tree_reader *reader;
     bool with_names;
@@ -96,8 +96,8 @@ struct walk {
 };
 
 /*
- * One process of the queue. What is gone, is not ours to look at, or has an id that somebody else
- * got, is left out: `known` names the one that is meant, NULL any.
+ * Adds one process of the queue. A process that has ended, that we may not read, or whose pid was
+ * reused is skipped. `known` identifies the process that is meant; NULL for any.
  */
 static bugpack_status visit(struct walk *walk, pid_t pid, const bp_tree_member *known,
                             bugpack_error *error) {
@@ -111,13 +111,14 @@ static bugpack_status visit(struct walk *walk, pid_t pid, const bp_tree_member *
         goto out;
     }
     if (status != BUGPACK_OK) {
-        /* It may well be there: to call it ended would count it twice when it is seen again. */
+        /* It may still be running: counting it as ended would double its time when it is seen
+         * again. */
         member = *known;
     }
     bool is_meant = (known == NULL || known->start == member.start) &&
                     find_member(&walk->found, &member) == NULL;
     if (!is_meant) {
-        walk->queue->count = queued; /* a stranger's children */
+        walk->queue->count = queued; /* another process's children */
         status = BUGPACK_OK;
     } else if (merge(walk->all, &one) && push_member(&walk->found, &member)) {
         status = BUGPACK_OK;
@@ -139,7 +140,7 @@ static bugpack_status visit_all(struct walk *walk, bugpack_error *error) {
     return status;
 }
 
-/* Those whose parent has ended are nobody's children any more, and still ours. */
+/* A process whose parent has ended is not found below it, and still belongs to the tree. */
 static bugpack_status visit_known(struct walk *walk, const bp_tree_members *known,
                                   bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -156,7 +157,8 @@ static bugpack_status visit_known(struct walk *walk, const bp_tree_members *know
     return status;
 }
 
-/* Ends a round: settles what ended since the last one, less what its parents have taken over. */
+/* Ends a round: accounts for the processes that ended since the last one, less what their parents
+ * have taken over. */
 static void settle(bp_process_tree *tree, const bp_tree_members *found) {
     uint64_t ended = 0;
     uint64_t taken_over = 0;
@@ -171,7 +173,7 @@ static void settle(bp_process_tree *tree, const bp_tree_members *found) {
     }
     uint64_t gone = add(tree->pending, ended);
     uint64_t rest = gone > taken_over ? gone - taken_over : 0;
-    /* Where something ended, its parent's parent may have to take over what the parent did. */
+    /* While processes end, a parent's own parent may still take over its time. */
     tree->pending = ended > 0 ? rest : 0;
     tree->lost = add(tree->lost, rest - tree->pending);
 }

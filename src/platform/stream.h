@@ -10,8 +10,8 @@
 #include <bugpack/error.h>
 
 /*
- * Who gets the output. Both are called with the stream locked, on the thread that writes, flushes
- * or closes it; `close` is called once, by fclose, after the last write, and may free the context.
+ * Receives the output. Both are called with the stream locked, on the thread that writes, flushes
+ * or closes it; fclose calls `close` once, after the last write, and it may free the context.
  */
 typedef struct bp_stream_calls {
     void (*write)(void *context, const char *bytes, size_t byte_count);
@@ -19,9 +19,8 @@ typedef struct bp_stream_calls {
 } bp_stream_calls;
 
 /*
- * A stream to write to. `calls` is copied. Writing to it never fails. Without a descriptor, so that
- * fileno says -1, and whoever duplicates descriptors gets nothing. UNSUPPORTED where the system has
- * no such streams, NO_MEMORY. Any thread.
+ * Opens a stream for writing. `calls` is copied. Writing never fails. There is no descriptor:
+ * fileno returns -1. UNSUPPORTED where the system has no such streams, NO_MEMORY. Any thread.
  */
 bugpack_status bp_stream_open(const bp_stream_calls *calls, void *context, FILE **ret_stream,
                               bugpack_error *error);

@@ -1,6 +1,4 @@
-/*
- * A process whose counters are read: our own, or another.
- */
+/* A process, or a process and its descendants, whose counters are sampled. */
 #ifndef BP_PLATFORM_TASK_H
 #define BP_PLATFORM_TASK_H
 
@@ -14,8 +12,8 @@
 /* The counters of one thread. */
 typedef struct bp_thread_counters {
     uint64_t tid;
-    /* Tells two threads with the same id apart: the thread's start in the system's own unit, the
-     * same for the whole life of a thread; 0 where it is not known (then only tid counts). */
+    /* The thread's start in the system's own unit, constant for its lifetime: with the tid it
+     * identifies a thread. 0 where it is not known. */
     uint64_t birth;
     uint64_t cpu;  /* CPU time so far, user and system, in units of cpu_unit_ns */
     char name[64]; /* any bytes, NUL-terminated; "" when it has none or none was asked for */
@@ -43,20 +41,19 @@ void bp_task_snapshot_release(bp_task_snapshot *snapshot);
 typedef struct bp_task bp_task;
 
 /*
- * Takes hold of a process; 0, or our own id, means our own and takes the cheap way. Another one is
- * held by a descriptor, where there is one, and its start time, so that every later call speaks of
- * the same process or fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED
- * (no sampler here).
+ * Opens a process; 0 or our own pid is our own, which is cheaper to read. Another process is
+ * identified by a descriptor, where there is one, and its start time: every later call is about the
+ * same process or fails with NO_PROCESS. Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED (no
+ * sampler on this system).
  */
 bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error);
 void bp_task_close(bp_task *task);
 
 /*
- * The same for a process together with all that descend from it: its snapshots have the threads of
- * all of them, the sums of their memory (a page that two of them share counts twice), and as
- * process_cpu the time that all of them have used, ended ones too. A descendant that was seen once
- * belongs to it for its life, also when its parent ends. Facts are of the first process, and when
- * that ends so does the task. A descendant that we may not look at is left out.
+ * The same for a process and its descendants. Snapshots have the threads of all, the sums of their
+ * memory (a shared page counts twice), and in process_cpu the time that all have used, ended ones
+ * included. A descendant that was seen once belongs to the task even after its parent ends; one
+ * that we may not read is left out. Facts are of the first process, and the task ends with it.
  */
 bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 
@@ -67,9 +64,8 @@ bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *e
 bp_task *bp_task_retain(bp_task *task);
 
 /*
- * The same process once more, never another one that has got its id since, for a thread that takes
- * snapshots while others do; closed like any other. Costs descriptors and a buffer of its own.
- * Errors: NO_PROCESS when it has ended, NO_MEMORY, IO.
+ * Opens the same process once more, for a thread that takes snapshots while others do; closed like
+ * any other. Costs descriptors of its own. Errors: NO_PROCESS when it has ended, NO_MEMORY, IO.
  */
 bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error);
 
@@ -79,8 +75,8 @@ pid_t bp_task_pid(const bp_task *task);
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 
 /*
- * Reads all counters once. Names cost extra and are read only when `with_names`; a window needs
- * them once. Not from two threads at a time for the same task.
+ * Reads all counters once. Names cost extra and are read only when `with_names`. One thread at a
+ * time per task.
  */
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error);

@@ -1,6 +1,4 @@
-/*
- * A descriptor that somebody else's poll() can wait for.
- */
+/* A descriptor that a host can poll(). */
 #ifndef BP_PLATFORM_WAKE_H
 #define BP_PLATFORM_WAKE_H
 
@@ -12,7 +10,7 @@ typedef struct bp_wake {
     int raise_fd; /* what raising writes to */
 } bp_wake;
 
-/* Lowered, close-on-exec, non-blocking, and above the standard streams: a host that has closed
+/* Lowered, close-on-exec, non-blocking, and not one of the standard streams: a host that has closed
  * those would print into it. IO with the errno. */
 bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error);
 void bp_wake_close(bp_wake *wake);

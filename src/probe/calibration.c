@@ -87,7 +87,7 @@ bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
         found_slot != slot || !bp_calibration_is_plausible(&calibration)) {
         return false;
     }
-    /* Anything else that sscanf takes for the same is no text of ours. */
+    /* Reject any other text that sscanf accepts. */
     bp_calibration_format(slot, &calibration, again);
     if (strcmp(copy, again) != 0) {
         return false;
@@ -97,8 +97,8 @@ bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
 }
 
 /*
- * glibc keeps a little room for the thread-local blocks of libraries that are loaded late, and
- * jemalloc's 2.6 KB are more than that, but for this tunable.
+ * glibc reserves little space for thread-local blocks of libraries loaded late; jemalloc's 2.6 KB
+ * fit only with this tunable.
  */
 static char tunables[] = "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536";
 
@@ -122,8 +122,8 @@ static int spawn(const char *path, int library_fd, int out_fd, char *const *argu
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    /* Both numbers are 4 or more: the copies cannot overwrite each other, and lose close-on-exec.
-     */
+    /* Both numbers are 4 or more: the copies cannot overwrite each other, and are not close-on-
+     * exec. */
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
     (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);

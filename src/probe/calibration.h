@@ -1,10 +1,10 @@
 /*
- * Where a stripped shared jemalloc keeps its counters, found out by asking the library itself: a
- * short-lived program of ours loads the same file, asks mallctl where the counters of its thread
- * are, and tells how far that is from what the library's TLS slot says. Linux only.
+ * Where a stripped shared jemalloc has its counters. A short-lived helper loads the same file, asks
+ * mallctl for the addresses of its thread's counters, and prints their distances from the address
+ * in the library's TLS slot. Linux only.
  *
- * To load a library is to run its code, and a process under investigation can map any file. So only
- * a file that programs of this user would load anyway is run: bp_calibration_refusal is the rule.
+ * Loading a library runs its code, and a process under investigation can map any file. So only a
+ * file that programs of this user would load anyway is run: bp_calibration_refusal is the rule.
  */
 #ifndef BP_PROBE_CALIBRATION_H
 #define BP_PROBE_CALIBRATION_H
@@ -15,14 +15,14 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Distances from the address that the slot stands for to each counter, in bytes. */
+/* Distances of the counters from the address that the slot gives, in bytes. */
 typedef struct bp_calibration {
     int64_t allocated_place;
     int64_t deallocated_place;
 } bp_calibration;
 
-/* Whether both are multiples of eight, different, and within 64 KiB: a calibration from outside (a
- * cache, the helper's answer) is believed only then. Pure. */
+/* Whether both are multiples of eight, different, and within 64 KiB. Only then is a value of a
+ * cache or the helper accepted. Pure. */
 bool bp_calibration_is_plausible(const bp_calibration *calibration);
 
 /* What decides whether a library may be run. */
@@ -30,54 +30,51 @@ typedef struct bp_calibration_facts {
     const struct stat *mapped; /* the file that the process has mapped */
     const struct stat *named;  /* what its path names in our own mount namespace, or NULL */
     uid_t user;                /* whom we run as */
-    /* The process has the root directory that we have. One in a container has not, and a file that
-     * it wrote into a directory that it shares with us can have its path and our owner here. */
+    /* The process has our root directory. A containerised process does not, and a file that it
+     * wrote into a shared directory can have its path and our owner here. */
     bool has_own_root;
-    /* The owners on its file system are to be believed: bp_calibration_owners_count. */
+    /* bp_calibration_owners_count */
     bool owners_count;
 } bp_calibration_facts;
 
 /*
- * Why a library must not be run, or NULL when it may: when the process lives in our own root, both
- * files are the same regular one, it belongs to root or to the user, and nobody else may write to
- * it. So a library of another user's, of a container, or one that was deleted is not run. Pure.
+ * Why a library must not be run, or NULL when it may: the process has our root, both files are the
+ * same regular one, it belongs to root or to the user, and no other user may write to it. So a
+ * library of another user, of a container, or a deleted one is not run. Pure.
  */
 const char *bp_calibration_refusal(const bp_calibration_facts *facts);
 
 /*
- * Whether what the file system says of owners was said by this machine's administrator: not when it
- * is mounted nosuid, like a stick, or what another user serves through FUSE. A part of the root
- * file system that is mounted so once more (/nix/store) is believed.
+ * Whether the owners on its file system can be trusted: not on a nosuid mount, such as a stick or a
+ * FUSE mount of another user. A nosuid mount of the root file system (/nix/store) is trusted.
  */
 bool bp_calibration_owners_count(int fd);
 
 /*
- * Runs the helper, `calibrator_path` with the argument "calibrate-jemalloc", which is the bugpack
- * command (its own process calls it "/proc/self/exe"), for the library open as `library_fd`. It has
- * an empty environment but for what the C library needs, no descriptor but the library and a pipe,
- * gives up every privilege before it loads anything, and is killed after `timeout_ms`. False with a
+ * Runs the helper: the bugpack command `calibrator_path` (its own process uses "/proc/self/exe")
+ * with the argument "calibrate-jemalloc", for the library open as `library_fd`. It has an empty
+ * environment but for what the C library needs and no descriptor but the library and a pipe. It
+ * drops every privilege before it loads anything, and is killed after `timeout_ms`. False with a
  * clause in `reason`.
  *
- * The helper is a child of this process for that time. A process that waits for any child may
- * collect it in our place, which does not matter here.
+ * A host that waits for any child may collect the helper in our place; that does no harm.
  */
 bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t slot,
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,
                         char *reason, size_t reason_bytes);
 
 /*
- * Answers of earlier runs, by build id: one small file each in $XDG_CACHE_HOME/bugpack, or
- * ~/.cache/bugpack. What is not a directory of this user's alone, or a file of his in it, is left
- * alone; so is a text that is not exactly what store writes. Both are best effort.
+ * Results of earlier runs, by build id: one small file each in $XDG_CACHE_HOME/bugpack, or
+ * ~/.cache/bugpack. The directory and the file must be private to this user, and the text exactly
+ * as store writes it; anything else is ignored. Both are best effort.
  */
 bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
                                bp_calibration *ret_calibration);
 void bp_calibration_cache_store(const char *build_id, uint64_t slot,
                                 const bp_calibration *calibration);
 
-/* The helper's main, once it has given up its privileges: arguments are the descriptor of the
- * library, the slot (hexadecimal) and the prefix of mallctl ("-" for none). Prints the answer to
- * descriptor 1. Returns the exit status. */
+/* The helper's main. Arguments: the descriptor of the library, the slot (hexadecimal) and the
+ * prefix of mallctl ("-" for none). Prints the result to descriptor 1. Returns the exit status. */
 int bp_calibration_help(int argument_count, char **arguments);
 
 /* The text of an answer and of a cached one, and back. Pure. */

@@ -1,6 +1,5 @@
 /*
- * Calibrations of earlier runs. The place is this user's, but what is in it is read like anything
- * else from outside.
+ * Calibrations of earlier runs. The files are this user's, but are read like any untrusted input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +33,7 @@ static bool cache_path(char out[PATH_MAX]) {
     return length > 0 && length < PATH_MAX;
 }
 
-/* -1 when there is none, or it is not this user's alone. */
+/* -1 when there is none, or it is not private to this user. */
 static int open_cache(bool create) {
     char path[PATH_MAX];
     int fd = -1;
@@ -95,7 +94,7 @@ void bp_calibration_cache_store(const char *build_id, uint64_t slot,
     int fd = openat(directory_fd, temporary,
                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        /* Torn or lost in a power cut it is measured again: nothing is synced for it. */
+        /* Not synced: after a power cut it is measured again. */
         size_t length = strlen(text);
         bool is_written = write(fd, text, length) == (ssize_t)length;
         is_written = close(fd) == 0 && is_written;

@@ -1,6 +1,4 @@
-/*
- * The program that loads somebody's jemalloc, so that no other program of ours has to.
- */
+/* The helper process: only it loads a library of another program. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
@@ -44,7 +42,7 @@ static bool find_function(void *library, const char *prefix, const char *name, v
     return found != NULL;
 }
 
-/* Whether these are the counters: they move by what is allocated. */
+/* Whether these are the counters: they grow by what is allocated. */
 static bool try_counters(malloc_function *allocate, const uint64_t *allocated,
                          const uint64_t *deallocated) {
     uint64_t before = *allocated;
@@ -86,8 +84,8 @@ static bool calibrate(int library_fd, uint64_t slot, const char *prefix,
 }
 
 /*
- * Takes away what the helper's own file gave it, and what it has inherited: bugpack may have been
- * installed with CAP_SYS_PTRACE, for any user, who could name any library to it.
+ * Drops the privileges of the helper's own file and inherited ones: bugpack may be installed with
+ * CAP_SYS_PTRACE, and any user could name any library to it.
  */
 static bool drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -108,7 +106,7 @@ int bp_calibration_help(int argument_count, char **arguments) {
 #ifdef SYS_close_range
     (void)syscall(SYS_close_range, (unsigned)library_fd + 1, ~0u, 0);
 #endif
-    /* The last of them last, because a change of the user takes it back (prctl(2)). */
+    /* PDEATHSIG last, because a change of the user resets it (prctl(2)). */
     if (!drop_capabilities() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
         !calibrate((int)library_fd, slot, prefix, &calibration)) {

@@ -50,7 +50,7 @@ void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {
     *file = (bp_debug_file){.fd = -1};
 }
 
-/* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not be a SIGBUS of ours. */
+/* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not raise SIGBUS. */
 bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file) {
     *file = (bp_debug_file){.fd = fd};
     file->elf =

@@ -6,13 +6,13 @@
 
 #include "platform/linux/files.h"
 
-/* More of either needs numbers that the file header has no room for, and no program has them. */
+/* Higher counts need an extension of the file header, and no program has them. */
 static const unsigned section_max = SHN_LORESERVE - 1;
 static const unsigned segment_max = 64;
 
 /*
- * What a section takes in memory. Debug data are compressed in two ways: with a header of ELF's, or
- * behind "ZLIB" and the size in big endian (".zdebug_…", binutils' older way).
+ * The memory that a section takes. Debug data are compressed in two ways: with an ELF header, or
+ * after "ZLIB" and the size in big endian (".zdebug_…", binutils' older way).
  */
 static uint64_t bytes_in_memory(int fd, const Elf64_Shdr *section) {
     Elf64_Chdr header;
@@ -20,7 +20,7 @@ static uint64_t bytes_in_memory(int fd, const Elf64_Shdr *section) {
     uint64_t bytes = 0;
     if (section->sh_type == SHT_NOBITS ||
         (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_ALLOC) != 0)) {
-        return 0; /* its code and data: nobody asks for them */
+        return 0; /* code and data, which are not read */
     }
     if ((section->sh_flags & SHF_COMPRESSED) != 0) {
         bytes =

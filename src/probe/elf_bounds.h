@@ -1,7 +1,7 @@
 /*
- * How much memory libelf and libdw would take for a file, found out before they are let loose on
- * it: they read every section that they need into memory, as large as the file says that it is, and
- * a sparse file of a few kilobytes can say anything. Linux only.
+ * The memory that libelf and libdw would take for a file, computed before they open it: they read
+ * whole sections, as large as the file claims, and a sparse file of a few kilobytes can claim
+ * anything. Linux only.
  */
 #ifndef BP_PROBE_ELF_BOUNDS_H
 #define BP_PROBE_ELF_BOUNDS_H
@@ -11,8 +11,7 @@
 
 /*
  * Whether all symbols, notes and debug data of a 64-bit ELF file, decompressed, are at most
- * `limit_bytes`, and its tables of a usual length. Whoever owns the file can still change it
- * afterwards.
+ * `limit_bytes`, and its tables of a usual length. The file's owner can still change it afterwards.
  */
 bool bp_elf_is_within(int fd, uint64_t limit_bytes);
 

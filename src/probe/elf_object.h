@@ -1,7 +1,7 @@
 /*
- * What the loader knows of a 64-bit ELF file: segments, dynamic symbols, TLS relocations. The file
- * may be anything, and may change while it is read: every access is a bounded pread, so that one
- * that shrinks is a refusal and no SIGBUS. Linux only.
+ * The loader's view of a 64-bit ELF file: segments, dynamic symbols, TLS relocations. The file may
+ * be malformed, and may change while it is read: every access is a bounded pread, so that a
+ * shrinking file is an error and no SIGBUS. Linux only.
  */
 #ifndef BP_PROBE_ELF_OBJECT_H
 #define BP_PROBE_ELF_OBJECT_H
@@ -42,7 +42,7 @@ typedef enum bp_elf_status {
 /* Reads the headers. `object` is usable after BP_ELF_OK, while `fd` stays open. */
 bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object);
 
-/* Copies bytes as the loader would place them at `address`, before relocation. All or false. */
+/* Copies bytes from where the loader would place them, before relocation. All or false. */
 bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count);
 
 /* Finds a defined dynamic symbol by its exact name, through the GNU hash table. */
@@ -51,8 +51,8 @@ bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym
 /* The PT_TLS segment. */
 bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment);
 
-/* Where the first executable segment begins, down to the page; relative to it maps gives the load
- * address. */
+/* The address of the first executable segment, rounded down to the page. Its distance from the
+ * mapping in maps is the load address. */
 bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address);
 
 /*

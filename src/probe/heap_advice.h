@@ -1,6 +1,4 @@
-/*
- * What to tell somebody whose system refuses to let one process look into another.
- */
+/* The sentence for a failed probe, with what to do about it. */
 #ifndef BP_PROBE_HEAP_ADVICE_H
 #define BP_PROBE_HEAP_ADVICE_H
 
@@ -8,13 +6,12 @@
 
 #include "model/thread_heap.h"
 
-/* Where there is no file of Yama's. */
+/* Without Yama. */
 #define BP_YAMA_NONE (-1)
 
 /*
- * A sentence for a failure without one of its own: what could not be done, why, and what to do
- * about it where the system refused. `yama_scope` is what /proc/sys/kernel/yama/ptrace_scope says.
- * Pure.
+ * A sentence for a failure without one of its own: what failed, why, and, where the system refused,
+ * what to do. `yama_scope` is the value of /proc/sys/kernel/yama/ptrace_scope. Pure.
  */
 void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, char *out,
                     size_t out_bytes);

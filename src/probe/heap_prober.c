@@ -17,7 +17,7 @@ enum { bucket_count = 256 };
 
 struct bp_heap_prober {
     bp_heap_prober_options options; /* its string is ours */
-    pthread_mutex_t mutex;          /* around the objects, and around looking at one */
+    pthread_mutex_t mutex;          /* for the objects, also while one is examined */
     bp_known_object *buckets[bucket_count];
 };
 
@@ -59,7 +59,7 @@ const bp_heap_prober_options *bp_heap_prober_settings(const bp_heap_prober *prob
     return &prober->options;
 }
 
-/* One process: what is mapped, and what is looked for in it. */
+/* One process and its search. */
 struct search {
     bp_heap_prober *prober;
     int process_fd;
@@ -81,7 +81,7 @@ static bp_known_object *recall(const struct search *search, bp_mapped_file *mapp
     return object;
 }
 
-/* Looks at a file that is not known yet. NULL without memory. The mutex is held. */
+/* Examines a file that is not known yet. NULL without memory. The mutex is held. */
 static bp_known_object *learn(struct search *search, bp_mapped_file *mapped, bool is_executable) {
     bp_heap_prober *prober = search->prober;
     bp_known_object *object = calloc(1, sizeof *object);
@@ -118,7 +118,7 @@ static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
     return BUGPACK_OK;
 }
 
-/* Looks at one file of the process; what it is goes into `found`. */
+/* Examines one file of the process and records the result in `found`. */
 static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bool is_executable = mapped->inode == search->executable_inode;
@@ -151,7 +151,7 @@ static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bug
     } else if (known.failure == BP_HEAP_FAILURE_ARCH_MISMATCH) {
         return fail_found(search, known.failure, known.reason);
     } else if (known.reason[0] != '\0' && found->reason[0] == '\0') {
-        /* For the case that there is no jemalloc: what has not been looked into. */
+        /* The reason to give if no jemalloc is found: this file was not examined. */
         (void)snprintf(found->reason, sizeof found->reason, "%s", known.reason);
     }
     return BUGPACK_OK;
@@ -163,7 +163,7 @@ static bool is_called(const bp_mapped_file *mapped, const char *word) {
     return strstr(slash != NULL ? slash + 1 : mapped->path, word) != NULL;
 }
 
-/* In the order in which one is likely; also until libc is known, which is never the last. */
+/* Examines the likeliest files first. Goes on until libc is known, which is never the last. */
 static bugpack_status look_at_all(struct search *search, const bp_mapped_files *files,
                                   bugpack_error *error) {
     bp_jemalloc_found *found = search->found;

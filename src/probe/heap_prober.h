@@ -1,7 +1,4 @@
-/*
- * What is known of the files that processes run: which holds a jemalloc, and where its counters
- * are.
- */
+/* Which files hold a jemalloc, and where its counters are. */
 #ifndef BP_PROBE_HEAP_PROBER_H
 #define BP_PROBE_HEAP_PROBER_H
 

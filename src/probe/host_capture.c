@@ -55,7 +55,7 @@ static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error
     return BUGPACK_OK;
 }
 
-/* The head, now that everything is known, and the threads behind it. */
+/* The header, now that everything is known, and the threads after it. */
 static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
                                const bp_host_summary *summary, bp_temp_file *temp_file,
                                bugpack_error *error) {

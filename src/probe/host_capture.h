@@ -1,8 +1,8 @@
 /*
- * A snapshot of every thread of every process on the machine, taken by a few threads of ours.
+ * A snapshot of every thread of every process on the machine, taken by a few threads.
  *
- * Processes and threads that end meanwhile are everyday and cost only themselves; what cannot be
- * read costs its group of counters and is told in the summary. Linux only; elsewhere UNSUPPORTED.
+ * Processes and threads that end meanwhile are skipped; a file that cannot be read costs its group
+ * of counters and is counted in the summary. Linux only; elsewhere UNSUPPORTED.
  */
 #ifndef BP_PROBE_HOST_CAPTURE_H
 #define BP_PROBE_HOST_CAPTURE_H
@@ -31,19 +31,19 @@ typedef struct bp_host_root {
 typedef struct bp_host_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
     unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
-    /* Told now and then how many steps are done; at the end both are equal. Called on any of the
-     * reading threads, one at a time. Optional. */
+    /* Optional; called from time to time with the number of steps done; at the end both are equal.
+     * Called on any of the reading threads, one at a time. */
     void (*on_progress)(uint64_t done, uint64_t total, void *context);
     void *context;
     const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */
 } bp_host_plan;
 
 /*
- * Writes host-threads.json into a spool in the directory `dir_fd`, flushed. Threads are ascending
- * by process and id. The spool and the summary are the caller's; the spool is to be released.
+ * Writes host-threads.json into a temporary file in the directory `dir_fd`, flushed. Threads are
+ * ascending by process and id. The caller releases the temporary file.
  *
- * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of the spool, or no descriptors are left).
- * Blocks for seconds with 10,000 threads. Any thread.
+ * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of the temporary file, or no descriptors are
+ * left). Blocks for seconds with 10,000 threads. Any thread.
  */
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
                                bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,

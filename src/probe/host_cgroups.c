@@ -1,6 +1,4 @@
-/*
- * The cgroups of a machine's threads, and what they are charged with.
- */
+/* The cgroups of all threads and their figures. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +45,7 @@ void bp_host_cgroups_release(bp_host_cgroups *cgroups) {
     (void)pthread_mutex_destroy(&cgroups->mutex);
 }
 
-/* FNV-1a. Whoever names cgroups so that they collide can only slow this capture down. */
+/* FNV-1a. Colliding names can only slow the capture down. */
 static size_t bucket_of(const char *path, size_t path_bytes) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < path_bytes; i++) {
@@ -95,7 +93,7 @@ static size_t read_file(int dir_fd, const char *name, char text[text_bytes_max])
     return count > 0 && count < text_bytes_max ? (size_t)count : 0;
 }
 
-/* How version 1 says that there is no limit: -1, or as much memory as can be. */
+/* Version 1 writes -1 or a huge number where there is no limit. */
 static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figure *figure) {
     static const uint64_t unlimited = (uint64_t)1 << 62;
     bool is_minus_one = length == 3 && memcmp(text, "-1\n", 3) == 0;

@@ -10,7 +10,7 @@
 
 #define BP_HOST_BATCH_THREADS 32u
 
-/* Where a thread of the second pass is found. */
+/* The thread of a process that the second pass reads. */
 typedef struct bp_host_place {
     uint32_t process, thread; /* indices */
 } bp_host_place;
@@ -43,8 +43,8 @@ typedef struct bp_host_member {
 bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error);
 void bp_host_passes_release(bp_host_passes *passes);
 
-/* Runs one pass on all members. What cannot be started is done by the others, at last by the
- * calling thread, which is the first. Between the passes `places` are filled. */
+/* Runs one pass on all members. The calling thread is the first; members that cannot be started are
+ * left out. Between the passes `places` are filled. */
 void bp_host_passes_run(bp_host_member *members, unsigned member_count, bool is_second_pass);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct bp_host_process {
     size_t heap_count;
 } bp_host_process;
 
-/* The cgroups that threads are in, each once. Any thread may ask for one. */
+/* All cgroups that have threads. Any thread may add one. */
 typedef struct bp_host_cgroups {
     pthread_mutex_t mutex;
     struct bp_host_cgroup_node **buckets;
@@ -30,20 +30,20 @@ typedef struct bp_host_cgroups {
 bool bp_host_cgroups_init(bp_host_cgroups *cgroups);
 void bp_host_cgroups_release(bp_host_cgroups *cgroups);
 
-/* Counts one thread into the cgroup of this path. Its text, which lives as long as the cgroups;
+/* Counts one thread into the cgroup of this path. Returns its text, valid as long as the cgroups;
  * NULL without memory, or when there are too many. */
 const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes);
 
 /*
- * The cgroups by path, with the figures that `cgroup_fd` (-1: none) has of them now. The array is
- * the caller's to free, its paths are not. False without memory.
+ * The cgroups sorted by path, with their present figures from `cgroup_fd` (-1: none). The caller
+ * frees the array, but not its paths. False without memory.
  */
 bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list);
 
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
 void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT]);
 
-/* One thread of ours, with what it reads into and what it counts. */
+/* One reading thread: its buffers and its counts. */
 typedef struct bp_host_reader {
     int proc_fd; /* borrowed */
     uint64_t ticks_per_sec;

@@ -1,6 +1,4 @@
-/*
- * One thread's files, and what it means when one of them cannot be read.
- */
+/* The files of one thread, and what an unreadable one means. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +11,7 @@
 #include "platform/linux/proc_text.h"
 #include "probe/host_private.h"
 
-/* status lists up to 65,536 groups of the user's; 64 KiB hold those of any sane machine. */
+/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
 static const size_t text_bytes_max = (size_t)64 * 1024;
 
 bool bp_host_reader_init(bp_host_reader *reader) {
@@ -65,7 +63,7 @@ static bool open_process(bp_host_reader *reader, uint64_t tgid) {
     return reader->process_fd >= 0;
 }
 
-/* A file that is not there, of a thread that still is, is one that this kernel does not have. */
+/* A file that is missing while the thread still runs is one that this kernel does not have. */
 static bp_host_cause cause_of(int thread_fd, int system_errno) {
     switch (system_errno) {
     case EACCES:
@@ -107,7 +105,9 @@ static void read_sched(bp_host_reader *reader, int thread_fd, bp_host_thread *th
     }
 }
 
-/* Of a whole process, so of its first thread only. What has no memory lacks nothing. */
+/*
+ * Of the whole process, so read for its first thread only. A process without memory lacks nothing.
+ */
 static void read_memory(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
     if (thread->tid == thread->tgid && !thread->is_kernel_thread && thread->state != 'Z' &&
         thread->state != 'X') {
@@ -199,7 +199,7 @@ bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process,
     return is_there;
 }
 
-/* Keeps the counters of a jemalloc's threads, and counts why there are none. */
+/* Takes the counters of a jemalloc's threads, or counts why there are none. */
 static void probe_heap(bp_host_reader *reader, bp_host_process *process) {
     const bp_heap_plan plan = BP_HEAP_PLAN_INIT;
     bp_thread_heap_reading reading = {0};

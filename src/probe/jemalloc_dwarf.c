@@ -10,12 +10,12 @@
 #include "probe/debug_file.h"
 #include "probe/elf_bounds.h"
 
-/* Debug data beyond this is no jemalloc's: a limit for files that were made to keep us busy. */
+/* No jemalloc has more debug data: limits against files made to keep us busy. */
 static const unsigned unit_max = 200000;
 static const unsigned entry_max = 20000000;
 static const uint64_t search_max_ns = 10 * BP_NS_PER_SEC;
 
-/* "tsd_tls" behind any prefix; a compiler may have put ".llvm.4711" behind it. */
+/* "tsd_tls" after any prefix; a compiler may have appended ".llvm.4711". */
 static bool is_block_name(const char *name) {
     static const char word[] = "tsd_tls";
     const char *found = name;
@@ -67,9 +67,9 @@ static bool find_block(const bp_libdw *dw, Elf *elf, bp_jemalloc_layout *layout)
 }
 
 /*
- * The members of tsd_s have names that keep jemalloc's own code away from them, with the plain name
- * at the end (TSD_MANGLE in tsd.h): "cant_access_tsd_items_directly_…_thread_allocated". Another
- * member is called thread_allocated_next_event_fast, which does not end so.
+ * The members of tsd_s have mangled names that end with the plain name (TSD_MANGLE in tsd.h):
+ * "cant_access_tsd_items_directly_…_thread_allocated". Another member,
+ * thread_allocated_next_event_fast, does not end so.
  */
 static bool is_member(const char *name, const char *plain) {
     size_t name_bytes = strlen(name);
@@ -105,8 +105,8 @@ static bool read_members(const bp_libdw *dw, Dwarf_Die *structure, bp_jemalloc_l
     return has_allocated && has_deallocated;
 }
 
-/* What a search may still cost. Going on to an entry's sibling can take libdw over all entries that
- * are below it, so a count alone is no limit. */
+/* The rest of a search's budget. Moving to an entry's sibling can take libdw over all entries below
+ * it, so a count alone is no limit. */
 struct allowance {
     unsigned entries_left;
     uint64_t deadline_ns;
@@ -117,7 +117,7 @@ static bool may_go_on(struct allowance *allowance) {
            bp_clock_monotonic_ns() < allowance->deadline_ns;
 }
 
-/* The structure lies at the top of each compilation unit of jemalloc. */
+/* The structure is at the top level of each compilation unit of jemalloc. */
 static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, struct allowance *allowance,
                          bp_jemalloc_layout *layout) {
     Dwarf_Die entry;
@@ -135,7 +135,7 @@ static bool find_in_unit(const bp_libdw *dw, Dwarf_Die *unit, struct allowance *
     return false;
 }
 
-/* Begins with reading all debug data into memory, so only a file with the symbol gets this far. */
+/* Reads all debug data into memory, so it is called only for a file with the symbol. */
 static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_layout *layout) {
     struct allowance allowance = {entry_max, bp_clock_monotonic_ns() + search_max_ns};
     Dwarf_Off offset = 0;
@@ -157,7 +157,7 @@ static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_
     return false;
 }
 
-/* Symbol and structure may lie in different files: strip keeps one without the other. */
+/* Symbol and structure may be in different files: strip can remove one of them. */
 static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char *path,
                               bp_jemalloc_layout *layout) {
     bp_debug_file separate = {.fd = -1};

@@ -1,7 +1,7 @@
 /*
- * What debug data says of a jemalloc: where its thread-local block is, and where in it the two
- * counters are. Through elfutils' libdw, which is loaded when it is first needed, so that neither
- * the command nor a host depends on it. Linux only.
+ * Where a jemalloc's thread-local block is, and where in it the two counters are, from debug data.
+ * Read with elfutils' libdw, which is loaded when first needed, so that neither the command nor a
+ * host depends on it. Linux only.
  */
 #ifndef BP_PROBE_JEMALLOC_DWARF_H
 #define BP_PROBE_JEMALLOC_DWARF_H
@@ -26,10 +26,10 @@ typedef enum bp_dwarf_status {
 } bp_dwarf_status;
 
 /*
- * Looks into the file itself, and then into separate debug data: by build id and by debug link
- * below /usr/lib/debug, and by debug link beside `path`. A separate file counts only when its build
- * id is the same. Nothing is ever fetched. A file that was made to keep us busy costs at most 1 GiB
- * of memory and some ten seconds. `reason` gets a clause unless it was found.
+ * Reads the file itself, and then separate debug data: by build id and by debug link below
+ * /usr/lib/debug, and by debug link beside `path`. A separate file must have the same build id.
+ * Nothing is fetched. A file made to keep us busy costs at most 1 GiB of memory and some ten
+ * seconds. `reason` gets a clause on failure.
  */
 bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
                                        char *reason, size_t reason_bytes);

@@ -81,7 +81,7 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
     }
 }
 
-/* A library: its slot, and then the cache, the debug data, or a calibration. */
+/* A library: its slot, and then the cache, debug data, or a calibration. */
 static void examine_library(const bp_heap_prober_options *options, const bp_elf_object *elf,
                             const char *path, const char *prefix, bp_known_object *object) {
     int64_t addend;
@@ -114,7 +114,7 @@ static void examine_library(const bp_heap_prober_options *options, const bp_elf_
     calibrate(options, elf->fd, path, prefix, object);
 }
 
-/* The executable: the linker has placed its block for good. */
+/* The executable: its block has a fixed place. */
 static void examine_executable(const bp_elf_object *elf, const char *path, const char *prefix,
                                bp_known_object *object) {
     bp_jemalloc_layout layout;
@@ -125,7 +125,8 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
         return;
     }
     if ((status == BP_DWARF_NO_LIBRARY || status == BP_DWARF_TOO_MUCH) && prefix == NULL) {
-        /* Whether there is one is not known then; the sentence of a process without one says so. */
+        /* Unknown whether there is one; the sentence of a process without a jemalloc includes this
+         * clause. */
         (void)snprintf(object->reason, sizeof object->reason, "%s", clause);
         return;
     }
@@ -134,7 +135,7 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
         refuse(object, BP_HEAP_FAILURE_DWARF_PARSE, path, clause);
         return;
     }
-    /* Symbol and members are checked as one thing: the block ends behind its last counter. */
+    /* Symbol and members are checked together: the block ends after its last counter. */
     uint64_t end = layout.allocated_place > layout.deallocated_place ? layout.allocated_place
                                                                      : layout.deallocated_place;
     int64_t block;

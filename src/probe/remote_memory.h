@@ -1,6 +1,6 @@
 /*
- * Reading the memory of another process as it runs: process_vm_readv, which neither attaches nor
- * stops. Linux only.
+ * Reads the memory of a running process with process_vm_readv, which neither attaches nor stops.
+ * Linux only.
  */
 #ifndef BP_PROBE_REMOTE_MEMORY_H
 #define BP_PROBE_REMOTE_MEMORY_H

@@ -10,7 +10,7 @@ struct bp_sampler {
     bp_task_snapshot first;
 };
 
-/* One of the two ways of taking hold of a process. */
+/* bp_task_open or bp_task_open_tree. */
 typedef bugpack_status opener(pid_t pid, bp_task **ret_task, bugpack_error *error);
 
 static bugpack_status open_with(opener *open_task, pid_t pid, bp_sampler **ret_sampler,

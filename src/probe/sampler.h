@@ -1,6 +1,4 @@
-/*
- * A window: two snapshots of one process, and what it cost between them.
- */
+/* A window: two snapshots of one process, and its cost between them. */
 #ifndef BP_PROBE_SAMPLER_H
 #define BP_PROBE_SAMPLER_H
 
@@ -14,10 +12,10 @@
 /* A process and the first snapshot of its open window, if one is open. One thread at a time. */
 typedef struct bp_sampler bp_sampler;
 
-/* Takes hold of a process (0: our own). Errors as bp_task_open has them. */
+/* Opens a process (0: our own). Errors as bp_task_open. */
 bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
 
-/* The same with all that descend from it (bp_task_open_tree). */
+/* The same with its descendants (bp_task_open_tree). */
 bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error);
 void bp_sampler_close(bp_sampler *sampler);
 

@@ -33,7 +33,7 @@ static void fail_reading(bp_thread_heap_reading *reading, bp_heap_failure failur
     (void)snprintf(reading->reason, sizeof reading->reason, "%s", sentence.message);
 }
 
-/* A process of which no thread was read has the failure of its first. */
+/* A process without a measured thread has the failure of its first thread. */
 static void judge(const bp_heap_target *target, bp_thread_heap_reading *reading) {
     const bp_jemalloc_found *found = &target->found;
     const bp_thread_heap_snapshot *last = &reading->snapshots[reading->snapshot_count - 1];
@@ -44,7 +44,7 @@ static void judge(const bp_heap_target *target, bp_thread_heap_reading *reading)
     }
 }
 
-/* Waits for the next snapshot. False when somebody wants no more of them. */
+/* Waits for the next snapshot. False when it was interrupted through `stop_fd`. */
 static bool wait_until(uint64_t deadline_ns, int stop_fd) {
     for (;;) {
         uint64_t now_ns = bp_clock_monotonic_ns();
@@ -60,7 +60,7 @@ static bool wait_until(uint64_t deadline_ns, int stop_fd) {
     }
 }
 
-/* What is read before the process ends is a result, if it is anything at all. */
+/* Snapshots before the process ended are a result, if there are any. */
 static bugpack_status take_all(const bp_heap_target *target, const bp_heap_plan *plan,
                                bp_thread_heap_reading *reading, bugpack_error *error) {
     uint32_t wanted = target->found.failure == BP_HEAP_FAILURE_NONE ? plan->snapshot_count : 1;
@@ -112,7 +112,7 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
     return status;
 }
 
-/* A process that went on to another program while it was looked at is looked at again. */
+/* A process that ran exec meanwhile is probed again. */
 static bugpack_status probe_programs(bp_heap_prober *prober, bp_heap_target *target,
                                      const bp_heap_plan *plan, bp_thread_heap_reading *reading,
                                      bugpack_error *error) {

@@ -1,11 +1,11 @@
 /*
- * The allocation counters of every thread of another process, which was never asked for them and,
- * with glibc, is not stopped either.
+ * The allocation counters of every thread of another process, which does not cooperate and, with
+ * glibc, is not stopped either.
  *
- * jemalloc keeps for each thread how much it has allocated and freed. A counter's address is the
- * thread's pointer, plus where jemalloc's thread-local block lies from there (a constant for an
- * executable, a slot that the loader filled for a library), plus the counter's place in the block
- * (from debug data, or from a calibration). docs/ARCHITECTURE.md has the whole way.
+ * jemalloc counts for each thread how much it has allocated and freed. A counter's address is the
+ * thread pointer, plus the distance of jemalloc's thread-local block (a constant for an executable,
+ * a slot filled by the loader for a library), plus the counter's place in the block (from debug
+ * data or a calibration). docs/ARCHITECTURE.md explains it in full.
  */
 #ifndef BP_PROBE_THREAD_HEAP_H
 #define BP_PROBE_THREAD_HEAP_H
@@ -30,12 +30,12 @@ typedef struct bp_heap_plan {
     { 1, 0, -1 }
 
 /*
- * Reads the counters of process `pid`. That they cannot be had is a result and no error: the
- * reading then has a failure with a reason, and, where the process is there, one snapshot with its
- * threads, unmeasured, at zero. A thread that ends in the midst costs only itself.
+ * Reads the counters of process `pid`. Counters that cannot be read are a result and no error: the
+ * reading then has a failure with a reason and, where the process exists, one snapshot with its
+ * threads, unmeasured, at zero. A thread that ends meanwhile is skipped.
  *
- * Errors: NO_MEMORY, IO. `ret_reading` is the caller's to release. Any thread; it blocks for the
- * intervals, and holds back the caller's other probes while a file is looked at for the first time.
+ * Errors: NO_MEMORY, IO. The caller releases `ret_reading`. Any thread; it blocks for the
+ * intervals, and other probes of the same prober wait while a file is examined for the first time.
  */
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
                              bp_thread_heap_reading *ret_reading, bugpack_error *error);

@@ -15,10 +15,10 @@
 #include "probe/thread_pointers.h"
 #include "probe/thread_stop.h"
 
-/* A walk that a changing list led astray is begun again; what is new since then is found too. */
+/* A walk that a changing list misled is begun again, which also finds new threads. */
 enum { walk_max = 4 };
 
-/* However many threads would have to be stopped, the whole takes no longer. */
+/* The limit for stopping all threads, however many there are. */
 static const uint64_t stop_budget_ns = 2 * BP_NS_PER_SEC;
 
 bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
@@ -40,7 +40,7 @@ bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *targe
     return status;
 }
 
-/* Of a program that is gone nothing can be read: that is the end of the file (mem_rw in
+/* After an exec nothing of the old program can be read: that is end of file (mem_rw in
  * fs/proc/base.c). */
 bool bp_heap_target_is_same(const bp_heap_target *target) {
     const bp_jemalloc_found *found = &target->found;
@@ -59,7 +59,7 @@ void bp_heap_target_release(bp_heap_target *target) {
     target->found = (bp_jemalloc_found){0};
 }
 
-struct taking {
+struct reading {
     const bp_heap_target *target;
     bp_thread_heap_snapshot snapshot;
     int64_t slot; /* what the loader wrote for this process */
@@ -74,24 +74,25 @@ static void fail_thread(bp_thread_heap *thread, bp_heap_failure failure, int sys
  * Reads both counters by the thread pointer. With `tid_address`, the thread's id is read in the
  * same call: a descriptor that was given to another thread meanwhile does not count.
  */
-static void read_counters(const struct taking *taking, uint64_t pointer, uint64_t tid_address,
+static void read_counters(const struct reading *reading, uint64_t pointer, uint64_t tid_address,
                           bp_thread_heap *thread) {
-    const bp_known_object *jemalloc = &taking->target->found.jemalloc;
+    const bp_known_object *jemalloc = &reading->target->found.jemalloc;
     uint64_t addresses[2];
     uint64_t counters[2] = {0, 0};
     int32_t tid = (int32_t)thread->tid;
-    if (!bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, taking->slot, jemalloc->has_slot,
+    if (!bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, reading->slot, jemalloc->has_slot,
                                 jemalloc->allocated_place, &addresses[0]) ||
-        !bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, taking->slot, jemalloc->has_slot,
+        !bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, reading->slot, jemalloc->has_slot,
                                 jemalloc->deallocated_place, &addresses[1])) {
         fail_thread(thread, BP_HEAP_FAILURE_TLS_ARITHMETIC, 0);
         return;
     }
-    /* Freed first, so that a block that is allocated and freed meanwhile is never freed only. */
+    /* Freed bytes first: otherwise a block that is allocated and freed meanwhile could count as
+     * freed only. */
     const bp_remote_piece pieces[] = {{addresses[1], &counters[1], sizeof counters[1]},
                                       {addresses[0], &counters[0], sizeof counters[0]},
                                       {tid_address, &tid, sizeof tid}};
-    int result = bp_remote_read(taking->target->pid, pieces, tid_address != 0 ? 3 : 2);
+    int result = bp_remote_read(reading->target->pid, pieces, tid_address != 0 ? 3 : 2);
     if (result != 0 || tid != (int32_t)thread->tid) {
         fail_thread(thread, result != 0 ? BP_HEAP_FAILURE_VM_READV : BP_HEAP_FAILURE_THREAD_POINTER,
                     result);
@@ -104,20 +105,20 @@ static void read_counters(const struct taking *taking, uint64_t pointer, uint64_
 }
 
 /* One walk of the list, for the threads that have no counters yet. True when all have some. */
-static bool read_by_list(struct taking *taking) {
-    const bp_jemalloc_found *found = &taking->target->found;
-    bp_thread_heap_snapshot *snapshot = &taking->snapshot;
+static bool read_by_list(struct reading *reading) {
+    const bp_jemalloc_found *found = &reading->target->found;
+    bp_thread_heap_snapshot *snapshot = &reading->snapshot;
     bp_thread_pointer *pointers = NULL;
     size_t count = 0;
     size_t missing_count = 0;
-    int result = bp_thread_pointers_list(taking->target->pid, &found->libc, found->libc_base,
+    int result = bp_thread_pointers_list(reading->target->pid, &found->libc, found->libc_base,
                                          snapshot->thread_count * 4 + 1024, &pointers, &count);
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         bp_thread_heap *thread = &snapshot->threads[i];
         const bp_thread_pointer *pointer =
             thread->is_measured ? NULL : bp_thread_pointers_find(pointers, count, thread->tid);
         if (pointer != NULL) {
-            read_counters(taking, pointer->pointer, pointer->tid_address, thread);
+            read_counters(reading, pointer->pointer, pointer->tid_address, thread);
         } else if (!thread->is_measured && result != 0) {
             fail_thread(thread, BP_HEAP_FAILURE_VM_READV, result);
         }
@@ -128,12 +129,12 @@ static bool read_by_list(struct taking *taking) {
 }
 
 /*
- * Stops one thread after the other. On a thread of its own, because its end lets everything go that
- * could not be let go otherwise.
+ * Stops one thread after the other. Runs on a thread of its own: when it ends, the kernel releases
+ * every thread that could not be detached.
  */
 static void *stop_and_read(void *argument) {
-    struct taking *taking = argument;
-    bp_thread_heap_snapshot *snapshot = &taking->snapshot;
+    struct reading *reading = argument;
+    bp_thread_heap_snapshot *snapshot = &reading->snapshot;
     uint64_t deadline_ns = bp_clock_monotonic_ns() + stop_budget_ns;
     bp_thread_set_name("bugpack-stop");
     for (size_t i = 0; i < snapshot->thread_count; i++) {
@@ -148,10 +149,10 @@ static void *stop_and_read(void *argument) {
             continue;
         }
         bp_heap_failure failure = bp_thread_stop_read_pointer(
-            (pid_t)thread->tid, taking->target->options.stop_timeout_ms, &pointer, &failure_errno);
+            (pid_t)thread->tid, reading->target->options.stop_timeout_ms, &pointer, &failure_errno);
         if (failure == BP_HEAP_FAILURE_NONE) {
             snapshot->stopped_count++;
-            read_counters(taking, pointer, 0, thread);
+            read_counters(reading, pointer, 0, thread);
         } else {
             fail_thread(thread, failure, failure_errno);
         }
@@ -165,31 +166,31 @@ static void fail_all(bp_thread_heap_snapshot *snapshot, bp_heap_failure failure,
     }
 }
 
-static bugpack_status read_all(struct taking *taking, bugpack_error *error) {
-    const bp_heap_target *target = taking->target;
+static bugpack_status read_all(struct reading *reading, bugpack_error *error) {
+    const bp_heap_target *target = reading->target;
     const bp_jemalloc_found *found = &target->found;
     if (found->failure != BP_HEAP_FAILURE_NONE) {
-        fail_all(&taking->snapshot, found->failure, found->system_errno);
+        fail_all(&reading->snapshot, found->failure, found->system_errno);
         return BUGPACK_OK;
     }
     if (found->jemalloc.has_slot) {
         int result = bp_remote_read_one(target->pid, found->jemalloc_base + found->jemalloc.slot,
-                                        &taking->slot, sizeof taking->slot);
+                                        &reading->slot, sizeof reading->slot);
         if (result != 0) {
-            fail_all(&taking->snapshot, BP_HEAP_FAILURE_VM_READV, result);
+            fail_all(&reading->snapshot, BP_HEAP_FAILURE_VM_READV, result);
             return BUGPACK_OK;
         }
     }
-    fail_all(&taking->snapshot, BP_HEAP_FAILURE_THREAD_POINTER, 0);
+    fail_all(&reading->snapshot, BP_HEAP_FAILURE_THREAD_POINTER, 0);
     bool is_complete = false;
     for (int i = 0; found->has_libc && i < walk_max && !is_complete; i++) {
-        is_complete = read_by_list(taking);
+        is_complete = read_by_list(reading);
     }
     if (is_complete || !target->options.allow_stop) {
         return BUGPACK_OK;
     }
     pthread_t thread;
-    bugpack_status status = bp_thread_start(stop_and_read, taking, &thread, error);
+    bugpack_status status = bp_thread_start(stop_and_read, reading, &thread, error);
     if (status == BUGPACK_OK) {
         (void)pthread_join(thread, NULL);
     }
@@ -226,7 +227,7 @@ static bugpack_status take_threads(const bp_task_snapshot *before,
     return BUGPACK_OK;
 }
 
-/* Leaves those that are still there, or whose id is not another thread's by now. */
+/* Keeps the threads that still run, unless their id was reused. */
 static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snapshot) {
     size_t kept = 0;
     qsort(after->threads, after->thread_count, sizeof *after->threads, compare_counters);
@@ -245,18 +246,18 @@ static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snap
 
 bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                                      bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error) {
-    struct taking taking = {.target = target};
+    struct reading reading = {.target = target};
     bp_task_snapshot before = {0};
     bp_task_snapshot after = {0};
     bugpack_status status = bp_task_snapshot_take(target->task, true, &before, error);
     if (status == BUGPACK_OK) {
-        status = take_threads(&before, &taking.snapshot, error);
+        status = take_threads(&before, &reading.snapshot, error);
     }
     if (status == BUGPACK_OK) {
         bp_instant now = bp_clock_now();
-        taking.snapshot.taken_ns = now.monotonic_ns;
-        taking.snapshot.taken_wall_ns = now.wall_ns;
-        status = read_all(&taking, error);
+        reading.snapshot.taken_ns = now.monotonic_ns;
+        reading.snapshot.taken_wall_ns = now.wall_ns;
+        status = read_all(&reading, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_task_snapshot_take(target->task, false, &after, error);
@@ -266,11 +267,11 @@ bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                          (int)target->pid);
     }
     if (status == BUGPACK_OK) {
-        drop_vanished(&after, &taking.snapshot);
-        *ret_snapshot = taking.snapshot;
-        taking.snapshot.threads = NULL;
+        drop_vanished(&after, &reading.snapshot);
+        *ret_snapshot = reading.snapshot;
+        reading.snapshot.threads = NULL;
     }
-    free(taking.snapshot.threads);
+    free(reading.snapshot.threads);
     bp_task_snapshot_release(&before);
     bp_task_snapshot_release(&after);
     return status;

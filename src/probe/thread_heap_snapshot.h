@@ -27,19 +27,19 @@ bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *targe
 
 /*
  * Whether the process still runs the program in which the jemalloc was found. An exec leaves it its
- * id and its start time, and nothing of its memory: what is read afterwards is another program's.
- * True where that cannot be told.
+ * pid and start time but none of its memory, so later readings are of another program. True where
+ * it cannot be determined.
  */
 bool bp_heap_target_is_same(const bp_heap_target *target);
 
-/* Takes it back to what it was before find; its task stays open. */
+/* Releases what find has found; the task stays open. */
 void bp_heap_target_release(bp_heap_target *target);
 
 /*
- * Lists the threads and reads the counters of each. The task's own identity check stands before and
- * behind the reading, so that nothing of a process that has got the same id since can get in, nor
- * of a program that it has run since (which is NO_PROCESS as well); a thread that was not there
- * both times has no line. Errors: NO_PROCESS, NO_MEMORY, IO, DENIED.
+ * Lists the threads and reads the counters of each. The task's identity is checked before and
+ * after, so nothing is read of a process that reused the pid, or of a program run since (also
+ * NO_PROCESS). A thread that was not there both times is left out. Errors: NO_PROCESS, NO_MEMORY,
+ * IO, DENIED.
  */
 bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                                      bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error);

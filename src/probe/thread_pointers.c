@@ -86,12 +86,12 @@ static int visit(struct walk *walk, uint64_t link, uint64_t *ret_next) {
     size_t piece_count = BP_TLS_OWN_ARCH == BP_TLS_X86_64 ? 3 : 2;
     int result = bp_remote_read(walk->pid, pieces, piece_count);
     if (result != 0 || tid <= 0 || self != descriptor) {
-        return result; /* a thread that is about to begin, or has ended, has no id */
+        return result; /* a starting or ended thread has no id */
     }
     return push(walk, (uint64_t)tid, descriptor);
 }
 
-/* A list that changes under the walk can lead astray; then what was found so far has to do. */
+/* A list that changes meanwhile can mislead the walk; then what was found so far is used. */
 static int walk_list(struct walk *walk, uint64_t head) {
     uint64_t link;
     int result = bp_remote_read_one(walk->pid, head + walk->layout->link_next, &link, sizeof link);
@@ -115,7 +115,7 @@ int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t li
     uint64_t rtld = 0;
     int result = bp_remote_read_one(pid, libc_base + layout->rtld_pointer, &rtld, sizeof rtld);
     if (result == 0 && rtld == 0) {
-        result = EFAULT; /* before the loader has told libc where it is */
+        result = EFAULT; /* the loader has not set it yet */
     }
     for (size_t i = 0; i < 2 && result == 0; i++) {
         result = walk_list(&walk, rtld + layout->lists[i]);

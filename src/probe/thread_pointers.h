@@ -1,12 +1,12 @@
 /*
  * The thread pointers of a running glibc process, without stopping it.
  *
- * glibc describes its own thread structures to debuggers in constants of libc.so.6 that are made
- * for libthread_db (nptl_db/structs.def): where the list of threads begins, where in a thread's
- * structure its links and its id are. We read the same constants from the same file and walk the
- * list through process_vm_readv. libthread_db itself would do the walk, but it calls back into
- * global symbols (ps_pdread, …) that a library must not put into its host, and it refuses a process
- * whose glibc is of another version than ours, as in a container. Linux only.
+ * For libthread_db, libc.so.6 has constants that describe its thread structures
+ * (nptl_db/structs.def): the heads of the lists of threads, and the places of links and id in a
+ * thread's structure. We read these constants from the file and walk the lists through
+ * process_vm_readv. libthread_db itself calls back into global symbols (ps_pdread, …), which a
+ * library must not define in its host, and refuses a process with another version of glibc, as in a
+ * container. Linux only.
  */
 #ifndef BP_PROBE_THREAD_POINTERS_H
 #define BP_PROBE_THREAD_POINTERS_H
@@ -18,7 +18,7 @@
 
 #include "probe/elf_object.h"
 
-/* What a libc.so.6 says of its threads. */
+/* The thread structures of one libc.so.6. */
 typedef struct bp_libc_layout {
     uint64_t rtld_pointer;    /* address, in the file, of a pointer to the loader's variables */
     uint64_t lists[2];        /* offsets in there of two list heads */
@@ -34,14 +34,13 @@ bool bp_libc_layout_read(const bp_elf_object *libc, bp_libc_layout *ret_layout);
 typedef struct bp_thread_pointer {
     uint64_t tid;
     uint64_t pointer;
-    uint64_t tid_address; /* in the process: there its id stands as long as it lives */
+    uint64_t tid_address; /* address of its id in the process */
 } bp_thread_pointer;
 
 /*
- * Lists the threads, ascending by tid. Threads come and go while the list is walked, so one that
- * lives can be missing; a thread that is listed had its id in its descriptor. `thread_max` bounds
- * the walk. Returns 0 or an errno: ENOMEM, EPERM, ESRCH, EFAULT. `ret_pointers` is the caller's to
- * free.
+ * Lists the threads, ascending by tid. Threads come and go meanwhile, so a running one can be
+ * missing; a listed thread had its id in its descriptor. `thread_max` bounds the walk. Returns 0 or
+ * an errno: ENOMEM, EPERM, ESRCH, EFAULT. The caller frees `ret_pointers`.
  */
 int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t libc_base,
                             size_t thread_max, bp_thread_pointer **ret_pointers, size_t *ret_count);

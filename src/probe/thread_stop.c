@@ -15,7 +15,7 @@
 static const uint64_t first_nap_ns = 20000;
 static const uint64_t longest_nap_ns = 1000000;
 
-/* waitpid has no deadline, so it is asked again and again. Returns 0 or an errno. */
+/* waitpid has no deadline, so it is polled. Returns 0 or an errno. */
 static int wait_for_stop(pid_t tid, uint32_t timeout_ms, int *ret_status) {
     uint64_t deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
     uint64_t nap_ns = first_nap_ns;
@@ -36,8 +36,8 @@ static int wait_for_stop(pid_t tid, uint32_t timeout_ms, int *ret_status) {
     }
 }
 
-/* The signal that the stop was for, to be delivered on; 0 for a stop that was made for us, or one
- * that holds the whole process (a group stop), which goes on by itself (ptrace(2)). */
+/* The signal that caused the stop, to be delivered on; 0 for our own stop, or a group stop of the
+ * whole process, which continues by itself (ptrace(2)). */
 static long signal_of(int status) {
     return status >> 16 == 0 ? WSTOPSIG(status) : 0;
 }

@@ -1,9 +1,9 @@
 /*
- * The thread pointer of a thread by stopping it for an instant, where its C library does not tell.
+ * Reads a thread pointer by stopping the thread for an instant, for C libraries without a list.
  *
- * PTRACE_SEIZE and PTRACE_INTERRUPT, never ATTACH: a tracer that is killed between ATTACH and its
- * wait leaves the target stopped for good, and after SEIZE the kernel lets it run. Never EXITKILL,
- * which would take the target along. Linux only.
+ * PTRACE_SEIZE and PTRACE_INTERRUPT, never ATTACH: a tracer killed between ATTACH and its wait
+ * leaves the target stopped for good; after SEIZE the kernel resumes it. Never EXITKILL, which
+ * would kill the target too. Linux only.
  */
 #ifndef BP_PROBE_THREAD_STOP_H
 #define BP_PROBE_THREAD_STOP_H
@@ -15,11 +15,11 @@
 
 /*
  * Reads the thread pointer of thread `tid`. Waits at most `timeout_ms` for it to stop. A signal
- * that it stopped for is delivered on, and a thread that was stopped already (SIGSTOP) stays so.
- * Returns NONE, or which step failed, with its errno (ETIMEDOUT, ESRCH, EPERM …).
+ * that it stopped for is delivered on, and a thread that was stopped already (SIGSTOP) stays
+ * stopped. Returns NONE, or the step that failed, with its errno (ETIMEDOUT, ESRCH, EPERM …).
  *
- * The caller's thread is the tracer. It has to be one that ends soon: a thread that did not stop in
- * time can only be let go by the end of its tracer.
+ * The calling thread is the tracer and must end soon: a thread that did not stop in time is
+ * released only when its tracer ends.
  */
 bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
                                             int *ret_errno);

@@ -1,9 +1,9 @@
 #include "probe/tls_address.h"
 
-/* Segments and distances beyond this are no thread's. */
+/* No thread's segment or distance is larger. */
 static const uint64_t far_bytes = (uint64_t)1 << 30;
 
-/* User space ends below this on both architectures, five-level page tables included. */
+/* User space is below this on both architectures, five-level page tables included. */
 static const uint64_t address_end = (uint64_t)1 << 56;
 
 static const uint64_t control_block_bytes = 16;
@@ -22,7 +22,7 @@ bool bp_tls_executable_offset(bp_tls_arch arch, const bp_tls_segment *segment, u
     }
     uint64_t mask = segment->alignment > 1 ? segment->alignment - 1 : 0;
     if (arch == BP_TLS_AARCH64) {
-        /* The block's start is congruent to p_vaddr, at the first such place behind the TCB. */
+        /* The block starts at the first place after the TCB that is congruent to p_vaddr. */
         uint64_t start = control_block_bytes + ((segment->address - control_block_bytes) & mask);
         *ret_offset = (int64_t)(start + value);
     } else {

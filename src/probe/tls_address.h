@@ -1,7 +1,7 @@
 /*
- * Where a thread-local variable lies, seen from the thread pointer. Pure arithmetic, for both
- * layouts of the ELF TLS specification (Drepper, "ELF Handling For Thread-Local Storage"), so that
- * each is tested on every machine. All values may come from a hostile file.
+ * Addresses of thread-local variables relative to the thread pointer. Pure arithmetic for both
+ * layouts of the ELF TLS specification (Drepper, "ELF Handling For Thread-Local Storage"), each
+ * tested on every machine. All values may come from a malformed file.
  */
 #ifndef BP_PROBE_TLS_ADDRESS_H
 #define BP_PROBE_TLS_ADDRESS_H
@@ -11,7 +11,7 @@
 
 typedef enum bp_tls_arch {
     BP_TLS_X86_64, /* variant II: the executable's block ends at the thread pointer */
-    BP_TLS_AARCH64 /* variant I: it begins behind the thread control block of 16 bytes */
+    BP_TLS_AARCH64 /* variant I: it begins after the thread control block of 16 bytes */
 } bp_tls_arch;
 
 /* The PT_TLS segment of an executable. `alignment` 0 and 1 both mean none. */
@@ -23,8 +23,7 @@ typedef struct bp_tls_segment {
 
 /*
  * The distance from the thread pointer to `value`, the st_value of a symbol in the executable's own
- * segment. False, and the output untouched, when the segment makes no sense or the symbol with its
- * `symbol_bytes` does not lie inside it.
+ * segment. False when the segment makes no sense or the symbol's `symbol_bytes` do not fit into it.
  */
 bool bp_tls_executable_offset(bp_tls_arch arch, const bp_tls_segment *segment, uint64_t value,
                               uint64_t symbol_bytes, int64_t *ret_offset);
@@ -37,10 +36,9 @@ bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descr
                            uint64_t *ret_thread_pointer);
 
 /*
- * Adds up a thread pointer, what the loader wrote into a slot of the offset table (0 where there is
- * none), and an offset. False when the slot cannot be a static TLS offset (it is on the wrong side
- * of the thread pointer, or over 1 GiB away), or when the sum is null, unaligned to eight bytes, or
- * not a user-space address.
+ * Adds a thread pointer, the loader's value of a slot (0 without one), and an offset. False when
+ * the slot cannot be a static TLS offset (wrong side of the thread pointer, or over 1 GiB away), or
+ * when the sum is null, not a multiple of eight, or not a user-space address.
  */
 bool bp_tls_counter_address(bp_tls_arch arch, uint64_t thread_pointer, int64_t slot, bool has_slot,
                             int64_t offset, uint64_t *ret_address);

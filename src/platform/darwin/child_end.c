@@ -5,14 +5,13 @@
 
 #include <libproc.h>
 
-/* What proc_pidinfo wants to be told to look among those that wait to be reaped (proc_pidinfo in
+/* The argument that makes proc_pidinfo search zombies too (proc_pidinfo in
  * xnu/bsd/kern/proc_info.c). */
 enum { with_zombies = 1 };
 
 /*
- * waitid takes the exit status out of the wait status and leaves the signal behind (waitid_nocancel
- * in xnu/bsd/kern/kern_exit.c); .NET found that out when it began to use it. libproc shows the wait
- * status whole.
+ * waitid drops the signal from the status of a killed child (waitid_nocancel in
+ * xnu/bsd/kern/kern_exit.c; .NET found this). libproc returns the whole wait status.
  */
 int bp_child_end_status(const siginfo_t *info) {
     struct proc_bsdinfo bsd;

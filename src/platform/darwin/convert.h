@@ -1,10 +1,10 @@
 /*
- * What the macOS kernel's plain integers mean. Pure, without a system header, tested everywhere.
+ * Values of the macOS kernel. Pure, without a system header, tested everywhere.
  *
- * The kernel counts in three units, and which one is not always said: a task's times and a
- * process's start are in ticks of its clock, Mach's times of a thread are seconds and microseconds,
- * and libproc's times of a thread are nanoseconds (fill_taskthreadinfo in
- * xnu/osfmk/kern/bsd_kern.c). On Intel a tick is a nanosecond, on Apple silicon 125/3 of one.
+ * The kernel counts in three units: a task's times and a process's start in ticks of its clock,
+ * Mach's times of a thread in seconds and microseconds, libproc's times of a thread in nanoseconds
+ * (fill_taskthreadinfo in xnu/osfmk/kern/bsd_kern.c). A tick is a nanosecond on Intel and 125/3 ns
+ * on Apple silicon.
  */
 #ifndef BP_PLATFORM_DARWIN_CONVERT_H
 #define BP_PLATFORM_DARWIN_CONVERT_H
@@ -43,13 +43,12 @@ typedef struct bp_darwin_counters {
 bp_task_snapshot bp_darwin_snapshot(const bp_darwin_counters *counters, bp_darwin_tick tick);
 
 /*
- * How old a process is, the time asleep included. The clock that stands still while the machine
- * sleeps gives the least that it can be, and all sleep since boot on top of it the most; the wall
- * clock, which somebody may have set meanwhile, only chooses between the two. On a machine that has
- * not slept there is nothing to choose.
+ * The age of a process, time asleep included. A clock that stops in sleep gives the lower bound;
+ * adding all sleep since boot gives the upper bound. The wall clock, which may have been set
+ * meanwhile, only chooses a value between the two.
  */
 typedef struct bp_darwin_age {
-    bool has_awake; /* else the wall clock alone must do */
+    bool has_awake; /* else only the wall clock is known */
     uint64_t awake_ns, asleep_since_boot_ns;
     uint64_t started_wall_ns, now_wall_ns;
 } bp_darwin_age;
@@ -59,9 +58,9 @@ uint64_t bp_darwin_age_ns(const bp_darwin_age *age);
 void bp_darwin_copy_name(char out[64], const char *text, size_t capacity);
 
 /*
- * The letter of a process's state, from p_stat (sys/proc.h: SIDL 1 to SZOMB 5) and the number of
- * its threads that run: the kernel calls every process that is not stopped a running one. 0 when
- * the status is none that we know.
+ * The letter of a process's state, from p_stat (sys/proc.h: SIDL 1 to SZOMB 5) and its number of
+ * running threads: the kernel calls every process that is not stopped running. 0 for an unknown
+ * status.
  */
 char bp_darwin_state(uint32_t status, int32_t running_threads);
 

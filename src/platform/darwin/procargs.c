@@ -4,9 +4,8 @@
 #include <string.h>
 
 /*
- * Where the arguments begin behind the path. It is padded to the size of a pointer; whatever NULs
- * come after that are empty arguments, which have to be counted: to take them for padding would let
- * the count run on into the environment.
+ * The arguments follow the path, which is padded to the size of a pointer. NULs after the padding
+ * are empty arguments and must be counted: otherwise the count would run on into the environment.
  */
 static const char *find_arguments(const char *path, const char *path_end, const char *end) {
     size_t padded_bytes = ((size_t)(path_end - path) + 1 + 7) & ~(size_t)7;
@@ -33,7 +32,7 @@ bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes,
     const char *path_end = memchr(path, '\0', (size_t)(end - path));
     bp_darwin_procargs args = {0};
     if (path_end == NULL) {
-        return false; /* without the end of the path nobody knows where the arguments begin */
+        return false; /* the arguments begin after the path */
     }
     args.executable = path_end > path ? path : NULL;
     const char *at = find_arguments(path, path_end, end);

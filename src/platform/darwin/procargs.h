@@ -17,9 +17,9 @@ typedef struct bp_darwin_procargs {
 } bp_darwin_procargs;
 
 /*
- * Finds them. The environment, which may hold secrets, is never part of the answer as long as the
- * process has left the ends of its arguments where they were; what lies there is the process's own
- * to write. False when the memory is too short or the count makes no sense.
+ * Finds them. The environment, which may hold secrets, is not part of the result unless the process
+ * has overwritten the ends of its arguments. False when the memory is too short or the count makes
+ * no sense.
  */
 bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes,
                               bp_darwin_procargs *ret_args);

@@ -68,9 +68,9 @@ bugpack_status bp_darwin_check_same(const bp_process *process, struct proc_bsdin
 }
 
 /*
- * A program for Intel that Rosetta translates reads clocks in nanoseconds and is told so, but what
- * the kernel hands out stays in ticks of the real clock, 125/3 of that (psutil's pull request 2728
- * and htop's issue 765 found out). hw.tbfrequency speaks of the real clock in both cases.
+ * A program for Intel under Rosetta reads clocks in nanoseconds, and mach_timebase_info says so,
+ * but the kernel's values stay in ticks of the real clock (psutil pull request 2728, htop issue
+ * 765). hw.tbfrequency gives the real clock in both cases.
  */
 static bugpack_status read_ticks(bp_process *process, bugpack_error *error) {
     mach_timebase_info_data_t timebase = {0};

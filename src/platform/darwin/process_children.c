@@ -31,14 +31,14 @@ static bool read_usage(pid_t pid, bp_darwin_tick tick, bp_tree_member *ret_membe
     return true;
 }
 
-/* The bytes that were filled in; a failure, which is 0 with errno here, lists nobody. */
+/* The bytes that were filled in; 0 on failure. */
 static int list_once(pid_t pid, pid_t *pids, size_t room) {
     int bytes = proc_listpids(PROC_PPID_ONLY, (uint32_t)pid, pids, (int)(room * sizeof *pids));
     return bytes > 0 ? bytes : 0;
 }
 
-/* Appends the children; false when memory is short. A list that fills its room may have been cut,
- * so it is read again into more. */
+/* Appends the children; false when memory is short. A list that fills its buffer may be cut, so it
+ * is read again into a larger one. */
 static bool list_children(pid_t pid, bp_pid_list *children) {
     pid_t *pids = NULL;
     size_t count = 0;
@@ -62,9 +62,9 @@ static bool list_children(pid_t pid, bp_pid_list *children) {
 }
 
 /*
- * Handles are addresses inside a process, the same in many: with the start and the id of their
- * process no two are. The product leaves room for every id, and its upper bits, which fall off,
- * repeat after four years.
+ * Handles are addresses inside a process and the same in many processes; start and pid of the
+ * process make them unique. The factor is above every pid; the upper bits, which overflow, repeat
+ * after four years.
  */
 static void add_births(const bp_process *process, bp_task_snapshot *snapshot) {
     uint64_t start_us = process->start.seconds * 1000000 + process->start.microseconds;

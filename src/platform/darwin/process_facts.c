@@ -1,7 +1,7 @@
 /*
- * What macOS tells about a process next to its counters. It has no cgroups and no OOM score, counts
- * no calls and no bytes that pass through read and write, and no swap of a single process; the
- * limits and the two kinds of context switches are shown to the process itself only.
+ * What macOS shows of a process beside its counters. There are no cgroups, OOM scores, call counts,
+ * byte counts of read and write, or swap per process. Limits and both kinds of context switches are
+ * visible to the process itself only.
  */
 #include "platform/process_facts.h"
 
@@ -65,7 +65,7 @@ static void read_storage(const bp_process *process, bp_process_facts *facts) {
     facts->written_bytes = known(usage.ri_diskio_byteswritten);
 }
 
-/* What only the process itself is told; its peak is in bytes here, not in KiB as elsewhere. */
+/* Visible to the process itself only. ru_maxrss is in bytes here, not in KiB. */
 static void read_own_usage(bp_process_facts *facts) {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0) {
@@ -111,7 +111,7 @@ static bool read_limits(bp_process_facts *facts) {
     return true;
 }
 
-/* Counts open files. Without room the kernel answers how much it would take, with some to spare. */
+/* Counts open files. Without a buffer the kernel returns the size it needs, with a margin. */
 static bool count_fds(const bp_process *process, bp_process_facts *facts) {
     int bytes = bp_darwin_pidlist(process->pid, PROC_PIDLISTFDS, NULL, 0);
     int room = bytes / (int)sizeof(struct proc_fdinfo) + 32;
@@ -188,7 +188,7 @@ static bool take_arguments(const char *memory, size_t memory_bytes, bp_process_f
     return is_ended || bp_buffer_append_char(line, '\0') == BUGPACK_OK;
 }
 
-/* With less room than all arguments and the environment can take, the kernel copies their end. */
+/* With a buffer smaller than arguments and environment can be, the kernel copies their end. */
 static bool read_command_line(const bp_process *process, bp_process_facts *facts) {
     int limit = 0;
     size_t bytes = sizeof limit;
@@ -227,7 +227,7 @@ static bool read_groups(const bp_process *process, bp_process_facts *facts) {
            read_command_line(process, facts);
 }
 
-/* Who it is. For our own process not even that is needed. */
+/* Our own process needs not even its identity. */
 static bugpack_status read_identity(const bp_process *process, bp_process_facts *facts,
                                     bugpack_error *error) {
     struct proc_bsdinfo bsd = {0};

@@ -9,15 +9,14 @@
 #include "platform/darwin/convert.h"
 #include "platform/process.h"
 
-/* When a process began, by the wall clock of that moment: with the id it tells two processes apart.
- */
+/* When a process began, by the wall clock of that moment. With the pid it identifies a process. */
 typedef struct bp_darwin_start {
     uint64_t seconds, microseconds;
 } bp_darwin_start;
 
 /*
- * The age of a process when it was opened, and when that was by a clock that goes on in the
- * machine's sleep. Unlike the wall clock nobody can set that one.
+ * The age of a process when it was opened, and when that was by a clock that runs in the machine's
+ * sleep. Unlike the wall clock it cannot be set.
  */
 typedef struct bp_darwin_uptime {
     bool is_known;

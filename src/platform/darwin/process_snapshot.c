@@ -11,10 +11,9 @@
 #include "platform/darwin/process_private.h"
 
 /*
- * Thread ids, which PROC_PIDTHREADID64INFO takes, are listed by a flavor that is in the kernel's
- * sources (xnu/bsd/sys/proc_info_private.h) and not in the public header. A kernel without it lists
- * handles, addresses inside the process that are of one thread while it lives, and tells about
- * those with PROC_PIDTHREADINFO.
+ * The flavor that lists thread ids, which PROC_PIDTHREADID64INFO takes, is in the kernel's sources
+ * (xnu/bsd/sys/proc_info_private.h) and not in the public header. A kernel without it lists
+ * handles: addresses that identify a thread until it ends, for PROC_PIDTHREADINFO.
  */
 enum { LIST_THREAD_IDS = 28 };
 
@@ -30,7 +29,7 @@ static bool is_unknown_flavor(int system_errno) {
     return system_errno == EINVAL || system_errno == ENOSYS || system_errno == ENOTSUP;
 }
 
-/* Lists into the room that there is; the bytes, or -1 with errno. */
+/* The bytes that were listed, or -1 with errno. */
 static int list_once(bp_process *process, uint64_t *ids, size_t room) {
     int bytes = (int)(room * sizeof *ids);
     if (!process->lists_handles) {
@@ -43,7 +42,7 @@ static int list_once(bp_process *process, uint64_t *ids, size_t room) {
     return bp_darwin_pidlist(process->pid, PROC_PIDLISTTHREADS, ids, bytes);
 }
 
-/* A list that fills its room may have been cut, so it is read again into more. */
+/* A list that fills its buffer may be cut, so it is read again into a larger one. */
 static bugpack_status list_threads(bp_process *process, size_t expected, id_list *list,
                                    bugpack_error *error) {
     for (size_t room = expected + 32; room <= thread_max; room *= 2) {
@@ -103,7 +102,7 @@ static bugpack_status read_threads(bp_process *process, size_t expected, bool wi
         }
     }
     for (size_t i = 0; status == BUGPACK_OK && i < list.count; i++) {
-        /* A thread that is being made has no handle yet, and nobody can ask about it. */
+        /* A thread that is being created has no handle yet. */
         if (list.ids[i] != 0) {
             status = read_thread(process, list.ids[i], with_names, snapshot, error);
         }

@@ -1,8 +1,8 @@
 /*
- * Our own process through Mach, which needs no right that we do not have.
+ * Our own process through Mach, which needs no privilege.
  *
- * task_threads gives a send right for each thread, and the list in memory of its own: both are ours
- * to give back, and every way out of read_threads leads past release_threads.
+ * task_threads returns a send right for each thread and the list in memory of its own. Both must be
+ * given back, so every path out of read_threads calls release_threads.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct thread_list {
     mach_msg_type_number_t count;
 } thread_list;
 
-/* A refusal is nothing that we could do anything about, and must not keep the others from going. */
+/* A failure cannot be handled, and must not stop the other releases. */
 static void release_threads(const thread_list *list) {
     for (mach_msg_type_number_t i = 0; i < list->count; i++) {
         (void)mach_port_deallocate(mach_task_self(), list->ports[i]);
@@ -47,8 +47,7 @@ static kern_return_t ask_task(task_flavor_t flavor, void *ret_info, mach_msg_typ
     return task_info(mach_task_self(), flavor, ret_info, &words);
 }
 
-/* The list of pthreads is looked through under its lock, so a thread that ends meanwhile has no
- * name and no other harm is done. */
+/* pthreads are searched under their list's lock: a thread that ends meanwhile has no name. */
 static void read_name(thread_act_t port, char name[64]) {
     pthread_t thread = pthread_from_mach_thread_np(port);
     if (thread == 0 || pthread_getname_np(thread, name, 64) != 0) {
@@ -86,9 +85,9 @@ static bool read_thread(thread_act_t port, bool with_names, bp_thread_counters *
 }
 
 /*
- * A thread that has ended since it was listed is asked in vain, and the kernel has several answers
- * for that (KERN_TERMINATED, KERN_INVALID_ARGUMENT, MACH_SEND_INVALID_DEST). So any of them counts
- * as an end, but not for all threads: the one that runs this is alive.
+ * For a thread that has ended the kernel has several errors (KERN_TERMINATED,
+ * KERN_INVALID_ARGUMENT, MACH_SEND_INVALID_DEST), so any error counts as an end. At least the
+ * calling thread must be readable.
  */
 static bugpack_status read_listed(const thread_list *list, bool with_names,
                                   bp_task_snapshot *snapshot, bugpack_error *error) {
@@ -124,9 +123,9 @@ static bugpack_status read_threads(bool with_names, bp_task_snapshot *snapshot,
 }
 
 /*
- * The CPU time comes from TASK_ABSOLUTETIME_INFO: living and ended threads in one answer, under one
- * lock. The basic info has the ended ones only; to add the living ones from a second call (as the
- * kernel's own getrusage does) loses or doubles what ends in between, and then the sum runs
+ * The CPU time comes from TASK_ABSOLUTETIME_INFO: running and ended threads in one answer, under
+ * one lock. The basic info has ended threads only; adding running ones from a second call, as the
+ * kernel's getrusage does, loses or doubles a thread that ends in between, and the sum would run
  * backwards.
  */
 static bugpack_status read_task(bp_darwin_counters *ret_counters, bugpack_error *error) {

@@ -33,8 +33,8 @@ bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error
     return BUGPACK_OK;
 }
 
-/* Nothing chooses the clock of a condition variable here, but a wait for a length of time is
- * measured by the one that stands still in sleep, as bp_clock_monotonic_ns is. */
+/* A condition variable's clock cannot be chosen here, but a relative wait is measured by a clock
+ * that stops in sleep, as bp_clock_monotonic_ns does. */
 bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                              uint64_t deadline_ns) {
     uint64_t now_ns = bp_clock_monotonic_ns();

@@ -7,7 +7,7 @@
 #include "platform/posix/allocator_symbol.h"
 #include "platform/stream.h"
 
-/* The microseconds and pages that it also tells are those of the process, not of the heap. */
+/* The times and page counts are of the process, not of the heap. */
 typedef void process_info(size_t *elapsed_ms, size_t *user_ms, size_t *system_ms,
                           size_t *current_rss, size_t *peak_rss, size_t *current_commit,
                           size_t *peak_commit, size_t *page_faults);
@@ -58,7 +58,7 @@ static void read_tcmalloc(bp_symbol *symbol, bp_heap_reading *reading) {
 
 typedef size_t sanitizer_bytes(void);
 
-/* What sanitizer/allocator_interface.h promises of every sanitizer that has an allocator. */
+/* Declared in sanitizer/allocator_interface.h, for every sanitizer with an allocator. */
 static void read_sanitizer(bp_symbol *symbol, bp_heap_reading *reading) {
     reading->state = bp_heap_state_of("sanitizer");
     reading->state.allocated_bytes = ((sanitizer_bytes *)symbol)();
@@ -114,8 +114,8 @@ static void leave_open(void *context) {
 }
 
 /*
- * malloc_info has the only count of arenas. It prints several KiB an arena, which are counted as
- * they come: a buffer for all of it would be an allocation of its own in what is looked at.
+ * Only malloc_info counts arenas. It prints several KiB per arena, which are counted as they are
+ * written: a buffer for all would be an allocation in the heap under observation.
  */
 static void read_arenas(bp_heap_reading *reading) {
     static const bp_stream_calls calls = {.write = count_written, .close = leave_open};
@@ -151,8 +151,8 @@ static void read_glibc(bp_symbol *mallinfo2, bp_heap_reading *reading) {
 }
 
 /*
- * The allocator is the one whose object holds malloc. That a library is loaded says nothing: the C
- * library has its malloc in every program.
+ * The allocator in use is the one whose object defines malloc: a library that is merely loaded
+ * proves nothing.
  */
 bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error) {
     static const struct {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* From the ELF specification (gABI chapter 4 and 5), by hand: <elf.h> is not on every system. */
+/* From the ELF specification (gABI chapters 4 and 5): not every system has <elf.h>. */
 enum {
     IDENT_CLASS = 4,
     IDENT_DATA = 5,

@@ -1,6 +1,4 @@
-/*
- * The GNU build id of an ELF file, which may be anything. Pure: bytes come through a function.
- */
+/* The GNU build id of an ELF file, which may be malformed. Pure: a function reads the bytes. */
 #ifndef BP_PLATFORM_LINUX_BUILD_ID_H
 #define BP_PLATFORM_LINUX_BUILD_ID_H
 

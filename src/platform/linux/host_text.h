@@ -1,11 +1,11 @@
 /*
- * The files that a capture of the whole machine reads, from bytes to values. Pure: no file is
- * opened here, and everything compiles and is tested on every system. The bytes may be anything.
+ * Parsers of the files that a capture of the whole machine reads. Pure, tested everywhere; the
+ * bytes may be anything.
  *
- * A parser that returns false has left its outputs alone, but for the groups of counters, which
- * work so: a group is measured when all its counters are there and make sense; else its counters
- * are 0 and its bit in `measured` is clear. Layouts: proc(5), kernel/sched/debug.c of the kernel,
- * Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst.
+ * A parser that returns false has left its outputs alone. Groups of counters differ: a group is
+ * measured when all its counters are there and valid; else its counters are 0 and its bit in
+ * `measured` is clear. Layouts: proc(5), kernel/sched/debug.c, Documentation/accounting/psi.rst and
+ * Documentation/admin-guide/cgroup-v2.rst.
  */
 #ifndef BP_PLATFORM_LINUX_HOST_TEXT_H
 #define BP_PLATFORM_LINUX_HOST_TEXT_H
@@ -27,9 +27,9 @@ bool bp_host_parse_io(const char *text, size_t text_bytes, bp_host_thread *threa
 bool bp_host_parse_smaps_rollup(const char *text, size_t text_bytes, bp_host_thread *thread);
 
 /*
- * The groups SCHED, WAKEUPS, WAITS and BLOCKS. Returns, a bit each, those of which anything was
- * found: one that is found and not measured is broken, one that is not found is not counted by this
- * kernel. Times have a point, and are milliseconds before it and nanoseconds behind it.
+ * The groups SCHED, WAKEUPS, WAITS and BLOCKS. Returns a bit for each group of which a key was
+ * found: found but not measured means broken, not found means not counted by this kernel. Times are
+ * milliseconds with nanoseconds after the point.
  */
 uint32_t bp_host_parse_sched(const char *text, size_t text_bytes, bp_host_thread *thread);
 
@@ -43,8 +43,8 @@ bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *re
 /* A file of a cgroup with one number, or "max". */
 bool bp_host_parse_figure(const char *text, size_t text_bytes, bp_host_figure *ret_figure);
 
-/* The number behind `key` and a blank, at the start of a line: cpu.stat, memory.events. Multiplied
- * by `scale`; false when that does not fit. */
+/* The number after `key` and a blank, at the start of a line: cpu.stat, memory.events. Multiplied
+ * by `scale`; false when that overflows. */
 bool bp_host_find_figure(const char *text, size_t text_bytes, const char *key, uint64_t scale,
                          bp_host_figure *ret_figure);
 

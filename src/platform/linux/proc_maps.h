@@ -20,16 +20,15 @@ typedef struct bp_proc_map {
 bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map);
 
 /*
- * Writes the path as it really is, with a NUL: the kernel writes a newline as \012, and nothing
- * else is escaped (show_map_vma in fs/proc/task_mmu.c), so that a file whose name holds those four
- * characters cannot be told from one with a newline. `out` holds path_bytes + 1 bytes. Returns the
- * length.
+ * Writes the unescaped path with a NUL: the kernel writes a newline as \012 and escapes nothing
+ * else (show_map_vma in fs/proc/task_mmu.c), so those four characters in a name are
+ * indistinguishable from a newline. `out` holds path_bytes + 1 bytes. Returns the length.
  */
 size_t bp_proc_unescape_path(const char *path, size_t path_bytes, char *out);
 
 /*
- * The length of the path without the " (deleted)" that the kernel puts behind the name of a file
- * that is gone, or 0 when it does not end so. A file may really be called that.
+ * The length of the path without the " (deleted)" that the kernel appends to the name of a removed
+ * file, or 0 when it does not end so. A file may really have that name.
  */
 size_t bp_proc_deleted_path_length(const char *path, size_t path_bytes);
 

@@ -66,7 +66,7 @@ static bool take_signed(const stat_fields *fields, int field, int64_t *ret_value
     return true;
 }
 
-/* The scheduling of the thread, behind what older kernels and shorter texts have. */
+/* The fields after the start time, which shorter texts lack. */
 static bool take_scheduling(const stat_fields *fields, bp_proc_stat *stat) {
     if (fields->is_negative[FIELD_PROCESSOR] || fields->is_negative[FIELD_RT_PRIORITY] ||
         fields->is_negative[FIELD_POLICY] || fields->is_negative[FIELD_BLOCK_IO_TICKS]) {
@@ -142,7 +142,7 @@ bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size
                          uint64_t *ret_resident_pages) {
     bp_proc_scan scan = {text, text + text_bytes};
     uint64_t size_pages, resident_pages;
-    /* The blank behind the second number shows that it is whole. */
+    /* The blank after the second number proves that it is whole. */
     if (!bp_proc_take_number(&scan, 10, &size_pages) || !bp_proc_take_byte(&scan, ' ') ||
         !bp_proc_take_number(&scan, 10, &resident_pages) || !bp_proc_take_byte(&scan, ' ')) {
         return false;

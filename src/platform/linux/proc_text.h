@@ -1,7 +1,6 @@
 /*
- * The texts under /proc, from bytes to values. Pure: no file is opened here, and everything
- * compiles and is tested on every system. The bytes may be anything; each function returns false,
- * and leaves its outputs alone, when they are not what they should be.
+ * Parsers of the texts under /proc. Pure, tested everywhere. The bytes may be anything: each
+ * function returns false and leaves its outputs alone when they are malformed.
  *
  * Layouts: proc(5) and fs/proc/array.c, fs/proc/base.c of the kernel.
  */
@@ -38,25 +37,22 @@ bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size
                          uint64_t *ret_resident_pages);
 
 /*
- * The number that follows `key` and ":" at the start of a line, as in status and io. `index` counts
- * the numbers of that line: "Uid: 1 2 3 4". A unit behind it ("kB") does not matter.
+ * The number after `key` and ":" at the start of a line, as in status and io. `index` counts the
+ * numbers of that line: "Uid: 1 2 3 4". A unit after it ("kB") is ignored.
  */
 bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, size_t index,
                          uint64_t *ret_value);
 
-/* A decimal number, of either sign, and nothing else but white space behind it: oom_score. */
+/* A signed decimal number, followed by white space only: oom_score. */
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value);
 
-/*
- * The lines of `limits`, at most `limit_max`. Returns how many; lines that make no sense are left
- * out.
- */
+/* The lines of `limits`, at most `limit_max`. Returns how many; malformed lines are skipped. */
 size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_limit *limits,
                             size_t limit_max);
 
 /*
- * The path that says most about where the process belongs, as a slice of `text`: that of the
- * unified hierarchy (v2), else that of systemd's own, else the first that is not the root.
+ * The most specific path, as a slice of `text`: that of the unified hierarchy (v2), else systemd's,
+ * else the first that is not the root.
  */
 bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
                          size_t *ret_path_bytes);

@@ -257,8 +257,8 @@ bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_proces
 
 /*
  * Descriptors that are read by position, or not read at all, are duplicated. The list of threads
- * has an offset, which duplicates share (dup(2)), so it is opened anew, through the directory that
- * pins the process: when that has ended, the open fails, whoever has its id by then.
+ * has an offset, which duplicates share (dup(2)), so it is opened anew through the directory that
+ * pins the process. When that has ended the open fails, even if its pid was reused.
  */
 bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clone,
                                 bugpack_error *error) {

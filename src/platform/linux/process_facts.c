@@ -260,9 +260,9 @@ static bool read_objects(const bp_process *process, bp_process_facts *facts) {
 }
 
 /*
- * Where to read what only a living thread shows: the process, or, where its first thread has ended
- * before the others, the directory of one of those. A zombie has given its files back, and a kernel
- * thread never had any: then the directory is not open.
+ * The files that only a running thread shows are read from the process, or, when its first thread
+ * has ended before the others, from the directory of another thread. A zombie and a kernel thread
+ * have none: then the directory is not open.
  */
 static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat) {
     bp_process witness = *process;

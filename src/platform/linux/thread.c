@@ -12,9 +12,8 @@
 #include "base/status.h"
 
 /*
- * Counts the guards, one for each process with sessions, that this process and those it was forked
- * from have made. The child of a fork has its parent's cached id; what asks for an id there is a
- * session of its own, whose guard has moved this number.
+ * Counts the guards that this process and its ancestors have made. A forked child inherits its
+ * parent's cached thread id; its session makes a guard, which changes this number.
  */
 static atomic_uint newest_guard_number;
 
@@ -46,9 +45,11 @@ static int add_thread_local(struct dl_phdr_info *object, size_t info_bytes, void
 }
 
 size_t bp_thread_local_bytes(void) {
-    /* glibc takes them out of the stack that was asked for (allocate_stack in nptl), and nothing
-     * public says how many they are. Of libraries that came later some lie on the heap: counting
-     * them too costs addresses, not memory. */
+    /*
+     * glibc takes them from the requested stack (allocate_stack in nptl), and no public function
+     * gives their size. Those of libraries loaded later may be on the heap: counting them too costs
+     * address space only.
+     */
     size_t sum = 0;
     (void)dl_iterate_phdr(add_thread_local, &sum);
     return sum;
@@ -56,7 +57,7 @@ size_t bp_thread_local_bytes(void) {
 
 void bp_thread_stand_back(void) {
     static const int steps = 10;
-    /* 0 is the calling thread, not its process (setpriority(2), "C library/kernel differences"). */
+    /* 0 is the calling thread, not the process (setpriority(2), "C library/kernel differences"). */
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + steps);
 }
 
@@ -82,10 +83,9 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
 }
 
 /*
- * The guards of a process, its parent and so on, one after the other in a page that the kernel
- * zeroes in a child: only the newest can be 1, and all sessions of a process share it. A child
- * takes the next, so that those of its parent stay 0 there. The page stays for ever: calls on a
- * session may come when it is closed.
+ * The guards of a process and its ancestors, consecutive in a page that the kernel zeroes in a
+ * child: only the newest can be 1, and all sessions of a process share it. A child takes the next
+ * one. The page is never freed, because calls on a closed session may still come.
  */
 struct bp_fork_guard {
     atomic_uchar is_owner;
@@ -114,7 +114,7 @@ static bool is_first_of_page(const bp_fork_guard *guard) {
     return (uintptr_t)guard % guard_bytes == 0;
 }
 
-/* Without a lock: a fork might have left it held. */
+/* No lock: a fork might have left it held. */
 bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error) {
     bp_fork_guard *newest = atomic_load(&newest_guard);
     while (newest == NULL || !bp_fork_guard_is_owner(newest)) {

@@ -11,7 +11,7 @@
 typedef int mallctl_function(const char *name, void *old, size_t *old_bytes, void *fresh,
                              size_t fresh_bytes);
 
-/* The counters are what they were when the epoch was last moved (jemalloc(3), "epoch"). */
+/* Counters are as of the last advance of the epoch (jemalloc(3), "epoch"). */
 static int advance_epoch(mallctl_function *mallctl) {
     uint64_t epoch = 1;
     return mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
@@ -45,9 +45,9 @@ static int read_unsigned(mallctl_function *mallctl, const char *name, uint64_t *
 }
 
 /*
- * Nothing given out and no page held for it, or nothing but what jemalloc took for itself: asking
- * a jemalloc 5 gives the asking thread a cache, and its bytes are counted like anybody's. 4096
- * stands for all arenas (MALLCTL_ARENAS_ALL, since 5.0); an older one has no such sum.
+ * Nothing allocated and no page held for it, or nothing but jemalloc's own: jemalloc 5 gives the
+ * calling thread a cache and counts its bytes. 4096 is all arenas (MALLCTL_ARENAS_ALL, since 5.0);
+ * older versions have no such sum.
  */
 static bool is_used(mallctl_function *mallctl, const bugpack_heap_state *state) {
     if (state->allocated_bytes == 0 && state->active_bytes == 0) {
@@ -93,13 +93,12 @@ static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
     return is_used(mallctl, state);
 }
 
-/* Plain, as the library is installed; with the prefix that embedding programs choose; and that of
- * the Rust crates. */
+/* As installed, with the prefix of embedding programs, and with that of the Rust crates. */
 static const char *const mallctl_names[] = {"mallctl", "je_mallctl", "_rjem_mallctl"};
 
 /*
- * A jemalloc counts when it has given something out, whoever malloc is: a program in Rust has one
- * for itself beside the C library's. One that fails to say counts as well.
+ * A jemalloc counts when it has allocated something, even if malloc is another: a program in Rust
+ * may have one beside the C library's. One that fails to answer counts as well.
  */
 static bool read_jemalloc(bp_heap_reading *reading) {
     for (size_t i = 0; i < sizeof mallctl_names / sizeof mallctl_names[0]; i++) {

@@ -8,10 +8,9 @@
 
 #if defined(__ELF__)
 /*
- * dlsym sees what the dynamic symbol tables list, and an allocator that was linked statically into
- * the executable is not listed there without -rdynamic. A weak reference is bound by the linker to
- * what the program has anyway, pulls nothing in, and is NULL when there is nothing; a linker that
- * meets it in the shared library lists the executable's own function too.
+ * dlsym finds only exported symbols, and an executable does not export a statically linked
+ * allocator without -rdynamic. The linker binds a weak reference to what the program has anyway; it
+ * pulls nothing in and is NULL when there is nothing.
  */
 #define WEAK __attribute__((weak))
 extern int mallctl(const char *, void *, size_t *, void *, size_t) WEAK;

@@ -21,15 +21,15 @@ const void *bp_symbol_object(bp_symbol *symbol);
 /* Its file name, any bytes; "" when unknown. Valid while the object is loaded. */
 const char *bp_symbol_file(bp_symbol *symbol);
 
-/* Appends a clause to what the allocator did not give, as far as there is room. */
+/* Appends what the allocator did not report, if it fits. */
 void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system_errno);
 
 /* A state of which only the allocator is known. */
 bugpack_heap_state bp_heap_state_of(const char *allocator);
 
 /*
- * What the system itself says of the allocator that malloc belongs to; called when no jemalloc is
- * in use. Once per system. Errors as of bp_allocator_read. `reading->state` is filled on success.
+ * Reads the system's allocator; called when no jemalloc is in use. Once per system. Errors as of
+ * bp_allocator_read. `reading->state` is filled on success.
  */
 bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error);
 

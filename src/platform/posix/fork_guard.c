@@ -1,7 +1,6 @@
 /*
- * Where no page is wiped in the child of a fork the process id has to tell. Only Linux wipes one:
- * minherit(2) of macOS can leave a page out of the child, but not zero it, and a page that is not
- * there cannot be asked. getpid costs a load on macOS, whose libc keeps the answer.
+ * Only Linux can wipe a page in the child of a fork, so the process id decides here: minherit(2) of
+ * macOS can drop a page but not zero it. getpid costs a load on macOS, whose libc caches it.
  */
 #include <stdlib.h>
 #include <unistd.h>

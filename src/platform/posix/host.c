@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 
 const char *bp_host_platform(void) {
-    /* One answer a build would do, but uname names systems that nobody built for yet. */
+    /* At run time, because a build may be for a system that nobody has tried yet. */
     static const struct {
         const char *sysname, *platform;
     } known[] = {{"Linux", "linux"},   {"Darwin", "macos"},    {"FreeBSD", "freebsd"},

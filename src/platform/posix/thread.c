@@ -41,9 +41,9 @@ void bp_thread_allow_cancel(int before) {
 }
 
 /*
- * A thread inherits the mask of its maker, so the maker blocks first: no signal can slip in
- * between. What a fault raises on the thread itself stays as it is: blocked, the kernel would end
- * the host without asking its handler (force_sig_info in kernel/signal.c).
+ * A thread inherits its creator's mask, so the creator blocks first and no signal can arrive in
+ * between. Signals of faults stay unblocked: otherwise the kernel would end the host without
+ * calling its handler (force_sig_info in kernel/signal.c).
  */
 static void block_signals(sigset_t *ret_before) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -56,14 +56,14 @@ static void block_signals(sigset_t *ret_before) {
 }
 
 /*
- * Scheduled like an ordinary thread: one that is born of a real-time thread would be real-time as
- * well, and pack a zip while the host's own threads wait. Where a sandbox forbids to say so, a
- * thread like its maker is better than none.
+ * Ordinary scheduling: a thread created by a real-time thread would be real-time too, and pack a
+ * zip while the host's own threads wait. If a sandbox forbids that, the creator's scheduling is
+ * better than no thread.
  */
 static int create(pthread_attr_t *attributes, void *(*run)(void *), void *argument,
                   pthread_t *thread) {
-    /* What new attributes have is the ordinary priority: 0 on Linux; 31 on macOS, where 0 would be
-     * the lowest there is. It has to be set all the same, or glibc takes the maker's. */
+    /* New attributes have the ordinary priority: 0 on Linux; 31 on macOS, where 0 would be the
+     * lowest. It has to be set all the same, or glibc takes the creator's. */
     struct sched_param ordinary = {0};
     (void)pthread_attr_getschedparam(attributes, &ordinary);
     (void)pthread_attr_setschedpolicy(attributes, SCHED_OTHER);

@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 uint64_t bp_thread_id(void) {
-    /* An address that no other living thread has: enough to tell log records apart. */
+    /* Unique among running threads, which is enough for log records. */
     static _Thread_local char here;
     return (uint64_t)(uintptr_t)&here;
 }
