@@ -58,12 +58,6 @@ void bp_task_close(bp_task *task);
 bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 
 /*
- * Another reference to the same process, for a second thread; each is closed. One of them may take
- * snapshots while the other reads facts.
- */
-bp_task *bp_task_retain(bp_task *task);
-
-/*
  * Opens the same process once more, for a thread that takes snapshots while others do; closed like
  * any other. Costs descriptors of its own. Errors: NO_PROCESS when it has ended, NO_MEMORY, IO.
  */
@@ -76,7 +70,7 @@ void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 
 /*
  * Reads all counters once. Names cost extra and are read only when `with_names`. One thread at a
- * time per task.
+ * time per task; another may read its facts meanwhile.
  */
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error);

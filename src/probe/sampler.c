@@ -10,16 +10,14 @@ struct bp_sampler {
     bp_task_snapshot first;
 };
 
-/* bp_task_open or bp_task_open_tree. */
-typedef bugpack_status opener(pid_t pid, bp_task **ret_task, bugpack_error *error);
-
-static bugpack_status open_with(opener *open_task, pid_t pid, bp_sampler **ret_sampler,
-                                bugpack_error *error) {
+static bugpack_status open_sampler(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
+                                   bugpack_error *error) {
     bp_sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler == NULL) {
         return bp_fail_memory(error, "open a sampler");
     }
-    bugpack_status status = open_task(pid, &sampler->task, error);
+    bugpack_status status = with_descendants ? bp_task_open_tree(pid, &sampler->task, error)
+                                             : bp_task_open(pid, &sampler->task, error);
     if (status != BUGPACK_OK) {
         free(sampler);
         return status;
@@ -29,11 +27,11 @@ static bugpack_status open_with(opener *open_task, pid_t pid, bp_sampler **ret_s
 }
 
 bugpack_status bp_sampler_open(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
-    return open_with(bp_task_open, pid, ret_sampler, error);
+    return open_sampler(pid, false, ret_sampler, error);
 }
 
 bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack_error *error) {
-    return open_with(bp_task_open_tree, pid, ret_sampler, error);
+    return open_sampler(pid, true, ret_sampler, error);
 }
 
 static void drop_first(bp_sampler *sampler) {

@@ -10,8 +10,11 @@
 
 #define DARWIN_CALLS_THEMSELVES
 #include "base/clock.h"
-#include "platform/platform.h"
+#include "platform/host.h"
+#include "platform/staged_file.h"
 #include "platform/staged_system.h"
+#include "platform/stream.h"
+#include "platform/thread.h"
 #include "support/darwin/darwin_calls.h"
 #include "support/temp_dir.h"
 

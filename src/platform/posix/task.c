@@ -1,4 +1,3 @@
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +5,6 @@
 #include "platform/process.h"
 
 struct bp_task {
-    atomic_uint reference_count;
     bp_process *process;
     bool has_tree;
     bp_process_tree tree; /* of the process and its descendants */
@@ -18,7 +16,6 @@ bugpack_status bp_task_new(bp_process *process, bool with_descendants, bp_task *
     if (task == NULL) {
         return bp_fail_memory(error, "open a process");
     }
-    atomic_init(&task->reference_count, 1);
     task->process = process;
     task->has_tree = with_descendants;
     *ret_task = task;
@@ -69,17 +66,11 @@ bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_e
 }
 
 void bp_task_close(bp_task *task) {
-    if (task != NULL &&
-        atomic_fetch_sub_explicit(&task->reference_count, 1, memory_order_acq_rel) == 1) {
+    if (task != NULL) {
         bp_process_close(task->process);
         bp_process_tree_release(&task->tree);
         free(task);
     }
-}
-
-bp_task *bp_task_retain(bp_task *task) {
-    atomic_fetch_add_explicit(&task->reference_count, 1, memory_order_relaxed);
-    return task;
 }
 
 bp_process *bp_task_process(bp_task *task) {

@@ -25,10 +25,6 @@ void bp_task_close(bp_task *task) {
     (void)task;
 }
 
-bp_task *bp_task_retain(bp_task *task) {
-    return task;
-}
-
 bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
     (void)task;
     (void)ret_clone;
