@@ -46,7 +46,7 @@ const char *bp_calibration_refusal(const bp_calibration_facts *facts) {
         return "others may write to it";
     }
     if (!facts->owners_count) {
-        return "it lies on a file system that is mounted nosuid, where anybody can be the owner";
+        return "it is on a file system that is mounted nosuid, where anybody can be the owner";
     }
     return NULL;
 }

@@ -29,7 +29,7 @@ bool bp_tls_executable_offset(bp_tls_arch arch, const bp_tls_segment *segment, u
                               uint64_t symbol_bytes, int64_t *ret_offset);
 
 /*
- * The thread pointer of a glibc thread whose `struct pthread` of `descriptor_bytes` lies at
+ * The thread pointer of a glibc thread whose `struct pthread` of `descriptor_bytes` is at
  * `descriptor`: the same address in variant II, the end of the struct in variant I.
  */
 bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descriptor_bytes,
