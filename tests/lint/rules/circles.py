@@ -12,10 +12,6 @@ import tempfile
 
 from tree import MissingTool, lines_matching, without_comments
 
-# Circles that are still there, each as the files that may be in it. A file that has left its circle
-# fails the rule until it is removed here too.
-KNOWN = []
-
 INCLUDE = r'#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]'
 # References to data count too: who puts another file's function into a table depends on that file.
 DEFINED, UNDEFINED = set("ABCDGRSTVWu"), set("Uvw")
@@ -179,13 +175,8 @@ def check(tree):
         groups = _built(tree, build)
         if not any(groups.values()):
             yield f"{build}: holds no objects of the product"
-        found = list(circles(tree, groups))
-        for members, description in found:
-            if not any(members <= set(known) for known in KNOWN):
-                yield f"{len(members)} files in a circle: {description}"
-        still = set().union(*(members for members, _ in found))
-        for path in sorted(set().union(*KNOWN) - still):
-            yield f"{path}: is in no circle any more: remove it from KNOWN in {__file__}"
+        for members, description in circles(tree, groups):
+            yield f"{len(members)} files in a circle: {description}"
     else:
         with tempfile.TemporaryDirectory(prefix="bugpack-lint.") as into:
             for members, description in circles(tree, _compiled(tree, into)):
