@@ -26,24 +26,33 @@ typedef enum bugpack_direction {
 } bugpack_direction;
 
 /*
- * Takes out of a message what must not be kept, in a copy: `bytes` may be overwritten in place.
- * Returns how many of the bytes to keep (at most `byte_count`). It sees only what would be kept
- * without it, so snap_bytes bounds its work, and is not called when that is nothing. Runs on the
- * recording thread, on several at once when several record; messages over
- * BUGPACK_TRAFFIC_FILTER_ALONE_BYTES are filtered one after the other, each channel's by itself.
- * Must not call bugpack, and has to return: bugpack_close waits for it, and none is called when
- * that has returned.
+ * Removes from a message what must not be recorded. `bytes` is a copy that may be overwritten in
+ * place; the return value says how many of its bytes to keep (at most `byte_count`). The filter
+ * gets only what would be recorded without it, so snap_bytes bounds its work, and it is not called
+ * when that is nothing.
+ *
+ * Runs on the recording thread, on several at once when several record, and under no lock of
+ * bugpack. The copy is on the stack up to BUGPACK_TRAFFIC_FILTER_STACK_BYTES, else in a buffer that
+ * the channel has for one thread; further threads allocate theirs, and record the message without
+ * its bytes when that fails. Must not call bugpack, and has to return: bugpack_close waits for it
+ * and calls no filter once it has returned.
  */
-#define BUGPACK_TRAFFIC_FILTER_ALONE_BYTES 4096
+#define BUGPACK_TRAFFIC_FILTER_STACK_BYTES 4096
 typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
                                       size_t byte_count, void *context);
 
 /* How a channel is kept. Start from BUGPACK_CHANNEL_OPTIONS_INIT. Since 0.1.0. */
 typedef struct bugpack_channel_options {
     size_t struct_size;
-    /* Its share of the session's traffic_budget_bytes, out of BUGPACK_TRAFFIC_WEIGHT_TOTAL. */
+    /* Its share of the session's traffic_budget_bytes, relative to the other channels. Not 0.
+     * Channels whose weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL share three quarters of the
+     * budget in proportion: each has 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes.
+     * Channels opened after that share the last quarter, each getting less than the one before:
+     * with weights that add up to `sum`, all channels together have
+     * budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)). A share is rounded down to 4 KiB,
+     * settled when the channel is opened, and never changed; so open important channels first. */
     uint32_t weight;
-    /* What the frames in traffic.pcap say: Wireshark chooses its dissector by the server's port. */
+    /* For the frames in traffic.pcap: Wireshark chooses its dissector by the server's port. */
     bool host_is_server;
     bool is_ipv6;
     uint16_t host_port, peer_port; /* 0: bugpack chooses one */
@@ -70,7 +79,8 @@ typedef struct bugpack_channel_options {
 /*
  * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that the session has not
  * seen. The channel is the session's. `options` NULL means the defaults. Errors: INVALID, NO_MEMORY
- * (also when the session's weights are used up), INERT, CLOSED. Any thread. Since 0.1.0.
+ * (also when the channel's share of the budget is under 4 KiB), INERT, CLOSED. Any thread. Since
+ * 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
     struct bugpack *session, const char *name, const bugpack_channel_options *options,
@@ -78,8 +88,9 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
 
 /*
  * Keeps one message. `type` is the protocol's own number for it, `type_name` (optional, at most 32
- * bytes are kept) a word for people. Never fails, never allocates, never waits for a report.
- * Any thread; not a signal handler. A NULL channel is ignored. Since 0.1.0.
+ * bytes are kept) a word for people. Never fails, never waits for a report, and allocates
+ * only for a filter (see there). Any thread; not a signal handler. A NULL channel is ignored. Since
+ * 0.1.0.
  */
 BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction,
                                  uint32_t type, const char *type_name, const void *bytes,

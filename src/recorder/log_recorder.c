@@ -9,11 +9,10 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "platform/thread.h"
-#include "recorder/level_name.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
 
-/* How a record lies in the ring: this, then channel, thread name and message without any NUL. */
+/* A record: this, then channel, thread name and message without a NUL. */
 typedef struct log_header {
     uint64_t tid;
     uint32_t message_bytes;
@@ -26,7 +25,7 @@ typedef struct log_header {
 struct bp_log_recorder {
     bp_ring *ring;
     atomic_int level;
-    size_t message_max_bytes; /* a small ring takes no longer one */
+    size_t message_max_bytes; /* limited by a small ring */
 };
 
 bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
@@ -45,17 +44,17 @@ bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
     return BUGPACK_OK;
 }
 
+void bp_log_recorder_close(bp_log_recorder *recorder) {
+    /* So that no more messages are formatted. */
+    atomic_store_explicit(&recorder->level, INT_MAX, memory_order_relaxed);
+    bp_ring_close(recorder->ring);
+}
+
 void bp_log_recorder_free(bp_log_recorder *recorder) {
     if (recorder != NULL) {
         bp_ring_free(recorder->ring);
         free(recorder);
     }
-}
-
-void bp_log_recorder_retire(bp_log_recorder *recorder) {
-    /* So that nothing is formatted for a ring that takes no more. */
-    atomic_store_explicit(&recorder->level, INT_MAX, memory_order_relaxed);
-    bp_ring_retire(recorder->ring);
 }
 
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level) {
@@ -98,7 +97,12 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {
     return recorder->ring;
 }
 
-/* Streamed, not built as a tree: a report may hold a hundred thousand of these. */
+const char *bp_level_name(uint8_t level) {
+    static const char *const names[] = {"trace", "debug", "info", "warn", "error", "fatal"};
+    return level < sizeof names / sizeof names[0] ? names[level] : "unknown";
+}
+
+/* Streamed, not built as a tree: a report may have a hundred thousand of these. */
 static void print_record(const bp_ring_record *record, const log_header *header, const char *text,
                          uint64_t wall_offset_ns, bp_buffer *out) {
     char time[BP_CLOCK_ISO_BYTES];
@@ -120,7 +124,7 @@ static void print_record(const bp_ring_record *record, const log_header *header,
     (void)bp_buffer_append_text(out, header->is_cut ? ",\"truncated\":true}\n" : "}\n");
 }
 
-/* A salvaged file may claim anything: the lengths have to add up to what is there. */
+/* A recovered file may claim anything: the lengths must add up to the payload. */
 static bool read_header(const bp_ring_record *record, const void *payload, log_header *ret_header) {
     if (record->payload_bytes < sizeof *ret_header) {
         return false;
@@ -149,7 +153,7 @@ bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns
         }
     }
     bugpack_status status = line.status;
-    /* The reader cannot tell the end from what it could not read. */
+    /* The reader stops in the same way where it cannot read. */
     bool is_whole = reader.offset == records->size || out->status != BUGPACK_OK;
     bp_ring_reader_release(&reader);
     bp_buffer_release(&line);

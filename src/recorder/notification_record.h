@@ -1,6 +1,5 @@
 /*
- * How a notification lies in its ring. What is written here is read by other processes, and by
- * later versions.
+ * The records of notifications. Other processes and later versions read them.
  */
 #ifndef BP_RECORDER_NOTIFICATION_RECORD_H
 #define BP_RECORDER_NOTIFICATION_RECORD_H
@@ -9,16 +8,16 @@
 
 #include <bugpack/notify.h>
 
-/* The tags: all of a notification, or its header alone, told once more. */
+/* The tags: a whole notification, or its header alone, for a repetition. */
 #define BP_NOTIFICATION_WHOLE 1u
 #define BP_NOTIFICATION_REPEATED 2u
 
 /*
- * Every record tells the sum so far, so the newest one of an id is enough to know it and none of
- * those between has to be there. A whole one is followed by source and text, without NUL.
+ * Every record has the sum so far, so the newest one of an id is enough. A whole one is followed by
+ * source and text, without a NUL.
  */
 typedef struct bp_notification_header {
-    uint64_t id; /* from 1, in the order of the first sight */
+    uint64_t id; /* from 1, in the order of the first occurrence */
     uint64_t first_ns, last_ns;
     uint32_t count;
     uint16_t text_bytes;

@@ -12,42 +12,41 @@
 
 enum { kept_count = BUGPACK_NOTIFICATION_KEPT, bucket_count = 1024, no_slot = -1 };
 
-/* The longest record with the ring's frame around it (ring.h), and all that are kept, so long. */
+/* The longest record with the ring's frame, and as many as are kept. */
 enum {
-    frame_bytes = 32,
+    frame_bytes = BP_RING_FRAME_BYTES,
     record_bytes = frame_bytes + sizeof(bp_notification_header) + BP_NOTIFICATION_BODY_BYTES,
     live_bytes = kept_count * record_bytes
 };
 
 /*
- * A notification is written again when its record is `old_bytes` behind the newest one. Each call
- * looks at `look_count` slots and writes at most `rewrite_count` of them again. When all are due at
- * once, the last one waits for 500 / rewrite_count = 250 calls, which write three of the longest
- * records each: one and a half times live_bytes. So nothing is ever further behind than 3.5 times
- * live_bytes; the ring has five times that, so that a copy that begins a little late finds it all.
+ * A notification is written again when its record is `old_bytes` older than the newest one. Each
+ * call checks `look_count` slots and rewrites at most `rewrite_count` of them. When all are due at
+ * once, the last waits for 500 / rewrite_count = 250 calls, which write at most three of the
+ * longest records each: 1.5 times live_bytes. So no record is further back than 3.5 times
+ * live_bytes; the ring has 5 times live_bytes, so that a copy that begins a little late finds all.
  */
 enum { old_bytes = 2 * live_bytes, look_count = 8, rewrite_count = 2 };
 
-/* One of the newest; it stands in the slot `id % kept_count`. */
+/* One of the newest, at index `id % kept_count`. */
 typedef struct slot {
     bp_notification_header header; /* id 0: the slot is free */
     uint64_t hash;
-    uint64_t written_at; /* where the newest record that holds the text begins */
-    int next;            /* the slot of the next one in the same bucket */
+    uint64_t written_at; /* position of the newest record with the text */
+    int next;            /* the next slot of the same bucket */
     char body[BP_NOTIFICATION_BODY_BYTES];
 } slot;
 
 struct bp_notifications {
     bp_ring *ring;
-    /* Guards what follows. It is held while the ring is appended to, whose own lock nobody else
-     * wants, so that the ring never has a repetition without what it repeats. */
+    /* Of what follows. Rank: above the ring's lock. Held while appending, so that the ring never
+     * has a repetition without what it repeats; nobody else takes that ring's lock. */
     pthread_mutex_t mutex;
-    bool is_closed;
     uint64_t newest_id;
-    uint64_t position; /* how many bytes were appended */
-    size_t hand;       /* which slot is looked at next, whether it gets old */
+    uint64_t position; /* bytes appended so far */
+    size_t hand;       /* the slot to be checked next for its age */
     int *buckets;      /* bucket_count */
-    slot *slots;       /* kept_count; NULL: retired */
+    slot *slots;       /* kept_count; NULL: closed */
 };
 
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
@@ -72,22 +71,21 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
     return BUGPACK_OK;
 }
 
-void bp_notifications_retire(bp_notifications *notifications) {
+void bp_notifications_close(bp_notifications *notifications) {
     (void)pthread_mutex_lock(&notifications->mutex);
     slot *slots = notifications->slots;
     int *buckets = notifications->buckets;
-    notifications->is_closed = true;
     notifications->slots = NULL;
     notifications->buckets = NULL;
     (void)pthread_mutex_unlock(&notifications->mutex);
-    bp_ring_retire(notifications->ring);
+    bp_ring_close(notifications->ring);
     free(buckets);
     free(slots);
 }
 
 void bp_notifications_free(bp_notifications *notifications) {
     if (notifications != NULL) {
-        bp_notifications_retire(notifications);
+        bp_notifications_close(notifications);
         bp_ring_free(notifications->ring);
         (void)pthread_mutex_destroy(&notifications->mutex);
         free(notifications);
@@ -102,14 +100,7 @@ bp_ring *bp_notifications_ring(bp_notifications *notifications) {
     return notifications->ring;
 }
 
-void bp_notifications_close(bp_notifications *notifications) {
-    (void)pthread_mutex_lock(&notifications->mutex);
-    notifications->is_closed = true;
-    (void)pthread_mutex_unlock(&notifications->mutex);
-    bp_ring_close(notifications->ring);
-}
-
-/* FNV-1a (Fowler, Noll, Vo), 64 bits. Texts that are made to collide cost a walk over 500. */
+/* FNV-1a (Fowler, Noll, Vo), 64 bits. Forged collisions cost a walk over 500. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < byte_count; i++) {
@@ -118,7 +109,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) 
     return hash;
 }
 
-/* Fills all of a slot but its place in the table. Takes no lock: `made` is the caller's own. */
+/* Fills all of a slot but its links. Without a lock: `made` is the caller's own. */
 static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *source,
                  const char *text, size_t text_bytes) {
     size_t source_bytes = source == NULL ? 0 : strnlen(source, BUGPACK_CHANNEL_MAX_BYTES + 1);
@@ -157,7 +148,7 @@ static bool is_equal(const slot *one, const slot *other) {
            memcmp(one->body, other->body, body_bytes(one)) == 0;
 }
 
-/* The one that `made` repeats, or NULL. A clock reading of a moment ago may come late. */
+/* The one that `made` repeats, or NULL. Times of several threads may arrive out of order. */
 static slot *find(bp_notifications *notifications, const slot *made) {
     int at = notifications->buckets[made->hash % bucket_count];
     while (at != no_slot) {
@@ -181,7 +172,7 @@ static void unlink_slot(bp_notifications *notifications, const slot *old) {
     *link = old->next;
 }
 
-/* Puts a new one into the place of the oldest. */
+/* Replaces the oldest. */
 static slot *insert(bp_notifications *notifications, const slot *made) {
     uint64_t id = ++notifications->newest_id;
     int number = (int)(id % kept_count);
@@ -228,7 +219,7 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
     slot made;
     fill(&made, now_ns, level, source, text, text_bytes);
     (void)pthread_mutex_lock(&notifications->mutex);
-    if (!notifications->is_closed) {
+    if (notifications->slots != NULL) {
         slot *repeated = find(notifications, &made);
         if (repeated == NULL) {
             append(notifications, insert(notifications, &made), true);

@@ -4,27 +4,27 @@
 
 #include "base/status.h"
 #include "model/fields.h"
-#include "recorder/level_name.h"
+#include "recorder/log_recorder.h"
 #include "recorder/notification_record.h"
 #include "recorder/notifications.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
 
-enum { told_count = BUGPACK_NOTIFICATION_KEPT };
+enum { kept_count = BUGPACK_NOTIFICATION_KEPT };
 
-/* What is known of one; it stands in the place `id % told_count`. */
-typedef struct told {
+/* What is known of one, at index `id % kept_count`. */
+typedef struct notification {
     bp_notification_header header; /* id 0: none */
     bool has_body;
     char body[BP_NOTIFICATION_BODY_BYTES];
-} told;
+} notification;
 
-typedef struct told_table {
+typedef struct table {
     uint64_t newest_id;
-    told places[told_count];
-} told_table;
+    notification places[kept_count];
+} table;
 
-/* False for what this version cannot have written. */
+/* False for a record that this version cannot have written. */
 static bool read_header(const bp_ring_record *record, const void *payload,
                         bp_notification_header *header) {
     if (record->payload_bytes < sizeof *header) {
@@ -41,13 +41,13 @@ static bool read_header(const bp_ring_record *record, const void *payload,
            record->payload_bytes == sizeof *header + body_bytes;
 }
 
-/* Puts one record to what is known. Rewritten ones make ids come out of order. */
-static void learn(told_table *table, const bp_ring_record *record, const void *payload) {
+/* Merges one record. Rewritten ones make ids come out of order. */
+static void merge(table *all, const bp_ring_record *record, const void *payload) {
     bp_notification_header header;
     if (!read_header(record, payload, &header)) {
         return;
     }
-    told *place = &table->places[header.id % told_count];
+    notification *place = &all->places[header.id % kept_count];
     if (header.id < place->header.id) {
         return;
     }
@@ -68,10 +68,10 @@ static void learn(told_table *table, const bp_ring_record *record, const void *p
         memcpy(place->body, (const char *)payload + sizeof header,
                (size_t)header.source_bytes + header.text_bytes);
     }
-    table->newest_id = header.id > table->newest_id ? header.id : table->newest_id;
+    all->newest_id = header.id > all->newest_id ? header.id : all->newest_id;
 }
 
-static void add_told(bp_json *json, const told *of, uint64_t wall_offset_ns) {
+static void print_one(bp_json *json, const notification *of, uint64_t wall_offset_ns) {
     const bp_notification_header *header = &of->header;
     bp_json_object_begin(json, NULL);
     bp_model_add_time(json, "first", header->first_ns + wall_offset_ns);
@@ -89,23 +89,23 @@ static void add_told(bp_json *json, const told *of, uint64_t wall_offset_ns) {
     bp_json_object_end(json);
 }
 
-static bugpack_status print_table(const told_table *table, uint64_t wall_offset_ns, bp_buffer *out,
+static bugpack_status print_table(const table *all, uint64_t wall_offset_ns, bp_buffer *out,
                                   uint32_t *ret_count, bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
     uint32_t count = 0;
     uint64_t oldest_id =
-        table->newest_id < told_count ? 1 : table->newest_id - (uint64_t)told_count + 1;
+        all->newest_id < kept_count ? 1 : all->newest_id - (uint64_t)kept_count + 1;
     bp_json_array_begin(&json, "notifications");
-    for (uint64_t i = 0; i < told_count; i++) {
-        const told *place = &table->places[(oldest_id + i) % told_count];
+    for (uint64_t i = 0; i < kept_count; i++) {
+        const notification *place = &all->places[(oldest_id + i) % kept_count];
         if (place->header.id == oldest_id + i) {
-            add_told(&json, place, wall_offset_ns);
+            print_one(&json, place, wall_offset_ns);
             count++;
         }
     }
     bp_json_array_end(&json);
-    bp_json_add_uint(&json, "dropped", table->newest_id - count);
+    bp_json_add_uint(&json, "dropped", all->newest_id - count);
     bugpack_status status = bp_json_finish(&json, error);
     if (status == BUGPACK_OK) {
         *ret_count = count;
@@ -113,7 +113,7 @@ static bugpack_status print_table(const told_table *table, uint64_t wall_offset_
     return status;
 }
 
-/* A reader only stops; whether that was the end is seen from where it stands. */
+/* The reader stops in the same way where it cannot read. */
 static bugpack_status check_end(const bp_ring_reader *reader, const bp_temp_file *records,
                                 bugpack_error *error) {
     if (reader->window.status != BUGPACK_OK) {
@@ -127,8 +127,8 @@ static bugpack_status check_end(const bp_ring_reader *reader, const bp_temp_file
 
 bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
                                       bp_buffer *out, uint32_t *ret_count, bugpack_error *error) {
-    told_table *table = calloc(1, sizeof *table);
-    if (table == NULL) {
+    table *all = calloc(1, sizeof *all);
+    if (all == NULL) {
         return bp_fail_memory(error, "write the notifications");
     }
     bp_ring_reader reader;
@@ -136,13 +136,13 @@ bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall
     const bp_ring_record *record;
     const void *payload = NULL;
     while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
-        learn(table, record, payload);
+        merge(all, record, payload);
     }
     bugpack_status status = check_end(&reader, records, error);
     bp_ring_reader_release(&reader);
     if (status == BUGPACK_OK) {
-        status = print_table(table, wall_offset_ns, out, ret_count, error);
+        status = print_table(all, wall_offset_ns, out, ret_count, error);
     }
-    free(table);
+    free(all);
     return status;
 }

@@ -2,10 +2,10 @@
  * Frames that Wireshark reassembles: a classic pcap file (nanosecond magic, little endian) with
  * Ethernet, IPv4 or IPv6, and TCP. Pure: bytes in, bytes out. No memory is allocated.
  *
- * A message that was not kept whole looks like what a snap length leaves of it: the headers tell
- * the real length and the record has fewer bytes, so that sequence numbers go on without a hole and
- * Wireshark says "packet size limited during capture", not "segment lost". What lies beyond the
- * kept bytes of a message is told by frames of headers alone.
+ * A message that was not kept whole looks as if a snap length had cut it: the headers have the real
+ * length and the record has fewer bytes, so sequence numbers go on without a gap and Wireshark says
+ * "packet size limited during capture", not "segment lost". Segments after the kept bytes are
+ * frames with headers alone.
  */
 #ifndef BP_RECORDER_PCAP_H
 #define BP_RECORDER_PCAP_H
@@ -22,14 +22,13 @@
 #define BP_PCAP_SEGMENT_BYTES 65000u
 
 /*
- * A longer message is shown as if it had this length: a number from a damaged record must not
- * become millions of frames.
+ * The length that a longer message gets: a damaged record must not become millions of frames.
  */
 #define BP_PCAP_MESSAGE_MAX_BYTES ((uint64_t)256 << 20)
 
 /*
- * One TCP connection being written. Addresses come from `number` (its low 16 bits), so that two
- * channels never meet: 10.0.n.1 is the host and 10.0.n.2 its peer, or fd00::n:1 and fd00::n:2.
+ * One TCP connection being written. Addresses come from `number` (its low 16 bits), different
+ * for each channel: 10.0.n.1 is the host and 10.0.n.2 its peer, or fd00::n:1 and fd00::n:2.
  * Fields not named by an initialiser may be 0; `next_sequence` is where numbering begins.
  */
 typedef struct bp_pcap_stream {
@@ -38,12 +37,12 @@ typedef struct bp_pcap_stream {
     uint16_t host_port, peer_port;
     uint32_t number;
     uint32_t next_sequence[2]; /* by bugpack_direction; 32-bit and wrapping, like TCP's */
-    uint32_t acknowledged[2];  /* up to where the other side has said that it has all */
+    uint32_t acknowledged[2];  /* by the other side */
     uint16_t next_ip_id[2];
-    uint16_t window[2];     /* as it stands in the newest frame; 0: none yet */
+    uint16_t window[2];     /* of the newest frame; 0: none yet */
     bool is_open;           /* the three-way handshake has been written */
     uint64_t frame_count;   /* written so far, of this connection */
-    uint64_t message_frame; /* which of them, from 1, is the newest message's first */
+    uint64_t message_frame; /* the newest message's first frame, from 1 */
 } bp_pcap_stream;
 
 /* The file header: magic 0xa1b23c4d, link type Ethernet, snap length 262,144. */
@@ -51,19 +50,19 @@ typedef struct bp_pcap_stream {
 bugpack_status bp_pcap_write_header(bp_sink *sink, void *context);
 
 /*
- * A handshake of three frames, so that Wireshark knows who the server is and where numbers begin.
- * All three have the time of the first message, before which nothing is known.
+ * A handshake of three frames, so that Wireshark knows the server and the first numbers. All three
+ * have the time of the first message.
  */
 bugpack_status bp_pcap_write_open(bp_pcap_stream *stream, uint64_t wall_ns, bp_sink *sink,
                                   void *context);
 
 /*
  * Gives `byte_count` bytes of a message from `offset` on, valid until the next call, or NULL when
- * they cannot be had. At most BP_PCAP_SEGMENT_BYTES are asked for at once.
+ * they cannot be read. At most BP_PCAP_SEGMENT_BYTES per call.
  */
 typedef const void *bp_pcap_fetch(void *source, uint64_t offset, size_t byte_count);
 
-/* A message, wherever it lies. Only `byte_count` bytes were kept of `original_bytes`. */
+/* A message. `byte_count` bytes were kept of `original_bytes`. */
 typedef struct bp_pcap_message {
     unsigned direction; /* a bugpack_direction */
     uint64_t wall_ns;
@@ -74,9 +73,8 @@ typedef struct bp_pcap_message {
 
 /*
  * One message as segments with right checksums and running acknowledgements, PSH on the last. A
- * message of 0 bytes is a frame without payload. Now and then a frame in which the other side
- * acknowledges goes ahead, so that no window is ever full. Errors: the sink's; IO when a fetch
- * fails.
+ * message of 0 bytes is a frame without payload. Where a window would be full, an acknowledgement
+ * of the other side is inserted. Errors: the sink's; IO when a fetch fails.
  */
 bugpack_status bp_pcap_write_message(bp_pcap_stream *stream, const bp_pcap_message *message,
                                      bp_sink *sink, void *context);

@@ -6,10 +6,17 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "recorder/recorder_private.h"
-#include "recorder/recovery.h"
+#include "ring/ring_reader.h"
 
-/* What takes a ring over, and is the recorder's afterwards. */
+struct bp_recorder {
+    bp_rings *rings; /* NULL: closed */
+    bp_log_recorder *log;
+    bp_notifications *notifications;
+    bp_history *history;
+    bp_channels channels;
+};
+
+/* Gives a ring to the part that owns it from then on. */
 typedef bugpack_status adopt_ring(bp_recorder *recorder, const bp_recorder_options *options,
                                   bp_ring *ring, bugpack_error *error);
 
@@ -32,48 +39,54 @@ static bugpack_status adopt_history(bp_recorder *recorder, const bp_recorder_opt
 /* The parts that have one ring each; those of 0 bytes are off. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
-    size_t history_bytes =
-        options->history_count > 0 ? bp_history_ring_bytes(options->history_count) : 0;
     const struct {
-        const char *file;
+        bp_ring_kind kind;
         size_t ring_bytes;
         adopt_ring *adopt;
-    } parts[] = {{BP_RING_FILE_LOG, options->log_ring_bytes, adopt_log},
-                 {BP_RING_FILE_NOTIFICATIONS,
+    } parts[] = {{BP_RING_KIND_LOG, options->log_ring_bytes, adopt_log},
+                 {BP_RING_KIND_NOTIFICATIONS,
                   options->has_notifications ? bp_notifications_ring_bytes() : 0,
                   adopt_notifications},
-                 {BP_RING_FILE_HISTORY, history_bytes, adopt_history}};
-    bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
+                 {BP_RING_KIND_HISTORY,
+                  options->history_count > 0 ? bp_history_ring_bytes(options->history_count) : 0,
+                  adopt_history}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         bp_ring *ring = NULL;
         if (parts[i].ring_bytes == 0) {
             continue;
         }
-        status = bp_rings_make(recorder->rings, parts[i].file, parts[i].ring_bytes, &ring, error);
+        bugpack_status status =
+            bp_rings_make(recorder->rings, parts[i].kind, 0, parts[i].ring_bytes, &ring, error);
         if (status == BUGPACK_OK) {
             status = parts[i].adopt(recorder, options, ring, error);
-            if (status != BUGPACK_OK) {
-                bp_rings_drop(recorder->rings, ring);
-            }
+        }
+        if (status != BUGPACK_OK) {
+            bp_rings_drop(recorder->rings, ring);
+            return status;
         }
     }
-    return status;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error) {
     bp_recorder *recorder = calloc(1, sizeof *recorder);
-    if (recorder == NULL || pthread_mutex_init(&recorder->channels_mutex, NULL) != 0) {
-        free(recorder);
+    if (recorder == NULL) {
         return bp_fail_memory(error, "make a recorder");
     }
-    recorder->traffic_budget_bytes = options->traffic_budget_bytes;
     bugpack_status status =
         bp_rings_new(options->base_dir, options->memory_reason, options->identity, options->monitor,
                      &recorder->rings, error);
     if (status == BUGPACK_OK) {
-        status = make_parts(recorder, options, error);
+        status = bp_channels_init(&recorder->channels, options->traffic_budget_bytes,
+                                  recorder->rings, error);
     }
+    if (status != BUGPACK_OK) {
+        bp_rings_free(recorder->rings);
+        free(recorder);
+        return status;
+    }
+    status = make_parts(recorder, options, error);
     if (status != BUGPACK_OK) {
         bp_recorder_free(recorder);
         return status;
@@ -82,38 +95,32 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     return BUGPACK_OK;
 }
 
-void bp_recorder_retire(bp_recorder *recorder) {
+void bp_recorder_close(bp_recorder *recorder) {
     if (recorder == NULL || recorder->rings == NULL) {
         return;
     }
     bp_rings_release_guard(recorder->rings);
-    for (size_t i = 0; i < recorder->channel_count; i++) {
-        bp_traffic_retire(recorder->channels[i]);
-    }
+    bp_channels_close(&recorder->channels);
     bp_history_free(recorder->history);
     recorder->history = NULL;
     if (recorder->notifications != NULL) {
-        bp_notifications_retire(recorder->notifications);
+        bp_notifications_close(recorder->notifications);
     }
     if (recorder->log != NULL) {
-        bp_log_recorder_retire(recorder->log);
+        bp_log_recorder_close(recorder->log);
     }
     bp_rings_free(recorder->rings);
     recorder->rings = NULL;
 }
 
 void bp_recorder_free(bp_recorder *recorder) {
-    if (recorder == NULL) {
-        return;
+    if (recorder != NULL) {
+        bp_recorder_close(recorder);
+        bp_channels_release(&recorder->channels);
+        bp_notifications_free(recorder->notifications);
+        bp_log_recorder_free(recorder->log);
+        free(recorder);
     }
-    bp_recorder_retire(recorder);
-    for (size_t i = 0; i < recorder->channel_count; i++) {
-        bp_traffic_free(recorder->channels[i]);
-    }
-    bp_notifications_free(recorder->notifications);
-    bp_log_recorder_free(recorder->log);
-    (void)pthread_mutex_destroy(&recorder->channels_mutex);
-    free(recorder);
 }
 
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder) {
@@ -126,4 +133,80 @@ bp_notifications *bp_recorder_notifications(bp_recorder *recorder) {
 
 bp_history *bp_recorder_history(bp_recorder *recorder) {
     return recorder->history;
+}
+
+bp_channels *bp_recorder_channels(bp_recorder *recorder) {
+    return &recorder->channels;
+}
+
+static void copy_part(bp_recorder *recorder, bp_ring *ring, uint64_t until_ns, int dir_fd,
+                      const bp_cancel_token *token, bp_snapshot_part *part) {
+    if (ring != NULL) {
+        part->is_on = true;
+        (void)bp_ring_copy_to_file(ring, until_ns, dir_fd, token, &part->records, &part->view,
+                                   &part->error);
+        bp_rings_note_loss(recorder->rings, ring, part->loss_reason, sizeof part->loss_reason);
+    }
+}
+
+/* The channel of that name; NULL when all are wanted. Notes for the manifest what was chosen. */
+static const bp_traffic *find_only(bp_traffic *const *list, size_t count, const char *name,
+                                   bp_snapshot *snapshot) {
+    if (name == NULL || count == 0) {
+        return NULL;
+    }
+    size_t i = 0;
+    while (i < count && strcmp(bp_traffic_identity_of(list[i])->name, name) != 0) {
+        i++;
+    }
+    (void)snprintf(snapshot->traffic_note, sizeof snapshot->traffic_note,
+                   i < count ? "the channel \"%.100s\" alone"
+                             : "no channel is called \"%.100s\": these are all",
+                   name);
+    return i < count ? list[i] : NULL;
+}
+
+static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
+                         int dir_fd, bp_snapshot *snapshot) {
+    bp_traffic *const *list;
+    size_t count = bp_channels_list(&recorder->channels, &list);
+    snapshot->has_traffic = count > 0;
+    const bp_traffic *only = find_only(list, count, only_channel, snapshot);
+    for (size_t i = 0; i < count && snapshot->traffic_error.status == BUGPACK_OK; i++) {
+        if ((only == NULL || list[i] == only) &&
+            bp_traffic_take_snapshot(list[i], until_ns, snapshot->wall_offset_ns, dir_fd,
+                                     snapshot->token, &snapshot->channels[snapshot->channel_count],
+                                     &snapshot->traffic_error) == BUGPACK_OK) {
+            snapshot->channel_count++;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        char *reason = snapshot->traffic_loss_reason;
+        size_t reason_bytes = sizeof snapshot->traffic_loss_reason;
+        bp_rings_note_loss(recorder->rings, bp_traffic_ring(list[i]), reason, reason_bytes);
+        bp_rings_note_loss(recorder->rings, bp_traffic_pins(list[i]), reason, reason_bytes);
+    }
+}
+
+void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
+                               int dir_fd, const bp_cancel_token *token,
+                               bp_snapshot *ret_snapshot) {
+    bp_instant now = bp_clock_now();
+    memset(ret_snapshot, 0, sizeof *ret_snapshot);
+    ret_snapshot->token = token;
+    ret_snapshot->wall_offset_ns = now.wall_ns - now.monotonic_ns;
+    /* Traffic first: its rings turn over fastest. */
+    copy_traffic(recorder, only_channel, until_ns, dir_fd, ret_snapshot);
+    const struct {
+        bp_ring *ring;
+        bp_snapshot_part *part;
+    } parts[] = {
+        {recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL, &ret_snapshot->log},
+        {recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL,
+         &ret_snapshot->notifications},
+        {recorder->history != NULL ? bp_history_ring(recorder->history) : NULL,
+         &ret_snapshot->history}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        copy_part(recorder, parts[i].ring, until_ns, dir_fd, token, parts[i].part);
+    }
 }

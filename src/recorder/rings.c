@@ -1,7 +1,9 @@
 #include "recorder/rings.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +15,8 @@ static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
     bp_monitor *monitor; /* NULL: no file is guarded */
+    char session_id[BP_ID_BYTES];
+    pthread_mutex_t mutex; /* of what follows; rank: leaf, nothing is taken inside */
     char memory_reason[256];
 };
 
@@ -21,15 +25,17 @@ static uint64_t note_alive(void *context, uint64_t now_ns) {
     return now_ns + alive_interval_ns;
 }
 
-static bool leave_file(void *context) {
+static bool detach(void *context) {
     return bp_ring_detach(context, NULL) == BUGPACK_OK;
 }
 
-/* The first reason stays: what follows is mostly its consequence. */
-static void stay_in_memory(bp_rings *rings, const char *reason) {
+/* Keeps the first reason: later ones are mostly its consequences. */
+static void note_memory_reason(bp_rings *rings, const char *reason) {
+    (void)pthread_mutex_lock(&rings->mutex);
     if (rings->memory_reason[0] == '\0') {
         (void)snprintf(rings->memory_reason, sizeof rings->memory_reason, "%.250s", reason);
     }
+    (void)pthread_mutex_unlock(&rings->mutex);
 }
 
 /*
@@ -53,16 +59,19 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
                             bp_rings **ret_rings, bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (rings == NULL) {
+    if (rings == NULL || pthread_mutex_init(&rings->mutex, NULL) != 0) {
+        free(rings);
         return bp_fail_memory(error, "make a recorder");
     }
+    memcpy(rings->session_id, identity->session_id, sizeof rings->session_id);
     if (base_dir == NULL) {
-        stay_in_memory(rings, memory_reason != NULL ? memory_reason : "");
+        note_memory_reason(rings, memory_reason != NULL ? memory_reason : "");
     } else if (!bp_file_guard_is_supported()) {
-        stay_in_memory(rings, "this system has no way to guard a mapped file against truncation");
+        note_memory_reason(rings,
+                           "this system has no way to guard a mapped file against truncation");
     } else if (!is_size_allowed(0, &detail) ||
                bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
-        stay_in_memory(rings, detail.message);
+        note_memory_reason(rings, detail.message);
     } else {
         rings->monitor = monitor;
         bp_monitor_add(monitor, note_alive, rings->dir);
@@ -83,11 +92,12 @@ void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
         bp_session_dir_remove(rings->dir);
+        (void)pthread_mutex_destroy(&rings->mutex);
         free(rings);
     }
 }
 
-/* A ring in a file that is guarded, or NULL and the reason. */
+/* A ring in a guarded file; NULL, with memory_reason set, where that fails. */
 static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
     int fd = -1;
     bp_ring *ring = NULL;
@@ -96,7 +106,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
         bp_session_dir_make_file(rings->dir, name, &fd, &detail) == BUGPACK_OK) {
         if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
             (void)close(fd);
-        } else if (bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, leave_file, ring,
+        } else if (bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, detach, ring,
                                      &detail) != BUGPACK_OK) {
             bp_ring_free(ring);
             ring = NULL;
@@ -104,19 +114,22 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     }
     if (ring == NULL) {
         (void)unlinkat(bp_session_dir_fd(rings->dir), name, 0);
-        stay_in_memory(rings, detail.message);
+        note_memory_reason(rings, detail.message);
     }
     return ring;
 }
 
-bugpack_status bp_rings_make(bp_rings *rings, const char *name, size_t capacity_bytes,
-                             bp_ring **ret_ring, bugpack_error *error) {
+bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
+                             size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
+    char name[BP_RING_NAME_BYTES];
+    bp_session_dir_ring_name(kind, number, name);
     bp_ring *ring = rings->dir != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
-    if (ring == NULL) {
-        return bp_ring_new(capacity_bytes, ret_ring, error);
+    bugpack_status status = ring == NULL ? bp_ring_new(capacity_bytes, &ring, error) : BUGPACK_OK;
+    if (status == BUGPACK_OK) {
+        bp_ring_publish(ring, rings->session_id, kind, number);
+        *ret_ring = ring;
     }
-    *ret_ring = ring;
-    return BUGPACK_OK;
+    return status;
 }
 
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
@@ -126,7 +139,7 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
     bp_ring_free(ring);
 }
 
-void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
+void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
     int fd = -1;
     if (rings->dir == NULL || bp_session_dir_make_file(rings->dir, name, &fd, NULL) != BUGPACK_OK) {
         return;
@@ -137,9 +150,16 @@ void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t 
     (void)close(fd);
 }
 
-const char *bp_rings_loss_reason(const bp_rings *rings, const bp_ring *ring) {
-    if (bp_ring_fd(ring) < 0) {
-        return rings->memory_reason;
+void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes) {
+    if (ring == NULL || reason[0] != '\0') {
+        return;
     }
-    return bp_ring_is_detached(ring) ? "another program opened its file while it was written" : "";
+    if (bp_ring_fd(ring) < 0) {
+        (void)pthread_mutex_lock(&rings->mutex);
+        (void)snprintf(reason, reason_bytes, "%s", rings->memory_reason);
+        (void)pthread_mutex_unlock(&rings->mutex);
+    } else if (bp_ring_is_detached(ring)) {
+        (void)snprintf(reason, reason_bytes,
+                       "another program opened its file while it was written");
+    }
 }

@@ -1,6 +1,5 @@
 /*
- * Where a session's rings lie: in files of its directory, guarded, or in memory where that cannot
- * be.
+ * Makes a session's rings: in guarded files of its directory, or in memory where that fails.
  */
 #ifndef BP_RECORDER_RINGS_H
 #define BP_RECORDER_RINGS_H
@@ -18,34 +17,37 @@ typedef struct bp_rings bp_rings;
 
 /*
  * Makes the session's directory below `base_dir` (NULL: memory only, for `memory_reason`, which may
- * be NULL), whose files the monitor guards; it must outlive the rings. Fails only for lack of
- * memory: without a directory the rings lie in memory, and bp_rings_loss_reason says why.
+ * be NULL), whose files the monitor guards; it must outlive the rings. Fails only without memory:
+ * without a directory the rings are in memory, and bp_rings_note_loss says why.
  */
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
                             const bp_session_identity *identity, bp_monitor *monitor,
                             bp_rings **ret_rings, bugpack_error *error);
 
-/* Ends the guard: to be called before the first ring is freed, and before bp_rings_free. */
+/* Ends the guard. Before the first ring is freed, and before bp_rings_free. */
 void bp_rings_release_guard(bp_rings *rings);
 
-/* Frees it and removes the directory: the session ended cleanly. The rings are their owners'. */
+/* Removes the directory: the session ended cleanly. The rings are their owners'. NULL is fine. */
 void bp_rings_free(bp_rings *rings);
 
-/* A ring, in the file `name` where one can be had. */
-bugpack_status bp_rings_make(bp_rings *rings, const char *name, size_t capacity_bytes,
-                             bp_ring **ret_ring, bugpack_error *error);
+/*
+ * Makes a ring, in a file where possible, and publishes it. `number`: of a channel, else 0. Any
+ * thread.
+ */
+bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
+                             size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 
-/* Frees a ring that nobody took over, with its guard. NULL is fine. */
+/* Frees a ring that found no owner, with its guard. NULL is fine. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
-/* Puts a small file into the directory, for a recoverer; nothing where there is none. */
-void bp_rings_note(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
+/* Writes a small file into the directory, for recovery; no-op without a directory. */
+void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
 
 /*
- * Why what a ring of these holds would not outlive the host: because it was made in memory, or was
- * moved there when somebody else wanted its file. "" when it would, or when memory was asked for.
- * One clause, valid while the rings are; not while another thread makes a ring.
+ * Sets `reason`, if it is "", to one clause that says why the ring's records would not outlive the
+ * host: it was made in memory, or moved there when another program wanted its file. Leaves it alone
+ * when they would, when memory was asked for, and for NULL. Any thread.
  */
-const char *bp_rings_loss_reason(const bp_rings *rings, const bp_ring *ring);
+void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes);
 
 #endif

@@ -13,7 +13,20 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/session_dir_private.h"
+
+#define LOCK_NAME "lock"
+#define IDENTITY_NAME "session"
+
+/* The identity's file: read by the version that wrote it, or not at all. */
+typedef struct identity_file {
+    char magic[8]; /* "bugpack" and a NUL */
+    uint32_t version;
+    uint32_t size; /* of this struct */
+    bp_session_identity identity;
+} identity_file;
+
+static const char identity_magic[8] = "bugpack";
+static const uint32_t identity_version = 1;
 
 struct bp_session_dir {
     char name[256];
@@ -25,14 +38,18 @@ struct bp_session_dir {
     bp_session_identity identity;
 };
 
-/* The homes that this process holds: few, and asked for at open, close and recovery only. */
+/*
+ * POSIX record locks do not conflict within a process, so a list of the directories that this
+ * process holds complements them. Few, and used at open, close and recovery only. Rank: leaf,
+ * nothing is taken inside.
+ */
 static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct held_name {
     struct held_name *next;
     char name[256];
 } * held_names;
 
-bool bp_session_dir_claim_name(const char *name) {
+static bool claim_name(const char *name) {
     struct held_name *claimed = calloc(1, sizeof *claimed);
     if (claimed == NULL) {
         return false;
@@ -54,7 +71,7 @@ bool bp_session_dir_claim_name(const char *name) {
     return is_free;
 }
 
-void bp_session_dir_release_name(const char *name) {
+static void release_name(const char *name) {
     (void)pthread_mutex_lock(&held_mutex);
     struct held_name **link = &held_names;
     while (*link != NULL && strcmp((*link)->name, name) != 0) {
@@ -68,19 +85,21 @@ void bp_session_dir_release_name(const char *name) {
     free(released);
 }
 
-bool bp_session_dir_lock(int fd) {
+static bool lock_file(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     return fcntl(fd, F_SETLK, &whole) == 0;
 }
 
-int64_t bp_session_dir_lock_holder(int fd) {
+/* The process that holds it: -1 for nobody, 0 for one in another pid namespace. */
+static int64_t lock_holder(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool is_held = fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
     return !is_held ? -1 : whole.l_pid > 0 ? whole.l_pid : 0;
 }
 
-bugpack_status bp_session_dir_open_base(const char *base_dir, bool create, int *ret_fd,
-                                        bugpack_error *error) {
+/* Opens `base_dir`, and refuses one that others can use. */
+static bugpack_status open_base(const char *base_dir, bool create, int *ret_fd,
+                                bugpack_error *error) {
     int fd = -1;
     struct stat info;
     bugpack_status status = bp_file_open_directory(base_dir, create, &fd, error);
@@ -90,7 +109,7 @@ bugpack_status bp_session_dir_open_base(const char *base_dir, bool create, int *
     if (fstat(fd, &info) != 0) {
         status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"", base_dir);
     } else if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-        /* Somebody else could put a session there that we would believe. */
+        /* Another user could plant a session there. */
         status = bp_fail(error, BUGPACK_ERR_DENIED,
                          "cannot use the directory \"%s\": it is not this user's alone", base_dir);
     }
@@ -102,7 +121,7 @@ bugpack_status bp_session_dir_open_base(const char *base_dir, bool create, int *
     return BUGPACK_OK;
 }
 
-/* `<app>-<pid>-<session id>`, in characters that any file system takes. */
+/* `<app>-<pid>-<session id>`, in characters that any file system allows. */
 static void compose_name(const bp_session_identity *identity, char *name, size_t name_bytes) {
     char app[65];
     (void)snprintf(app, sizeof app, "%s", identity->app_name);
@@ -115,11 +134,25 @@ static void compose_name(const bp_session_identity *identity, char *name, size_t
                    identity->session_id);
 }
 
+void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
+    static const char *const names[] = {[BP_RING_KIND_LOG] = "log",
+                                        [BP_RING_KIND_NOTIFICATIONS] = "notifications",
+                                        [BP_RING_KIND_HISTORY] = "history",
+                                        [BP_RING_KIND_TRAFFIC] = "traffic-",
+                                        [BP_RING_KIND_PINS] = "pins-"};
+    char digits[16] = "";
+    if (kind == BP_RING_KIND_TRAFFIC || kind == BP_RING_KIND_PINS) {
+        (void)snprintf(digits, sizeof digits, "%u", (unsigned)number);
+    }
+    (void)snprintf(name, BP_RING_NAME_BYTES, "%s%s.ring", names[kind], digits);
+}
+
 bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error) {
     int fd = openat(dir->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_session_dir_path(dir), name);
+        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
+                             name);
     }
     (void)fchmod(fd, 0600);
     *ret_fd = fd;
@@ -127,28 +160,25 @@ bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, i
 }
 
 static bugpack_status write_identity(bp_session_dir *dir, bugpack_error *error) {
-    bp_session_dir_file file = {.magic = BP_SESSION_DIR_MAGIC,
-                                .version = BP_SESSION_DIR_VERSION,
-                                .size = sizeof file,
-                                .identity = dir->identity};
+    identity_file file = {
+        .version = identity_version, .size = sizeof file, .identity = dir->identity};
+    memcpy(file.magic, identity_magic, sizeof file.magic);
     if (pwrite(dir->identity_fd, &file, sizeof file, 0) != (ssize_t)sizeof file) {
-        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_session_dir_path(dir),
-                             BP_SESSION_DIR_IDENTITY_NAME);
+        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+                             IDENTITY_NAME);
     }
     return BUGPACK_OK;
 }
 
-/* The lock comes first: what has no lock yet looks half-made to a recoverer, and is left alone. */
+/* The lock comes first: recovery leaves alone what has no lock yet. */
 static bugpack_status fill_session_dir(bp_session_dir *dir, bugpack_error *error) {
-    bugpack_status status =
-        bp_session_dir_make_file(dir, BP_SESSION_DIR_LOCK_NAME, &dir->lock_fd, error);
-    if (status == BUGPACK_OK && !bp_session_dir_lock(dir->lock_fd)) {
-        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_session_dir_path(dir),
-                               BP_SESSION_DIR_LOCK_NAME);
+    bugpack_status status = bp_session_dir_make_file(dir, LOCK_NAME, &dir->lock_fd, error);
+    if (status == BUGPACK_OK && !lock_file(dir->lock_fd)) {
+        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_buffer_text(&dir->path),
+                               LOCK_NAME);
     }
     if (status == BUGPACK_OK) {
-        status =
-            bp_session_dir_make_file(dir, BP_SESSION_DIR_IDENTITY_NAME, &dir->identity_fd, error);
+        status = bp_session_dir_make_file(dir, IDENTITY_NAME, &dir->identity_fd, error);
     }
     return status == BUGPACK_OK ? write_identity(dir, error) : status;
 }
@@ -160,7 +190,7 @@ static void free_session_dir(bp_session_dir *dir) {
             (void)close(fds[i]);
         }
     }
-    bp_session_dir_release_name(dir->name);
+    release_name(dir->name);
     bp_buffer_release(&dir->path);
     free(dir);
 }
@@ -176,15 +206,15 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
     compose_name(identity, dir->name, sizeof dir->name);
     bp_buffer_init(&dir->path, 8192);
     (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
-    bugpack_status status = dir->path.status == BUGPACK_OK && bp_session_dir_claim_name(dir->name)
+    bugpack_status status = dir->path.status == BUGPACK_OK && claim_name(dir->name)
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "make a session's directory");
     if (status == BUGPACK_OK) {
-        status = bp_session_dir_open_base(base_dir, true, &dir->base_fd, error);
+        status = open_base(base_dir, true, &dir->base_fd, error);
     }
     if (status == BUGPACK_OK && mkdirat(dir->base_fd, dir->name, 0700) != 0) {
         status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
-                               bp_session_dir_path(dir));
+                               bp_buffer_text(&dir->path));
     }
     if (status != BUGPACK_OK) {
         free_session_dir(dir);
@@ -194,7 +224,7 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
     dir->dir_fd = openat(dir->base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     status = dir->dir_fd >= 0 ? fill_session_dir(dir, error)
                               : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                              bp_session_dir_path(dir));
+                                              bp_buffer_text(&dir->path));
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
         return status;
@@ -207,10 +237,6 @@ int bp_session_dir_fd(const bp_session_dir *dir) {
     return dir->dir_fd;
 }
 
-const char *bp_session_dir_path(const bp_session_dir *dir) {
-    return bp_buffer_text(&dir->path);
-}
-
 void bp_session_dir_tick(bp_session_dir *dir) {
     bp_instant now = bp_clock_now();
     dir->identity.last_alive = now;
@@ -218,24 +244,31 @@ void bp_session_dir_tick(bp_session_dir *dir) {
     (void)write_identity(dir, NULL);
 }
 
-void bp_session_dir_delete(int base_fd, int dir_fd, const char *name) {
-    /* A descriptor of its own: fdopendir takes over the one that it gets. */
+/* On a new descriptor, because fdopendir takes ownership. NULL on failure. */
+static DIR *open_listing(int dir_fd) {
     int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    if (listing == NULL && list_fd >= 0) {
+        (void)close(list_fd);
+    }
+    return listing;
+}
+
+/* Removes the regular files in a directory, then the directory. */
+static void delete_dir(int base_fd, int dir_fd, const char *name) {
+    DIR *listing = open_listing(dir_fd);
     struct dirent *entry;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, BP_SESSION_DIR_LOCK_NAME) != 0) {
+            strcmp(entry->d_name, LOCK_NAME) != 0) {
             (void)unlinkat(dir_fd, entry->d_name, 0);
         }
     }
     if (listing != NULL) {
         (void)closedir(listing);
-    } else if (list_fd >= 0) {
-        (void)close(list_fd);
     }
-    /* The lock goes last, so that nobody finds an unlocked home that is half removed. */
-    (void)unlinkat(dir_fd, BP_SESSION_DIR_LOCK_NAME, 0);
+    /* The lock last, so that nobody finds an unlocked directory that is half removed. */
+    (void)unlinkat(dir_fd, LOCK_NAME, 0);
     (void)unlinkat(base_fd, name, AT_REMOVEDIR);
 }
 
@@ -244,7 +277,156 @@ void bp_session_dir_remove(bp_session_dir *dir) {
         return;
     }
     if (dir->dir_fd >= 0) {
-        bp_session_dir_delete(dir->base_fd, dir->dir_fd, dir->name);
+        delete_dir(dir->base_fd, dir->dir_fd, dir->name);
     }
     free_session_dir(dir);
+}
+
+/* Whether a name is one of ours: `<app>-<pid>-<32 hexadecimal digits>`. */
+static bool is_session_dir_name(const char *name) {
+    const char *id = strrchr(name, '-');
+    if (id == NULL || strlen(id + 1) != BP_ID_BYTES - 1 ||
+        strspn(id + 1, "0123456789abcdef") != BP_ID_BYTES - 1) {
+        return false;
+    }
+    const char *digits = id;
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') {
+        digits--;
+    }
+    return digits < id && digits > name + 1 && digits[-1] == '-';
+}
+
+/* Validates the file as if somebody else had written it. */
+static bool read_identity(int dir_fd, bp_session_identity *ret_identity) {
+    identity_file file;
+    int fd = -1;
+    if (bp_file_open_regular(dir_fd, IDENTITY_NAME, &fd, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    ssize_t count = pread(fd, &file, sizeof file, 0);
+    (void)close(fd);
+    const bp_session_identity *identity = &file.identity;
+    bool is_good = count == (ssize_t)sizeof file &&
+                   memcmp(file.magic, identity_magic, sizeof file.magic) == 0 &&
+                   file.version == identity_version && file.size == sizeof file &&
+                   identity->app_name[0] != '\0';
+    const struct {
+        const char *text;
+        size_t bytes;
+    } texts[] = {{identity->session_id, sizeof identity->session_id},
+                 {identity->app_name, sizeof identity->app_name},
+                 {identity->app_version, sizeof identity->app_version},
+                 {identity->app_build_id, sizeof identity->app_build_id},
+                 {identity->report_dir, sizeof identity->report_dir},
+                 {identity->bugpack_version, sizeof identity->bugpack_version},
+                 {identity->target_name, sizeof identity->target_name}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        is_good = is_good && memchr(texts[i].text, '\0', texts[i].bytes) != NULL;
+    }
+    if (is_good) {
+        *ret_identity = *identity;
+    }
+    return is_good;
+}
+
+/*
+ * Examines one directory and takes its lock if possible. The name was claimed, because opening and
+ * closing the lock file of a session of this process would drop that session's lock.
+ */
+static void inspect(int base_fd, bp_found_session *found) {
+    struct stat info;
+    found->state = BP_SESSION_DIR_BROKEN;
+    found->dir_fd = openat(base_fd, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (found->dir_fd < 0 || fstat(found->dir_fd, &info) != 0 || info.st_uid != geteuid()) {
+        return;
+    }
+    found->lock_fd = openat(found->dir_fd, LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (found->lock_fd < 0) {
+        return;
+    }
+    if (!lock_file(found->lock_fd)) {
+        found->state = BP_SESSION_DIR_RUNNING;
+        found->pid = lock_holder(found->lock_fd);
+        /* Only the rings of a running session must not be opened. */
+        (void)read_identity(found->dir_fd, &found->identity);
+        return;
+    }
+    /* Another recovery may have finished between the open and the lock. */
+    if (fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0 &&
+        read_identity(found->dir_fd, &found->identity)) {
+        found->state = BP_SESSION_DIR_DEAD;
+    }
+}
+
+static void visit_session_dir(int base_fd, const char *name, const char *app_name,
+                              bp_session_dir_visit *visit, void *context) {
+    bp_found_session found = {.dir_fd = -1, .lock_fd = -1};
+    (void)snprintf(found.name, sizeof found.name, "%s", name);
+    if (!claim_name(name)) {
+        return; /* of this process: open, or being recovered by another thread */
+    }
+    inspect(base_fd, &found);
+    bool is_wanted = app_name == NULL || (found.state != BP_SESSION_DIR_BROKEN &&
+                                          strcmp(found.identity.app_name, app_name) == 0);
+    if (is_wanted && visit(&found, context) && found.state == BP_SESSION_DIR_DEAD) {
+        delete_dir(base_fd, found.dir_fd, name);
+    }
+    if (found.lock_fd >= 0) {
+        (void)close(found.lock_fd);
+    }
+    if (found.dir_fd >= 0) {
+        (void)close(found.dir_fd);
+    }
+    release_name(name);
+}
+
+/* The next scan finds the rest. */
+enum { session_max_count = 1024 };
+
+static int compare_names(const void *one, const void *other) {
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* The names of session directories, sorted. (macOS lacks scandirat.) */
+static size_t list_session_dirs(int base_fd, char **names) {
+    size_t count = 0;
+    DIR *listing = open_listing(base_fd);
+    struct dirent *entry;
+    while (listing != NULL && count < session_max_count && (entry = readdir(listing)) != NULL) {
+        if (is_session_dir_name(entry->d_name)) {
+            names[count] = strdup(entry->d_name);
+            count += names[count] != NULL;
+        }
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    qsort(names, count, sizeof names[0], compare_names);
+    return count;
+}
+
+bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,
+                                   bp_session_dir_visit *visit, void *context,
+                                   bugpack_error *error) {
+    int base_fd = -1;
+    struct stat info;
+    if (lstat(base_dir, &info) != 0 && errno == ENOENT) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = open_base(base_dir, false, &base_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    char **names = calloc(session_max_count, sizeof names[0]);
+    size_t count = names == NULL ? 0 : list_session_dirs(base_fd, names);
+    for (size_t i = 0; i < count; i++) {
+        visit_session_dir(base_fd, names[i], app_name, visit, context);
+        free(names[i]);
+    }
+    (void)close(base_fd);
+    if (names == NULL) {
+        return bp_fail_memory(error, "list the sessions");
+    }
+    free(names);
+    return BUGPACK_OK;
 }

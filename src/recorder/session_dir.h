@@ -1,10 +1,10 @@
 /*
- * The directory of a session: where its rings lie, so that they are still there when it is not.
+ * The directory of a session, where its rings outlive it.
  *
- * `<base>/<app>-<pid>-<session id>/`, mode 0700, holds a file that tells whose it is, a lock that
- * the living session holds, and the rings. The lock is a POSIX record lock: the kernel takes it
- * back when the process ends, however it ends, and a forked child does not inherit it. So a session
- * is dead when its lock can be had, whatever became of its process id.
+ * `<base>/<app>-<pid>-<session id>/`, mode 0700, contains the session's identity, a lock that the
+ * running session holds, and the rings. The lock is a POSIX record lock: the kernel releases it
+ * however the process ends, and a forked child does not inherit it. So a session is dead when its
+ * lock can be taken, whatever became of its process id.
  */
 #ifndef BP_RECORDER_SESSION_DIR_H
 #define BP_RECORDER_SESSION_DIR_H
@@ -18,8 +18,9 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "ring/ring.h"
 
-/* What a recoverer has to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
+/* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
 typedef struct bp_session_identity {
     char session_id[BP_ID_BYTES];
     char app_name[65];
@@ -31,8 +32,7 @@ typedef struct bp_session_identity {
     int64_t target_pid; /* 0: the session was about its own process */
     char target_name[64];
     bp_instant opened;
-    /* Brought up to date by bp_session_dir_tick: wall time = monotonic time + wall_offset_ns, and
-     * when the session was last seen alive. */
+    /* Updated by bp_session_dir_tick. Wall time = monotonic time + wall_offset_ns. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;
 } bp_session_identity;
@@ -41,32 +41,36 @@ typedef struct bp_session_dir bp_session_dir;
 
 /*
  * Makes the directory of a session below `base_dir`, whose last component is made (0700) when it is
- * missing and must belong to this user and be closed to others. The caller then makes its rings'
- * files in bp_session_dir_fd. Errors: IO, DENIED (base_dir is somebody else's, or open to others),
- * NO_MEMORY.
+ * missing and must belong to this user and be closed to others. Errors: IO, DENIED (base_dir is
+ * another user's, or open to others), NO_MEMORY.
  */
 bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
                                   bp_session_dir **ret_dir, bugpack_error *error);
 
-/* The directory, owned by the dir. */
+/* The open directory, borrowed. */
 int bp_session_dir_fd(const bp_session_dir *dir);
-const char *bp_session_dir_path(const bp_session_dir *dir);
 
 /* Makes an empty file of mode 0600 in it, open for reading and writing. */
 bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error);
 
-/* Notes that the session is alive now. Costs one small write; one thread. */
+/* The file name of a ring. `number`: of a channel, else 0. */
+#define BP_RING_NAME_BYTES 32
+void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);
+
+/* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */
+#define BP_CHANNEL_FILE_FORMAT "channel-%u"
+
+/* Records that the session is alive now: one small write. One thread. */
 void bp_session_dir_tick(bp_session_dir *dir);
 
-/* The clean end: removes the directory with all that is in it. NULL is fine. */
+/* The clean end: removes the directory and its files. NULL is fine. */
 void bp_session_dir_remove(bp_session_dir *dir);
 
-/* How a directory that was found stands. */
 typedef enum bp_session_dir_state {
-    BP_SESSION_DIR_DEAD,    /* nobody holds its lock: now we do */
-    BP_SESSION_DIR_RUNNING, /* a living session holds it */
-    BP_SESSION_DIR_BROKEN   /* not to be read: half-made, or of another version */
+    BP_SESSION_DIR_DEAD,    /* its lock was free and is now ours */
+    BP_SESSION_DIR_RUNNING, /* a process holds its lock */
+    BP_SESSION_DIR_BROKEN   /* half-made, or of another version */
 } bp_session_dir_state;
 
 /* A session that was found. */
@@ -74,18 +78,18 @@ typedef struct bp_found_session {
     bp_session_dir_state state;
     char name[256];
     int dir_fd; /* -1 unless dead */
-    bp_session_identity
-        identity; /* of a dead one; of a running one as far as it is written, or zeros */
-    int64_t pid;  /* of a running one: who holds its lock; see bp_session_dir_lock_holder */
-    int lock_fd;  /* held while dead: two recoverers never share one */
+    /* Of a running one as far as it is written, or zeros. */
+    bp_session_identity identity;
+    int64_t
+        pid; /* of a running one: its lock's holder; 0: in another pid namespace, -1: none now */
+    int lock_fd; /* held while dead, so that no two recoveries share one */
 } bp_found_session;
 
 /*
  * Lists the sessions below `base_dir`, oldest name first, calling `visit` for each; `app_name`
- * (NULL for all) leaves others out. What `visit` gets is borrowed. It returns true when a dead
- * session was turned into a report: then its directory is removed. Directories of other users,
- * links, and what is not named as ours are passed over. A base directory that does not exist is an
- * empty one.
+ * (NULL for all) filters. `visit` borrows its argument and returns true when it made a report of a
+ * dead session, whose directory is then removed. Directories of other users, links, and other names
+ * are skipped. A missing base directory is an empty one.
  */
 typedef bool bp_session_dir_visit(const bp_found_session *found, void *context);
 bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,

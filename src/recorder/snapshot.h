@@ -1,6 +1,6 @@
 /*
- * What was recorded, up to one instant: from a living session's rings or from a dead one's files.
- * The same artefacts are written from both.
+ * What was recorded up to one instant, from a running session's rings or a dead one's files. The
+ * same artefacts are written from both.
  */
 #ifndef BP_RECORDER_SNAPSHOT_H
 #define BP_RECORDER_SNAPSHOT_H
@@ -18,34 +18,34 @@
 
 /* One ring's records. */
 typedef struct bp_snapshot_part {
-    bool is_on;          /* false: this session keeps no such ring */
-    bugpack_error error; /* status OK: the records are here */
+    bool is_on;          /* false: this session has no such ring */
+    bugpack_error error; /* status OK: the records are complete */
     bp_temp_file records;
     bp_ring_view view;
-    char loss_reason[256]; /* why it would not have outlived the host; "" when it would */
+    char loss_reason[256]; /* why it would not outlive the host; "" when it would */
 } bp_snapshot_part;
 
 typedef struct bp_snapshot {
-    const bp_cancel_token *token; /* borrowed; of what is still to be written from it; NULL: none */
+    const bp_cancel_token *token; /* borrowed; ends writing from it early; NULL: none */
     uint64_t wall_offset_ns;      /* wall time = monotonic time + this */
     bp_snapshot_part log, notifications, history;
     bool has_traffic;
-    bugpack_error traffic_error; /* the first that a channel met */
+    bugpack_error traffic_error; /* the first of a channel */
     char traffic_loss_reason[256];
-    char traffic_note[160]; /* whose traffic this is, for the ledger; "" when of all */
+    char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
     size_t channel_count;
     bp_traffic_snapshot channels[BUGPACK_CHANNEL_MAX];
 } bp_snapshot;
 
 void bp_snapshot_release(bp_snapshot *snapshot);
 
-/* What its spools take, in bytes. */
-uint64_t bp_snapshot_bytes(const bp_snapshot *snapshot);
+/* The bytes in its temporary files. */
+uint64_t bp_snapshot_bytes(bp_snapshot *snapshot);
 
 /* Whether every ring could be copied. */
 bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 
-/* How many descriptors they hold. */
-unsigned bp_snapshot_fds(const bp_snapshot *snapshot);
+/* The number of descriptors that it holds. */
+unsigned bp_snapshot_fds(bp_snapshot *snapshot);
 
 #endif

@@ -1,15 +1,146 @@
+#include "recorder/traffic.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
-#include "recorder/traffic_private.h"
+#include "base/status.h"
 #include "recorder/traffic_record.h"
+#include "ring/ring_reader.h"
+
+#define CACHE_LINE 64
+
+static const size_t message_max_bytes = (size_t)16 << 20;
+static const uint32_t pin_max_bytes = (uint32_t)1 << 20;
+
+/* Everything that a message changes is on cache lines of its own. Takes no lock but the rings'. */
+struct bp_traffic {
+    bp_ring *ring, *pins;
+    size_t kept_max;     /* bytes of one message: by limit, snap_bytes and ring */
+    uint16_t kept_cut;   /* 1 << the bp_traffic_cut of a longer message */
+    size_t pin_kept_max; /* the same in `pins` */
+    bugpack_traffic_filter *filter;
+    void *filter_context;
+    bp_traffic_identity identity;
+    /* kept_max bytes for a filter to work in; NULL without a filter, and while it is in use. */
+    _Alignas(CACHE_LINE) _Atomic(unsigned char *) filter_copy;
+    /* How much may still be pinned: bytes of messages in the upper half, bytes of `pins` in the
+     * lower. 0 once the opening is over. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t pin_left;
+    _Alignas(CACHE_LINE) bp_ring_tally tallies[2]; /* by direction; amounts are bytes */
+    _Atomic uint64_t cut_count;
+};
+
+void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,
+                              const bugpack_channel_options *options) {
+    /* Dynamic ports (RFC 6335), so that no dissector is chosen by chance. */
+    static const unsigned client_port = 49152, server_port = 61440;
+    *identity = (bp_traffic_identity){.is_ipv6 = options->is_ipv6,
+                                      .host_is_server = options->host_is_server,
+                                      .host_port = options->host_port,
+                                      .peer_port = options->peer_port,
+                                      .snap_bytes = options->snap_bytes,
+                                      .number = number};
+    memcpy(identity->name, name, strnlen(name, sizeof identity->name - 1));
+    uint16_t client = (uint16_t)(client_port + number % 4096);
+    uint16_t server = (uint16_t)(server_port + number % 4096);
+    if (identity->host_port == 0) {
+        identity->host_port = identity->host_is_server ? server : client;
+    }
+    if (identity->peer_port == 0) {
+        identity->peer_port = identity->host_is_server ? client : server;
+    }
+}
+
+size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes) {
+    const size_t overhead_bytes = BP_RING_FRAME_BYTES + sizeof(uint64_t) +
+                                  sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
+    /* A ring refuses a record over a quarter of it; the other three quarters hold small ones. */
+    size_t one_message = 4 * (pin_bytes + overhead_bytes + 8);
+    size_t many_messages = pin_bytes + 256 * overhead_bytes;
+    return one_message > many_messages ? one_message : many_messages;
+}
+
+static size_t kept_max_of(const bp_ring *ring, size_t prefix_bytes) {
+    size_t before_bytes = prefix_bytes + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
+    size_t fits = bp_ring_payload_max(ring) - before_bytes;
+    return fits < message_max_bytes ? fits : message_max_bytes;
+}
+
+bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
+                              const bugpack_channel_options *options, bp_ring *ring, bp_ring *pins,
+                              bp_traffic **ret_traffic, bugpack_error *error) {
+    if (options->pin_bytes > pin_max_bytes) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot pin %u bytes: the most is 1 MiB",
+                       (unsigned)options->pin_bytes);
+    }
+    bp_traffic *traffic = aligned_alloc(CACHE_LINE, sizeof *traffic);
+    if (traffic == NULL) {
+        return bp_fail_memory(error, "open a channel");
+    }
+    memset(traffic, 0, sizeof *traffic);
+    traffic->identity = *identity;
+    traffic->kept_max = kept_max_of(ring, 0);
+    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
+    if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
+        traffic->kept_max = options->snap_bytes;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
+    }
+    traffic->filter = options->filter;
+    traffic->filter_context = options->filter_context;
+    unsigned char *filter_copy = options->filter != NULL ? malloc(traffic->kept_max) : NULL;
+    if (options->filter != NULL && filter_copy == NULL) {
+        free(traffic);
+        return bp_fail_memory(error, "open a channel");
+    }
+    atomic_init(&traffic->filter_copy, filter_copy);
+    if (pins != NULL) {
+        uint64_t room = 4 * (uint64_t)(bp_ring_payload_max(pins) + BP_RING_FRAME_BYTES);
+        traffic->pin_kept_max = kept_max_of(pins, sizeof(uint64_t));
+        atomic_init(&traffic->pin_left,
+                    options->pin_bytes > 0 ? (uint64_t)options->pin_bytes << 32 | room : 0);
+    }
+    traffic->ring = ring;
+    traffic->pins = pins;
+    *ret_traffic = traffic;
+    return BUGPACK_OK;
+}
+
+void bp_traffic_close(bp_traffic *traffic) {
+    bp_ring_close(traffic->ring);
+    if (traffic->pins != NULL) {
+        bp_ring_close(traffic->pins);
+    }
+    free(atomic_exchange(&traffic->filter_copy, NULL));
+}
+
+void bp_traffic_free(bp_traffic *traffic) {
+    if (traffic != NULL) {
+        bp_ring_free(traffic->ring);
+        bp_ring_free(traffic->pins);
+        free(atomic_load(&traffic->filter_copy));
+        free(traffic);
+    }
+}
+
+const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
+    return &traffic->identity;
+}
+
+bp_ring *bp_traffic_ring(const bp_traffic *traffic) {
+    return traffic->ring;
+}
+
+bp_ring *bp_traffic_pins(const bp_traffic *traffic) {
+    return traffic->pins;
+}
 
 /*
- * Sets the room for one pinned record aside and says how many of the message's bytes go there.
- * False when the opening is over, be it by bytes of messages or because the ring would have to
- * evict something.
+ * Reserves space for one pinned record; `ret_pinned`: how many of the message's bytes it gets.
+ * False once the opening is over: by bytes, or because the ring of pins would evict a record.
  */
 static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_t *ret_pinned) {
     uint64_t left = atomic_load_explicit(&traffic->pin_left, memory_order_relaxed);
@@ -17,7 +148,7 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
         size_t pinned = left >> 32 < kept ? (size_t)(left >> 32) : kept;
         pinned = pinned < traffic->pin_kept_max ? pinned : traffic->pin_kept_max;
         uint64_t payload = sizeof(uint64_t) + sizeof(bp_traffic_header) + name_bytes + pinned;
-        uint64_t needed = BP_TRAFFIC_RING_FRAME_BYTES + ((payload + 7) & ~(uint64_t)7);
+        uint64_t needed = BP_RING_FRAME_BYTES + ((payload + 7) & ~(uint64_t)7);
         bool fits = needed <= (left & UINT32_MAX);
         uint64_t rest = fits ? left - ((uint64_t)pinned << 32) - needed : 0;
         rest = rest >> 32 == 0 ? 0 : rest;
@@ -30,29 +161,29 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
     return false;
 }
 
-static void keep(bp_traffic *traffic, const bp_traffic_header *head, const char *name,
-                 const void *bytes, size_t kept) {
+static void record(bp_traffic *traffic, const bp_traffic_header *header, const char *name,
+                   const void *bytes, size_t kept) {
     uint64_t sequence = 0;
-    /* iovec has no const form; the ring only reads. The first part is a pinned record's alone. */
+    /* iovec has no const form; the ring only reads. The first part is for pinned records only. */
     struct iovec parts[] = {{.iov_base = &sequence, .iov_len = sizeof sequence},
-                            {.iov_base = (void *)(uintptr_t)head, .iov_len = sizeof *head},
-                            {.iov_base = (void *)(uintptr_t)name, .iov_len = head->name_bytes},
+                            {.iov_base = (void *)(uintptr_t)header, .iov_len = sizeof *header},
+                            {.iov_base = (void *)(uintptr_t)name, .iov_len = header->name_bytes},
                             {.iov_base = (void *)(uintptr_t)bytes, .iov_len = kept}};
     bp_ring_entry entry = {.monotonic_ns = bp_clock_monotonic_ns(),
                            .tag = BP_TRAFFIC_TAG_MESSAGE,
                            .parts = parts + 1,
                            .part_count = 3,
-                           .tally = &traffic->tallies[head->direction],
-                           .amount = head->original_bytes};
+                           .tally = &traffic->tallies[header->direction],
+                           .amount = header->original_bytes};
     sequence = bp_ring_append_entry(traffic->ring, &entry);
     if (sequence == 0) {
         return; /* closed */
     }
-    if (kept < head->original_bytes) {
+    if (kept < header->original_bytes) {
         atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
     }
-    if (claim_pin(traffic, head->name_bytes, kept, &parts[3].iov_len)) {
-        bp_traffic_header pinned = *head;
+    if (claim_pin(traffic, header->name_bytes, kept, &parts[3].iov_len)) {
+        bp_traffic_header pinned = *header;
         pinned.cuts |= parts[3].iov_len < kept ? 1u << BP_TRAFFIC_CUT_PIN : 0;
         parts[1].iov_base = &pinned;
         entry = (bp_ring_entry){.monotonic_ns = entry.monotonic_ns,
@@ -63,68 +194,60 @@ static void keep(bp_traffic *traffic, const bp_traffic_header *head, const char 
     }
 }
 
-static void filter(bp_traffic *traffic, bp_traffic_header *head, const char *name, void *copy,
-                   const void *bytes, size_t kept) {
-    memcpy(copy, bytes, kept);
-    size_t left = traffic->filter((bugpack_direction)head->direction, head->type, copy, kept,
-                                  traffic->filter_context);
-    head->cuts |= left < kept ? 1u << BP_TRAFFIC_CUT_FILTER : 0;
-    keep(traffic, head, name, copy, left < kept ? left : kept);
+/* `copy` has `kept` bytes; NULL where there is no memory: then none of the message are kept. */
+static void record_filtered(bp_traffic *traffic, bp_traffic_header *header, const char *name,
+                            void *copy, const void *bytes, size_t kept) {
+    size_t left = 0;
+    if (copy != NULL) {
+        memcpy(copy, bytes, kept);
+        left = traffic->filter((bugpack_direction)header->direction, header->type, copy, kept,
+                               traffic->filter_context);
+    }
+    header->cuts |= left < kept ? 1u << BP_TRAFFIC_CUT_FILTER : 0;
+    record(traffic, header, name, copy, left < kept ? left : kept);
 }
 
-static void keep_filtered(bp_traffic *traffic, bp_traffic_header *head, const char *name,
-                          const void *bytes, size_t kept) {
-    if (kept <= BUGPACK_TRAFFIC_FILTER_ALONE_BYTES) {
-        unsigned char copy[BUGPACK_TRAFFIC_FILTER_ALONE_BYTES];
-        filter(traffic, head, name, copy, bytes, kept);
+/*
+ * The filter is the host's code, so it is called without a lock. A large message is copied to the
+ * channel's buffer; a second thread that comes meanwhile allocates one of its own.
+ */
+static void filter(bp_traffic *traffic, bp_traffic_header *header, const char *name,
+                   const void *bytes, size_t kept) {
+    if (kept <= BUGPACK_TRAFFIC_FILTER_STACK_BYTES) {
+        unsigned char copy[BUGPACK_TRAFFIC_FILTER_STACK_BYTES];
+        record_filtered(traffic, header, name, copy, bytes, kept);
+        return;
+    }
+    unsigned char *shared = atomic_exchange(&traffic->filter_copy, NULL);
+    unsigned char *copy = shared != NULL ? shared : malloc(kept);
+    record_filtered(traffic, header, name, copy, bytes, kept);
+    if (shared != NULL) {
+        atomic_store(&traffic->filter_copy, shared); /* freed with the channel, if it is closed */
     } else {
-        (void)pthread_mutex_lock(&traffic->filter_mutex);
-        if (traffic->filter_copy != NULL) { /* else it is retired */
-            filter(traffic, head, name, traffic->filter_copy, bytes, kept);
-        }
-        (void)pthread_mutex_unlock(&traffic->filter_mutex);
+        free(copy);
     }
 }
 
 void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_t type,
                        const char *type_name, const void *bytes, size_t byte_count) {
     size_t name_bytes = type_name == NULL ? 0 : strnlen(type_name, BP_TRAFFIC_NAME_MAX_BYTES);
-    bp_traffic_header head = {.original_bytes = byte_count,
-                              .type = type,
-                              .direction = direction == BUGPACK_SENT ? 0 : 1,
-                              .name_bytes = (uint8_t)name_bytes};
+    bp_traffic_header header = {.original_bytes = byte_count,
+                                .type = type,
+                                .direction = direction == BUGPACK_SENT ? 0 : 1,
+                                .name_bytes = (uint8_t)name_bytes};
     size_t kept = byte_count;
     if (bytes == NULL) {
         kept = 0;
-        head.cuts = 1u << BP_TRAFFIC_CUT_ABSENT;
+        header.cuts = 1u << BP_TRAFFIC_CUT_ABSENT;
     } else if (byte_count > traffic->kept_max) {
         kept = traffic->kept_max;
-        head.cuts = traffic->kept_cut;
+        header.cuts = traffic->kept_cut;
     }
     if (traffic->filter == NULL || kept == 0) {
-        keep(traffic, &head, type_name, bytes, kept);
+        record(traffic, &header, type_name, bytes, kept);
     } else {
-        keep_filtered(traffic, &head, type_name, bytes, kept);
+        filter(traffic, &header, type_name, bytes, kept);
     }
-}
-
-void bp_traffic_close(bp_traffic *traffic) {
-    bp_ring_close(traffic->ring);
-    if (traffic->pins != NULL) {
-        bp_ring_close(traffic->pins);
-    }
-}
-
-void bp_traffic_retire(bp_traffic *traffic) {
-    bp_ring_retire(traffic->ring);
-    if (traffic->pins != NULL) {
-        bp_ring_retire(traffic->pins);
-    }
-    (void)pthread_mutex_lock(&traffic->filter_mutex);
-    unsigned char *filter_copy = traffic->filter_copy;
-    traffic->filter_copy = NULL;
-    (void)pthread_mutex_unlock(&traffic->filter_mutex);
-    free(filter_copy);
 }
 
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) {
@@ -137,4 +260,31 @@ void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) 
     }
     totals.cut_count = atomic_load_explicit(&traffic->cut_count, memory_order_relaxed);
     *ret_totals = totals;
+}
+
+bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
+                                        uint64_t wall_offset_ns, int dir_fd,
+                                        const bp_cancel_token *token,
+                                        bp_traffic_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_traffic_snapshot snapshot = {.identity = traffic->identity,
+                                    .messages = BP_TEMP_FILE_INIT,
+                                    .pins = BP_TEMP_FILE_INIT,
+                                    .wall_offset_ns = wall_offset_ns};
+    bugpack_status status = bp_ring_copy_to_file(
+        traffic->ring, until_ns, dir_fd, token, &snapshot.messages, &snapshot.messages_view, error);
+    if (status == BUGPACK_OK && traffic->pins != NULL) {
+        status = bp_ring_copy_to_file(traffic->pins, until_ns, dir_fd, token, &snapshot.pins,
+                                      &snapshot.pins_view, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_traffic_snapshot_release(&snapshot);
+        return status;
+    }
+    *ret_snapshot = snapshot;
+    return BUGPACK_OK;
+}
+
+void bp_traffic_snapshot_release(bp_traffic_snapshot *snapshot) {
+    bp_temp_file_release(&snapshot->messages);
+    bp_temp_file_release(&snapshot->pins);
 }

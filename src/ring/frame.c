@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* XXH3 as the compiler can inline it; no library is linked. */
+/* XXH3, inlined; no library is linked. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -27,16 +27,15 @@ static inline uint64_t hash_record(uint64_t seed, uint64_t offset, const bp_ring
     return XXH3_64bits_withSeed(record, sizeof *record, seed ^ offset);
 }
 
-static inline uint64_t join(uint64_t head, uint64_t payload) {
-    /* The record's hash goes into the lower half as well, so that a payload alone decides nothing.
-     */
-    uint64_t mixed = (payload ^ head) * 0x9e3779b97f4a7c15u;
-    return (head & 0xffffffff00000000u) | (mixed >> 32) | 1;
+static inline uint64_t join(uint64_t record, uint64_t payload) {
+    /* The record's hash is mixed into the lower half too, so that no payload determines it. */
+    uint64_t mixed = (payload ^ record) * 0x9e3779b97f4a7c15u;
+    return (record & 0xffffffff00000000u) | (mixed >> 32) | 1;
 }
 
 void bp_frame_hash_begin(bp_frame_hash *hash, uint64_t seed, uint64_t offset,
                          const bp_ring_record *record) {
-    hash->head = hash_record(seed, offset, record);
+    hash->record = hash_record(seed, offset, record);
     hash->payload = 0;
     hash->gathered = 0;
     hash->is_whole = record->payload_bytes <= BP_FRAME_HASH_WHOLE;
@@ -48,7 +47,7 @@ static void hash_lines(bp_frame_hash *hash) {
     hash->gathered = 0;
 }
 
-/* A line that its sector or the payload ends early, filled up with zeros. */
+/* A line cut short by the end of its sector or of the payload, padded with zeros. */
 static void gather_short(bp_frame_hash *hash, const unsigned char *bytes, size_t byte_count) {
     unsigned char *line = hash->lines + hash->gathered;
     memset(line, 0, BP_FRAME_LINE);
@@ -65,7 +64,7 @@ void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char
         hash->payload = XXH3_64bits(bytes, byte_count);
         return;
     }
-    /* A line ends with its sector, so that it is the same however the payload is cut. */
+    /* Lines end with their sector, so that the hash does not depend on how the payload is cut. */
     size_t at = BP_FRAME_SECTOR - (size_t)(offset % BP_FRAME_SECTOR);
     size_t first = at < byte_count ? at : byte_count;
     gather_short(hash, bytes, first < BP_FRAME_LINE ? first : BP_FRAME_LINE);
@@ -85,7 +84,7 @@ uint64_t bp_frame_hash_end(bp_frame_hash *hash) {
     if (hash->gathered > 0) {
         hash_lines(hash);
     }
-    return join(hash->head, hash->payload);
+    return join(hash->record, hash->payload);
 }
 
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,

@@ -1,11 +1,11 @@
 /*
- * How records lie in a ring, in memory and in a file alike: one page of header, then the bytes that
- * frames go round in. What is written here is read by other processes, and by later versions.
+ * The layout of a ring, the same in memory and in a file: one header page, then the data area that
+ * frames are written to in turns. Other processes and later versions read it.
  *
- * A frame is a mark, a bp_ring_record, the payload, and padding to 8. It never goes over the end:
- * where it does not fit, a pad (one word) sends the reader back to offset 0, which is therefore
- * where a frame always begins. Measured against frames that are split in two, the pad costs at most
- * one record a turn and saves a branch in every copy and every checksum.
+ * A frame is a mark, a bp_ring_record, the payload, and padding to 8. A frame is never split: where
+ * it does not fit before the end, a pad (one word) sends the reader back to offset 0, so a frame
+ * always begins there. Measured against split frames, the pad costs at most one record a turn and
+ * saves a branch in every copy and checksum.
  */
 #ifndef BP_RING_FRAME_H
 #define BP_RING_FRAME_H
@@ -24,27 +24,27 @@
 #define BP_FRAME_CAPACITY_MAX ((uint64_t)1 << 30)
 
 /*
- * The header page. What is written once and what changes with every record stand on different cache
+ * The header page. Fields written once and fields written by every append are on different cache
  * lines. Positions count bytes since the ring was made; modulo the capacity they are offsets.
  */
 typedef struct bp_frame_page {
     uint64_t magic;
     uint32_t version, data_start;
     uint64_t capacity;
-    uint64_t seed;  /* random: nobody who only supplies payloads can make one look like a frame */
-    uint64_t check; /* hash of the above */
+    uint64_t seed;  /* random, so that a payload cannot be forged to look like a frame */
+    uint64_t check; /* hash of the fields above */
     uint64_t unused[3];
-    /* Written under the ring's mutex, in the order in which they stand; read without it. */
-    _Atomic uint64_t tail;     /* where the oldest record begins */
-    _Atomic uint64_t head;     /* where the next will begin */
+    /* Written under the ring's mutex in this order; read without it. */
+    _Atomic uint64_t tail;     /* position of the oldest record */
+    _Atomic uint64_t head;     /* position of the next record */
     _Atomic uint64_t sequence; /* of the newest record; never ahead of head */
     _Atomic uint64_t refused_count;
 } bp_frame_page;
 
 /*
- * The mark says that all of the frame is there: it is 0 until that is so. Its upper half is a hash
- * of seed, offset and record, so that a scan of damaged bytes can tell a frame's beginning cheaply;
- * its lower half is one of the payload, with the lowest bit set. A pad's mark has that bit clear.
+ * The mark is 0 until the frame is complete. Its upper half is a hash of seed, offset and record,
+ * so that a scan of damaged bytes recognises a frame cheaply; its lower half is a hash of the
+ * payload, with the lowest bit set. The mark of a pad has that bit clear.
  */
 typedef struct bp_frame {
     _Atomic uint64_t mark;
@@ -68,15 +68,15 @@ uint64_t bp_frame_page_check(const bp_frame_page *page);
 uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
 
 /*
- * A mark in the making. The payload comes in one piece, or in several of which all but the first
- * begin at a multiple of BP_FRAME_SECTOR in the ring.
+ * Computes a mark. The payload comes in one piece, or in pieces of which all but the first begin at
+ * a multiple of BP_FRAME_SECTOR in the ring.
  *
- * Up to BP_FRAME_HASH_WHOLE bytes all of a payload is hashed. Of a larger one it is the first
- * BP_FRAME_LINE bytes of each sector: the checksum is there for writes that were torn by a loss of
- * power (a killed process loses no store), disks tear between sectors, and so a sector is new or
- * old as a whole. An old one that begins like the new one passes unnoticed. Measured for 16 KiB,
- * which take 300 ns to copy into a large ring: all of it 850 ns, 16 bytes of each sector 54 ns.
- * What is hashed is the copy and not the caller's bytes, which another process may be changing.
+ * Up to BP_FRAME_HASH_WHOLE bytes the whole payload is hashed; of a larger one the first
+ * BP_FRAME_LINE bytes of each sector. The checksum is for writes torn by a loss of power (a killed
+ * process loses no store): disks tear between sectors, so a sector is new or old as a whole. An old
+ * one that begins like the new one is not noticed. Measured for 16 KiB, which take 300 ns to copy
+ * into a large ring: whole payload 850 ns, 16 bytes of each sector 54 ns. The hash is of the copy,
+ * because another process may be changing the caller's bytes.
  */
 #define BP_FRAME_SECTOR 512u
 #define BP_FRAME_LINE 16u
@@ -84,7 +84,7 @@ uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
 #define BP_FRAME_LINES 64u
 
 typedef struct bp_frame_hash {
-    uint64_t head;
+    uint64_t record;
     uint64_t payload;
     size_t gathered;
     bool is_whole;
@@ -97,11 +97,11 @@ void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char
                        size_t byte_count);
 uint64_t bp_frame_hash_end(bp_frame_hash *hash);
 
-/* The same for a payload that lies in one piece behind its record. */
+/* The same for a payload in one piece. */
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
                        const unsigned char *payload);
 
-/* Whether `mark` can be the mark of this record at this offset; the payload is not looked at. */
+/* Whether `mark` fits this record at this offset; the payload is not checked. */
 bool bp_frame_is_beginning(uint64_t mark, uint64_t seed, uint64_t offset,
                            const bp_ring_record *record);
 

@@ -23,21 +23,18 @@ bugpack_status bp_ring_round_capacity(size_t capacity_bytes, uint64_t *ret_capac
 void *bp_ring_map_memory(size_t byte_count) {
     void *mapping =
         mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) {
-        return NULL;
-    }
 #ifdef MADV_WIPEONFORK
-    /* A fork then need not copy the page tables, and no append pays for copy-on-write after it. */
-    (void)madvise(mapping, byte_count, MADV_WIPEONFORK);
+    /* A fork need not copy the page tables, and no append pays for copy-on-write after it. */
+    if (mapping != MAP_FAILED) {
+        (void)madvise(mapping, byte_count, MADV_WIPEONFORK);
+    }
 #endif
-    /* Touch every page now, so that no append has to wait for a page fault later. */
-    memset(mapping, 0, byte_count);
-    return mapping;
+    return mapping != MAP_FAILED ? mapping : NULL;
 }
 
 bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
                             bp_ring **ret_ring, bugpack_error *error) {
-    /* Whole cache lines, so that two rings never share one. */
+    /* Whole cache lines, so that two rings share none. */
     bp_ring *ring = aligned_alloc(64, (sizeof(bp_ring) + 63) & ~(size_t)63);
     if (ring == NULL) {
         return bp_fail_memory(error, "make a ring");
@@ -84,8 +81,14 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
     return status;
 }
 
-void bp_ring_retire(bp_ring *ring) {
-    /* An append looks at the mapping only under the mutex, and only while the ring is open. */
+void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number) {
+    ring->anchor = bp_anchor_add(ring->page, ring->mapped_bytes, session_id, kind, number);
+}
+
+void bp_ring_close(bp_ring *ring) {
+    bp_anchor_remove(ring->anchor);
+    ring->anchor = NULL;
+    /* Appends use the mapping only under the mutex and while the ring is open. */
     (void)pthread_mutex_lock(&ring->mutex);
     void *mapping = ring->page;
     ring->is_closed = true;
@@ -103,7 +106,7 @@ void bp_ring_retire(bp_ring *ring) {
 
 void bp_ring_free(bp_ring *ring) {
     if (ring != NULL) {
-        bp_ring_retire(ring);
+        bp_ring_close(ring);
         (void)pthread_mutex_destroy(&ring->mutex);
         free(ring);
     }
@@ -113,9 +116,9 @@ int bp_ring_fd(const bp_ring *ring) {
     return ring->fd;
 }
 
-/* How far it is from the tail to the next record; 0 when what stands there cannot be a frame. */
+/* The distance from the tail to the next record; 0 when there cannot be a frame at the tail. */
 static uint64_t oldest_step(bp_ring *ring, uint64_t tail_offset) {
-    if (tail_offset == ring->wrap_offset) { /* behind the last frame of its turn */
+    if (tail_offset == ring->wrap_offset) { /* after the last frame of its turn */
         ring->wrap_offset = UINT64_MAX;
         return ring->capacity - tail_offset;
     }
@@ -125,8 +128,8 @@ static uint64_t oldest_step(bp_ring *ring, uint64_t tail_offset) {
 }
 
 /*
- * Moves the tail until `needed` bytes behind the head are free. The new tail is there for readers,
- * of this process and of its file, before the first of those bytes is overwritten.
+ * Moves the tail until `needed` bytes after the head are free. Readers, of this process and of its
+ * file, see the new tail before the first of those bytes is overwritten.
  */
 static void make_room(bp_ring *ring, uint64_t needed) {
     if (ring->head + needed - ring->tail <= ring->capacity) {
@@ -134,7 +137,7 @@ static void make_room(bp_ring *ring, uint64_t needed) {
     }
     do {
         uint64_t step = oldest_step(ring, ring->tail_offset);
-        if (step == 0) { /* somebody wrote into the file: give up what is there, not the host */
+        if (step == 0) { /* the file was overwritten: drop the records, do not crash the host */
             ring->tail = ring->head;
             ring->tail_offset = ring->head_offset;
             ring->wrap_offset = UINT64_MAX;
@@ -148,8 +151,7 @@ static void make_room(bp_ring *ring, uint64_t needed) {
     bp_ring_fence(memory_order_release);
 }
 
-/* Moves the head to where the next frame begins, with room for it made: over a pad if one is due.
- */
+/* Makes room for the next frame and moves the head to its beginning, after a pad if needed. */
 static void claim(bp_ring *ring, uint64_t needed) {
     uint64_t offset = ring->head_offset;
     uint64_t left = ring->capacity - offset;
@@ -192,7 +194,7 @@ size_t bp_ring_payload_max(const bp_ring *ring) {
     return (size_t)(ring->capacity / 4 - sizeof(bp_frame));
 }
 
-/* Whether a record of these parts is small enough, and how large it is. */
+/* Whether a record of these parts is small enough; its size. */
 static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_count,
                     uint64_t *ret_payload_bytes) {
     uint64_t total = 0;
@@ -205,6 +207,17 @@ static bool measure(const bp_ring *ring, const struct iovec *parts, size_t part_
     }
     *ret_payload_bytes = total;
     return bp_frame_bytes(total) <= limit;
+}
+
+/* Under the ring's lock, so plain loads and stores do the work of an atomic addition. */
+static void add_to_tally(bp_ring_tally *tally, uint64_t amount, uint64_t stamp_ns) {
+    uint64_t count = atomic_load_explicit(&tally->record_count, memory_order_relaxed);
+    uint64_t sum = atomic_load_explicit(&tally->amount, memory_order_relaxed);
+    atomic_store_explicit(&tally->record_count, count + 1, memory_order_relaxed);
+    atomic_store_explicit(&tally->amount, sum + amount, memory_order_relaxed);
+    if (stamp_ns > atomic_load_explicit(&tally->last_ns, memory_order_relaxed)) {
+        atomic_store_explicit(&tally->last_ns, stamp_ns, memory_order_relaxed);
+    }
 }
 
 uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
@@ -230,12 +243,12 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     ring->head += needed;
     ring->head_offset += needed;
     ring->head_offset = ring->head_offset == ring->capacity ? 0 : ring->head_offset;
-    /* The next append asks how large the oldest record is, and that is far from every cache. */
+    /* The next append reads the size of the oldest record, which no cache holds. */
     __builtin_prefetch(ring->data + ring->tail_offset);
     if (entry->tally != NULL) {
-        bp_ring_tally_add(entry->tally, entry->amount, stamp_ns);
+        add_to_tally(entry->tally, entry->amount, stamp_ns);
     }
-    /* Head first: whoever sees the sequence finds its record. */
+    /* Head before sequence: a reader that sees the sequence finds its record. */
     atomic_store_explicit(&page->head, ring->head, memory_order_release);
     atomic_store_explicit(&page->sequence, record.sequence, memory_order_release);
     (void)pthread_mutex_unlock(&ring->mutex);
@@ -247,8 +260,12 @@ uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, 
     return bp_ring_append_entry(ring, &entry);
 }
 
-void bp_ring_close(bp_ring *ring) {
-    (void)pthread_mutex_lock(&ring->mutex);
-    ring->is_closed = true;
-    (void)pthread_mutex_unlock(&ring->mutex);
+void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
+    if (view->record_count++ == 0) {
+        view->first_sequence = record->sequence;
+        view->first_ns = view->last_ns = record->monotonic_ns;
+    }
+    view->last_sequence = record->sequence;
+    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
+    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
 }

@@ -1,13 +1,12 @@
 /*
- * A byte-bounded ring of records: the newest that fit, oldest out first.
+ * A ring of records with a fixed size in bytes: the newest that fit, oldest overwritten first.
  *
- * It lives in anonymous memory, or in a mapped file that outlives its writer: after `kill -9` at
- * any instant every record whose append had returned is in the file, and none is torn. Each record
- * carries its length, sequence, time, a checksum, and a commit mark that is written last.
+ * It is anonymous memory, or a mapped file that outlives its writer: after `kill -9` at any instant
+ * the file has every record whose append had returned, and no torn one. Each record carries its
+ * length, sequence, time, a checksum, and a commit mark that is written last.
  *
- * Any number of threads append. A reader copies records out in pieces, without a lock, and never
- * holds a writer up. A frozen view is all records up to an instant: nothing has to be
- * stopped or marked to take it.
+ * Any number of threads append. A reader copies records in pieces without a lock and never delays a
+ * writer, so a snapshot (all records up to an instant) needs nothing to be stopped or marked.
  */
 #ifndef BP_RING_RING_H
 #define BP_RING_RING_H
@@ -24,119 +23,132 @@
 
 typedef struct bp_ring bp_ring;
 
-/* A record as a reader sees it: this header, then `payload_bytes` bytes, then padding to 8. */
+/* A record as a reader gets it: this header, then `payload_bytes` bytes, then padding to 8. */
 typedef struct bp_ring_record {
     uint64_t sequence;     /* from 1, without gaps, in the order of commits */
     uint64_t monotonic_ns; /* when it was appended */
     uint32_t payload_bytes;
-    uint32_t tag; /* the writer's; this room does not look at it */
+    uint32_t tag; /* the writer's own; a ring ignores it */
 } bp_ring_record;
 
+/* What a ring adds to a payload that is padded to 8. */
+#define BP_RING_FRAME_BYTES 32u
+
 /*
- * A ring of `capacity_bytes`, rounded up to pages, for records with frames of 32 bytes (and, where
- * the newest turn ends, a gap that is smaller than the record that did not fit there), in memory
- * that is allocated and touched now: an append never allocates and never waits for a page. A forked
- * child finds zeros in it. Bounds: 4 KiB to 1 GiB.
+ * A ring of `capacity_bytes`, from 4 KiB to 1 GiB, rounded up to pages. A record takes
+ * BP_RING_FRAME_BYTES beside its payload; each turn leaves a gap at the end that is smaller than
+ * the record which did not fit there. Memory is mapped and not touched: a page costs nothing until
+ * an append reaches it, and one page fault then. A forked child finds zeros in it.
  */
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 
 /*
- * The same in a file: `fd` is an empty regular file, open for reading and writing, which the ring
- * allocates (posix_fallocate, so that a full disk is an error now and not SIGBUS later), maps, and
- * owns from then on. On failure the descriptor stays the caller's.
+ * The same in a file. `fd` is an empty regular file, open for reading and writing; the ring
+ * allocates it (posix_fallocate, so that a full disk is an error now and not SIGBUS later), maps it
+ * and owns the descriptor. On failure the descriptor stays the caller's.
  *
- * Truncation by another process would be SIGBUS here: give bp_ring_fd to bp_file_guard_add
+ * A truncation by another process would be SIGBUS here: give bp_ring_fd to bp_file_guard_add
  * (platform/file_guard.h) with a callback that calls bp_ring_detach, and free the ring when it
  * cannot be guarded. Choose a directory on tmpfs: elsewhere the kernel writes pages back, and the
- * first store to a page after that waits for the file system.
+ * next store to such a page waits for the file system.
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
 
-/* The descriptor that the ring owns, to be guarded; -1 when it has none. */
+/* The descriptor that the ring owns; -1 when it has none. */
 int bp_ring_fd(const bp_ring *ring);
 
 /*
- * Moves a ring out of its file into memory of its own, at the addresses that it has: appends and
- * copies go on, the file keeps what it has now, and may then be truncated without harm. Appends
- * wait for as long as copying what they wrote meanwhile takes. Does nothing without a file. To be
- * called by one thread at a time; others may be inside the ring. NO_MEMORY, UNSUPPORTED.
+ * Moves a ring from its file into memory at the same addresses. Appends and copies go on; the file
+ * keeps its present content and may then be truncated without harm. Appends wait while the bytes
+ * written during the first pass are copied. No-op without a file. One caller at a time; other
+ * threads may use the ring. NO_MEMORY, UNSUPPORTED.
  */
 bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
 
-/* Whether that has happened: what is appended from then on dies with the process. Any thread. */
+/* Whether bp_ring_detach was done: what is appended after it dies with the process. Any thread. */
 bool bp_ring_is_detached(const bp_ring *ring);
 
-/*
- * Closes it and gives its memory and its file back, without waiting for more than one append. What
- * is left, a few hundred bytes, refuses appends until bp_ring_free, so that writers may be inside,
- * or come at any time later. No reader may be. A second time it does nothing.
- */
-void bp_ring_retire(bp_ring *ring);
+/* The kinds of rings, as ring/anchor.h publishes them. Never renumbered. */
+typedef enum bp_ring_kind {
+    BP_RING_KIND_LOG = 1,
+    BP_RING_KIND_NOTIFICATIONS = 2,
+    BP_RING_KIND_HISTORY = 3,
+    BP_RING_KIND_TRAFFIC = 4,
+    BP_RING_KIND_PINS = 5
+} bp_ring_kind;
 
-/* Frees it; a file stays where it is, as it is. No other thread may be inside it. NULL is fine. */
+/* Lists the ring in the anchor until it is closed. `number`: of a channel, else 0. Once a ring. */
+void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number);
+
+/*
+ * Refuses appends from now on and frees the memory and the descriptor; waits for at most one
+ * append. A few hundred bytes remain until bp_ring_free, so writers may be inside or come later.
+ * No reader may be inside. Idempotent.
+ */
+void bp_ring_close(bp_ring *ring);
+
+/* Frees it; a file stays as it is. No other thread may be inside. NULL is fine. */
 void bp_ring_free(bp_ring *ring);
 
 /*
- * Appends one record gathered from `parts`, stamped now. One that is larger than a quarter of the
- * ring is refused and counted; so is everything after bp_ring_close. The sequence number, or 0.
- * Any thread.
- */
-uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
-
-/*
- * What a writer counts of its own records. It is written under the ring's lock and read without
- * one: a counter of its own would cost each append an atomic addition, some 6 ns. One tally belongs
- * to one ring.
+ * Counters of one writer, updated under the ring's lock and read without one. Atomic additions of
+ * the writer's own would cost each append about 6 ns. One tally belongs to one ring.
  */
 typedef struct bp_ring_tally {
     _Atomic uint64_t record_count;
-    _Atomic uint64_t amount;  /* the sum of what the entries say */
+    _Atomic uint64_t amount;  /* the sum of the entries' amounts */
     _Atomic uint64_t last_ns; /* the newest stamp; 0: none */
 } bp_ring_tally;
 
-/* An append with all that can be said. Zeros where nothing is. */
+/* One append. Fields may be zero. */
 typedef struct bp_ring_entry {
-    uint64_t monotonic_ns; /* the stamp, of a clock that the caller has just read; 0: now */
+    uint64_t monotonic_ns; /* the stamp, when the caller has just read the clock; 0: now */
     uint32_t tag;
-    const struct iovec *parts;
+    const struct iovec *parts; /* the payload */
     size_t part_count;
-    bp_ring_tally *tally; /* grows when the record is taken; NULL for none */
+    bp_ring_tally *tally; /* updated when the record is accepted; NULL for none */
     uint64_t amount;
 } bp_ring_entry;
 
-/* bp_ring_append with these. */
+/*
+ * Appends one record. A record over a quarter of the ring is refused and counted; so is everything
+ * after bp_ring_close. Returns the sequence number, or 0. Any thread.
+ */
 uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry);
 
-/* How many bytes of payload the largest record has that is not refused. Any thread. */
-size_t bp_ring_payload_max(const bp_ring *ring);
+/* The same for a tag and parts alone. */
+uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
 
-/* Refuses all appends from now on; when it returns, none is under way. Any thread. */
-void bp_ring_close(bp_ring *ring);
+/* The largest payload that is not refused. Any thread. */
+size_t bp_ring_payload_max(const bp_ring *ring);
 
 /* What a reader got. */
 typedef struct bp_ring_view {
     uint64_t record_count;
     uint64_t first_sequence, last_sequence; /* 0 when the view is empty */
     uint64_t first_ns, last_ns;             /* monotonic times of the oldest and newest */
-    uint64_t evicted_count; /* records that made room, or were overwritten during the copy */
-    uint64_t refused_count; /* records that were too large */
-    uint64_t damaged_bytes; /* of a file: what was neither free nor a whole record */
+    uint64_t evicted_count;                 /* records overwritten before or during the copy */
+    uint64_t refused_count;                 /* records that were too large */
+    uint64_t damaged_bytes;                 /* of a file: neither free nor part of a whole record */
 } bp_ring_view;
+
+/* Adds a record to the counts of a view. */
+void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
 
 /*
  * Gives `sink` every record that is still there and was stamped up to `until_ns`, oldest first,
- * each a bp_ring_record with payload and padding, in pieces of whole records. Writers go on
- * meanwhile and never wait: a reader takes no lock. Its memory is 64 KiB, or one record when that
- * is larger. `sink` may do anything but free the ring; its failure is returned. Any thread.
+ * each a bp_ring_record with payload and padding, in pieces of whole records. Takes no lock, so
+ * writers go on and never wait. Memory: 64 KiB, or one record when that is larger. `sink` may do
+ * anything but close the ring; its failure is returned. Any thread.
  */
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
 
 /*
- * The same from the file of a ring whose writer is gone, with pread only: a file that is truncated,
- * damaged or hostile costs what is damaged, never a signal and never more than 1 MiB of memory.
- * CORRUPT when it is no ring at all.
+ * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
+ * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. CORRUPT
+ * when the file is not a ring.
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);

@@ -5,15 +5,15 @@
 #include "ring/ring_private.h"
 
 /*
- * Readers take no lock. A lock that a reader holds when the scheduler takes its core away stands in
- * every writer's way for a whole time slice, several milliseconds, however little is copied under
- * it. So they copy first and then look whether the tail, which writers move before they overwrite
- * anything, has passed the place: what they copied is then thrown away.
+ * Readers take no lock. A reader that is preempted with a lock held would delay every writer by a
+ * time slice, several milliseconds, however little is copied under it. Instead a reader copies
+ * first and then checks the tail, which writers move before they overwrite anything: bytes that the
+ * tail has passed are discarded.
  */
 
 static const size_t piece_bytes = 64 * 1024;
 
-/* The race is the point, and is resolved by the tail: ThreadSanitizer need not look. */
+/* A deliberate race, resolved by the tail; ThreadSanitizer must not report it. */
 #if defined(__has_attribute)
 #if __has_attribute(no_sanitize)
 __attribute__((no_sanitize("thread")))
@@ -34,14 +34,14 @@ typedef struct copying {
     uint64_t until_ns;
     uint64_t newest_sequence;
     uint64_t seen_count; /* in the view, or later than it */
-    bp_buffer raw;       /* frames as they lie in the ring, from `position` on… */
-    size_t out_bytes;    /* …of which those that are done were moved together as records */
+    bp_buffer raw;       /* frames from `position` on; finished ones are compacted to records */
+    size_t out_bytes;    /* of those records, at the front of `raw` */
     bp_ring_view view;
 } copying;
 
 /*
- * Fetches up to `wanted` bytes from `position` on, which may move forward to what is still there.
- * Fewer come at the end of the ring's memory, or of the view; none when memory is short.
+ * Fetches up to `wanted` bytes from `position`, which moves forward when records there are gone.
+ * Fewer at the end of the data area or of the view; none without memory.
  */
 static void fetch(copying *copy, size_t wanted) {
     bp_buffer_clear(&copy->raw);
@@ -61,7 +61,7 @@ static void fetch(copying *copy, size_t wanted) {
         bp_buffer_commit(&copy->raw, byte_count);
         return;
     }
-    /* The beginning is gone. What remains of the piece is whole, and begins with a frame. */
+    /* The beginning was overwritten. The rest of the piece is whole and begins with a frame. */
     uint64_t lost = tail - copy->position;
     copy->position = tail;
     if (lost < byte_count) {
@@ -73,31 +73,24 @@ static void fetch(copying *copy, size_t wanted) {
 static void take_record(copying *copy, const bp_ring_record *record, size_t record_bytes) {
     copy->seen_count++;
     if (record->monotonic_ns > copy->until_ns) {
-        return; /* threads stamp before they queue, so later ones may still belong to the view */
+        return; /* stamped before the lock, so a later record may still belong to the view */
     }
-    bp_ring_view *view = &copy->view;
-    if (view->record_count++ == 0) {
-        view->first_sequence = record->sequence;
-        view->first_ns = view->last_ns = record->monotonic_ns;
-    }
-    view->last_sequence = record->sequence;
-    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
-    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
-    /* Each record moves towards the front by the marks before it, so this may overlap. */
+    bp_ring_view_add(&copy->view, record);
+    /* Dropping the marks moves each record towards the front, so this may overlap. */
     memmove(copy->raw.data + copy->out_bytes, record, record_bytes);
     copy->out_bytes += record_bytes;
 }
 
-/* Whether a frame of this size can begin at `position`. Else somebody wrote into the file. */
+/* Whether a frame of this size can begin at `position`; if not, the file was overwritten. */
 static bool can_hold(const copying *copy, uint64_t frame_bytes) {
     return frame_bytes <= copy->end - copy->position &&
            frame_bytes <= copy->ring->capacity - copy->position % copy->ring->capacity;
 }
 
 /*
- * Takes the whole frames of what was fetched and moves `position` behind them, or to the end when
- * the view ends. Returns how large the next frame is when it was cut off, so that it can be fetched
- * whole; 0 otherwise.
+ * Takes the whole frames of the fetched piece and moves `position` past them, or to the end when
+ * the view ends. Returns the size of a frame that was cut off, so that it can be fetched whole,
+ * else 0.
  */
 static size_t take_fetched(copying *copy) {
     const char *at = copy->raw.data;
@@ -135,7 +128,7 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
                             bp_ring_view *ret_view, bugpack_error *error) {
     bp_frame_page *page = ring->page;
     copying copy = {.ring = ring, .until_ns = until_ns};
-    /* In the opposite order of their writer, so that head is not behind the sequence. */
+    /* In the reverse order of the writer, so that head covers the sequence. */
     copy.newest_sequence = atomic_load_explicit(&page->sequence, memory_order_acquire);
     copy.end = atomic_load_explicit(&page->head, memory_order_acquire);
     copy.position = atomic_load_explicit(&page->tail, memory_order_acquire);
@@ -151,7 +144,7 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
         } else if (copy.out_bytes > 0) {
             status = sink(context, copy.raw.data, copy.out_bytes);
             if (status != BUGPACK_OK) {
-                (void)bp_fail(error, status, "what a ring held could not be passed on");
+                (void)bp_fail(error, status, "a ring's records could not be written");
             }
         }
     }

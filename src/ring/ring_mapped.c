@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +7,7 @@
 #include "base/status.h"
 #include "ring/ring_private.h"
 
-/* All of the file's blocks, or an error: a hole would be filled at the first store, or SIGBUS. */
+/* Allocates all blocks: a hole would be filled at the first store, or be SIGBUS. */
 static int allocate(int fd, off_t byte_count) {
 #if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
     int result;
@@ -17,7 +16,7 @@ static int allocate(int fd, off_t byte_count) {
     } while (result == EINTR);
     return result;
 #else
-    /* An option of POSIX that macOS lacks: bytes that are written have blocks. */
+    /* macOS lacks this option of POSIX: write the blocks. */
     static const char zeros[4096];
     for (off_t done = 0; done < byte_count;) {
         off_t left = byte_count - done;
@@ -41,7 +40,7 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
     }
     struct stat found;
     if (fstat(fd, &found) != 0) {
-        return bp_fail_errno(error, errno, "cannot look at the file of a ring");
+        return bp_fail_errno(error, errno, "cannot examine the file of a ring");
     }
     if (!S_ISREG(found.st_mode) || found.st_size != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
@@ -56,9 +55,6 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
     if (mapping == MAP_FAILED) {
         return bp_fail_errno(error, errno, "cannot map the file of a ring");
     }
-    /* Touch every page now, by writing: a page that was only read faults again at its first store.
-     */
-    memset(mapping, 0, mapped_bytes);
     status = bp_ring_make(mapping, mapped_bytes, capacity, fd, ret_ring, error);
     if (status != BUGPACK_OK) {
         (void)munmap(mapping, mapped_bytes);
@@ -68,7 +64,7 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
 
 #ifdef MREMAP_FIXED
 
-/* Copies what positions `from` to `to` hold, at most the capacity, to the same offsets. */
+/* Copies the positions from `from` to `to`, at most the capacity, to the same offsets. */
 static void copy_positions(unsigned char *to_data, const bp_ring *ring, uint64_t from,
                            uint64_t to) {
     uint64_t byte_count = to - from < ring->capacity ? to - from : ring->capacity;
@@ -87,8 +83,8 @@ bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
         return bp_fail_errno(error, errno, "cannot move a ring into memory");
     }
     unsigned char *to_data = memory + BP_FRAME_DATA_START;
-    /* Most of it while writers go on; under their lock only what they wrote meanwhile. Stale bytes
-     * of the first copy lie before the tail, where nobody looks. */
+    /* First everything while writers go on, then under their lock what they wrote meanwhile. Stale
+     * bytes of the first copy are before the tail, where nobody reads. */
     uint64_t head = atomic_load_explicit(&ring->page->head, memory_order_acquire);
     copy_positions(to_data, ring, head, head + ring->capacity);
     (void)pthread_mutex_lock(&ring->mutex);

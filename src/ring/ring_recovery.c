@@ -1,33 +1,210 @@
+/*
+ * Finds the records in a file that may be anything, with pread alone.
+ */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/status.h"
-#include "ring/recovery_scan.h"
+#include "ring/frame.h"
 
-/* Runs beyond this many are damage: a ring that was not attacked has two, and a few per tear. */
+#define WINDOW_BYTES (256u * 1024)
+
+/* More runs than this are damage: an intact ring has two, and a few per tear. */
 #define RUN_MAX 4096
 
 /* Frames that follow each other without a gap, in place and in sequence. */
 typedef struct run {
     uint64_t offset, end;
     uint64_t first_sequence, last_sequence;
-    bool is_free; /* where the header says that nothing is */
+    bool is_free; /* in space that the header calls free */
     bool is_wanted;
 } run;
 
-typedef struct salvage {
-    bp_recovery_scan scan;
-    run *runs;
+typedef struct recovery {
+    int fd;
+    uint64_t capacity, seed;
+    /* The used space according to the header. Only a hint, because after a loss of power one page
+     * of the file may be older than another. False when the header contradicts itself. */
+    bool has_hint;
+    uint64_t head_offset, free_bytes;
+    /* How many more bytes may be hashed for frames that turn out to be none, so that a file full of
+     * forged frames costs no more than a few turns of the ring. */
+    uint64_t hash_budget_bytes;
+    uint64_t window_offset;
+    size_t window_bytes;
+    unsigned char *window; /* WINDOW_BYTES */
+    run *runs;             /* RUN_MAX */
     size_t run_count;
     bp_sink *sink;
     void *context;
     bp_ring_view view;
-} salvage;
+} recovery;
 
-/* Adds a frame to the newest run, or begins one. False when there are too many. */
-static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequence) {
+/* Bytes past the end of the file, or that cannot be read, are zeros. */
+static void read_or_zero(int fd, uint64_t from, unsigned char *bytes, size_t byte_count) {
+    size_t done = 0;
+    while (done < byte_count) {
+        ssize_t got = pread(fd, bytes + done, byte_count - done, (off_t)(from + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        done += (size_t)got;
+    }
+    memset(bytes + done, 0, byte_count - done);
+}
+
+/* The bytes at `offset`, at most WINDOW_BYTES, valid until the next call. */
+static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count) {
+    if (offset < it->window_offset || offset + byte_count > it->window_offset + it->window_bytes) {
+        uint64_t left = it->capacity - offset;
+        it->window_offset = offset;
+        it->window_bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+        read_or_zero(it->fd, BP_FRAME_DATA_START + offset, it->window, it->window_bytes);
+    }
+    return it->window + (size_t)(offset - it->window_offset);
+}
+
+static void take_hint(recovery *it, const bp_frame_page *page) {
+    uint64_t head = page->head;
+    uint64_t tail = page->tail;
+    it->has_hint = tail <= head && head - tail <= page->capacity && (head | tail) % 8 == 0;
+    it->head_offset = head % page->capacity;
+    it->free_bytes = page->capacity - (head - tail);
+}
+
+/* CORRUPT when the file is not a ring of this version. */
+static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
+    bp_frame_page page;
+    read_or_zero(fd, 0, (unsigned char *)&page, sizeof page);
+    if (page.magic != BP_FRAME_MAGIC || page.check != bp_frame_page_check(&page)) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "the file does not begin like a ring");
+    }
+    if (page.version != BP_FRAME_VERSION || page.data_start != BP_FRAME_DATA_START ||
+        page.capacity < BP_FRAME_CAPACITY_MIN || page.capacity > BP_FRAME_CAPACITY_MAX ||
+        page.capacity % BP_FRAME_CAPACITY_MIN != 0) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "the file is no ring that this version can read");
+    }
+    it->fd = fd;
+    it->capacity = page.capacity;
+    it->seed = page.seed;
+    it->hash_budget_bytes = 4 * page.capacity;
+    it->view.refused_count = page.refused_count;
+    take_hint(it, &page);
+    return BUGPACK_OK;
+}
+
+/* Hashes a payload that does not fit into the window, piece by piece. */
+static uint64_t mark_in_pieces(recovery *it, uint64_t offset, const bp_ring_record *record) {
+    bp_frame_hash hash;
+    bp_frame_hash_begin(&hash, it->seed, offset, record);
+    uint64_t at = offset + sizeof(bp_frame);
+    uint64_t end = at + record->payload_bytes;
+    while (at < end) {
+        uint64_t piece_end = (at / WINDOW_BYTES + 1) * WINDOW_BYTES;
+        size_t piece = (size_t)((piece_end < end ? piece_end : end) - at);
+        bp_frame_hash_add(&hash, at, see(it, at, piece), piece);
+        at += piece;
+    }
+    return bp_frame_hash_end(&hash);
+}
+
+/* The size of the whole and undamaged frame at `offset`, and its record; 0 when there is none. */
+static uint64_t read_frame(recovery *it, uint64_t offset, bp_ring_record *ret_record) {
+    uint64_t left = it->capacity - offset;
+    if (left < sizeof(bp_frame)) {
+        return 0;
+    }
+    const unsigned char *at = see(it, offset, sizeof(bp_frame));
+    uint64_t mark;
+    bp_ring_record record;
+    memcpy(&mark, at, sizeof mark);
+    memcpy(&record, at + offsetof(bp_frame, record), sizeof record);
+    uint64_t frame_bytes = bp_frame_bytes(record.payload_bytes);
+    if (!bp_frame_is_beginning(mark, it->seed, offset, &record) || record.sequence == 0 ||
+        frame_bytes > left || frame_bytes > it->capacity / 4 ||
+        frame_bytes > it->hash_budget_bytes) {
+        return 0;
+    }
+    uint64_t found;
+    if (frame_bytes <= WINDOW_BYTES) {
+        at = see(it, offset, (size_t)frame_bytes);
+        found = bp_frame_mark(it->seed, offset, &record, at + sizeof(bp_frame));
+    } else {
+        found = mark_in_pieces(it, offset, &record);
+    }
+    if (found != mark) {
+        it->hash_budget_bytes -= frame_bytes;
+        return 0;
+    }
+    *ret_record = record;
+    return frame_bytes;
+}
+
+static bool is_pad(recovery *it, uint64_t offset) {
+    uint64_t mark;
+    memcpy(&mark, see(it, offset, sizeof mark), sizeof mark);
+    return mark == bp_frame_pad_mark(it->seed, offset);
+}
+
+/* The distance of `offset` from the start of the free space, which may wrap. */
+static uint64_t into_free(const recovery *it, uint64_t offset) {
+    return offset >= it->head_offset ? offset - it->head_offset
+                                     : offset + it->capacity - it->head_offset;
+}
+
+/* The end of the free space that contains `offset`, or `offset`. */
+static uint64_t skip_free(const recovery *it, uint64_t offset) {
+    if (!it->has_hint) {
+        return offset;
+    }
+    uint64_t into = into_free(it, offset);
+    if (into >= it->free_bytes) {
+        return offset;
+    }
+    uint64_t end = offset + (it->free_bytes - into);
+    return end < it->capacity ? end : it->capacity;
+}
+
+/* Whether the word at `offset`, which is in no frame, should be in one. */
+static bool is_damage(recovery *it, uint64_t offset) {
+    if (it->has_hint) {
+        return into_free(it, offset) >= it->free_bytes;
+    }
+    uint64_t word;
+    memcpy(&word, see(it, offset, sizeof word), sizeof word);
+    return word != 0;
+}
+
+/* Gives record, payload and padding to the sink. */
+static bugpack_status give_frame(recovery *it, uint64_t offset, const bp_ring_record *record) {
+    uint64_t frame_bytes = bp_frame_bytes(record->payload_bytes);
+    if (frame_bytes <= WINDOW_BYTES) {
+        const unsigned char *at = see(it, offset, (size_t)frame_bytes);
+        return it->sink(it->context, at + offsetof(bp_frame, record),
+                        (size_t)frame_bytes - offsetof(bp_frame, record));
+    }
+    bugpack_status status = it->sink(it->context, record, sizeof *record);
+    uint64_t at = offset + sizeof(bp_frame);
+    uint64_t end = offset + frame_bytes;
+    while (status == BUGPACK_OK && at < end) {
+        uint64_t left = end - at;
+        size_t piece = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+        status = it->sink(it->context, see(it, at, piece), piece);
+        at += piece;
+    }
+    return status;
+}
+
+/* Adds a frame to the last run or begins one. False when there are too many. */
+static bool note_frame(recovery *it, uint64_t offset, uint64_t end, uint64_t sequence) {
     run *last = it->run_count > 0 ? &it->runs[it->run_count - 1] : NULL;
-    bool is_free = bp_recovery_skip_free(&it->scan, offset) != offset;
+    bool is_free = skip_free(it, offset) != offset;
     if (last != NULL && last->end == offset && last->last_sequence + 1 == sequence &&
         last->is_free == is_free) {
         last->end = end;
@@ -42,31 +219,30 @@ static bool note_frame(salvage *it, uint64_t offset, uint64_t end, uint64_t sequ
 }
 
 /*
- * Finds the runs: from offset 0, where a frame begins in every turn, to the end. Where no frame
- * begins it looks at each following word, but goes over what the header says is free.
+ * Finds the runs from offset 0, where a frame begins in every turn, to the end. Where no frame
+ * begins it tries each following word, but skips what the header calls free.
  */
-static void find_runs(salvage *it) {
-    bp_recovery_scan *scan = &it->scan;
+static void find_runs(recovery *it) {
     uint64_t offset = 0;
-    while (offset < scan->capacity) {
+    while (offset < it->capacity) {
         bp_ring_record record;
-        uint64_t frame_bytes = bp_recovery_frame(scan, offset, &record);
+        uint64_t frame_bytes = read_frame(it, offset, &record);
         if (frame_bytes > 0 && note_frame(it, offset, offset + frame_bytes, record.sequence)) {
             offset += frame_bytes;
             continue;
         }
-        uint64_t next = bp_recovery_skip_free(scan, offset);
-        if (next == offset && bp_recovery_is_pad(scan, offset)) {
-            next = scan->capacity;
+        uint64_t next = skip_free(it, offset);
+        if (next == offset && is_pad(it, offset)) {
+            next = it->capacity;
         } else if (next == offset) {
-            it->view.damaged_bytes += bp_recovery_is_damage(scan, offset) ? 8 : 0;
+            it->view.damaged_bytes += is_damage(it, offset) ? 8 : 0;
             next += 8;
         }
         offset = next;
     }
 }
 
-/* By insertion: they are few, and nearly in order. */
+/* Insertion sort: runs are few and nearly in order. */
 static void sort_runs(run *runs, size_t run_count) {
     for (size_t i = 1; i < run_count; i++) {
         run moving = runs[i];
@@ -80,10 +256,10 @@ static void sort_runs(run *runs, size_t run_count) {
 }
 
 /*
- * What lies in free space has made room, and is wanted only where nothing is missing between it and
- * the rest: before it (its bytes were not needed yet), or after it (the header is older than the
- * data, as when the power went). Frames of an earlier turn that survive behind a pad are not. When
- * nothing is in use, the header is believed least of all.
+ * Runs in used space are wanted. A run in free space was evicted; it is wanted only when its
+ * sequence continues that of a wanted run: before it (not overwritten yet) or after it (the header
+ * is older than the data, as after a loss of power). Frames of an earlier turn that survive after a
+ * pad are not. When nothing is in use, the header is not believed at all.
  */
 static void choose_runs(run *runs, size_t run_count) {
     bool has_used = false;
@@ -91,9 +267,9 @@ static void choose_runs(run *runs, size_t run_count) {
         has_used = has_used || !runs[i].is_free;
     }
     for (size_t i = run_count; i-- > 0;) {
-        bool leads_on = i + 1 < run_count && runs[i + 1].is_wanted &&
-                        runs[i].last_sequence + 1 == runs[i + 1].first_sequence;
-        runs[i].is_wanted = !runs[i].is_free || !has_used || leads_on;
+        bool precedes_wanted = i + 1 < run_count && runs[i + 1].is_wanted &&
+                               runs[i].last_sequence + 1 == runs[i + 1].first_sequence;
+        runs[i].is_wanted = !runs[i].is_free || !has_used || precedes_wanted;
     }
     for (size_t i = 1; i < run_count; i++) {
         bool follows =
@@ -102,34 +278,23 @@ static void choose_runs(run *runs, size_t run_count) {
     }
 }
 
-static void note_record(bp_ring_view *view, const bp_ring_record *record) {
-    if (view->record_count++ == 0) {
-        view->first_sequence = record->sequence;
-        view->first_ns = view->last_ns = record->monotonic_ns;
-    }
-    view->last_sequence = record->sequence;
-    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
-    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
-}
-
-/* Gives the records of a run to the sink: those that come after all that it has had. */
-static bugpack_status give_run(salvage *it, const run *from) {
+/* Gives the sink those records of a run that are newer than all it got. */
+static bugpack_status give_run(recovery *it, const run *from) {
     uint64_t offset = from->offset;
     while (offset < from->end) {
-        /* Looked at again: nobody promises that the file is still what it was a moment ago. */
+        /* Checked again: the file may have changed since. */
         bp_ring_record record;
-        uint64_t frame_bytes = bp_recovery_frame(&it->scan, offset, &record);
+        uint64_t frame_bytes = read_frame(it, offset, &record);
         if (frame_bytes == 0) {
             it->view.damaged_bytes += from->end - offset;
             return BUGPACK_OK;
         }
         if (record.sequence > it->view.last_sequence) {
-            bugpack_status status =
-                bp_recovery_give(&it->scan, offset, &record, it->sink, it->context);
+            bugpack_status status = give_frame(it, offset, &record);
             if (status != BUGPACK_OK) {
                 return status;
             }
-            note_record(&it->view, &record);
+            bp_ring_view_add(&it->view, &record);
         }
         offset += frame_bytes;
     }
@@ -138,34 +303,35 @@ static bugpack_status give_run(salvage *it, const run *from) {
 
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error) {
-    salvage it = {.sink = sink, .context = context};
-    bugpack_status status = bp_recovery_open(&it.scan, fd, error);
+    recovery it = {.sink = sink, .context = context};
+    bugpack_status status = read_header(&it, fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
+    it.window = malloc(WINDOW_BYTES);
     it.runs = malloc(RUN_MAX * sizeof it.runs[0]);
-    if (it.runs == NULL) {
-        status = bp_fail_memory(error, "salvage a ring");
+    if (it.window == NULL || it.runs == NULL) {
+        status = bp_fail_memory(error, "recover a ring");
         goto out;
     }
     find_runs(&it);
     sort_runs(it.runs, it.run_count);
     choose_runs(it.runs, it.run_count);
-    bp_recovery_restart(&it.scan);
+    it.window_bytes = 0; /* read again in the second pass */
+    it.hash_budget_bytes = 4 * it.capacity;
     for (size_t i = 0; status == BUGPACK_OK && i < it.run_count; i++) {
         status = it.runs[i].is_wanted ? give_run(&it, &it.runs[i]) : BUGPACK_OK;
     }
     if (status != BUGPACK_OK) {
-        (void)bp_fail(error, status, "what a ring held could not be passed on");
+        (void)bp_fail(error, status, "a ring's records could not be written");
         goto out;
     }
     uint64_t newest = it.view.last_sequence;
     it.view.evicted_count = newest > it.view.record_count ? newest - it.view.record_count : 0;
-    it.view.refused_count = it.scan.refused_count;
     *ret_view = it.view;
 
 out:
     free(it.runs);
-    bp_recovery_close(&it.scan);
+    free(it.window);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 struct bp_filter {
-    /* A line of its own, so that two channels share none. */
+    /* On its own cache line, which two channels do not share. */
     _Alignas(64) bp_entry_guard guard;
     bugpack_traffic_filter *run;
     void *context;

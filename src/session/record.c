@@ -12,8 +12,7 @@
 struct bugpack_channel {
     const bugpack *session;
     bp_traffic *traffic;
-    bp_filter *filter;            /* NULL: none */
-    struct bugpack_channel *next; /* of the session's, to be freed at its end */
+    bp_filter *filter; /* NULL: none */
 };
 
 static bugpack_status check_channel_options(const bugpack_channel_options *given,
@@ -53,18 +52,15 @@ static bugpack_status open_channel(bugpack *session, const char *name,
     }
     status = bp_filter_wrap(session, &checked, &channel->filter, error);
     if (status == BUGPACK_OK) {
-        status = bp_recorder_open_channel(session->context.recorder, name, &checked,
-                                          &channel->traffic, error);
+        channel->session = session;
+        status = bp_channels_open(bp_recorder_channels(session->context.recorder), name, &checked,
+                                  channel, &channel->traffic, error);
     }
     if (status != BUGPACK_OK) {
         bp_filter_free(channel->filter);
         free(channel);
         return status;
     }
-    channel->session = session;
-    channel->next = atomic_load_explicit(&session->channels, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&session->channels, &channel->next, channel,
-                                                  memory_order_release, memory_order_relaxed)) {}
     *ret_channel = channel;
     return BUGPACK_OK;
 }
@@ -82,20 +78,30 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     return status;
 }
 
-/* No call that opens a channel is inside any more, nor comes later. */
+/* The handle of a channel; NULL after the last. A session that could not be opened may have no
+ * recorder. */
+static bugpack_channel *channel_at(bugpack *session, size_t at) {
+    bp_traffic *const *list;
+    if (session->context.recorder == NULL) {
+        return NULL;
+    }
+    const bp_channels *channels = bp_recorder_channels(session->context.recorder);
+    return at < bp_channels_list(channels, &list) ? bp_channels_user(channels, at) : NULL;
+}
+
+/* No call that opens a channel is inside, nor comes later. */
 void bp_session_close_filters(bugpack *session) {
-    for (bugpack_channel *channel = session->channels; channel != NULL; channel = channel->next) {
+    bugpack_channel *channel;
+    for (size_t i = 0; (channel = channel_at(session, i)) != NULL; i++) {
         bp_filter_close(channel->filter);
     }
 }
 
 void bp_session_free_channels(bugpack *session) {
-    bugpack_channel *channel = session->channels;
-    while (channel != NULL) {
-        bugpack_channel *next = channel->next;
+    bugpack_channel *channel;
+    for (size_t i = 0; (channel = channel_at(session, i)) != NULL; i++) {
         bp_filter_free(channel->filter);
         free(channel);
-        channel = next;
     }
 }
 

@@ -111,8 +111,6 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
     if (snapshot != NULL) {
         (void)bp_history_add(history, snapshot, NULL);
         bp_subject_refresh_when_due(session->context.subject);
-    } else {
-        bp_history_add_gap(history);
     }
 }
 
@@ -187,7 +185,7 @@ void bp_session_retire(bugpack *session) {
         bp_provider_list_free(context->providers);
     }
     bp_subject_drop(context->subject);
-    bp_recorder_retire(context->recorder);
+    bp_recorder_close(context->recorder);
     bp_monitor_free(session->monitor);
     bp_session_close_filters(session);
     bp_events_free(context->events);

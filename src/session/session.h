@@ -27,7 +27,6 @@ struct bugpack {
     bp_triggers *triggers;
     bp_monitor *monitor;
     bp_ticker *ticker; /* NULL without a metrics history */
-    _Atomic(struct bugpack_channel *) channels;
     _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
 };
 
@@ -73,6 +72,7 @@ void bp_session_free(bugpack *session);
 
 /* Waits for the channels' filters that are being called; none is called after that. */
 void bp_session_close_filters(bugpack *session);
+/* Frees the handles of the channels; before the recorder is freed. */
 void bp_session_free_channels(bugpack *session);
 
 /*

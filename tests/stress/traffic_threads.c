@@ -120,13 +120,13 @@ int main(void) {
     for (size_t i = 0; i < writer_count; i++) {
         CHECK(pthread_join(threads[i], NULL) == 0);
     }
-    bp_traffic_close(channels[0]);
-    bp_traffic_append(channels[0], BUGPACK_SENT, 0, NULL, "late", 4);
     pcap = print(channels, &extent);
     CHECK(extent.message_count == (uint64_t)writer_count * message_count);
     CHECK(extent.pinned_count == 0);
     check_all_are_there(&pcap);
     traffic_pcap_release(&pcap);
+    bp_traffic_close(channels[0]);
+    bp_traffic_append(channels[0], BUGPACK_SENT, 0, NULL, "late", 4);
     bp_traffic_free(channels[0]);
     bp_traffic_free(channels[1]);
     return 0;

@@ -100,7 +100,7 @@ static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *b
 }
 
 Test(close, ends_the_calls_of_a_filter) {
-    static char message[3 * BUGPACK_TRAFFIC_FILTER_ALONE_BYTES];
+    static char message[3 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES];
     bugpack *session = open_session();
     unsigned *call_count = calloc(1, sizeof *call_count);
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;

@@ -112,7 +112,7 @@ Test(ring, a_view_leaves_out_what_was_stamped_after_its_instant) {
     bp_ring_free(ring);
 }
 
-Test(ring, refuses_a_record_over_a_quarter_and_all_after_close_and_counts_them) {
+Test(ring, refuses_a_record_over_a_quarter_and_counts_it) {
     bp_ring *ring = new_ring(4096);
     cr_assert(eq(u64, append_number(ring, 1, 1, 1024 - 32), 1), "just fits");
     cr_assert(zero(u64, append_number(ring, 1, 1, 1024 - 31)));
@@ -120,19 +120,17 @@ Test(ring, refuses_a_record_over_a_quarter_and_all_after_close_and_counts_them) 
     struct iovec absurd[] = {{.iov_base = &byte, .iov_len = 1},
                              {.iov_base = &byte, .iov_len = SIZE_MAX}};
     cr_assert(zero(u64, bp_ring_append(ring, 0, absurd, 2)), "sizes that overflow");
-    bp_ring_close(ring);
-    cr_assert(zero(u64, append_number(ring, 1, 2, 8)));
     bp_ring_view view = copy_numbers(ring);
     cr_assert(eq(u64, view.record_count, 1));
-    cr_assert(eq(u64, view.refused_count, 3));
+    cr_assert(eq(u64, view.refused_count, 2));
     bp_ring_free(ring);
 }
 
-Test(ring, refuses_appends_when_its_memory_is_gone) {
+Test(ring, refuses_appends_after_close) {
     bp_ring *ring = new_ring(4096);
     cr_assert(eq(u64, append_number(ring, 1, 1, 8), 1));
-    bp_ring_retire(ring);
-    bp_ring_retire(ring);
+    bp_ring_close(ring);
+    bp_ring_close(ring);
     cr_assert(zero(u64, append_number(ring, 1, 2, 8)));
     cr_assert(zero(u64, append_number(ring, 1, 2, 1024)), "too large as well");
     bp_ring_free(ring);

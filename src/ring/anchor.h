@@ -1,0 +1,58 @@
+/*
+ * The list of this process's rings, for readers outside the process.
+ *
+ * Another process finds the list without symbols, also in a stripped or static host:
+ *
+ *  1. In each ELF image that /proc/PID/maps names, a PT_NOTE segment may hold a note with the name
+ *     "bugpack" and type BP_ANCHOR_NOTE_TYPE. Its descriptor is a signed 64-bit number: the
+ *     distance in bytes from the descriptor's own address to the bp_anchor.
+ *  2. Read the bp_anchor with process_vm_readv and check magic, version and the sizes in it. More
+ *     than one image can have an anchor: each lists its own rings.
+ *  3. An entry whose sequence is even and whose address is not 0 describes a mapped ring. Read the
+ *     ring (ring/frame.h says how it is laid out), then the entry's sequence again; when it
+ *     changed, the ring was closed meanwhile and the copy is worthless.
+ *
+ * Reading a mapping in this way breaks no lease, in contrast to opening the ring's file. The path
+ * of a file is that of its mapping in /proc/PID/maps.
+ */
+#ifndef BP_RING_ANCHOR_H
+#define BP_RING_ANCHOR_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "ring/ring.h"
+
+#define BP_ANCHOR_MAGIC 0x31726e6170677562u /* "bugpanr1", little endian */
+#define BP_ANCHOR_VERSION 1u
+#define BP_ANCHOR_NOTE_TYPE 1u
+/* Three rings per session and up to two per channel. Rings beyond this are not listed. */
+#define BP_ANCHOR_ENTRY_COUNT 512u
+
+typedef struct bp_anchor_entry {
+    _Atomic uint32_t sequence; /* odd while the rest is written */
+    uint32_t kind;             /* a bp_ring_kind */
+    _Atomic uint64_t address;  /* of the ring's header page; 0: unused */
+    uint64_t mapped_bytes;
+    uint32_t number; /* of the channel */
+    char session_id[BP_ID_BYTES];
+    char unused[3];
+} bp_anchor_entry;
+
+typedef struct bp_anchor {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t entry_bytes, entry_count;
+    uint32_t unused;
+    bp_anchor_entry entries[BP_ANCHOR_ENTRY_COUNT];
+} bp_anchor;
+
+/* Lists a ring. Lock-free. Returns NULL when the list is full. Any thread. */
+bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const char *session_id,
+                               bp_ring_kind kind, uint32_t number);
+
+/* To be called before the ring is unmapped. NULL is fine. */
+void bp_anchor_remove(bp_anchor_entry *entry);
+
+#endif
