@@ -1,5 +1,5 @@
 /*
- * metrics-history.jsonl out of records. Streamed, not built as trees: there may be a day of them.
+ * metrics-history.jsonl. Streamed, not built as trees: there may be a day of records.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "ring/ring_reader.h"
 #include "json/json.h"
 
-/* More than the longest line: nine names of 63 bytes that are all escaped, and numbers. */
+/* More than the longest line: eight escaped names of 63 bytes, and numbers. */
 static const size_t line_max_bytes = 64 * 1024;
 
 static void append_uint(bp_buffer *line, const char *key, uint64_t value) {
@@ -75,7 +75,7 @@ bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offse
         count++;
     }
     if (status == BUGPACK_OK && reader.offset < records->size) {
-        status = BUGPACK_ERR_IO; /* the reader ends in the same way where it cannot read */
+        status = BUGPACK_ERR_IO; /* the reader stops in the same way where it cannot read */
     }
     bp_ring_reader_release(&reader);
     bp_buffer_release(&line);

@@ -3,15 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-/* What would be printed as 0 is not busy: metrics have two decimals. */
+/* Printed as 0.00: not busy. */
 static const double least_percent = 0.005;
 
-/* Whether `a` stands before `b`: by CPU, and by id where that is the same. */
+/* The order of threads: by CPU, then by id. */
 static bool is_busier(const bp_thread_metrics *a, const bp_thread_metrics *b) {
     return a->cpu_percent > b->cpu_percent || (a->cpu_percent == b->cpu_percent && a->tid < b->tid);
 }
 
-/* Keeps `busiest` sorted; the last one drops out where it is full. */
+/* Keeps `busiest` sorted and drops the last one when it is full. */
 static void insert(const bp_thread_metrics **busiest, uint32_t *count,
                    const bp_thread_metrics *thread) {
     uint32_t at = *count < BP_HISTORY_BUSIEST ? (*count)++ : BP_HISTORY_BUSIEST - 1;

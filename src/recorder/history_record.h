@@ -1,9 +1,8 @@
 /*
- * How an interval lies in the ring.
+ * The record of one interval.
  *
- * Records are read by the program that wrote them, or by a later one on the same machine that
- * recovers them, so numbers keep the machine's own order and width. What changes this layout
- * changes the tag, and a reader passes over tags that it does not know.
+ * The writing program reads it, or a later one on the same machine, so numbers have the machine's
+ * own byte order and width. A change of the layout needs a new tag; readers skip unknown tags.
  */
 #ifndef BP_RECORDER_HISTORY_RECORD_H
 #define BP_RECORDER_HISTORY_RECORD_H
@@ -24,7 +23,7 @@ typedef struct bp_history_thread {
     char name[64]; /* any bytes, NUL-terminated */
 } bp_history_thread;
 
-/* The payload; of `threads` only the first `busy_count` are there. */
+/* The payload. Only the first `busy_count` threads are written. */
 typedef struct bp_history_record {
     uint64_t ended_ns; /* monotonic */
     uint64_t interval_ns;
@@ -36,14 +35,14 @@ typedef struct bp_history_record {
     bp_history_thread threads[BP_HISTORY_BUSIEST];
 } bp_history_record;
 
-/* Fills a record with what was computed of an interval, the busiest threads first. */
+/* Fills a record from the metrics of an interval, busiest threads first. */
 void bp_history_record_make(const bp_metrics *metrics, uint64_t began_ns, uint64_t ended_ns,
                             bp_history_record *ret_record);
 
-/* How many bytes of it go into the ring. */
+/* The size of its payload. */
 size_t bp_history_record_bytes(const bp_history_record *record);
 
-/* Takes a payload out of a ring; false when it is none of ours, or none that can be. */
+/* Reads a payload; false when it is of another kind or invalid. */
 bool bp_history_record_read(uint32_t tag, const void *payload, size_t payload_bytes,
                             bp_history_record *ret_record);
 

@@ -11,7 +11,7 @@ void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void
     splitter->pending_bytes = 0;
 }
 
-/* Gives the first `byte_count` pending bytes and keeps the others. */
+/* Gives the first `byte_count` pending bytes. */
 static void give(bp_line_splitter *splitter, size_t byte_count) {
     splitter->take(splitter->context, splitter->pending, byte_count);
     splitter->pending_bytes -= byte_count;
@@ -33,7 +33,7 @@ static void cut_if_too_long(bp_line_splitter *splitter) {
     }
 }
 
-/* The rest of a line that was begun adds nothing when it is empty; a line that is empty counts. */
+/* An empty rest of a line that was begun adds no line; an empty line does. */
 static void give_rest(bp_line_splitter *splitter) {
     drop_carriage_return(splitter);
     cut_if_too_long(splitter);
@@ -42,14 +42,14 @@ static void give_rest(bp_line_splitter *splitter) {
     }
 }
 
-/* Keeps bytes that hold no newline, and cuts when there is no more room. */
-static void keep(bp_line_splitter *splitter, const char *bytes, size_t byte_count) {
+/* Adds bytes without a newline to the pending ones, and cuts when the buffer is full. */
+static void add_pending(bp_line_splitter *splitter, const char *bytes, size_t byte_count) {
     while (byte_count > 0) {
         if (splitter->pending_bytes == sizeof splitter->pending) {
             cut_if_too_long(splitter);
         }
-        size_t room_bytes = sizeof splitter->pending - splitter->pending_bytes;
-        size_t taken_bytes = byte_count < room_bytes ? byte_count : room_bytes;
+        size_t free_bytes = sizeof splitter->pending - splitter->pending_bytes;
+        size_t taken_bytes = byte_count < free_bytes ? byte_count : free_bytes;
         memcpy(splitter->pending + splitter->pending_bytes, bytes, taken_bytes);
         splitter->pending_bytes += taken_bytes;
         bytes += taken_bytes;
@@ -61,7 +61,7 @@ void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t
     const char *end = bytes + byte_count;
     while (bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
-        keep(splitter, bytes, (size_t)((newline == NULL ? end : newline) - bytes));
+        add_pending(splitter, bytes, (size_t)((newline == NULL ? end : newline) - bytes));
         if (newline == NULL) {
             return;
         }

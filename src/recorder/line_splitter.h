@@ -1,5 +1,5 @@
 /*
- * Bytes in pieces of any size become lines: what code that only knows stdio writes becomes records.
+ * Splits bytes that come in pieces of any size into lines, for output that code writes to stdio.
  */
 #ifndef BP_RECORDER_LINE_SPLITTER_H
 #define BP_RECORDER_LINE_SPLITTER_H
@@ -19,7 +19,7 @@ typedef void bp_line_taker(void *context, const char *line, size_t line_bytes);
 typedef struct bp_line_splitter {
     bp_line_taker *take;
     void *context;
-    bool has_begun; /* a part of the present line was given already */
+    bool has_begun; /* a part of the current line was given already */
     size_t pending_bytes;
     char pending[BP_LINE_PENDING_BYTES];
 } bp_line_splitter;
@@ -27,15 +27,15 @@ typedef struct bp_line_splitter {
 void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void *context);
 
 /*
- * Gives every line that is now whole; what follows the last newline is kept. A line ends with a
+ * Gives every line that is now complete; the rest stays pending. A line ends with a
  * newline or a carriage return and a newline. One that is longer than BUGPACK_LOG_MESSAGE_MAX_BYTES
  * is given in parts of at most that size, cut between characters.
  */
 void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t byte_count);
 
 /*
- * Gives what is kept as a line, without a final carriage return: half an end of line, or what a
- * progress display begins its next line with. When the newline comes after all, it adds nothing.
+ * Gives the pending bytes as a line, without a final carriage return: half an end of line, or what
+ * a progress display begins its next line with. A newline that follows adds no line.
  */
 void bp_line_splitter_flush(bp_line_splitter *splitter);
 

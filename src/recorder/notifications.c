@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "recorder/notification_record.h"
 
-enum { kept_count = BUGPACK_NOTIFICATION_KEPT, bucket_count = 1024, no_slot = -1 };
+enum { kept_count = BUGPACK_NOTIFICATION_KEPT };
 
 /* The longest record with the ring's frame, and as many as are kept. */
 enum {
@@ -28,14 +28,19 @@ enum {
  */
 enum { old_bytes = 2 * live_bytes, look_count = 8, rewrite_count = 2 };
 
-/* One of the newest, at index `id % kept_count`. */
+/* One of the newest. */
 typedef struct slot {
     bp_notification_header header; /* id 0: the slot is free */
     uint64_t hash;
     uint64_t written_at; /* position of the newest record with the text */
-    int next;            /* the next slot of the same bucket */
     char body[BP_NOTIFICATION_BODY_BYTES];
 } slot;
+
+/* All of them, at index `id % kept_count`. The hashes are apart, so that a search reads 4 KiB. */
+typedef struct table {
+    uint64_t hashes[kept_count];
+    slot slots[kept_count];
+} table;
 
 struct bp_notifications {
     bp_ring *ring;
@@ -45,27 +50,20 @@ struct bp_notifications {
     uint64_t newest_id;
     uint64_t position; /* bytes appended so far */
     size_t hand;       /* the slot to be checked next for its age */
-    int *buckets;      /* bucket_count */
-    slot *slots;       /* kept_count; NULL: closed */
+    table *newest;     /* NULL: closed */
 };
 
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
                                     bugpack_error *error) {
     bp_notifications *notifications = calloc(1, sizeof *notifications);
-    slot *slots = calloc(kept_count, sizeof *slots);
-    int *buckets = calloc(bucket_count, sizeof *buckets);
-    if (notifications == NULL || slots == NULL || buckets == NULL ||
+    table *newest = calloc(1, sizeof *newest);
+    if (notifications == NULL || newest == NULL ||
         pthread_mutex_init(&notifications->mutex, NULL) != 0) {
-        free(buckets);
-        free(slots);
+        free(newest);
         free(notifications);
-        return bp_fail_memory(error, "keep notifications");
+        return bp_fail_memory(error, "record notifications");
     }
-    notifications->slots = slots;
-    notifications->buckets = buckets;
-    for (size_t i = 0; i < bucket_count; i++) {
-        notifications->buckets[i] = no_slot;
-    }
+    notifications->newest = newest;
     notifications->ring = ring;
     *ret_notifications = notifications;
     return BUGPACK_OK;
@@ -73,14 +71,11 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
 
 void bp_notifications_close(bp_notifications *notifications) {
     (void)pthread_mutex_lock(&notifications->mutex);
-    slot *slots = notifications->slots;
-    int *buckets = notifications->buckets;
-    notifications->slots = NULL;
-    notifications->buckets = NULL;
+    table *newest = notifications->newest;
+    notifications->newest = NULL;
     (void)pthread_mutex_unlock(&notifications->mutex);
     bp_ring_close(notifications->ring);
-    free(buckets);
-    free(slots);
+    free(newest);
 }
 
 void bp_notifications_free(bp_notifications *notifications) {
@@ -100,7 +95,7 @@ bp_ring *bp_notifications_ring(bp_notifications *notifications) {
     return notifications->ring;
 }
 
-/* FNV-1a (Fowler, Noll, Vo), 64 bits. Forged collisions cost a walk over 500. */
+/* FNV-1a (Fowler, Noll, Vo), 64 bits. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < byte_count; i++) {
@@ -109,7 +104,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) 
     return hash;
 }
 
-/* Fills all of a slot but its links. Without a lock: `made` is the caller's own. */
+/* Fills a slot. Without a lock: `made` is the caller's own. */
 static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *source,
                  const char *text, size_t text_bytes) {
     size_t source_bytes = source == NULL ? 0 : strnlen(source, BUGPACK_CHANNEL_MAX_BYTES + 1);
@@ -142,51 +137,36 @@ static size_t body_bytes(const slot *of) {
 }
 
 static bool is_equal(const slot *one, const slot *other) {
-    return one->hash == other->hash && one->header.level == other->header.level &&
+    return other->header.id != 0 && one->header.level == other->header.level &&
            one->header.source_bytes == other->header.source_bytes &&
            one->header.text_bytes == other->header.text_bytes &&
            memcmp(one->body, other->body, body_bytes(one)) == 0;
 }
 
 /* The one that `made` repeats, or NULL. Times of several threads may arrive out of order. */
-static slot *find(bp_notifications *notifications, const slot *made) {
-    int at = notifications->buckets[made->hash % bucket_count];
-    while (at != no_slot) {
-        slot *other = &notifications->slots[at];
+static slot *find(table *newest, const slot *made) {
+    for (size_t i = 0; i < kept_count; i++) {
+        if (newest->hashes[i] != made->hash) {
+            continue;
+        }
+        slot *other = &newest->slots[i];
         bool is_recent = made->header.first_ns <= other->header.first_ns ||
                          made->header.first_ns - other->header.first_ns <= BP_NOTIFICATIONS_FOLD_NS;
         if (is_recent && is_equal(made, other)) {
             return other;
         }
-        at = other->next;
     }
     return NULL;
-}
-
-static void unlink_slot(bp_notifications *notifications, const slot *old) {
-    int number = (int)(old - notifications->slots);
-    int *link = &notifications->buckets[old->hash % bucket_count];
-    while (*link != number) {
-        link = &notifications->slots[*link].next;
-    }
-    *link = old->next;
 }
 
 /* Replaces the oldest. */
 static slot *insert(bp_notifications *notifications, const slot *made) {
     uint64_t id = ++notifications->newest_id;
-    int number = (int)(id % kept_count);
-    slot *place = &notifications->slots[number];
-    if (place->header.id != 0) {
-        unlink_slot(notifications, place);
-    }
+    slot *place = &notifications->newest->slots[id % kept_count];
+    notifications->newest->hashes[id % kept_count] = made->hash;
     place->header = made->header;
     place->header.id = id;
-    place->hash = made->hash;
     memcpy(place->body, made->body, body_bytes(made));
-    int *bucket = &notifications->buckets[made->hash % bucket_count];
-    place->next = *bucket;
-    *bucket = number;
     return place;
 }
 
@@ -205,7 +185,7 @@ static void append(bp_notifications *notifications, slot *of, bool whole) {
 static void rewrite_old(bp_notifications *notifications) {
     unsigned rewritten = 0;
     for (unsigned i = 0; i < look_count && rewritten < rewrite_count; i++) {
-        slot *at = &notifications->slots[notifications->hand];
+        slot *at = &notifications->newest->slots[notifications->hand];
         notifications->hand = (notifications->hand + 1) % kept_count;
         if (at->header.id != 0 && notifications->position - at->written_at > old_bytes) {
             append(notifications, at, true);
@@ -219,8 +199,8 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
     slot made;
     fill(&made, now_ns, level, source, text, text_bytes);
     (void)pthread_mutex_lock(&notifications->mutex);
-    if (notifications->slots != NULL) {
-        slot *repeated = find(notifications, &made);
+    if (notifications->newest != NULL) {
+        slot *repeated = find(notifications->newest, &made);
         if (repeated == NULL) {
             append(notifications, insert(notifications, &made), true);
         } else {

@@ -135,16 +135,15 @@ static void compose_name(const bp_session_identity *identity, char *name, size_t
 }
 
 void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
-    static const char *const names[] = {[BP_RING_KIND_LOG] = "log",
-                                        [BP_RING_KIND_NOTIFICATIONS] = "notifications",
-                                        [BP_RING_KIND_HISTORY] = "history",
-                                        [BP_RING_KIND_TRAFFIC] = "traffic-",
-                                        [BP_RING_KIND_PINS] = "pins-"};
-    char digits[16] = "";
+    static const char *const names[] = {[BP_RING_KIND_LOG] = "log.ring",
+                                        [BP_RING_KIND_NOTIFICATIONS] = "notifications.ring",
+                                        [BP_RING_KIND_HISTORY] = "history.ring"};
     if (kind == BP_RING_KIND_TRAFFIC || kind == BP_RING_KIND_PINS) {
-        (void)snprintf(digits, sizeof digits, "%u", (unsigned)number);
+        (void)snprintf(name, BP_RING_NAME_BYTES, "%s-%u.ring",
+                       kind == BP_RING_KIND_PINS ? "pins" : "traffic", (unsigned)number);
+    } else {
+        (void)snprintf(name, BP_RING_NAME_BYTES, "%s", names[kind]);
     }
-    (void)snprintf(name, BP_RING_NAME_BYTES, "%s%s.ring", names[kind], digits);
 }
 
 bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,

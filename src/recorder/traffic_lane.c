@@ -10,10 +10,10 @@ static int compare_pins(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* More than fit in a ring that bp_traffic_pins_ring_bytes sized; a file may claim any number. */
+/* More than bp_traffic_pins_ring_bytes allows; a file may claim any number. */
 static const size_t pin_count_max = 128 * 1024;
 
-/* Several threads may have pinned in another order than they recorded, so the pins are sorted. */
+/* Threads may pin in another order than they record, so pins are sorted. */
 static bugpack_status index_pins(bp_traffic_lane *at, bugpack_error *error) {
     size_t capacity = 0;
     uint64_t offset = 0, begin = 0;
@@ -43,7 +43,7 @@ static void read_message(bp_traffic_lane *at) {
                       bp_traffic_record_next(&at->window, &at->message_offset, &at->message);
 }
 
-/* Reads the next pinned message that the ring no longer has, if that is what comes next. */
+/* Reads the next pinned message, if it is older than the ring's next one. */
 static bool read_pin(bp_traffic_lane *at) {
     while (at->next_pin < at->pin_count) {
         const bp_traffic_pin *next = &at->pins[at->next_pin];
@@ -65,7 +65,7 @@ static bool read_pin(bp_traffic_lane *at) {
 
 void bp_traffic_lane_advance(bp_traffic_lane *at) {
     if (at->has_current && !at->is_pinned) {
-        read_message(at); /* not before the last one's bytes were fetched from the same window */
+        read_message(at); /* only now: the last one's bytes were fetched from the same window */
     }
     at->is_pinned = read_pin(at);
     at->has_current = at->is_pinned;

@@ -1,7 +1,11 @@
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buffer.h"
+#include "base/clock.h"
 #include "base/status.h"
-#include "recorder/traffic_index.h"
+#include "recorder/traffic_lane.h"
+#include "json/json.h"
 
 static const size_t line_max_bytes = 64 * 1024;
 
@@ -16,7 +20,54 @@ typedef struct printer {
     unsigned char segment[BP_PCAP_SEGMENT_BYTES];
 } printer;
 
-/* A bp_pcap_fetch: out of the window, or for more than it holds straight out of the spool. */
+/* What the frames of a pcap cannot say: the cuts of a message, as part of its index line. */
+static void print_cuts(unsigned cuts, bp_buffer *out) {
+    static const char *const names[BP_TRAFFIC_CUT_COUNT] = {
+        [BP_TRAFFIC_CUT_SNAP] = "snap_length", [BP_TRAFFIC_CUT_FILTER] = "filter",
+        [BP_TRAFFIC_CUT_LIMIT] = "size_limit", [BP_TRAFFIC_CUT_ABSENT] = "no_bytes",
+        [BP_TRAFFIC_CUT_PIN] = "pin",
+    };
+    const char *before = ",\"cut_by\":[";
+    bool has_any = false;
+    for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT; cut++) {
+        if ((cuts >> cut & 1) != 0) {
+            (void)bp_buffer_printf(out, "%s\"%s\"", before, names[cut]);
+            before = ",";
+            has_any = true;
+        }
+    }
+    if (has_any) {
+        (void)bp_buffer_append_char(out, ']');
+    }
+}
+
+/* A line of traffic-index.jsonl for the current message of a lane. `frame`: its first frame in the
+ * pcap, from 1 as Wireshark counts. */
+static void append_index_line(const bp_traffic_lane *at, uint64_t frame, bp_buffer *out) {
+    const bp_traffic_record *message = &at->current;
+    const char *channel = at->snapshot->identity.name;
+    char time[BP_CLOCK_ISO_BYTES];
+    bp_clock_format_iso(at->current_wall_ns, time);
+    (void)bp_buffer_printf(
+        out, "{\"frame\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"channel\":",
+        (unsigned long long)frame, time, (unsigned long long)message->monotonic_ns);
+    (void)bp_json_append_string(out, channel, strnlen(channel, sizeof at->snapshot->identity.name));
+    (void)bp_buffer_printf(out, ",\"seq\":%llu,\"direction\":\"%s\",\"type\":%llu",
+                           (unsigned long long)message->sequence,
+                           message->direction == BUGPACK_SENT ? "sent" : "received",
+                           (unsigned long long)message->type);
+    if (message->name_bytes > 0) {
+        (void)bp_buffer_append_text(out, ",\"type_name\":");
+        (void)bp_json_append_string(out, message->name, message->name_bytes);
+    }
+    (void)bp_buffer_printf(out, ",\"bytes\":%llu,\"kept_bytes\":%llu",
+                           (unsigned long long)message->original_bytes,
+                           (unsigned long long)message->byte_count);
+    print_cuts(message->cuts, out);
+    (void)bp_buffer_append_text(out, at->is_pinned ? ",\"pinned\":true}\n" : "}\n");
+}
+
+/* A bp_pcap_fetch: from the window, or for more than it holds straight from the file. */
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
     bp_traffic_lane *at = print->source;
@@ -37,7 +88,7 @@ static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     return print->segment;
 }
 
-static void tell(bp_traffic_extent *extent, bp_traffic_lane *at) {
+static void count(bp_traffic_extent *extent, bp_traffic_lane *at) {
     const bp_traffic_record *current = &at->current;
     if (current->sequence >= at->expected_sequence) {
         extent->missing_count += current->sequence - at->expected_sequence;
@@ -57,7 +108,7 @@ static void tell(bp_traffic_extent *extent, bp_traffic_lane *at) {
 static void index_current(printer *print, const bp_traffic_lane *at, uint64_t frame) {
     if (print->index != NULL) {
         bp_buffer_clear(&print->line);
-        bp_traffic_index_print(at, frame, &print->line);
+        append_index_line(at, frame, &print->line);
         (void)bp_temp_file_write(print->index, bp_buffer_text(&print->line), print->line.size);
     }
 }
@@ -83,7 +134,7 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
         index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
     }
     print->frame_count += at->stream.frame_count - frames_before;
-    tell(&print->extent, at);
+    count(&print->extent, at);
     return status;
 }
 

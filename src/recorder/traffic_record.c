@@ -38,25 +38,25 @@ const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, si
 }
 
 /*
- * Nothing in a record is believed: it may come from a file that somebody else could write. All of
- * the payload is there, or as much of it as a head with the longest name has.
+ * Validates everything: the record may come from anybody's file. `payload` is all of it, or as many
+ * bytes as a header with the longest name has.
  */
 static bool parse(const bp_ring_record *record, const unsigned char *payload, uint64_t offset,
                   bp_traffic_record *ret_record) {
-    bp_traffic_header head;
+    bp_traffic_header header;
     bool is_pin = record->tag == BP_TRAFFIC_TAG_PIN;
     size_t prefix_bytes = is_pin ? sizeof(uint64_t) : 0;
     uint64_t sequence = record->sequence;
     if ((!is_pin && record->tag != BP_TRAFFIC_TAG_MESSAGE) ||
-        record->payload_bytes < prefix_bytes + sizeof head) {
+        record->payload_bytes < prefix_bytes + sizeof header) {
         return false;
     }
     if (is_pin) {
         memcpy(&sequence, payload, sizeof sequence);
     }
-    memcpy(&head, payload + prefix_bytes, sizeof head);
-    size_t before_bytes = prefix_bytes + sizeof head + head.name_bytes;
-    if (head.direction > 1 || head.name_bytes > BP_TRAFFIC_NAME_MAX_BYTES ||
+    memcpy(&header, payload + prefix_bytes, sizeof header);
+    size_t before_bytes = prefix_bytes + sizeof header + header.name_bytes;
+    if (header.direction > 1 || header.name_bytes > BP_TRAFFIC_NAME_MAX_BYTES ||
         record->payload_bytes < before_bytes) {
         return false;
     }
@@ -64,14 +64,14 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
     *ret_record = (bp_traffic_record){
         .sequence = sequence,
         .monotonic_ns = record->monotonic_ns,
-        .original_bytes = head.original_bytes > byte_count ? head.original_bytes : byte_count,
-        .direction = head.direction,
-        .type = head.type,
-        .cuts = byte_count < head.original_bytes ? head.cuts : 0,
-        .name_bytes = head.name_bytes,
+        .original_bytes = header.original_bytes > byte_count ? header.original_bytes : byte_count,
+        .direction = header.direction,
+        .type = header.type,
+        .cuts = byte_count < header.original_bytes ? header.cuts : 0,
+        .name_bytes = header.name_bytes,
         .bytes_offset = offset + sizeof *record + before_bytes,
         .byte_count = byte_count};
-    memcpy(ret_record->name, payload + prefix_bytes + sizeof head, head.name_bytes);
+    memcpy(ret_record->name, payload + prefix_bytes + sizeof header, header.name_bytes);
     return true;
 }
 
