@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "recorder/session_lock.h"
 
 #define LOCK_NAME "lock"
 #define IDENTITY_NAME "session"
@@ -37,65 +37,6 @@ struct bp_session_dir {
     int identity_fd;
     bp_session_identity identity;
 };
-
-/*
- * POSIX record locks do not conflict within a process, so a list of the directories that this
- * process holds complements them. Few, and used at open, close and recovery only. Rank: leaf,
- * nothing is taken inside.
- */
-static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct held_name {
-    struct held_name *next;
-    char name[256];
-} * held_names;
-
-static bool claim_name(const char *name) {
-    struct held_name *claimed = calloc(1, sizeof *claimed);
-    if (claimed == NULL) {
-        return false;
-    }
-    (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
-    bool is_free = true;
-    (void)pthread_mutex_lock(&held_mutex);
-    for (const struct held_name *held = held_names; held != NULL; held = held->next) {
-        is_free = is_free && strcmp(held->name, name) != 0;
-    }
-    if (is_free) {
-        claimed->next = held_names;
-        held_names = claimed;
-    }
-    (void)pthread_mutex_unlock(&held_mutex);
-    if (!is_free) {
-        free(claimed);
-    }
-    return is_free;
-}
-
-static void release_name(const char *name) {
-    (void)pthread_mutex_lock(&held_mutex);
-    struct held_name **link = &held_names;
-    while (*link != NULL && strcmp((*link)->name, name) != 0) {
-        link = &(*link)->next;
-    }
-    struct held_name *released = *link;
-    if (released != NULL) {
-        *link = released->next;
-    }
-    (void)pthread_mutex_unlock(&held_mutex);
-    free(released);
-}
-
-static bool lock_file(int fd) {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_SETLK, &whole) == 0;
-}
-
-/* The process that holds it: -1 for nobody, 0 for one in another pid namespace. */
-static int64_t lock_holder(int fd) {
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    bool is_held = fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-    return !is_held ? -1 : whole.l_pid > 0 ? whole.l_pid : 0;
-}
 
 /* Opens `base_dir`, and refuses one that others can use. */
 static bugpack_status open_base(const char *base_dir, bool create, int *ret_fd,
@@ -172,7 +113,7 @@ static bugpack_status write_identity(bp_session_dir *dir, bugpack_error *error) 
 /* The lock comes first: recovery leaves alone what has no lock yet. */
 static bugpack_status fill_session_dir(bp_session_dir *dir, bugpack_error *error) {
     bugpack_status status = bp_session_dir_make_file(dir, LOCK_NAME, &dir->lock_fd, error);
-    if (status == BUGPACK_OK && !lock_file(dir->lock_fd)) {
+    if (status == BUGPACK_OK && !bp_session_lock_take(dir->lock_fd)) {
         status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_buffer_text(&dir->path),
                                LOCK_NAME);
     }
@@ -180,18 +121,6 @@ static bugpack_status fill_session_dir(bp_session_dir *dir, bugpack_error *error
         status = bp_session_dir_make_file(dir, IDENTITY_NAME, &dir->identity_fd, error);
     }
     return status == BUGPACK_OK ? write_identity(dir, error) : status;
-}
-
-static void free_session_dir(bp_session_dir *dir) {
-    const int fds[] = {dir->identity_fd, dir->lock_fd, dir->dir_fd, dir->base_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
-    }
-    release_name(dir->name);
-    bp_buffer_release(&dir->path);
-    free(dir);
 }
 
 bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
@@ -205,7 +134,7 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
     compose_name(identity, dir->name, sizeof dir->name);
     bp_buffer_init(&dir->path, 8192);
     (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
-    bugpack_status status = dir->path.status == BUGPACK_OK && claim_name(dir->name)
+    bugpack_status status = dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name)
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "make a session's directory");
     if (status == BUGPACK_OK) {
@@ -215,15 +144,14 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
         status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
                                bp_buffer_text(&dir->path));
     }
-    if (status != BUGPACK_OK) {
-        free_session_dir(dir);
-        return status;
+    if (status == BUGPACK_OK) {
+        (void)fchmodat(dir->base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+        dir->dir_fd =
+            openat(dir->base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        status = dir->dir_fd >= 0 ? fill_session_dir(dir, error)
+                                  : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                                  bp_buffer_text(&dir->path));
     }
-    (void)fchmodat(dir->base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
-    dir->dir_fd = openat(dir->base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    status = dir->dir_fd >= 0 ? fill_session_dir(dir, error)
-                              : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                              bp_buffer_text(&dir->path));
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
         return status;
@@ -278,7 +206,15 @@ void bp_session_dir_remove(bp_session_dir *dir) {
     if (dir->dir_fd >= 0) {
         delete_dir(dir->base_fd, dir->dir_fd, dir->name);
     }
-    free_session_dir(dir);
+    const int fds[] = {dir->identity_fd, dir->lock_fd, dir->dir_fd, dir->base_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+    bp_session_lock_release(dir->name);
+    bp_buffer_release(&dir->path);
+    free(dir);
 }
 
 /* Whether a name is one of ours: `<app>-<pid>-<32 hexadecimal digits>`. */
@@ -343,9 +279,9 @@ static void inspect(int base_fd, bp_found_session *found) {
     if (found->lock_fd < 0) {
         return;
     }
-    if (!lock_file(found->lock_fd)) {
+    if (!bp_session_lock_take(found->lock_fd)) {
         found->state = BP_SESSION_DIR_RUNNING;
-        found->pid = lock_holder(found->lock_fd);
+        found->pid = bp_session_lock_holder(found->lock_fd);
         /* Only the rings of a running session must not be opened. */
         (void)read_identity(found->dir_fd, &found->identity);
         return;
@@ -361,7 +297,7 @@ static void visit_session_dir(int base_fd, const char *name, const char *app_nam
                               bp_session_dir_visit *visit, void *context) {
     bp_found_session found = {.dir_fd = -1, .lock_fd = -1};
     (void)snprintf(found.name, sizeof found.name, "%s", name);
-    if (!claim_name(name)) {
+    if (!bp_session_lock_claim(name)) {
         return; /* of this process: open, or being recovered by another thread */
     }
     inspect(base_fd, &found);
@@ -376,7 +312,7 @@ static void visit_session_dir(int base_fd, const char *name, const char *app_nam
     if (found.dir_fd >= 0) {
         (void)close(found.dir_fd);
     }
-    release_name(name);
+    bp_session_lock_release(name);
 }
 
 /* The next scan finds the rest. */

@@ -104,7 +104,7 @@ static void count(bp_traffic_extent *extent, bp_traffic_lane *at) {
     extent->to_wall_ns = at->current_wall_ns;
 }
 
-/* Where the index is short of memory or disk, its spool remembers it. */
+/* A failure of memory or disk sticks to the file of the index. */
 static void index_current(printer *print, const bp_traffic_lane *at, uint64_t frame) {
     if (print->index != NULL) {
         bp_buffer_clear(&print->line);

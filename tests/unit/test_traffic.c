@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,50 @@ Test(traffic, keeps_what_the_filter_leaves_and_not_a_byte_more) {
     free(large);
     traffic_pcap_release(&pcap);
     bp_traffic_free(traffic);
+}
+
+static size_t wait_for_the_other(bugpack_direction direction, uint32_t type, void *bytes,
+                                 size_t byte_count, void *barrier) {
+    (void)direction;
+    (void)pthread_barrier_wait(barrier);
+    memset(bytes, 'a' + (int)type, byte_count);
+    return byte_count;
+}
+
+enum { large_bytes = 2 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES };
+
+static void *send_large(void *traffic) {
+    static const unsigned char zeros[large_bytes];
+    bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, zeros, sizeof zeros);
+    return NULL;
+}
+
+Test(traffic, filters_large_messages_of_two_threads_at_once, .timeout = 60) {
+    static const unsigned char zeros[large_bytes];
+    pthread_barrier_t barrier;
+    pthread_t thread;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    cr_assert(zero(int, pthread_barrier_init(&barrier, NULL, 2)));
+    options.filter = wait_for_the_other;
+    options.filter_context = &barrier;
+    options.pin_bytes = 0;
+    bp_traffic *traffic = open_channel(256 * 1024, &options, 0);
+    for (int turn = 0; turn < 2; turn++) { /* the second with the buffer that came back */
+        cr_assert(zero(int, pthread_create(&thread, NULL, send_large, traffic)));
+        bp_traffic_append(traffic, BUGPACK_RECEIVED, 1, NULL, zeros, sizeof zeros);
+        cr_assert(zero(int, pthread_join(thread, NULL)));
+    }
+    bp_traffic_extent extent;
+    traffic_pcap pcap = print(&traffic, 1, &extent);
+    static char expected[2][2 * large_bytes + 1];
+    memset(expected[0], 'a', 2 * large_bytes);
+    memset(expected[1], 'b', 2 * large_bytes);
+    cr_expect(stream_is(&pcap, 0, BUGPACK_SENT, expected[0]));
+    cr_expect(stream_is(&pcap, 0, BUGPACK_RECEIVED, expected[1]));
+    cr_expect(zero(u64, extent.cut_count));
+    traffic_pcap_release(&pcap);
+    bp_traffic_free(traffic);
+    (void)pthread_barrier_destroy(&barrier);
 }
 
 /* Numbers of six digits, so that the ring turns over. */
