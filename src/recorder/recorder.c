@@ -16,56 +16,38 @@ struct bp_recorder {
     bp_channels channels;
 };
 
-/* Gives a ring to the part that owns it from then on. */
-typedef bugpack_status adopt_ring(bp_recorder *recorder, const bp_recorder_options *options,
-                                  bp_ring *ring, bugpack_error *error);
-
-static bugpack_status adopt_log(bp_recorder *recorder, const bp_recorder_options *options,
-                                bp_ring *ring, bugpack_error *error) {
-    return bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
-}
-
-static bugpack_status adopt_notifications(bp_recorder *recorder, const bp_recorder_options *options,
-                                          bp_ring *ring, bugpack_error *error) {
-    (void)options;
-    return bp_notifications_new(ring, &recorder->notifications, error);
-}
-
-static bugpack_status adopt_history(bp_recorder *recorder, const bp_recorder_options *options,
-                                    bp_ring *ring, bugpack_error *error) {
-    return bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
-}
-
-/* The parts that have one ring each; those of 0 bytes are off. */
+/* The parts that have one ring each, and own it once they are made. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
-    const struct {
-        bp_ring_kind kind;
-        size_t ring_bytes;
-        adopt_ring *adopt;
-    } parts[] = {{BP_RING_KIND_LOG, options->log_ring_bytes, adopt_log},
-                 {BP_RING_KIND_NOTIFICATIONS,
-                  options->has_notifications ? bp_notifications_ring_bytes() : 0,
-                  adopt_notifications},
-                 {BP_RING_KIND_HISTORY,
-                  options->history_count > 0 ? bp_history_ring_bytes(options->history_count) : 0,
-                  adopt_history}};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        bp_ring *ring = NULL;
-        if (parts[i].ring_bytes == 0) {
-            continue;
-        }
-        bugpack_status status =
-            bp_rings_make(recorder->rings, parts[i].kind, 0, parts[i].ring_bytes, &ring, error);
+    bp_rings *rings = recorder->rings;
+    bp_ring *ring = NULL;
+    bugpack_status status = BUGPACK_OK;
+    if (options->log_ring_bytes > 0) {
+        status = bp_rings_make(rings, BP_RING_KIND_LOG, 0, options->log_ring_bytes, &ring, error);
         if (status == BUGPACK_OK) {
-            status = parts[i].adopt(recorder, options, ring, error);
-        }
-        if (status != BUGPACK_OK) {
-            bp_rings_drop(recorder->rings, ring);
-            return status;
+            status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
         }
     }
-    return BUGPACK_OK;
+    if (status == BUGPACK_OK && options->has_notifications) {
+        ring = NULL;
+        status = bp_rings_make(rings, BP_RING_KIND_NOTIFICATIONS, 0, bp_notifications_ring_bytes(),
+                               &ring, error);
+        if (status == BUGPACK_OK) {
+            status = bp_notifications_new(ring, &recorder->notifications, error);
+        }
+    }
+    if (status == BUGPACK_OK && options->history_count > 0) {
+        ring = NULL;
+        status = bp_rings_make(rings, BP_RING_KIND_HISTORY, 0,
+                               bp_history_ring_bytes(options->history_count), &ring, error);
+        if (status == BUGPACK_OK) {
+            status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
+        }
+    }
+    if (status != BUGPACK_OK) {
+        bp_rings_drop(rings, ring);
+    }
+    return status;
 }
 
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,

@@ -12,8 +12,9 @@
  *     ring (ring/frame.h says how it is laid out), then the entry's sequence again; when it
  *     changed, the ring was closed meanwhile and the copy is worthless.
  *
- * Reading a mapping in this way breaks no lease, in contrast to opening the ring's file. The path
- * of a file is that of its mapping in /proc/PID/maps.
+ * A forked child has its parent's list. Rings in memory read as zeros there: check the ring's
+ * magic. Reading a mapping in this way breaks no lease, in contrast to opening the ring's file. The
+ * path of a file is that of its mapping in /proc/PID/maps.
  */
 #ifndef BP_RING_ANCHOR_H
 #define BP_RING_ANCHOR_H

@@ -19,13 +19,14 @@ enum { writer_count = 16, reader_count = 3, capacity_bytes = 256 * 1024, most_ap
 
 static bp_ring *ring;
 static atomic_bool is_over;
+static bool ends_by_itself; /* else a writer goes on until the ring is closed */
 static _Atomic uint64_t appended_count, refused_count, copied_count;
 
 /* What a record says of itself; its payload is numbers that follow from it. */
 static void *append(void *argument) {
     uint32_t writer = (uint32_t)(uintptr_t)argument;
     uint64_t last = 0;
-    for (uint64_t i = 0; i < most_appends; i++) {
+    for (uint64_t i = 0; i < most_appends || !ends_by_itself; i++) {
         uint64_t number = (uint64_t)writer << 32 | i;
         size_t size = 16 + (size_t)(i * 31 % 700) + (i % 97 == 0 ? 20000 : 0);
         uint64_t words[2] = {number, size};
@@ -103,6 +104,7 @@ static void close_under_writers(pthread_t *readers) {
 
 static void run(bool is_detached_meanwhile, bool is_closed_early) {
     atomic_store(&is_over, false);
+    ends_by_itself = !is_closed_early;
     atomic_store(&appended_count, 0);
     atomic_store(&refused_count, 0);
     atomic_store(&copied_count, 0);
