@@ -49,8 +49,9 @@ typedef struct bugpack_channel_options {
      * budget in proportion: each has 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes.
      * Channels opened after that share the last quarter, each getting less than the one before:
      * with weights that add up to `sum`, all channels together have
-     * budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)). A share is rounded down to 4 KiB,
-     * settled when the channel is opened, and never changed; so open important channels first. */
+     * budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)). A share is rounded down to 4 KiB
+     * (but not to 0), settled when the channel is opened, and never changed; so open important
+     * channels first. */
     uint32_t weight;
     /* For the frames in traffic.pcap: Wireshark chooses its dissector by the server's port. */
     bool host_is_server;
@@ -79,7 +80,7 @@ typedef struct bugpack_channel_options {
 /*
  * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that the session has not
  * seen. The channel is the session's. `options` NULL means the defaults. Errors: INVALID, NO_MEMORY
- * (also when the channel's share of the budget is under 4 KiB), INERT, CLOSED. Any thread. Since
+ * (also when less than 4 KiB of the budget are left), INERT, CLOSED. Any thread. Since
  * 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(

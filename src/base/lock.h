@@ -21,7 +21,7 @@ typedef enum bp_lock_rank {
     /* -- Held while files are read or made. */
     /* facts of another process | one reading of /proc | provider thread, monitor */
     BP_LOCK_SUBJECT,
-    /* channels and their rings | making a ring file | bugpack_channel_open, snapshot thread */
+    /* opening of channels | making ring files | bugpack_channel_open */
     BP_LOCK_CHANNELS,
     /* guarded ring files | moving a ring into memory | monitor, open, close */
     BP_LOCK_FILE_GUARD,
@@ -63,6 +63,9 @@ typedef enum bp_lock_rank {
     BP_LOCK_ENTRY_GUARD,
     /* session directories of this process | walk over them | open, close */
     BP_LOCK_SESSION_NAMES,
+    /* facts of another process | one reading of /proc | provider thread, monitor */
+    BP_LOCK_SUBJECT,
+    /* opening of channels | making ring files | bugpack_channel_open */
     /* what is left to read of the machine | one step | its reader threads */
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */

@@ -9,7 +9,7 @@
 bugpack_status bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings,
                                 bugpack_error *error) {
     *channels = (bp_channels){.rings = rings, .budget_bytes = budget_bytes};
-    return pthread_mutex_init(&channels->mutex, NULL) == 0
+    return bp_lock_init(&channels->lock, BP_LOCK_CHANNELS)
                ? BUGPACK_OK
                : bp_fail_memory(error, "make a recorder");
 }
@@ -38,11 +38,14 @@ static uint64_t bytes_of_weights(uint64_t budget_bytes, uint64_t weight_sum) {
     return budget_bytes - left_bytes;
 }
 
-/* The share of the next channel, in whole pages, so that rounding never exceeds the budget. */
+/* The share of the next channel in whole pages, at least one as long as the budget has one. */
 static size_t next_ring_bytes(const bp_channels *channels, uint32_t weight) {
-    uint64_t used = bytes_of_weights(channels->budget_bytes, channels->weight_sum);
-    uint64_t with_next = bytes_of_weights(channels->budget_bytes, channels->weight_sum + weight);
-    return with_next > used ? (size_t)(with_next - used) & ~(size_t)4095 : 0;
+    const uint64_t page_bytes = 4096;
+    uint64_t before = bytes_of_weights(channels->budget_bytes, channels->weight_sum);
+    uint64_t after = bytes_of_weights(channels->budget_bytes, channels->weight_sum + weight);
+    uint64_t share = after > before + page_bytes ? after - before : page_bytes;
+    uint64_t left = channels->budget_bytes - channels->used_bytes;
+    return (size_t)((share < left ? share : left) / page_bytes * page_bytes);
 }
 
 static bool is_name_taken(const bp_channels *channels, const char *name) {
@@ -54,7 +57,7 @@ static bool is_name_taken(const bp_channels *channels, const char *name) {
     return false;
 }
 
-/* `ret_ring_bytes`: of the ring of messages. The mutex is held, here and below. */
+/* `ret_ring_bytes`: of the ring of messages. The lock is held, here and below. */
 static bugpack_status check_channel(const bp_channels *channels, const char *name, uint32_t weight,
                                     size_t *ret_ring_bytes, bugpack_error *error) {
     if (channels->budget_bytes == 0) {
@@ -109,7 +112,7 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
                                 bp_traffic **ret_channel, bugpack_error *error) {
     size_t ring_bytes = 0;
     bp_traffic *channel = NULL;
-    (void)pthread_mutex_lock(&channels->mutex);
+    bp_lock_acquire(&channels->lock);
     bugpack_status status = check_channel(channels, name, options->weight, &ring_bytes, error);
     if (status == BUGPACK_OK) {
         status = make_channel(channels, name, ring_bytes, options, &channel, error);
@@ -119,10 +122,11 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
         channels->list[count] = channel;
         channels->users[count] = user;
         channels->weight_sum += options->weight;
+        channels->used_bytes += ring_bytes;
         atomic_store_explicit(&channels->count, count + 1, memory_order_release);
         *ret_channel = channel;
     }
-    (void)pthread_mutex_unlock(&channels->mutex);
+    bp_lock_release(&channels->lock);
     return status;
 }
 
@@ -136,5 +140,5 @@ void bp_channels_release(bp_channels *channels) {
     for (size_t i = 0; i < channels->count; i++) {
         bp_traffic_free(channels->list[i]);
     }
-    (void)pthread_mutex_destroy(&channels->mutex);
+    bp_lock_destroy(&channels->lock);
 }

@@ -4,13 +4,13 @@
 #ifndef BP_RECORDER_CHANNELS_H
 #define BP_RECORDER_CHANNELS_H
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
 #include <bugpack/traffic.h>
 
+#include "base/lock.h"
 #include "recorder/rings.h"
 #include "recorder/traffic.h"
 
@@ -18,11 +18,11 @@ typedef struct bp_channels {
     bp_rings *rings;       /* borrowed */
     uint64_t budget_bytes; /* of all rings of messages; 0: no traffic is recorded */
     /*
-     * One opening at a time, which creates files. Rank: above the locks of bp_rings, the file guard
-     * and rings. Readers take none: channels are only added, and `count` is stored last.
+     * One opening at a time, which creates files and takes the locks of bp_rings and the file
+     * guard. Readers take none: channels are only added, and `count` is stored last.
      */
-    pthread_mutex_t mutex;
-    uint64_t weight_sum;
+    bp_lock lock;
+    uint64_t weight_sum, used_bytes;
     _Atomic size_t count;
     bp_traffic *list[BUGPACK_CHANNEL_MAX];
     void *users[BUGPACK_CHANNEL_MAX];

@@ -1,11 +1,11 @@
 #include "recorder/history.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "recorder/history_record.h"
 
@@ -18,7 +18,7 @@ typedef struct bp_shared_snapshot {
 struct bp_history {
     bp_ring *ring;
     uint64_t window_ns;
-    pthread_mutex_t mutex; /* of all below; rank: leaf, nothing is taken inside */
+    bp_lock lock;                                  /* of all below; nothing is taken inside */
     bp_shared_snapshot *held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
     size_t held_count;
 };
@@ -58,7 +58,7 @@ static void release(bp_shared_snapshot *shared) {
 bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **ret_history,
                               bugpack_error *error) {
     bp_history *history = calloc(1, sizeof *history);
-    if (history == NULL || pthread_mutex_init(&history->mutex, NULL) != 0) {
+    if (history == NULL || !bp_lock_init(&history->lock, BP_LOCK_HISTORY)) {
         free(history);
         return bp_fail_memory(error, "make a metrics history");
     }
@@ -76,7 +76,7 @@ void bp_history_free(bp_history *history) {
         release(history->held[i]);
     }
     bp_ring_free(history->ring);
-    (void)pthread_mutex_destroy(&history->mutex);
+    bp_lock_destroy(&history->lock);
     free(history);
 }
 
@@ -164,9 +164,9 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
         release(newest);
         return status;
     }
-    (void)pthread_mutex_lock(&history->mutex);
+    bp_lock_acquire(&history->lock);
     size_t drop_count = hold_newest(history, newest, dropped);
-    (void)pthread_mutex_unlock(&history->mutex);
+    bp_lock_release(&history->lock);
     for (size_t i = 0; i < drop_count; i++) {
         release(dropped[i]);
     }
@@ -187,7 +187,7 @@ static bool find_window(const bp_history *history, size_t end, size_t *ret_begin
 bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns,
                      bp_history_held *ret_held) {
     size_t begin;
-    (void)pthread_mutex_lock(&history->mutex);
+    bp_lock_acquire(&history->lock);
     size_t end = history->held_count;
     while (end > 0 && taken_ns(history, end - 1) > until_ns) {
         end--;
@@ -198,7 +198,7 @@ bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns
         ret_held->before = retain(history->held[begin]);
         ret_held->after = retain(history->held[end - 1]);
     }
-    (void)pthread_mutex_unlock(&history->mutex);
+    bp_lock_release(&history->lock);
     return found;
 }
 

@@ -1,11 +1,11 @@
 #include "recorder/notifications.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "recorder/notification_record.h"
@@ -44,9 +44,9 @@ typedef struct table {
 
 struct bp_notifications {
     bp_ring *ring;
-    /* Of what follows. Rank: above the ring's lock. Held while appending, so that the ring never
-     * has a repetition without what it repeats; nobody else takes that ring's lock. */
-    pthread_mutex_t mutex;
+    /* Of what follows. Held while appending, which takes the ring's lock, so that the ring never
+     * has a repetition without what it repeats; nobody else waits for that lock. */
+    bp_lock lock;
     uint64_t newest_id;
     uint64_t position; /* bytes appended so far */
     size_t hand;       /* the slot to be checked next for its age */
@@ -58,7 +58,7 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
     bp_notifications *notifications = calloc(1, sizeof *notifications);
     table *newest = calloc(1, sizeof *newest);
     if (notifications == NULL || newest == NULL ||
-        pthread_mutex_init(&notifications->mutex, NULL) != 0) {
+        !bp_lock_init(&notifications->lock, BP_LOCK_NOTIFICATIONS)) {
         free(newest);
         free(notifications);
         return bp_fail_memory(error, "record notifications");
@@ -70,10 +70,10 @@ bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifi
 }
 
 void bp_notifications_close(bp_notifications *notifications) {
-    (void)pthread_mutex_lock(&notifications->mutex);
+    bp_lock_acquire(&notifications->lock);
     table *newest = notifications->newest;
     notifications->newest = NULL;
-    (void)pthread_mutex_unlock(&notifications->mutex);
+    bp_lock_release(&notifications->lock);
     bp_ring_close(notifications->ring);
     free(newest);
 }
@@ -82,7 +82,7 @@ void bp_notifications_free(bp_notifications *notifications) {
     if (notifications != NULL) {
         bp_notifications_close(notifications);
         bp_ring_free(notifications->ring);
-        (void)pthread_mutex_destroy(&notifications->mutex);
+        bp_lock_destroy(&notifications->lock);
         free(notifications);
     }
 }
@@ -198,7 +198,7 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
                           const char *source, const char *text, size_t text_bytes) {
     slot made;
     fill(&made, now_ns, level, source, text, text_bytes);
-    (void)pthread_mutex_lock(&notifications->mutex);
+    bp_lock_acquire(&notifications->lock);
     if (notifications->newest != NULL) {
         slot *repeated = find(notifications->newest, &made);
         if (repeated == NULL) {
@@ -211,5 +211,5 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
         }
         rewrite_old(notifications);
     }
-    (void)pthread_mutex_unlock(&notifications->mutex);
+    bp_lock_release(&notifications->lock);
 }

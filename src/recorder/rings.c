@@ -1,12 +1,12 @@
 #include "recorder/rings.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 
 /* How often the session's directory notes that the session runs. */
@@ -16,7 +16,7 @@ struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
     bp_monitor *monitor; /* NULL: no file is guarded */
     char session_id[BP_ID_BYTES];
-    pthread_mutex_t mutex; /* of what follows; rank: leaf, nothing is taken inside */
+    bp_lock lock; /* of what follows; nothing is taken inside */
     char memory_reason[256];
 };
 
@@ -31,11 +31,11 @@ static bool detach(void *context) {
 
 /* Keeps the first reason: later ones are mostly its consequences. */
 static void note_memory_reason(bp_rings *rings, const char *reason) {
-    (void)pthread_mutex_lock(&rings->mutex);
+    bp_lock_acquire(&rings->lock);
     if (rings->memory_reason[0] == '\0') {
         (void)snprintf(rings->memory_reason, sizeof rings->memory_reason, "%.250s", reason);
     }
-    (void)pthread_mutex_unlock(&rings->mutex);
+    bp_lock_release(&rings->lock);
 }
 
 /*
@@ -59,7 +59,7 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
                             bp_rings **ret_rings, bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (rings == NULL || pthread_mutex_init(&rings->mutex, NULL) != 0) {
+    if (rings == NULL || !bp_lock_init(&rings->lock, BP_LOCK_RINGS)) {
         free(rings);
         return bp_fail_memory(error, "make a recorder");
     }
@@ -92,7 +92,7 @@ void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
         bp_session_dir_remove(rings->dir);
-        (void)pthread_mutex_destroy(&rings->mutex);
+        bp_lock_destroy(&rings->lock);
         free(rings);
     }
 }
@@ -155,9 +155,9 @@ void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size
         return;
     }
     if (bp_ring_fd(ring) < 0) {
-        (void)pthread_mutex_lock(&rings->mutex);
+        bp_lock_acquire(&rings->lock);
         (void)snprintf(reason, reason_bytes, "%s", rings->memory_reason);
-        (void)pthread_mutex_unlock(&rings->mutex);
+        bp_lock_release(&rings->lock);
     } else if (bp_ring_is_detached(ring)) {
         (void)snprintf(reason, reason_bytes,
                        "another program opened its file while it was written");

@@ -1,13 +1,14 @@
 #include "recorder/session_lock.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Few names, used at open, close and recovery only. Rank: leaf, nothing is taken inside. */
-static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
+#include "base/lock.h"
+
+/* Few names, used at open, close and recovery only. */
+static bp_lock held_lock = BP_LOCK_INIT(BP_LOCK_SESSION_NAMES);
 static struct held_name {
     struct held_name *next;
     char name[256];
@@ -20,7 +21,7 @@ bool bp_session_lock_claim(const char *name) {
     }
     (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
     bool is_free = true;
-    (void)pthread_mutex_lock(&held_mutex);
+    bp_lock_acquire(&held_lock);
     for (const struct held_name *held = held_names; held != NULL; held = held->next) {
         is_free = is_free && strcmp(held->name, name) != 0;
     }
@@ -28,7 +29,7 @@ bool bp_session_lock_claim(const char *name) {
         claimed->next = held_names;
         held_names = claimed;
     }
-    (void)pthread_mutex_unlock(&held_mutex);
+    bp_lock_release(&held_lock);
     if (!is_free) {
         free(claimed);
     }
@@ -36,7 +37,7 @@ bool bp_session_lock_claim(const char *name) {
 }
 
 void bp_session_lock_release(const char *name) {
-    (void)pthread_mutex_lock(&held_mutex);
+    bp_lock_acquire(&held_lock);
     struct held_name **link = &held_names;
     while (*link != NULL && strcmp((*link)->name, name) != 0) {
         link = &(*link)->next;
@@ -45,7 +46,7 @@ void bp_session_lock_release(const char *name) {
     if (released != NULL) {
         *link = released->next;
     }
-    (void)pthread_mutex_unlock(&held_mutex);
+    bp_lock_release(&held_lock);
     free(released);
 }
 

@@ -34,7 +34,7 @@ typedef struct bp_frame_page {
     uint64_t seed;  /* random, so that a payload cannot be forged to look like a frame */
     uint64_t check; /* hash of the fields above */
     uint64_t unused[3];
-    /* Written under the ring's mutex in this order; read without it. */
+    /* Written under the ring's lock in this order; read without it. */
     _Atomic uint64_t tail;     /* position of the oldest record */
     _Atomic uint64_t head;     /* position of the next record */
     _Atomic uint64_t sequence; /* of the newest record; never ahead of head */

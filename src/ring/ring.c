@@ -40,10 +40,9 @@ bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacit
         return bp_fail_memory(error, "make a ring");
     }
     memset(ring, 0, sizeof *ring);
-    int result = pthread_mutex_init(&ring->mutex, NULL);
-    if (result != 0) {
+    if (!bp_lock_init(&ring->lock, BP_LOCK_RING)) {
         free(ring);
-        return bp_fail_errno(error, result, "cannot make a ring");
+        return bp_fail_memory(error, "make a ring");
     }
     bp_frame_page *page = mapping;
     page->seed = bp_frame_new_seed();
@@ -88,13 +87,13 @@ void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, u
 void bp_ring_close(bp_ring *ring) {
     bp_anchor_remove(ring->anchor);
     ring->anchor = NULL;
-    /* Appends use the mapping only under the mutex and while the ring is open. */
-    (void)pthread_mutex_lock(&ring->mutex);
+    /* Appends use the mapping only under the lock and while the ring is open. */
+    bp_lock_acquire(&ring->lock);
     void *mapping = ring->page;
     ring->is_closed = true;
     ring->page = NULL;
     ring->data = NULL;
-    (void)pthread_mutex_unlock(&ring->mutex);
+    bp_lock_release(&ring->lock);
     if (mapping != NULL) {
         (void)munmap(mapping, ring->mapped_bytes);
     }
@@ -107,7 +106,7 @@ void bp_ring_close(bp_ring *ring) {
 void bp_ring_free(bp_ring *ring) {
     if (ring != NULL) {
         bp_ring_close(ring);
-        (void)pthread_mutex_destroy(&ring->mutex);
+        bp_lock_destroy(&ring->lock);
         free(ring);
     }
 }
@@ -227,14 +226,14 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     bp_ring_record record = {
         .monotonic_ns = stamp_ns, .payload_bytes = (uint32_t)payload_bytes, .tag = entry->tag};
     uint64_t needed = bp_frame_bytes(payload_bytes);
-    (void)pthread_mutex_lock(&ring->mutex);
+    bp_lock_acquire(&ring->lock);
     bp_frame_page *page = ring->page;
     if (!fits || ring->is_closed) {
         ring->refused_count++;
         if (page != NULL) {
             atomic_store_explicit(&page->refused_count, ring->refused_count, memory_order_relaxed);
         }
-        (void)pthread_mutex_unlock(&ring->mutex);
+        bp_lock_release(&ring->lock);
         return 0;
     }
     record.sequence = ++ring->sequence;
@@ -251,7 +250,7 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     /* Head before sequence: a reader that sees the sequence finds its record. */
     atomic_store_explicit(&page->head, ring->head, memory_order_release);
     atomic_store_explicit(&page->sequence, record.sequence, memory_order_release);
-    (void)pthread_mutex_unlock(&ring->mutex);
+    bp_lock_release(&ring->lock);
     return record.sequence;
 }
 

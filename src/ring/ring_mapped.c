@@ -87,13 +87,13 @@ bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
      * bytes of the first copy are before the tail, where nobody reads. */
     uint64_t head = atomic_load_explicit(&ring->page->head, memory_order_acquire);
     copy_positions(to_data, ring, head, head + ring->capacity);
-    (void)pthread_mutex_lock(&ring->mutex);
+    bp_lock_acquire(&ring->lock);
     copy_positions(to_data, ring, head, ring->head);
     bp_ring_copy_racing(memory, ring->page, BP_FRAME_DATA_START);
     void *moved = mremap(memory, ring->mapped_bytes, ring->mapped_bytes,
                          MREMAP_MAYMOVE | MREMAP_FIXED, ring->page);
     int move_errno = errno;
-    (void)pthread_mutex_unlock(&ring->mutex);
+    bp_lock_release(&ring->lock);
     if (moved == MAP_FAILED) {
         (void)munmap(memory, ring->mapped_bytes);
         return bp_fail_errno(error, move_errno, "cannot move a ring into memory");

@@ -4,9 +4,9 @@
 #ifndef BP_RING_RING_PRIVATE_H
 #define BP_RING_RING_PRIVATE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
 #include "ring/anchor.h"
 #include "ring/frame.h"
 
@@ -21,11 +21,10 @@ struct bp_ring {
     _Atomic bool is_detached;
     bp_anchor_entry *anchor; /* NULL: not published */
     /*
-     * On its own cache line: everything that an append changes. Lock rank: leaf, nothing is taken
-     * inside. The mutex is not in the file, because whoever maps a dead writer's file must not find
-     * it locked.
+     * On its own cache line: everything that an append changes. Nothing is taken inside the lock.
+     * It is not in the file, because whoever maps a dead writer's file must not find it locked.
      */
-    _Alignas(64) pthread_mutex_t mutex;
+    _Alignas(64) bp_lock lock;
     /* The writers' own copies; the page repeats them for readers. Nothing in a file, which others
      * might reach, decides where an append writes. */
     uint64_t head, tail; /* positions */

@@ -47,7 +47,7 @@ static void open_session(void) {
     options.history_interval_ms = 0;
     options.recorder_in_memory = true;
     options.log_ring_bytes = 8192;
-    options.traffic_budget_bytes = 131072;
+    options.traffic_budget_bytes = 65536;
     options.provider_timeout_ms = 60000;
     options.min_free_bytes = 0;
     options.pedantic = true;
