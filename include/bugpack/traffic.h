@@ -73,7 +73,7 @@ typedef struct bugpack_channel_options {
 
 /*
  * At most this many channels a session. A message over 16 MiB, or over a quarter of the channel's
- * share of the budget, is cut, and the ledger counts it.
+ * share of the budget, is cut, and the manifest counts it.
  */
 #define BUGPACK_CHANNEL_MAX 64
 

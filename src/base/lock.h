@@ -63,9 +63,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_ENTRY_GUARD,
     /* session directories of this process | walk over them | open, close */
     BP_LOCK_SESSION_NAMES,
-    /* facts of another process | one reading of /proc | provider thread, monitor */
-    BP_LOCK_SUBJECT,
-    /* opening of channels | making ring files | bugpack_channel_open */
+    /* why rings are in memory | copying one text | bugpack_open, snapshot thread */
+    BP_LOCK_RINGS,
     /* what is left to read of the machine | one step | its reader threads */
     BP_LOCK_HOST_READERS,
     /* control groups by path | looking one up | reader threads of the machine */
