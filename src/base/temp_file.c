@@ -1,55 +1,22 @@
 #include "base/temp_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/id.h"
+#include "base/private_file.h"
 #include "base/status.h"
 
 static const size_t pending_bytes = 64 * 1024;
 
-/* The pattern of platform/staged_method.h, so that its sweep takes what a kill leaves here. */
-#define NAME_FORMAT ".bugpack-%s.tmp"
-#define NAME_BYTES (sizeof NAME_FORMAT + BP_ID_BYTES)
-
-/* Linux alone has O_TMPFILE; there, a file system that lacks it says so (EOPNOTSUPP, EISDIR). */
-static int open_unnamed(int dir_fd) {
-#ifdef O_TMPFILE
-    /* O_EXCL: nobody can give it a name later, through /proc either. */
-    return openat(dir_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-#else
-    (void)dir_fd;
-    return -1;
-#endif
-}
-
-/*
- * Exactly 0600, whatever the umask or a default ACL made of it. A file system that cannot say so
- * (vfat) is fine as long as it keeps others out: they could hold the file open from before it lost
- * its name.
- */
-static bool make_private(int fd) {
-    struct stat info;
-    if (fchmod(fd, 0600) == 0) {
-        return true;
+/* Without a name from before its first byte comes. -1 with errno. */
+static int open_nameless(int dir_fd) {
+    char name[BP_PRIVATE_FILE_NAME_BYTES];
+    int fd = bp_private_file_open_unnamed(dir_fd, false);
+    if (fd >= 0) {
+        return fd;
     }
-    int mode_errno = errno;
-    bool is_private = fstat(fd, &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
-    errno = mode_errno;
-    return is_private;
-}
-
-/* -1 with errno. The name goes before the first byte comes. */
-static int open_named(int dir_fd) {
-    char id[BP_ID_BYTES];
-    bp_id_new(id);
-    char name[NAME_BYTES];
-    (void)snprintf(name, sizeof name, NAME_FORMAT, id);
-    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    /* Why there is no unnamed file does not matter: what stops this one as well is reported. */
+    fd = bp_private_file_open_named(dir_fd, name);
     if (fd >= 0 && unlinkat(dir_fd, name, 0) != 0) {
         int unlink_errno = errno;
         (void)close(fd);
@@ -59,35 +26,17 @@ static int open_named(int dir_fd) {
     return fd;
 }
 
-static bugpack_status open_temp_file(bp_temp_file *temp_file, int dir_fd, bool may_be_unnamed,
-                                     uint64_t max_size, bugpack_error *error) {
+bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t max_size,
+                                 bugpack_error *error) {
     *temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
-    int fd = may_be_unnamed ? open_unnamed(dir_fd) : -1;
-    /* Why there is no unnamed file does not matter: what stops the named one as well is told. */
+    int fd = open_nameless(dir_fd);
     if (fd < 0) {
-        fd = open_named(dir_fd);
-    }
-    if (fd < 0 || !make_private(fd)) {
-        int open_errno = errno;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return bp_fail_errno(error, open_errno, "cannot make a temporary file for a report");
+        return bp_fail_errno(error, errno, "cannot make a temporary file for a report");
     }
     temp_file->fd = fd;
     temp_file->max_size = max_size;
     bp_buffer_init(&temp_file->pending, pending_bytes);
     return BUGPACK_OK;
-}
-
-bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t max_size,
-                                 bugpack_error *error) {
-    return open_temp_file(temp_file, dir_fd, true, max_size, error);
-}
-
-bugpack_status bp_temp_file_open_named(bp_temp_file *temp_file, int dir_fd, uint64_t max_size,
-                                       bugpack_error *error) {
-    return open_temp_file(temp_file, dir_fd, false, max_size, error);
 }
 
 void bp_temp_file_release(bp_temp_file *temp_file) {
@@ -102,18 +51,13 @@ bool bp_temp_file_is_open(const bp_temp_file *temp_file) {
     return temp_file->fd >= 0;
 }
 
-void bp_temp_file_move(bp_temp_file *to, bp_temp_file *from) {
-    bp_temp_file_release(to);
-    *to = *from;
-    *from = (bp_temp_file)BP_TEMP_FILE_INIT;
-}
-
 /* All of it at `offset`, whatever signals arrive; a failure sticks. */
 static bugpack_status write_at(bp_temp_file *temp_file, uint64_t offset, const char *bytes,
                                size_t byte_count) {
-    bugpack_status halted = byte_count > 0 ? bp_cancel_check(temp_file->token, NULL) : BUGPACK_OK;
-    if (halted != BUGPACK_OK) {
-        return temp_file->status = halted;
+    bugpack_status cancelled =
+        byte_count > 0 ? bp_cancel_check(temp_file->token, NULL) : BUGPACK_OK;
+    if (cancelled != BUGPACK_OK) {
+        return temp_file->status = cancelled;
     }
     while (byte_count > 0) {
         ssize_t count = pwrite(temp_file->fd, bytes, byte_count, (off_t)offset);
@@ -191,32 +135,6 @@ bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error)
     default:
         return bp_fail(error, temp_file->status, "there is no temporary file to write to");
     }
-}
-
-bugpack_status bp_temp_file_truncate(bp_temp_file *temp_file, uint64_t size) {
-    uint64_t written = temp_file->size - temp_file->pending.size;
-    if (temp_file->status != BUGPACK_OK) {
-        return temp_file->status;
-    }
-    if (temp_file->fd < 0 || size > temp_file->size) {
-        return temp_file->status = BUGPACK_ERR_INVALID;
-    }
-    if (size >= written) {
-        temp_file->pending.size = (size_t)(size - written);
-        temp_file->size = size;
-        return BUGPACK_OK;
-    }
-    int result;
-    do {
-        result = ftruncate(temp_file->fd, (off_t)size);
-    } while (result != 0 && errno == EINTR);
-    if (result != 0) {
-        temp_file->system_errno = errno;
-        return temp_file->status = BUGPACK_ERR_IO;
-    }
-    bp_buffer_clear(&temp_file->pending);
-    temp_file->size = size;
-    return BUGPACK_OK;
 }
 
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,

@@ -1,17 +1,12 @@
 /*
- * What of a staged file differs from system to system: three calls, each implemented once per
- * system (linux/, darwin/, stub/). All return 0 or -1 with errno,
- * but for the first.
+ * What of a staged file differs from system to system: each call is implemented once per system
+ * (linux/, darwin/, stub/). All but the first return 0, or -1 with errno.
  */
 #ifndef BP_PLATFORM_STAGED_SYSTEM_H
 #define BP_PLATFORM_STAGED_SYSTEM_H
 
-/*
- * Opens a file without a name in `dir_fd`, readable, writable and close-on-exec, that
- * bp_staged_link_unnamed can give one. -1 where the system or the file system has none, or where a
- * name could not be given later.
- */
-int bp_staged_open_unnamed(int dir_fd);
+/* Whether bp_staged_link_unnamed can give a name to this file, which has none. */
+int bp_staged_is_linkable(int fd);
 
 /* Gives the file its first name. Fails with EEXIST where `name` is taken, by whatever. */
 int bp_staged_link_unnamed(int fd, int dir_fd, const char *name);

@@ -13,22 +13,13 @@ static void descriptor_path(int fd, char out[DESCRIPTOR_PATH_BYTES]) {
 }
 
 /* Whether /proc is mounted and leads to the very file: in a chroot or a container it may not. */
-static int is_reachable(int fd) {
+int bp_staged_is_linkable(int fd) {
     char path[DESCRIPTOR_PATH_BYTES];
     descriptor_path(fd, path);
     struct stat by_path;
     struct stat by_fd;
     return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_dev == by_fd.st_dev &&
            by_path.st_ino == by_fd.st_ino;
-}
-
-int bp_staged_open_unnamed(int dir_fd) {
-    int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 && !is_reachable(fd)) {
-        (void)close(fd);
-        return -1;
-    }
-    return fd;
 }
 
 int bp_staged_link_unnamed(int fd, int dir_fd, const char *name) {

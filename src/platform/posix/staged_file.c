@@ -1,17 +1,14 @@
 #include "platform/staged_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/id.h"
+#include "base/private_file.h"
 #include "base/status.h"
-#include "platform/staged_method.h"
 #include "platform/staged_system.h"
 
 struct bp_staged_file {
@@ -19,63 +16,34 @@ struct bp_staged_file {
     int dir_fd;     /* borrowed */
     char *dir_name; /* for sentences */
     bool is_published;
-    char temp_name[BP_STAGED_NAME_BYTES]; /* "" when the file has no name */
+    char temp_name[BP_PRIVATE_FILE_NAME_BYTES]; /* "" when the file has no name */
 };
 
 static const unsigned max_suffix = 9999;
 
 /*
- * Makes a file under a name that nobody can guess, and locks it, so that another process's sweep
- * sees that its writer lives. A file system without locks gets no sweep either, which asks for one.
+ * Without a name where it can get one later; else under a temporary name and locked, so that
+ * another process's sweep sees that its writer is alive. A file system without locks gets no sweep
+ * either, which needs one.
  */
-static int open_named(int dir_fd, char temp_name[BP_STAGED_NAME_BYTES]) {
-    char id[BP_ID_BYTES];
-    bp_id_new(id);
-    char name[BP_STAGED_NAME_BYTES];
-    (void)snprintf(name, sizeof name, BP_STAGED_PREFIX "%s" BP_STAGED_SUFFIX, id);
-    int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+static int open_file(bp_staged_file *file) {
+    int fd = bp_private_file_open_unnamed(file->dir_fd, true);
+    if (fd >= 0 && bp_staged_is_linkable(fd)) {
+        return fd;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    /* Why there is no unnamed file does not matter: what stops this one as well is reported. */
+    fd = bp_private_file_open_named(file->dir_fd, file->temp_name);
     if (fd >= 0) {
         (void)flock(fd, LOCK_EX | LOCK_NB);
-        memcpy(temp_name, name, sizeof name);
     }
     return fd;
 }
 
-/*
- * Exactly 0600, whatever the umask or a default ACL made of it. A file system that cannot say so
- * (vfat) is fine as long as it keeps others out.
- */
-static bugpack_status make_private(const bp_staged_file *file, bugpack_error *error) {
-    struct stat info;
-    if (fchmod(file->fd, 0600) == 0) {
-        return BUGPACK_OK;
-    }
-    int mode_errno = errno;
-    if (fstat(file->fd, &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
-        return BUGPACK_OK;
-    }
-    return bp_fail_errno(error, mode_errno, "cannot keep a file in \"%s\" private", file->dir_name);
-}
-
-/*
- * A host that has closed its standard streams would print into the file: it gets a descriptor
- * above theirs. -1 with errno when there is none.
- */
-static int above_standard_streams(int fd) {
-    enum { standard_stream_count = 3 };
-    if (fd < 0 || fd >= standard_stream_count) {
-        return fd;
-    }
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
-    int dup_errno = errno;
-    (void)close(fd);
-    errno = dup_errno;
-    return above;
-}
-
-static bugpack_status new_file(int dir_fd, const char *dir_name, bool may_be_unnamed,
-                               bp_staged_file **ret_file, bugpack_error *error) {
-    bugpack_status status = BUGPACK_OK;
+bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_file **ret_file,
+                                  bugpack_error *error) {
     bp_staged_file *file = calloc(1, sizeof *file);
     char *name = strdup(dir_name);
     if (file == NULL || name == NULL) {
@@ -83,45 +51,20 @@ static bugpack_status new_file(int dir_fd, const char *dir_name, bool may_be_unn
         free(name);
         return bp_fail_memory(error, "start a file");
     }
-    *file = (bp_staged_file){.fd = -1, .dir_fd = dir_fd, .dir_name = name};
-    if (may_be_unnamed) {
-        file->fd = above_standard_streams(bp_staged_open_unnamed(dir_fd));
-    }
-    /* Why there is no unnamed file does not matter: what stops the named one as well is told. */
+    *file = (bp_staged_file){.dir_fd = dir_fd, .dir_name = name};
+    file->fd = open_file(file);
     if (file->fd < 0) {
-        file->fd = above_standard_streams(open_named(dir_fd, file->temp_name));
-    }
-    if (file->fd < 0) {
-        status = bp_fail_errno(error, errno, "cannot make a file in \"%s\"", dir_name);
-        goto out;
-    }
-    status = make_private(file, error);
-    if (status != BUGPACK_OK) {
-        goto out;
+        bugpack_status status =
+            bp_fail_errno(error, errno, "cannot make a private file in \"%s\"", dir_name);
+        bp_staged_file_free(file);
+        return status;
     }
     *ret_file = file;
-    file = NULL;
-out:
-    bp_staged_file_free(file);
-    return status;
-}
-
-bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_file **ret_file,
-                                  bugpack_error *error) {
-    return new_file(dir_fd, dir_name, true, ret_file, error);
-}
-
-bugpack_status bp_staged_file_new_named(int dir_fd, const char *dir_name, bp_staged_file **ret_file,
-                                        bugpack_error *error) {
-    return new_file(dir_fd, dir_name, false, ret_file, error);
+    return BUGPACK_OK;
 }
 
 int bp_staged_file_fd(const bp_staged_file *file) {
     return file->fd;
-}
-
-bool bp_staged_file_is_named(const bp_staged_file *file) {
-    return file->temp_name[0] != '\0';
 }
 
 bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error) {
@@ -151,7 +94,7 @@ static bool is_rename_unknown(int rename_errno) {
  * and unlink leaves a whole file and a second name of it for the sweep.
  */
 static int attach(bp_staged_file *file, const char *name) {
-    if (!bp_staged_file_is_named(file)) {
+    if (file->temp_name[0] == '\0') {
         return bp_staged_link_unnamed(file->fd, file->dir_fd, name);
     }
     if (linkat(file->dir_fd, file->temp_name, file->dir_fd, name, 0) == 0) {
@@ -216,7 +159,7 @@ void bp_staged_file_free(bp_staged_file *file) {
     if (file == NULL) {
         return;
     }
-    if (bp_staged_file_is_named(file) && !file->is_published) {
+    if (file->temp_name[0] != '\0' && !file->is_published) {
         (void)unlinkat(file->dir_fd, file->temp_name, 0);
     }
     if (file->fd >= 0) {
