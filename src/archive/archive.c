@@ -1,230 +1,328 @@
 #include "archive/archive.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include <zip.h>
-
-#include "archive/entry.h"
-#include "archive/sink.h"
-#include "archive/times.h"
+#include "archive/deflate.h"
+#include "archive/header_write.h"
+#include "archive/zip_format.h"
 #include "base/status.h"
+#include "base/utf8.h"
+
+/* Entries up to one piece are stored where they do not shrink. */
+enum { piece_bytes = 256 * 1024 };
+
+typedef struct written_entry {
+    bp_entry_header header; /* its name is ours */
+    unsigned rank;
+} written_entry;
 
 struct bp_archive {
-    char *name; /* for sentences */
-    zip_t *zip; /* NULL once zip_close has succeeded and freed it */
-    bp_sink sink;
-    bp_stop stop;
-    int temp_dir_fd; /* borrowed; -1: deflated bytes wait in memory */
-    bp_archive_helpers helpers;
-    bp_packer *packer; /* from finish on; the entries' bytes may lie in its temp_file */
-    bp_entry *first;
-    bp_entry *last;
-    bool is_over; /* finished, or spoilt by an entry that was added in part */
+    bp_archive_target target;
+    bp_deflater *deflater;
+    bp_archive_filter *filter;
+    void *filter_context;
+    uint64_t size;     /* the end of what is written */
+    uint64_t max_size; /* the end of what was ever written */
+    written_entry *entries;
+    size_t count, capacity;
+    written_entry open; /* `name` is NULL where no entry is open */
+    bugpack_status status;
+    int system_errno;
+    bool is_over;
+    size_t pending; /* bytes in `piece` */
+    unsigned char piece[piece_bytes];
 };
 
-static const zip_uint32_t private_file = (zip_uint32_t)(S_IFREG | 0600) << 16;
-static const size_t max_name_bytes = UINT16_MAX;
-
-/* The first cause, as far as it is known; libzip's own word comes last. */
-static bugpack_status fail(const bp_archive *archive, bugpack_error *error) {
-    if (archive->stop.is_cancelled) {
-        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "cannot write \"%s\": it was stopped",
-                       archive->name);
-    }
-    if (archive->stop.system_errno != 0) {
-        return bp_fail_errno(error, archive->stop.system_errno, "cannot write \"%s\"",
-                             archive->name);
-    }
-    zip_error_t *reason = zip_get_error(archive->zip);
-    int code = zip_error_code_zip(reason);
-    /* An allocation that fails early in zip_close leaves no code at all (1.7.3). */
-    if (archive->stop.is_no_memory || code == ZIP_ER_MEMORY || code == ZIP_ER_OK) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "cannot write \"%s\": out of memory",
-                       archive->name);
-    }
-    return bp_fail(error, BUGPACK_ERR_IO, "cannot write \"%s\": %s", archive->name,
-                   zip_error_strerror(reason));
-}
-
-bugpack_status bp_archive_new(int fd, const char *name, bp_archive_poll *poll, void *poll_context,
-                              bp_archive **ret_archive, bugpack_error *error) {
-    bugpack_status status = BUGPACK_OK;
-    zip_source_t *source = NULL;
+bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_archive,
+                              bugpack_error *error) {
     bp_archive *archive = calloc(1, sizeof *archive);
-    if (archive == NULL) {
+    bp_deflater *deflater = bp_deflater_new();
+    if (archive == NULL || deflater == NULL) {
+        bp_deflater_free(deflater);
+        free(archive);
         return bp_fail_memory(error, "start a zip");
     }
-    archive->temp_dir_fd = -1;
-    archive->stop = (bp_stop){.poll = poll, .poll_context = poll_context};
-    archive->name = strdup(name);
-    source = bp_sink_source(&archive->sink, fd, &archive->stop);
-    if (archive->name != NULL && source != NULL) {
-        archive->zip = zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, NULL);
-    }
-    if (archive->zip == NULL) {
-        /* Nothing was read or written yet: there is nothing else that can fail. */
-        status = bp_fail_memory(error, "start a zip");
-        goto out;
-    }
-    source = NULL;
+    archive->target = *target;
+    archive->deflater = deflater;
     *ret_archive = archive;
-    archive = NULL;
-out:
-    zip_source_free(source);
-    bp_archive_free(archive);
-    return status;
-}
-
-void bp_archive_use_temp_dir(bp_archive *archive, int dir_fd) {
-    archive->temp_dir_fd = dir_fd;
-}
-
-void bp_archive_use_helpers(bp_archive *archive, bp_archive_helpers helpers) {
-    archive->helpers = helpers;
-}
-
-/* Everything about an entry but its bytes. */
-static bool describe(bp_archive *archive, const bp_entry *entry) {
-    unsigned char extra[BP_TIMES_EXTRA_BYTES];
-    return zip_file_set_external_attributes(archive->zip, entry->index, 0, ZIP_OPSYS_UNIX,
-                                            private_file) == 0 &&
-           (!bp_times_extra(entry->wall_ns, extra) ||
-            zip_file_extra_field_set(archive->zip, entry->index, BP_TIMES_EXTRA_ID,
-                                     ZIP_EXTRA_FIELD_NEW, extra, sizeof extra,
-                                     ZIP_FL_LOCAL | ZIP_FL_CENTRAL) == 0);
-}
-
-/* Hands an entry to libzip, which then owns the source. */
-static bugpack_status add_entry(bp_archive *archive, bp_entry *entry, const char *name,
-                                bugpack_error *error) {
-    zip_source_t *source = bp_entry_source(entry);
-    if (source == NULL) {
-        return bp_fail_memory(error, "add to a zip");
-    }
-    zip_error_clear(archive->zip);
-    zip_int64_t index = zip_file_add(archive->zip, name, source, ZIP_FL_ENC_UTF_8);
-    if (index < 0) {
-        zip_source_free(source);
-        int code = zip_error_code_zip(zip_get_error(archive->zip));
-        if (code == ZIP_ER_EXISTS || code == ZIP_ER_INVAL) {
-            return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": %s", name,
-                           archive->name,
-                           code == ZIP_ER_EXISTS ? "it is there already" : "not a valid name");
-        }
-        return fail(archive, error);
-    }
-    entry->index = (zip_uint64_t)index;
     return BUGPACK_OK;
 }
 
-static bugpack_status add_bytes(bp_archive *archive, const char *name, bp_bytes plain,
-                                uint64_t wall_ns, bugpack_error *error) {
-    size_t name_length = strlen(name);
-    if (archive->is_over || name_length == 0 || name_length > max_name_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\"", name,
-                       archive->name);
-    }
-    bp_entry *entry = malloc(sizeof *entry);
-    if (entry == NULL) {
-        return bp_fail_memory(error, "add to a zip");
-    }
-    *entry = (bp_entry){.plain = plain, .wall_ns = wall_ns, .sink = &archive->sink};
-    bugpack_status status = add_entry(archive, entry, name, error);
-    if (status != BUGPACK_OK) {
-        bp_entry_free(entry);
-        return status;
-    }
-    *(archive->last != NULL ? &archive->last->next : &archive->first) = entry;
-    archive->last = entry;
-    if (!describe(archive, entry)) {
-        archive->is_over = true;
-        return fail(archive, error);
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_archive_add(bp_archive *archive, const char *name, const void *bytes,
-                              size_t byte_count, uint64_t wall_ns, bugpack_error *error) {
-    if (bytes == NULL && byte_count > 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": no bytes", name,
-                       archive->name);
-    }
-    bp_bytes plain = {.memory = bytes, .fd = -1, .byte_count = byte_count};
-    return add_bytes(archive, name, plain, wall_ns, error);
-}
-
-bugpack_status bp_archive_add_file(bp_archive *archive, const char *name, int fd,
-                                   uint64_t byte_count, uint64_t wall_ns, bugpack_error *error) {
-    if (fd < 0 || byte_count > INT64_MAX) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": no file", name,
-                       archive->name);
-    }
-    bp_bytes plain = {.fd = fd, .byte_count = byte_count};
-    return add_bytes(archive, name, plain, wall_ns, error);
-}
-
-/* Packs every entry and tells libzip of those that stay as they are; it would deflate them. */
-static bool pack_all(bp_archive *archive) {
-    archive->packer = bp_packer_new(archive->temp_dir_fd, &archive->helpers, &archive->stop);
-    if (archive->packer == NULL) {
-        archive->stop.is_no_memory = true;
-        return false;
-    }
-    for (bp_entry *entry = archive->first; entry != NULL; entry = entry->next) {
-        if (!bp_pack(archive->packer, &entry->plain, &entry->packed)) {
-            return false;
-        }
-        if (!entry->packed.is_deflated &&
-            zip_set_file_compression(archive->zip, entry->index, ZIP_CM_STORE, 0) != 0) {
-            return false;
-        }
-    }
-    bp_packer_rest(archive->packer);
-    return true;
-}
-
-bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
-    if (archive->is_over || archive->first == NULL) {
-        /* libzip removes the file instead, and calls that a success. */
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": %s", archive->name,
-                       archive->is_over ? "it is over already" : "it has no entries");
-    }
-    archive->is_over = true;
-    zip_error_clear(archive->zip);
-    if (!pack_all(archive) || zip_close(archive->zip) != 0) {
-        return fail(archive, error);
-    }
-    archive->zip = NULL;
-    bool is_strange = false;
-    if (!bp_times_write_utc(&archive->sink, archive->first, &is_strange)) {
-        return is_strange ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                                    "cannot write \"%s\": libzip %s is not known", archive->name,
-                                    zip_libzip_version())
-                          : bp_fail_errno(error, archive->stop.system_errno, "cannot write \"%s\"",
-                                          archive->name);
-    }
-    *ret_bytes = archive->sink.size;
-    return BUGPACK_OK;
-}
-
-uint64_t bp_archive_done_bytes(const bp_archive *archive) {
-    return archive->stop.done_bytes;
+static void free_name(written_entry *entry) {
+    free((char *)(uintptr_t)entry->header.name);
+    entry->header.name = NULL;
 }
 
 void bp_archive_free(bp_archive *archive) {
     if (archive == NULL) {
         return;
     }
-    zip_discard(archive->zip); /* before the entries and the sink, which it still asks */
-    while (archive->first != NULL) {
-        bp_entry *next = archive->first->next;
-        bp_entry_free(archive->first);
-        archive->first = next;
+    for (size_t i = 0; i < archive->count; i++) {
+        free_name(&archive->entries[i]);
     }
-    bp_packer_free(archive->packer);
-    free(archive->name);
+    free_name(&archive->open);
+    free(archive->entries);
+    bp_deflater_free(archive->deflater);
     free(archive);
+}
+
+void bp_archive_set_filter(bp_archive *archive, bp_archive_filter *filter, void *context) {
+    archive->filter = filter;
+    archive->filter_context = context;
+}
+
+/* All of it, whatever signals arrive. A failure sticks to the open entry. */
+static bugpack_status write_at(bp_archive *archive, uint64_t offset, const char *bytes,
+                               size_t byte_count) {
+    while (byte_count > 0) {
+        ssize_t count = pwrite(archive->target.fd, bytes, byte_count, (off_t)offset);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            archive->system_errno = count == 0 ? ENOSPC : errno;
+            return archive->status = BUGPACK_ERR_IO;
+        }
+        bytes += count;
+        byte_count -= (size_t)count;
+        offset += (uint64_t)count;
+        archive->max_size = offset > archive->max_size ? offset : archive->max_size;
+    }
+    return BUGPACK_OK;
+}
+
+/* A bp_sink: behind what is written already. */
+static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
+    bp_archive *archive = context;
+    bugpack_status status = write_at(archive, archive->size, bytes, byte_count);
+    if (status == BUGPACK_OK) {
+        archive->size += byte_count;
+    }
+    return status;
+}
+
+static bugpack_status refuse_name(const bp_archive *archive, const char *name, const char *why,
+                                  bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_INVALID, "cannot add \"%s\" to \"%s\": %s", name,
+                   archive->target.name, why);
+}
+
+static bool make_room(bp_archive *archive) {
+    if (archive->count < archive->capacity) {
+        return true;
+    }
+    size_t capacity = archive->capacity == 0 ? 32 : archive->capacity * 2;
+    written_entry *entries = realloc(archive->entries, capacity * sizeof *entries);
+    if (entries != NULL) {
+        archive->entries = entries;
+        archive->capacity = capacity;
+    }
+    return entries != NULL;
+}
+
+bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned rank,
+                                bugpack_error *error) {
+    if (archive->is_over || archive->open.header.name != NULL) {
+        return refuse_name(archive, name, "another entry is open, or it is over", error);
+    }
+    if (name[0] == '\0' || strlen(name) > UINT16_MAX || archive->count >= BP_ARCHIVE_ENTRY_MAX ||
+        !bp_utf8_is_valid(name, strlen(name))) {
+        return refuse_name(archive, name, "not a valid name", error);
+    }
+    for (size_t i = 0; i < archive->count; i++) {
+        if (strcmp(archive->entries[i].header.name, name) == 0) {
+            return refuse_name(archive, name, "it is there already", error);
+        }
+    }
+    char *copy = make_room(archive) ? strdup(name) : NULL;
+    if (copy == NULL) {
+        return bp_fail_memory(error, "add to a zip");
+    }
+    archive->open = (written_entry){.header = {.name = copy,
+                                               .method = BP_ZIP_DEFLATED,
+                                               .offset = archive->size,
+                                               .wall_ns = archive->target.wall_ns},
+                                    .rank = rank};
+    archive->size += bp_header_local_bytes(&archive->open.header);
+    archive->status = BUGPACK_OK;
+    archive->pending = 0;
+    bp_deflater_reset(archive->deflater);
+    return BUGPACK_OK;
+}
+
+static bugpack_status deflate_piece(bp_archive *archive, bool is_last) {
+    bp_entry_header *header = &archive->open.header;
+    bugpack_status status = bp_cancel_check(archive->target.token, NULL);
+    if (status == BUGPACK_OK) {
+        header->crc = bp_deflate_crc32(header->crc, archive->piece, archive->pending);
+        header->bytes += archive->pending;
+        status = bp_deflate(archive->deflater, archive->piece, archive->pending, is_last, append,
+                            archive);
+    }
+    return archive->status = status;
+}
+
+/* A bp_sink: takes what the filter passes on. */
+static bugpack_status take(void *context, const void *bytes, size_t byte_count) {
+    bp_archive *archive = context;
+    const unsigned char *next = bytes;
+    while (archive->status == BUGPACK_OK && byte_count > 0) {
+        if (archive->pending == piece_bytes) {
+            (void)deflate_piece(archive, false);
+            archive->pending = 0;
+            continue;
+        }
+        size_t left = piece_bytes - archive->pending;
+        size_t count = byte_count < left ? byte_count : left;
+        memcpy(archive->piece + archive->pending, next, count);
+        archive->pending += count;
+        next += count;
+        byte_count -= count;
+    }
+    return archive->status;
+}
+
+static bugpack_status pass(bp_archive *archive, const void *bytes, size_t byte_count) {
+    if (archive->status != BUGPACK_OK) {
+        return archive->status;
+    }
+    bugpack_status status =
+        archive->filter != NULL
+            ? archive->filter(archive->filter_context, archive->open.header.name, bytes, byte_count,
+                              take, archive)
+            : take(archive, bytes, byte_count);
+    return archive->status = archive->status != BUGPACK_OK ? archive->status : status;
+}
+
+bugpack_status bp_archive_write(void *archive, const void *bytes, size_t byte_count) {
+    return byte_count > 0 ? pass(archive, bytes, byte_count)
+                          : ((const bp_archive *)archive)->status;
+}
+
+bugpack_status bp_archive_check(const bp_archive *archive, bugpack_error *error) {
+    switch (archive->status) {
+    case BUGPACK_OK:
+        return BUGPACK_OK;
+    case BUGPACK_ERR_IO:
+        return bp_fail_errno(error, archive->system_errno, "cannot write \"%s\"",
+                             archive->target.name);
+    case BUGPACK_ERR_CANCELLED:
+    case BUGPACK_ERR_TIMEOUT:
+        return bp_cancel_check(archive->target.token, error);
+    default:
+        return bp_fail(error, archive->status, "cannot write \"%s\": %s", archive->target.name,
+                       bugpack_status_name(archive->status));
+    }
+}
+
+/* What did not shrink, and is still all in `piece`, replaces what was made of it. */
+static void store_instead(bp_archive *archive) {
+    bp_entry_header *header = &archive->open.header;
+    archive->size = header->offset + bp_header_local_bytes(header);
+    header->method = BP_ZIP_STORED;
+    (void)append(archive, archive->piece, (size_t)header->bytes);
+}
+
+static bugpack_status write_header(bp_archive *archive) {
+    bp_buffer bytes;
+    bp_buffer_init(&bytes, BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX);
+    bp_header_write_local(&archive->open.header, &bytes);
+    archive->status = bytes.status;
+    if (archive->status == BUGPACK_OK) {
+        (void)write_at(archive, archive->open.header.offset, bytes.data, bytes.size);
+    }
+    bp_buffer_release(&bytes);
+    return archive->status;
+}
+
+bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
+    bp_entry_header *header = &archive->open.header;
+    if (header->name == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "\"%s\" has no open entry",
+                       archive->target.name);
+    }
+    uint64_t data_offset = header->offset + bp_header_local_bytes(header);
+    if (archive->filter != NULL) {
+        (void)pass(archive, NULL, 0);
+    }
+    if (archive->status == BUGPACK_OK && deflate_piece(archive, true) == BUGPACK_OK &&
+        header->bytes <= piece_bytes && archive->size - data_offset >= header->bytes) {
+        store_instead(archive);
+    }
+    header->packed_bytes = archive->size - data_offset;
+    if (archive->status != BUGPACK_OK || write_header(archive) != BUGPACK_OK) {
+        bugpack_status status = bp_archive_check(archive, error);
+        bp_archive_roll_back(archive);
+        return status;
+    }
+    archive->entries[archive->count++] = archive->open;
+    *ret_bytes = header->bytes;
+    header->name = NULL;
+    return BUGPACK_OK;
+}
+
+/* False with errno. */
+static bool cut(bp_archive *archive) {
+    int result = 0;
+    if (archive->max_size > archive->size) {
+        do {
+            result = ftruncate(archive->target.fd, (off_t)archive->size);
+        } while (result != 0 && errno == EINTR);
+    }
+    archive->max_size = result == 0 ? archive->size : archive->max_size;
+    return result == 0;
+}
+
+void bp_archive_roll_back(bp_archive *archive) {
+    if (archive->open.header.name != NULL) {
+        archive->size = archive->open.header.offset;
+        free_name(&archive->open);
+        archive->status = BUGPACK_OK;
+        (void)cut(archive); /* for the space; where it fails, bp_archive_finish tries again */
+    }
+}
+
+static int compare_entries(const void *one, const void *other) {
+    const written_entry *a = one, *b = other;
+    if (a->rank != b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    return a->header.offset < b->header.offset ? -1 : a->header.offset > b->header.offset;
+}
+
+bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
+    if (archive->is_over || archive->count == 0 || archive->open.header.name != NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": %s", archive->target.name,
+                       archive->is_over      ? "it is over already"
+                       : archive->count == 0 ? "it has no entries"
+                                             : "an entry is open");
+    }
+    bp_buffer directory;
+    uint64_t offset = archive->size;
+    archive->is_over = true;
+    qsort(archive->entries, archive->count, sizeof *archive->entries, compare_entries);
+    bp_buffer_init(&directory, SIZE_MAX / 4);
+    for (size_t i = 0; i < archive->count; i++) {
+        bp_header_write_central(&archive->entries[i].header, &directory);
+    }
+    bp_header_write_end((uint16_t)archive->count, offset, (uint32_t)directory.size, &directory);
+    archive->status = directory.status;
+    if (archive->status == BUGPACK_OK) {
+        archive->status = bp_cancel_check(archive->target.token, NULL);
+    }
+    if (archive->status == BUGPACK_OK &&
+        append(archive, directory.data, directory.size) == BUGPACK_OK && !cut(archive)) {
+        archive->system_errno = errno;
+        archive->status = BUGPACK_ERR_IO;
+    }
+    bp_buffer_release(&directory);
+    bugpack_status status = bp_archive_check(archive, error);
+    if (status == BUGPACK_OK) {
+        *ret_bytes = archive->size;
+    }
+    return status;
 }

@@ -1,38 +1,34 @@
 /*
- * One chunk of bytes as deflate blocks (RFC 1951) that stand for themselves.
- *
- * Chunks do not look back into each other, so that any of them can be made without the one before,
- * on any thread, and the memory that it takes does not depend on how large the whole is.
+ * The deflate engine: ISA-L, or zlib where ISA-L is missing.
  */
 #ifndef BP_ARCHIVE_DEFLATE_H
 #define BP_ARCHIVE_DEFLATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/*
- * The most that one chunk holds, and what its blocks need at most: a stored block holds 65,535
- * bytes and has 5 of its own.
- */
-enum {
-    BP_DEFLATE_CHUNK_BYTES = 256 * 1024,
-    BP_DEFLATE_OUT_BYTES = BP_DEFLATE_CHUNK_BYTES + 5 * (BP_DEFLATE_CHUNK_BYTES / 65535 + 1)
-};
+#include "base/sink.h"
 
-/* The state of one thread that deflates. */
+/* Compresses one raw deflate stream (RFC 1951) after another. One thread at a time. */
 typedef struct bp_deflater bp_deflater;
 
-/* NULL when memory is short. */
+/* NULL when memory is short. It takes under 512 KiB, and bp_deflate allocates nothing more. */
 bp_deflater *bp_deflater_new(void);
 void bp_deflater_free(bp_deflater *deflater);
 
+/* Starts a stream, whatever became of the one before. */
+void bp_deflater_reset(bp_deflater *deflater);
+
 /*
- * Deflates a chunk of 1 to BP_DEFLATE_CHUNK_BYTES bytes into `out`, which has room for
- * BP_DEFLATE_OUT_BYTES, and returns how many it put there. The blocks end on a whole byte; only
- * with `is_last` is one of them, the last one, marked as the stream's last. What does not shrink is
- * stored. It cannot fail.
+ * Compresses all of `bytes` and passes on what comes out in pieces of at most 64 KiB. `is_last`
+ * ends the stream; there may be no bytes then. Fails only when the sink does, with its status: the
+ * stream is over then.
  */
-size_t bp_deflate_chunk(bp_deflater *deflater, const unsigned char *bytes, size_t byte_count,
-                        bool is_last, unsigned char *out);
+bugpack_status bp_deflate(bp_deflater *deflater, const void *bytes, size_t byte_count, bool is_last,
+                          bp_sink *sink, void *context);
+
+/* The CRC-32 that a zip holds; `crc` is that of the bytes before, 0 at first. */
+uint32_t bp_deflate_crc32(uint32_t crc, const void *bytes, size_t byte_count);
 
 #endif

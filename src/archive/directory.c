@@ -177,21 +177,41 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     return BUGPACK_OK;
 }
 
-/* One behind the other, from the first byte to the directory: so nothing overlaps or hides. */
+static int compare_offsets(const void *one, const void *other) {
+    const bp_directory_entry *a = *(const bp_directory_entry *const *)one;
+    const bp_directory_entry *b = *(const bp_directory_entry *const *)other;
+    return a->header_offset < b->header_offset ? -1 : a->header_offset > b->header_offset;
+}
+
+/*
+ * By their offsets, each entry begins where the one before ends, from the first byte to the
+ * directory: so nothing overlaps or hides. The directory may list them in another order.
+ */
 static bugpack_status check_places(look *state) {
     const bp_directory *directory = &state->directory;
-    const char *twice = NULL;
     uint64_t offset = 0;
+    bugpack_status status = BUGPACK_OK;
+    const bp_directory_entry **entries = malloc(directory->entry_count * sizeof *entries);
+    if (entries == NULL) {
+        return bp_fail_memory(state->error, "read a zip");
+    }
     for (size_t i = 0; i < directory->entry_count; i++) {
-        bugpack_status status = check_place(state, &directory->entries[i], offset, &offset);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
+        entries[i] = &directory->entries[i];
     }
-    if (offset != directory->tail_offset) {
-        return refuse(state, "there is something between its entries and its directory");
+    qsort(entries, directory->entry_count, sizeof(const bp_directory_entry *), compare_offsets);
+    for (size_t i = 0; status == BUGPACK_OK && i < directory->entry_count; i++) {
+        status = check_place(state, entries[i], offset, &offset);
     }
-    bugpack_status status = bp_directory_find_double(directory, &twice, state->error);
+    free(entries);
+    if (status == BUGPACK_OK && offset != directory->tail_offset) {
+        status = refuse(state, "there is something between its entries and its directory");
+    }
+    return status;
+}
+
+static bugpack_status check_names(const look *state) {
+    const char *twice = NULL;
+    bugpack_status status = bp_directory_find_double(&state->directory, &twice, state->error);
     return status == BUGPACK_OK && twice != NULL
                ? bp_fail(state->error, BUGPACK_ERR_CORRUPT,
                          "\"%s\" is no report: two entries are called \"%s\", but for case",
@@ -211,6 +231,7 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     bugpack_status status = read_tail(state);
     status = status == BUGPACK_OK ? read_entries(state) : status;
     status = status == BUGPACK_OK ? check_places(state) : status;
+    status = status == BUGPACK_OK ? check_names(state) : status;
     if (status == BUGPACK_OK) {
         *ret_directory = state->directory;
     } else {

@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "base/sink.h"
 
 /*
  * Takes slashes and "." off the end of a directory's path: behind a symbolic link they would make
@@ -60,13 +61,14 @@ typedef struct bp_file_tail {
 } bp_file_tail;
 
 /*
- * Appends the newest whole lines of a regular file that fit in `limit_bytes`. When nothing has to
- * be cut, all of it. A file that grows meanwhile contributes what it had when it was opened; one
- * that shrinks contributes what is still there. One that tells no size, or a wrong one (as under
- * /proc and /sys), is measured by reading it, up to 64 MiB; beyond that it fails with IO. When the
- * last line alone is too long, its newest `limit_bytes` are kept, cut at a UTF-8 boundary.
+ * Gives the newest whole lines of a regular file that fit in `limit_bytes` to the sink, in pieces.
+ * When nothing has to be cut, all of it. A file that grows meanwhile contributes what it had when
+ * it was opened; one that shrinks contributes what is still there. One that tells no size, or a
+ * wrong one (as under /proc and /sys), is measured by reading it, up to 64 MiB; beyond that it
+ * fails with IO. When the last line alone is too long, its newest `limit_bytes` are kept, cut at a
+ * UTF-8 boundary.
  */
-bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_buffer *out,
-                                 bp_file_tail *ret_tail, bugpack_error *error);
+bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_sink *sink,
+                                 void *context, bp_file_tail *ret_tail, bugpack_error *error);
 
 #endif

@@ -12,6 +12,8 @@
 /* Nothing that the kernel makes up and somebody calls a log is larger. */
 static const uint64_t measured_max_bytes = (uint64_t)64 << 20;
 
+enum { piece_bytes = 16 * 1024 };
+
 /* Reads up to `byte_count` bytes at `offset`; fewer only at the end of the file. */
 static ssize_t read_range(int fd, char *bytes, size_t byte_count, off_t offset) {
     size_t done = 0;
@@ -32,30 +34,12 @@ static ssize_t read_range(int fd, char *bytes, size_t byte_count, off_t offset) 
 }
 
 /*
- * How many bytes at the front of the kept piece belong to a line that began before it. The byte
- * before the limit is kept as well, so that a cut that falls on a line's start loses nothing.
- */
-static size_t partial_line_bytes(const char *bytes, size_t byte_count, bool *ret_inside_line) {
-    const char *newline = memchr(bytes, '\n', byte_count);
-    *ret_inside_line = newline == NULL || newline + 1 == bytes + byte_count;
-    if (!*ret_inside_line) {
-        return (size_t)(newline + 1 - bytes);
-    }
-    /* A character has at most three bytes behind its first. */
-    size_t skip = 1;
-    while (skip < byte_count && skip < 4 && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
-        skip++;
-    }
-    return skip < byte_count ? skip : 1;
-}
-
-/*
  * How long a file is that does not tell: under /proc its size is 0, under /sys that of a page, and
  * a log that was truncated a moment ago is shorter than it was. What never ends is not read for
  * ever.
  */
 static bugpack_status measure(int fd, const char *name, uint64_t *ret_size, bugpack_error *error) {
-    char bytes[16 * 1024];
+    char bytes[piece_bytes];
     uint64_t size = 0;
     while (size <= measured_max_bytes) {
         ssize_t count = read_range(fd, bytes, sizeof bytes, (off_t)size);
@@ -73,59 +57,110 @@ static bugpack_status measure(int fd, const char *name, uint64_t *ret_size, bugp
                    (unsigned long long)measured_max_bytes);
 }
 
-/*
- * Reads what may be kept of a file of `size` bytes, and one byte before it that tells whether the
- * cut is on a line's start, into room that is reserved but not yet committed.
- */
-static bugpack_status read_end(int fd, const char *name, uint64_t size, uint64_t limit_bytes,
-                               bp_buffer *out, char **ret_end, size_t *ret_count,
-                               bugpack_error *error) {
-    uint64_t want = size > limit_bytes ? limit_bytes + 1 : size;
-    if (limit_bytes == 0 || want > out->max_size - out->size) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot read \"%s\": no room for %llu bytes",
-                       name, (unsigned long long)want);
-    }
-    char *end = bp_buffer_reserve(out, (size_t)want);
-    if (end == NULL) {
-        return bp_fail_memory(error, "read a file");
-    }
-    ssize_t count = read_range(fd, end, (size_t)want, (off_t)(size - want));
-    if (count < 0) {
-        return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
-    }
-    *ret_end = end;
-    *ret_count = (size_t)count;
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_buffer *out,
-                                 bp_file_tail *ret_tail, bugpack_error *error) {
+/* The size that fstat gives where there is a byte at its end; else what can really be read. */
+static bugpack_status find_size(int fd, const char *name, uint64_t *ret_size,
+                                bugpack_error *error) {
     struct stat info;
+    char last;
     if (fstat(fd, &info) != 0) {
         return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
     }
-    uint64_t size = info.st_size < 0 ? 0 : (uint64_t)info.st_size;
-    char *end = NULL;
-    size_t kept = 0;
-    bugpack_status status = read_end(fd, name, size, limit_bytes, out, &end, &kept, error);
-    if (status == BUGPACK_OK && (size == 0 || kept < size) && kept <= limit_bytes) {
-        /* Less came than it was to have, or it has no size: what it really gives is counted. */
-        status = measure(fd, name, &size, error);
-        if (status == BUGPACK_OK) {
-            status = read_end(fd, name, size, limit_bytes, out, &end, &kept, error);
-        }
+    ssize_t count = info.st_size > 0 ? read_range(fd, &last, 1, info.st_size - 1) : 0;
+    if (count < 0) {
+        return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
     }
-    if (status != BUGPACK_OK) {
-        return status;
+    if (count == 0) {
+        return measure(fd, name, ret_size, error);
     }
-    bp_file_tail tail = {.original_bytes = size};
-    if (size > limit_bytes && kept > 0) {
-        size_t skip = partial_line_bytes(end, kept, &tail.cut_inside_line);
-        memmove(end, end + skip, kept - skip);
-        kept -= skip;
-    }
-    bp_buffer_commit(out, kept);
-    tail.skipped_bytes = size - kept;
-    *ret_tail = tail;
+    *ret_size = (uint64_t)info.st_size;
     return BUGPACK_OK;
+}
+
+/* Where the first line behind `at` begins; `size` where none does before the end. -1 with errno. */
+static int64_t find_next_line(int fd, uint64_t at, uint64_t size) {
+    char bytes[piece_bytes];
+    while (at < size) {
+        size_t wanted = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
+        ssize_t count = read_range(fd, bytes, wanted, (off_t)at);
+        if (count < 0) {
+            return -1;
+        }
+        const char *newline = memchr(bytes, '\n', (size_t)count);
+        if (newline != NULL) {
+            return (int64_t)(at + (uint64_t)(newline + 1 - bytes));
+        }
+        at = count > 0 ? at + (uint64_t)count : size;
+    }
+    return (int64_t)size;
+}
+
+/* How many bytes behind a cut inside a line are to go, so that no character is cut. -1 with errno.
+ */
+static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
+    char bytes[4]; /* the one before the cut, and at most three of a character that began there */
+    ssize_t count = read_range(fd, bytes, sizeof bytes, (off_t)at);
+    ssize_t skip = 1;
+    while (skip < count && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
+        skip++;
+    }
+    return count < 0 ? -1 : (uint64_t)skip < size - at ? skip : 1;
+}
+
+/*
+ * Moves `*at`, which is one byte before the first that may be kept, to the first line that begins
+ * behind it; where there is none, inside the one line that is over the limit.
+ */
+static bugpack_status skip_partial_line(int fd, const char *name, uint64_t size, uint64_t *at,
+                                        bool *ret_inside_line, bugpack_error *error) {
+    int64_t line = find_next_line(fd, *at, size);
+    int64_t skip = 0;
+    if (line == (int64_t)size) {
+        skip = count_cut_character(fd, *at, size);
+    }
+    if (line < 0 || skip < 0) {
+        return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
+    }
+    *ret_inside_line = skip > 0;
+    *at = skip > 0 ? *at + (uint64_t)skip : (uint64_t)line;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_sink *sink,
+                                 void *context, bp_file_tail *ret_tail, bugpack_error *error) {
+    char bytes[piece_bytes];
+    bp_file_tail tail = {.original_bytes = 0};
+    uint64_t at = 0;
+    if (limit_bytes == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot read \"%s\": a limit of 0 bytes", name);
+    }
+    bugpack_status status = find_size(fd, name, &tail.original_bytes, error);
+    if (status == BUGPACK_OK && tail.original_bytes > limit_bytes) {
+        /* One byte more, so that a cut which falls on a line's start loses nothing. */
+        at = tail.original_bytes - limit_bytes - 1;
+        status =
+            skip_partial_line(fd, name, tail.original_bytes, &at, &tail.cut_inside_line, error);
+    }
+    tail.skipped_bytes = at;
+    while (status == BUGPACK_OK && at < tail.original_bytes) {
+        uint64_t left = tail.original_bytes - at;
+        ssize_t count =
+            read_range(fd, bytes, left < sizeof bytes ? (size_t)left : sizeof bytes, (off_t)at);
+        if (count < 0) {
+            return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
+        }
+        if (count == 0) {
+            tail.original_bytes = at; /* it shrank meanwhile */
+            break;
+        }
+        status = sink(context, bytes, (size_t)count);
+        if (status != BUGPACK_OK) {
+            return bp_fail(error, status, "cannot keep \"%s\": %s", name,
+                           bugpack_status_name(status));
+        }
+        at += (uint64_t)count;
+    }
+    if (status == BUGPACK_OK) {
+        *ret_tail = tail;
+    }
+    return status;
 }

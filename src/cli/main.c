@@ -62,7 +62,7 @@ static bp_cli_exit run_help(int argument_count, char **arguments) {
 static bp_cli_exit print_version(void) {
     (void)printf("bugpack %s\n", bugpack_version());
     (void)fputs("built for " BP_CLI_PLATFORM " with libzip " BP_CLI_LIBZIP_VERSION
-                ", zlib " BP_CLI_ZLIB_VERSION BP_CLI_LIBDEFLATE ", cJSON " BP_CLI_CJSON_VERSION
+                ", zlib " BP_CLI_ZLIB_VERSION BP_CLI_ISAL ", cJSON " BP_CLI_CJSON_VERSION
                 ", libpng " BP_CLI_LIBPNG_VERSION "\n",
                 stdout);
     return bp_cli_finish_output();

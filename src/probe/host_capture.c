@@ -55,43 +55,55 @@ static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error
     return BUGPACK_OK;
 }
 
+/* Copies the threads from the temporary file. */
+static bugpack_status print_body(bp_host_passes *passes, bp_sink *sink, void *context,
+                                 bugpack_error *error) {
+    char piece[16384];
+    bugpack_status status = bp_temp_file_flush(&passes->body, error);
+    for (uint64_t at = 0; status == BUGPACK_OK && at < passes->body.size;) {
+        int64_t count = bp_temp_file_read(&passes->body, at, piece, sizeof piece);
+        if (count <= 0) {
+            return bp_fail_errno(error, count < 0 ? errno : EIO,
+                                 "cannot read a temporary file of a report");
+        }
+        status = sink(context, piece, (size_t)count);
+        at += (uint64_t)count;
+    }
+    return status;
+}
+
 /* The header, now that everything is known, and the threads after it. */
 static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
-                               const bp_host_summary *summary, bp_temp_file *temp_file,
+                               const bp_host_summary *summary, bp_sink *sink, void *context,
                                bugpack_error *error) {
     bp_host_cgroup *cgroups = NULL;
     bp_pressure pressure[BP_PRESSURE_COUNT];
-    char piece[16384];
-    bp_buffer head;
-    bp_buffer_init(&head, header_bytes_max);
+    bp_buffer header;
+    bp_buffer_init(&header, header_bytes_max);
     memset(pressure, 0, sizeof pressure);
     bp_host_read_pressure(proc_fd, pressure);
     if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups)) {
         return bp_fail_memory(error, "list the cgroups of the machine");
     }
     bugpack_status status =
-        bp_host_print_header(summary, cgroups, passes->cgroups.count, pressure, &head, error);
+        bp_host_print_header(summary, cgroups, passes->cgroups.count, pressure, &header, error);
     free(cgroups);
     if (status == BUGPACK_OK) {
-        status = bp_temp_file_flush(&passes->body, error);
+        status = sink(context, header.data, header.size);
+    }
+    bp_buffer_release(&header);
+    if (status == BUGPACK_OK) {
+        status = print_body(passes, sink, context, error);
     }
     if (status == BUGPACK_OK) {
         const char *tail = passes->body.size > 0 ? bp_host_tail : bp_host_tail_empty;
-        int64_t count = 0;
-        (void)bp_temp_file_write(temp_file, head.data, head.size);
-        for (uint64_t at = 0; at < passes->body.size && count >= 0; at += (uint64_t)count) {
-            count = bp_temp_file_read(&passes->body, at, piece, sizeof piece);
-            if (count <= 0) {
-                status = bp_fail_errno(error, count < 0 ? errno : EIO,
-                                       "cannot read a temporary file of a report");
-                break;
-            }
-            (void)bp_temp_file_write(temp_file, piece, (size_t)count);
-        }
-        (void)bp_temp_file_write(temp_file, tail, strlen(tail));
+        status = sink(context, tail, strlen(tail));
     }
-    bp_buffer_release(&head);
-    return status == BUGPACK_OK ? bp_temp_file_flush(temp_file, error) : status;
+    if (status != BUGPACK_OK && error != NULL && error->status == BUGPACK_OK) {
+        (void)bp_fail(error, status, "cannot write the threads of the machine: %s",
+                      bugpack_status_name(status));
+    }
+    return status;
 }
 
 static void add_summary(bp_host_summary *sum, const bp_host_summary *part) {
@@ -173,7 +185,7 @@ static uint64_t read_boottime_ns(void) {
 }
 
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
-                              int cgroup_fd, bp_host_passes *passes, bp_temp_file *temp_file,
+                              int cgroup_fd, bp_host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
     long ticks = sysconf(_SC_CLK_TCK);
     bool has_our_ids;
@@ -199,16 +211,15 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                       atomic_load(&passes->next_process) < passes->process_count;
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     if (status == BUGPACK_OK) {
-        status = assemble(passes, proc_fd, cgroup_fd, summary, temp_file, error);
+        status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
     }
     return status;
 }
 
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
+                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
                                bugpack_error *error) {
     bp_host_summary summary;
-    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bp_host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
     int cgroup_fd = -1;
     int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,23 +229,18 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
     cgroup_fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bugpack_status status = bp_temp_file_open(&temp_file, dir_fd, temp_file_bytes_max, error);
-    if (status == BUGPACK_OK) {
-        status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
-    }
+    bugpack_status status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
     if (status == BUGPACK_OK) {
         status = bp_host_passes_init(&passes, error);
         if (status == BUGPACK_OK) {
-            status = capture(root, plan, proc_fd, cgroup_fd, &passes, &temp_file, &summary, error);
+            status =
+                capture(root, plan, proc_fd, cgroup_fd, &passes, sink, context, &summary, error);
             bp_host_passes_release(&passes);
         }
     }
     if (status == BUGPACK_OK) {
-        *ret_temp_file = temp_file;
         *ret_summary = summary;
-        temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
     }
-    bp_temp_file_release(&temp_file);
     bp_temp_file_release(&passes.body);
     if (cgroup_fd >= 0) {
         (void)close(cgroup_fd);

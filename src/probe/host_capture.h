@@ -13,7 +13,7 @@
 
 #include <bugpack/error.h>
 
-#include "base/temp_file.h"
+#include "base/sink.h"
 #include "model/host_threads.h"
 #include "probe/thread_heap.h"
 
@@ -39,14 +39,15 @@ typedef struct bp_host_plan {
 } bp_host_plan;
 
 /*
- * Writes host-threads.json into a temporary file in the directory `dir_fd`, flushed. Threads are
- * ascending by process and id. The caller releases the temporary file.
+ * Prints host-threads.json to the sink. Threads are ascending by process and id. What comes before
+ * them is known last, so they wait in a temporary file in the directory `dir_fd`.
  *
- * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of the temporary file, or no descriptors are
- * left). Blocks for seconds with 10,000 threads. Any thread.
+ * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of that file, or no descriptors are left), or the
+ * sink's.
+ * Blocks for seconds with 10,000 threads. Any thread.
  */
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
+                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
                                bugpack_error *error);
 
 #endif

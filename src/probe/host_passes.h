@@ -6,6 +6,7 @@
 #ifndef BP_PROBE_HOST_PASSES_H
 #define BP_PROBE_HOST_PASSES_H
 
+#include "base/temp_file.h"
 #include "probe/host_private.h"
 
 #define BP_HOST_BATCH_THREADS 32u

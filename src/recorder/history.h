@@ -11,6 +11,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/sink.h"
 #include "base/temp_file.h"
 #include "model/metrics.h"
 #include "platform/task.h"
@@ -80,15 +81,15 @@ bugpack_status bp_history_held_compute(const bp_history_held *held, bp_metrics *
 bp_ring *bp_history_ring(bp_history *history);
 
 /*
- * Writes metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
+ * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
  * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "thread_count", "threads":
  * [{"tid", "name", "cpu_percent"}…]}`, busiest first, at most BP_HISTORY_BUSIEST, none at 0. The
- * times are those of the snapshot that ended the interval; unknown memory is omitted. Invalid
- * records (a file may be damaged or hostile) are skipped. The caller flushes `records` before and
- * `out` after the call. `ret_count`: the lines. Errors: NO_MEMORY, IO (also when not all of
- * `records` can be read); the lines written until then stay in `out`.
+ * times are those of the snapshot that ended the interval; memory that was not known is left out.
+ * A record that makes no sense (a file may be damaged or hostile) is skipped. `records` is flushed
+ * by the caller. `ret_count`: the lines. The sink gets whole lines.
+ * Errors: NO_MEMORY, IO where not all of `records` can be read, or the sink's.
  */
-bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns,
-                                bp_temp_file *out, uint64_t *ret_count, bugpack_error *error);
+bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
+                                void *context, uint64_t *ret_count, bugpack_error *error);
 
 #endif

@@ -53,8 +53,8 @@ static void append_record(bp_buffer *line, const bp_history_record *record,
     (void)bp_buffer_append_text(line, "]}\n");
 }
 
-bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns,
-                                bp_temp_file *out, uint64_t *ret_count, bugpack_error *error) {
+bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
+                                void *context, uint64_t *ret_count, bugpack_error *error) {
     bp_buffer line;
     bp_ring_reader reader;
     bugpack_status status = BUGPACK_OK;
@@ -70,8 +70,7 @@ bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offse
         }
         bp_buffer_clear(&line);
         append_record(&line, &record, wall_offset_ns);
-        status =
-            line.status != BUGPACK_OK ? line.status : bp_temp_file_write(out, line.data, line.size);
+        status = line.status != BUGPACK_OK ? line.status : sink(context, line.data, line.size);
         count++;
     }
     if (status == BUGPACK_OK && reader.offset < records->size) {

@@ -135,31 +135,31 @@ static bool read_header(const bp_ring_record *record, const void *payload, log_h
     return claimed == record->payload_bytes;
 }
 
-bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_temp_file *out,
-                            bugpack_error *error) {
+bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
+                            void *context, bugpack_error *error) {
     bp_ring_reader reader;
     bp_buffer line;
     const void *payload = NULL;
     const bp_ring_record *record;
+    bugpack_status status = BUGPACK_OK;
     bp_ring_reader_init(&reader, records);
     bp_buffer_init(&line, (size_t)1 << 20);
-    while (out->status == BUGPACK_OK && (record = bp_ring_reader_next(&reader, &payload)) != NULL) {
+    while (status == BUGPACK_OK && (record = bp_ring_reader_next(&reader, &payload)) != NULL) {
         log_header header;
         if (read_header(record, payload, &header)) {
             bp_buffer_clear(&line);
             print_record(record, &header, (const char *)payload + sizeof header, wall_offset_ns,
                          &line);
-            (void)bp_temp_file_write(out, bp_buffer_text(&line), line.size);
+            status = line.status != BUGPACK_OK ? line.status : sink(context, line.data, line.size);
         }
     }
-    bugpack_status status = line.status;
-    /* The reader stops in the same way where it cannot read. */
-    bool is_whole = reader.offset == records->size || out->status != BUGPACK_OK;
+    /* The reader cannot tell the end from what it could not read. */
+    bool is_whole = reader.offset == records->size;
     bp_ring_reader_release(&reader);
     bp_buffer_release(&line);
     if (status != BUGPACK_OK) {
-        return bp_fail_memory(error, "write the log");
+        return bp_fail(error, status, "cannot write the log: %s", bugpack_status_name(status));
     }
-    return is_whole ? bp_temp_file_flush(out, error)
+    return is_whole ? BUGPACK_OK
                     : bp_fail(error, BUGPACK_ERR_IO, "the copied log could not be read back");
 }

@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 #include <bugpack/log.h>
 
+#include "base/sink.h"
 #include "base/temp_file.h"
 #include "ring/ring.h"
 
@@ -49,10 +50,11 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 const char *bp_level_name(uint8_t level);
 
 /*
- * Writes logs.jsonl from copied or recovered records: one JSON object a line, in their order. Wall
- * times are monotonic times plus `wall_offset_ns`. Invalid records are skipped.
+ * Prints logs.jsonl from copied or recovered records: one JSON object a line, in their order. Wall
+ * times are monotonic times plus `wall_offset_ns`. One that is not a log record is skipped.
+ * Errors: NO_MEMORY, IO where not all of `records` can be read, or the sink's.
  */
-bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_temp_file *out,
-                            bugpack_error *error);
+bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
+                            void *context, bugpack_error *error);
 
 #endif

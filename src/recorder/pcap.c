@@ -236,7 +236,7 @@ static bugpack_status extend(bp_pcap_stream *stream, unsigned direction, uint64_
     stream->next_sequence[direction] +=
         (uint32_t)payload->original_bytes + ((flags & FLAG_SYN) != 0 ? 1 : 0);
     stream->frame_count++;
-    return write_frame(&made, sink, context);
+    return sink == NULL ? BUGPACK_OK : write_frame(&made, sink, context);
 }
 
 bugpack_status bp_pcap_write_open(bp_pcap_stream *stream, uint64_t wall_ns, bp_sink *sink,
@@ -294,7 +294,7 @@ bugpack_status bp_pcap_write_message(bp_pcap_stream *stream, const bp_pcap_messa
                              left < BP_PCAP_SEGMENT_BYTES ? (size_t)left : BP_PCAP_SEGMENT_BYTES};
         uint64_t kept = offset < message->byte_count ? message->byte_count - offset : 0;
         payload.byte_count = kept < payload.original_bytes ? (size_t)kept : payload.original_bytes;
-        if (payload.byte_count > 0) {
+        if (payload.byte_count > 0 && sink != NULL) {
             payload.bytes = message->fetch(message->source, offset, payload.byte_count);
             if (payload.bytes == NULL) {
                 return BUGPACK_ERR_IO;

@@ -50,8 +50,10 @@ typedef struct bp_pcap_stream {
 bugpack_status bp_pcap_write_header(bp_sink *sink, void *context);
 
 /*
- * A handshake of three frames, so that Wireshark knows the server and the first numbers. All three
- * have the time of the first message.
+ * With a NULL sink, the two below only count frames and move numbers on; nothing is fetched.
+ *
+ * A handshake of three frames, so that Wireshark knows who the server is and where numbers begin.
+ * All three have the time of the first message, before which nothing is known.
  */
 bugpack_status bp_pcap_write_open(bp_pcap_stream *stream, uint64_t wall_ns, bp_sink *sink,
                                   void *context);

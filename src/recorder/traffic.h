@@ -111,16 +111,21 @@ typedef struct bp_traffic_extent {
 } bp_traffic_extent;
 
 /*
- * Writes traffic.pcap of these channels, merged by time, and flushes it; and traffic-index.jsonl
- * into `index` (NULL for none), a line per message. The caller flushes the index, because its
- * failure does not affect the pcap. A message in both pins and ring appears once, as the ring has
- * it. Times never run backwards. Sequence numbers run per direction, without a gap where messages
- * are missing between the pinned ones and the rest, so that a dissector keeps its state; the
- * manifest counts the missing ones. Memory: 16 KiB a channel, 64 KiB for each file, and 16 bytes
- * for each pinned message.
+ * Prints traffic.pcap of these channels, merged by time. A message that is in pins and ring appears
+ * once, as the ring has it. Times never run backwards. Sequence numbers run per direction; where
+ * messages are missing between the pinned ones and the rest, the numbers go on without a gap, so
+ * that a dissector keeps its state, and the manifest says so. Memory: 16 KiB a channel, 128 KiB,
+ * and 16 bytes for each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     bp_temp_file *out, bp_temp_file *index,
-                                     bp_traffic_extent *ret_extent, bugpack_error *error);
+                                     bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error);
+
+/*
+ * Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A second
+ * pass over the records, so that only one entry of a report is open at a time.
+ */
+bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
+                                      bp_sink *sink, void *context, bugpack_error *error);
 
 #endif

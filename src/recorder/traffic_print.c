@@ -9,10 +9,17 @@
 
 static const size_t line_max_bytes = 64 * 1024;
 
+/* What is printed, and where to: one of the two. */
+typedef struct choice {
+    bp_sink *pcap_sink; /* NULL: frames are only counted */
+    bp_sink *index_sink;
+    void *context;
+} choice;
+
 typedef struct printer {
+    choice how;
     bp_traffic_lane *lanes;
     size_t lane_count;
-    bp_temp_file *out, *index;
     bp_buffer line; /* of the index */
     uint64_t frame_count;
     bp_traffic_extent extent;
@@ -104,21 +111,20 @@ static void count(bp_traffic_extent *extent, bp_traffic_lane *at) {
     extent->to_wall_ns = at->current_wall_ns;
 }
 
-/* A failure of memory or disk sticks to the file of the index. */
-static void index_current(printer *print, const bp_traffic_lane *at, uint64_t frame) {
-    if (print->index != NULL) {
-        bp_buffer_clear(&print->line);
-        append_index_line(at, frame, &print->line);
-        (void)bp_temp_file_write(print->index, bp_buffer_text(&print->line), print->line.size);
-    }
+static bugpack_status index_current(printer *print, const bp_traffic_lane *at, uint64_t frame) {
+    bp_buffer_clear(&print->line);
+    append_index_line(at, frame, &print->line);
+    return print->line.status != BUGPACK_OK
+               ? print->line.status
+               : print->how.index_sink(print->how.context, print->line.data, print->line.size);
 }
 
 static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
     bugpack_status status = BUGPACK_OK;
     uint64_t frames_before = at->stream.frame_count;
     if (!at->stream.is_open) {
-        status =
-            bp_pcap_write_open(&at->stream, at->current_wall_ns, bp_temp_file_sink, print->out);
+        status = bp_pcap_write_open(&at->stream, at->current_wall_ns, print->how.pcap_sink,
+                                    print->how.context);
     }
     if (status == BUGPACK_OK) {
         bp_pcap_message message = {.direction = at->current.direction,
@@ -128,10 +134,12 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
                                    .fetch = fetch,
                                    .source = print};
         print->source = at;
-        status = bp_pcap_write_message(&at->stream, &message, bp_temp_file_sink, print->out);
+        status =
+            bp_pcap_write_message(&at->stream, &message, print->how.pcap_sink, print->how.context);
     }
-    if (status == BUGPACK_OK) {
-        index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
+    if (status == BUGPACK_OK && print->how.index_sink != NULL) {
+        status =
+            index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
     }
     print->frame_count += at->stream.frame_count - frames_before;
     count(&print->extent, at);
@@ -151,7 +159,9 @@ static bp_traffic_lane *earliest(const printer *print) {
 }
 
 static bugpack_status print_all(printer *print, bugpack_error *error) {
-    bugpack_status status = bp_pcap_write_header(bp_temp_file_sink, print->out);
+    bugpack_status status = print->how.pcap_sink != NULL
+                                ? bp_pcap_write_header(print->how.pcap_sink, print->how.context)
+                                : BUGPACK_OK;
     bp_traffic_lane *at;
     while (status == BUGPACK_OK && (at = earliest(print)) != NULL) {
         status = print_current(print, at);
@@ -163,27 +173,28 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
                                  "cannot read recorded traffic");
         }
     }
-    bugpack_status flushed = bp_temp_file_flush(print->out, error);
-    if (flushed == BUGPACK_OK && status != BUGPACK_OK) {
+    if (status == BUGPACK_ERR_IO) {
         return bp_fail(error, status, "cannot read recorded traffic: it ends too soon");
     }
-    return flushed;
+    return status == BUGPACK_OK ? BUGPACK_OK
+                                : bp_fail(error, status, "cannot print recorded traffic: %s",
+                                          bugpack_status_name(status));
 }
 
-bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     bp_temp_file *out, bp_temp_file *index,
-                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
+static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t channel_count,
+                                     const choice *how, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
     bp_traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
     bugpack_status status = BUGPACK_OK;
     if (print == NULL || lanes == NULL) {
-        status = bp_fail_memory(error, "write the traffic");
-        goto out;
+        free(print);
+        free(lanes);
+        return bp_fail_memory(error, "write the traffic");
     }
+    print->how = *how;
     print->lanes = lanes;
     print->lane_count = channel_count;
-    print->out = out;
-    print->index = index;
     bp_buffer_init(&print->line, line_max_bytes);
     for (size_t i = 0; status == BUGPACK_OK && i < channel_count; i++) {
         status = bp_traffic_lane_open(&lanes[i], &channels[i], error);
@@ -194,14 +205,25 @@ bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t chann
     if (status == BUGPACK_OK) {
         *ret_extent = print->extent;
     }
-out:
-    for (size_t i = 0; lanes != NULL && i < channel_count; i++) {
+    for (size_t i = 0; i < channel_count; i++) {
         bp_traffic_lane_release(&lanes[i]);
     }
-    if (print != NULL) {
-        bp_buffer_release(&print->line);
-    }
+    bp_buffer_release(&print->line);
     free(lanes);
     free(print);
     return status;
+}
+
+bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
+                                     bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error) {
+    const choice how = {.pcap_sink = sink, .context = context};
+    return print_channels(channels, channel_count, &how, ret_extent, error);
+}
+
+bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
+                                      bp_sink *sink, void *context, bugpack_error *error) {
+    const choice how = {.index_sink = sink, .context = context};
+    bp_traffic_extent extent;
+    return print_channels(channels, channel_count, &how, &extent, error);
 }

@@ -10,11 +10,12 @@
 #include "report/writer.h"
 
 /*
- * Checks and converts what a callback wrote into `given` before it returned `result`, and takes the
- * content over into `writer`, which must be fresh; or fills in the reason why there is none.
- * `limit_bytes` is what `given` was limited to. `given` stays the caller's to release.
+ * Ends what a callback wrote into `given` before it returned `result`: what is left is passed on,
+ * JSON is checked and passed on to `sink`. Afterwards `given` has no content, and its line says
+ * what became of the artefact. Where that is neither OK nor TRUNCATED, what the sink got is to be
+ * thrown away. `limit_bytes` is what `given` was limited to.
  */
 void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
-                        bugpack_writer *writer);
+                        bp_sink *sink, void *context);
 
 #endif

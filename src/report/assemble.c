@@ -63,9 +63,12 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bp_writer_set_channel(&writer, job->channel);
-    return bp_runner_call(assembly->runner, provider, &job->token, &writer)
-               ? bp_bundle_put(assembly->bundle, name, BUGPACK_OK, &writer, error)
-               : BUGPACK_OK;
+    bugpack_status status = bp_bundle_begin(assembly->bundle, name, &writer, error);
+    if (status == BUGPACK_OK && bp_runner_call(assembly->runner, provider, &job->token, &writer)) {
+        status = bp_bundle_add(assembly->bundle, name, &writer, error);
+    }
+    bp_writer_release(&writer);
+    return status;
 }
 
 static bugpack_status ask_providers(const struct assembly *assembly, bugpack_error *error) {
@@ -113,22 +116,16 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
     return bp_bundle_put(assembly->bundle, "metadata.json", status, &writer, error);
 }
 
-static void on_bytes(void *context, uint64_t done_bytes, uint64_t total_bytes) {
-    const struct assembly *assembly = context;
-    bp_progress_step(assembly->progress, BP_STAGE_ARCHIVE, done_bytes, total_bytes);
-}
-
 static bugpack_status publish(struct assembly *assembly, bugpack_report_result *result,
                               bugpack_error *error) {
     const bp_report_context *context = assembly->context;
     const bp_job *job = assembly->job;
-    const bp_watch watch = {.token = &job->token, .on_bytes = on_bytes, .context = assembly};
     bp_trigger_list triggers = {.entries = NULL};
     bugpack_status status = context->list_triggers(context->triggers, job, &triggers, error);
     if (status == BUGPACK_OK) {
         bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
-        status = bp_destination_publish(&job->destination, assembly->bundle, assembly->report_id,
-                                        job->triggered.wall_ns, &watch, result, error);
+        bp_progress_step(assembly->progress, BP_STAGE_ARCHIVE, 0, 0);
+        status = bp_destination_publish(&job->destination, assembly->bundle, result, error);
         bp_bundle_set_triggers(assembly->bundle, NULL, 0);
     }
     bp_trigger_list_release(&triggers);
@@ -137,7 +134,7 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
 
 static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
-    return bp_recorded_add(job->snapshot, job->destination.dir_fd, assembly->bundle, error);
+    return bp_recorded_add(job->snapshot, assembly->bundle, error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -171,7 +168,13 @@ static const struct {
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
                                bugpack_error *error) {
-    bugpack_status status = BUGPACK_OK;
+    const bp_job *job = assembly->job;
+    const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
+                                     .dir_name = job->destination.dir_path,
+                                     .report_id = assembly->report_id,
+                                     .wall_ns = job->triggered.wall_ns,
+                                     .token = &job->token};
+    bugpack_status status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         status = steps[i].run(assembly, error);
         if (status == BUGPACK_OK) {
@@ -184,11 +187,8 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
 void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *job,
                  const bp_progress *progress, bugpack_report_result *result) {
     *result = (bugpack_report_result){.struct_size = sizeof *result};
-    struct assembly assembly = {.context = context,
-                                .runner = runner,
-                                .job = job,
-                                .progress = progress,
-                                .bundle = bp_bundle_new()};
+    struct assembly assembly = {
+        .context = context, .runner = runner, .job = job, .progress = progress};
     bp_id_new(assembly.report_id);
     bp_window_begin(context, job, &assembly.window);
     progress->wait_snapshot(progress->context);
@@ -196,8 +196,6 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
     if (job->snapshot_status != BUGPACK_OK) {
         result->error = job->snapshot_error;
         result->status = job->snapshot_status;
-    } else if (assembly.bundle == NULL) {
-        result->status = bp_fail_memory(&result->error, "assemble a report");
     } else {
         result->status = assemble(&assembly, result, &result->error);
     }

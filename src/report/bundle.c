@@ -1,20 +1,55 @@
-#include "report/bundle_private.h"
+#include "report/bundle.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "archive/archive.h"
 #include "base/status.h"
+#include "platform/staged_file.h"
+#include "report/name.h"
 
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
 static const size_t artefact_max_count = 1024;
 
-bp_bundle *bp_bundle_new(void) {
+static const size_t manifest_max_bytes = (size_t)64 << 20;
+
+static const char manifest_name[] = "manifest.json";
+
+struct bp_bundle {
+    bp_bundle_target target;
+    bp_staged_file *file;
+    bp_archive *archive;
+    bp_manifest_line *lines; /* their names are ours */
+    size_t count;
+    size_t capacity;
+    const bp_trigger_entry *triggers;
+    size_t trigger_count;
+};
+
+bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bundle,
+                             bugpack_error *error) {
     bp_bundle *bundle = calloc(1, sizeof *bundle);
-    if (bundle != NULL) {
-        bp_buffer_init(&bundle->manifest, (size_t)64 << 20);
+    if (bundle == NULL) {
+        return bp_fail_memory(error, "start a report");
     }
-    return bundle;
+    bundle->target = *target;
+    bugpack_status status =
+        bp_staged_file_new(target->dir_fd, target->dir_name, &bundle->file, error);
+    if (status == BUGPACK_OK) {
+        const bp_archive_target zip = {.fd = bp_staged_file_fd(bundle->file),
+                                       .name = target->dir_name,
+                                       .wall_ns = target->wall_ns,
+                                       .token = target->token};
+        status = bp_archive_new(&zip, &bundle->archive, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_bundle_free(bundle);
+        return status;
+    }
+    *ret_bundle = bundle;
+    return BUGPACK_OK;
 }
 
 void bp_bundle_free(bp_bundle *bundle) {
@@ -22,12 +57,11 @@ void bp_bundle_free(bp_bundle *bundle) {
         return;
     }
     for (size_t i = 0; i < bundle->count; i++) {
-        bp_buffer_release(&bundle->artefacts[i].content);
-        bp_temp_file_release(&bundle->artefacts[i].temp_file);
-        free((char *)(uintptr_t)bundle->artefacts[i].line.name);
+        free((char *)(uintptr_t)bundle->lines[i].name);
     }
-    bp_buffer_release(&bundle->manifest);
-    free(bundle->artefacts);
+    free(bundle->lines);
+    bp_archive_free(bundle->archive);
+    bp_staged_file_free(bundle->file);
     free(bundle);
 }
 
@@ -40,27 +74,38 @@ static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
                        artefact_max_count);
     }
     size_t capacity = bundle->capacity == 0 ? 16 : bundle->capacity * 2;
-    struct bp_artefact *artefacts = realloc(bundle->artefacts, capacity * sizeof *artefacts);
-    if (artefacts == NULL) {
+    bp_manifest_line *lines = realloc(bundle->lines, capacity * sizeof *lines);
+    if (lines == NULL) {
         return bp_fail_memory(error, "collect an artefact");
     }
-    bundle->artefacts = artefacts;
+    bundle->lines = lines;
     bundle->capacity = capacity;
     return BUGPACK_OK;
 }
 
-/* After it the spool's file is whole, or the artefact is refused: then it has no content. */
-static void settle_temp_file(bugpack_writer *writer) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_temp_file_is_open(&writer->temp_file) &&
-        bp_temp_file_flush(&writer->temp_file, &error) != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writer *writer,
+                               bugpack_error *error) {
+    bugpack_status status =
+        bp_archive_begin(bundle->archive, name, bp_name_entry_rank(name), error);
+    if (status == BUGPACK_OK) {
+        writer->archive = bundle->archive;
+        writer->sink = bp_archive_write;
+        writer->sink_context = bundle->archive;
     }
+    return status;
 }
 
-uint64_t bp_artefact_bytes(const struct bp_artefact *artefact) {
-    return bp_temp_file_is_open(&artefact->temp_file) ? artefact->temp_file.size
-                                                      : artefact->content.size;
+/* Ends the writer's entry. Afterwards it is in the zip, or it is refused and has left no trace. */
+static void end_entry(bp_bundle *bundle, bugpack_writer *writer, uint64_t *ret_bytes) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_writer_flush(writer, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_archive_end(bundle->archive, ret_bytes, &error);
+        writer->archive = NULL; /* on failure it was rolled back */
+    }
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+    }
 }
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
@@ -73,15 +118,24 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (own_name == NULL) {
         return bp_fail_memory(error, "collect an artefact");
     }
-    settle_temp_file(writer);
-    struct bp_artefact *added = &bundle->artefacts[bundle->count];
-    *added = (struct bp_artefact){
-        .line = writer->line, .order = bundle->count, .temp_file = BP_TEMP_FILE_INIT};
-    bp_buffer_move(&added->content, &writer->content);
-    bp_temp_file_move(&added->temp_file, &writer->temp_file);
-    added->line.name = own_name;
-    added->line.bytes = bp_artefact_bytes(added);
-    bundle->count++;
+    bool is_there = writer->line.status == BP_ARTEFACT_OK ||
+                    writer->line.status == BP_ARTEFACT_TRUNCATED || writer->content.size > 0;
+    if (is_there && writer->archive == NULL) {
+        status = bp_bundle_begin(bundle, name, writer, error);
+    }
+    if (status != BUGPACK_OK) {
+        free(own_name);
+        return status;
+    }
+    uint64_t byte_count = 0;
+    if (is_there) {
+        end_entry(bundle, writer, &byte_count);
+    }
+    bp_manifest_line *line = &bundle->lines[bundle->count++];
+    *line = writer->line;
+    line->name = own_name;
+    line->bytes = byte_count;
+    bp_writer_release(writer);
     return BUGPACK_OK;
 }
 
@@ -111,7 +165,7 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < bundle->count; i++) {
-        const bp_manifest_line *line = &bundle->artefacts[i].line;
+        const bp_manifest_line *line = &bundle->lines[i];
         if (!line->is_missing) {
             continue;
         }
@@ -126,4 +180,69 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
         }
     }
     return missing_count;
+}
+
+uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes) {
+    static const uint64_t other_entries_bytes = (uint64_t)1 << 20;
+    uint64_t zip_bytes = snapshot_bytes + snapshot_bytes / 16 + other_entries_bytes;
+    return snapshot_bytes + zip_bytes;
+}
+
+/* As in the directory of the zip: by rank, and those of one rank as they were added. */
+static void sort_lines(bp_bundle *bundle) {
+    for (size_t i = 1; i < bundle->count; i++) {
+        bp_manifest_line line = bundle->lines[i];
+        unsigned rank = bp_name_entry_rank(line.name);
+        size_t at = i;
+        for (; at > 0 && bp_name_entry_rank(bundle->lines[at - 1].name) > rank; at--) {
+            bundle->lines[at] = bundle->lines[at - 1];
+        }
+        bundle->lines[at] = line;
+    }
+}
+
+static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
+    bp_buffer text;
+    uint64_t byte_count = 0;
+    const bp_manifest manifest = {.report_id = bundle->target.report_id,
+                                  .entries = bundle->lines,
+                                  .entry_count = bundle->count,
+                                  .triggers = bundle->triggers,
+                                  .trigger_count = bundle->trigger_count};
+    sort_lines(bundle);
+    bp_buffer_init(&text, manifest_max_bytes);
+    bugpack_status status = bp_manifest_print(&manifest, &text, error);
+    if (status == BUGPACK_OK) {
+        status = bp_archive_begin(bundle->archive, manifest_name, UINT_MAX, error);
+    }
+    if (status == BUGPACK_OK) {
+        (void)bp_archive_write(bundle->archive, bp_buffer_text(&text), text.size);
+        status = bp_archive_end(bundle->archive, &byte_count, error);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
+                                 char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
+                                 bugpack_error *error) {
+    uint64_t zip_bytes = 0;
+    bugpack_status status = add_manifest(bundle, error);
+    if (status == BUGPACK_OK) {
+        status = bp_archive_finish(bundle->archive, &zip_bytes, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_sync(bundle->file, error);
+    }
+    if (status == BUGPACK_OK) {
+        /* The last moment to give up: a name, once given, stays. */
+        status = bp_cancel_check(bundle->target.token, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_publish(bundle->file, stem, extension, ret_name, name_bytes, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_zip_bytes = zip_bytes;
+    }
+    return status;
 }

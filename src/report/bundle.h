@@ -1,5 +1,5 @@
 /*
- * The artefacts of one report on their way into one zip.
+ * A report while it is made: its entries are streamed into one zip, which gets its name at the end.
  */
 #ifndef BP_REPORT_BUNDLE_H
 #define BP_REPORT_BUNDLE_H
@@ -14,15 +14,34 @@
 
 typedef struct bp_bundle bp_bundle;
 
-/* An empty bundle. NULL when there is no memory. */
-bp_bundle *bp_bundle_new(void);
+/* Where a report is written. Everything is borrowed until the bundle is freed. */
+typedef struct bp_bundle_target {
+    int dir_fd;
+    const char *dir_name;         /* for sentences */
+    const char *report_id;        /* for the manifest */
+    uint64_t wall_ns;             /* the time of all entries: the trigger's */
+    const bp_cancel_token *token; /* NULL: nobody stops it */
+} bp_bundle_target;
+
+/* An empty report, in a file without a name (platform/staged_file.h). NO_MEMORY, IO. */
+bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bundle,
+                             bugpack_error *error);
+
+/* Frees it; what was not published is gone. NULL is fine. */
 void bp_bundle_free(bp_bundle *bundle);
 
 /*
- * Takes over what a writer holds, its spool too, as the artefact `name`, which is copied. Artefacts
- * with content become entries of the zip; all of them become lines of the ledger. The writer is
- * empty afterwards. A spool that cannot be written to its end costs its artefact, not the report:
- * the ledger says that it failed, and why. On failure nothing was taken.
+ * Opens the entry `name`, which is copied, for a fresh writer: what is written there is streamed
+ * into the zip. One entry is open at a time, until bp_bundle_add or bp_writer_release.
+ */
+bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writer *writer,
+                               bugpack_error *error);
+
+/*
+ * Takes over what a writer holds, or has streamed, as the artefact `name`. Artefacts with content
+ * become entries of the zip; all of them become lines of the manifest. The writer is empty
+ * afterwards. An entry that cannot be written costs itself, not the report: the manifest says that
+ * it failed, and why. On failure nothing was taken.
  */
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error);
@@ -34,35 +53,26 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
 bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
                              bugpack_writer *writer, bugpack_error *error);
 
-/* What triggers came to so far, for the ledger; borrowed until the bundle was published. */
+/* What triggers came to so far, for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
 
 /* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
 
-/* Who may stop a publication, and who hears how far it is, on the publishing thread. */
-typedef struct bp_watch {
-    const bp_cancel_token *token;
-    void (*on_bytes)(void *context, uint64_t done_bytes, uint64_t total_bytes); /* NULL: nobody */
-    void *context;
-} bp_watch;
-
-/* What to write, and where. */
-typedef struct bp_publication {
-    int dir_fd;           /* borrowed */
-    const char *dir_name; /* for error sentences */
-    const char *stem, *extension;
-    const char *report_id;
-    uint64_t wall_ns;      /* the time that all entries carry: the trigger's */
-    const bp_watch *watch; /* NULL: nobody watches */
-} bp_publication;
+/*
+ * The disk space that a report takes while it is made, beside attachments, whose size is not known
+ * before: a copy of the rings of `snapshot_bytes` and the zip. Each byte of the zip is written
+ * once. Printed, a record is longer than in its ring, but deflate undoes that; records that do not
+ * shrink make the zip as large as the rings, with a few percent for frames and headers.
+ */
+uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes);
 
 /*
- * Puts the artefacts in their fixed order, adds the ledger behind them, writes the zip and
- * publishes it: afterwards it is on disk whole, under `ret_name` (without directory), or there is
- * nothing. CANCELLED or TIMEOUT when the watch's halt was due before it got its name.
+ * Adds the manifest, syncs the zip and gives it the name `stem` + `extension`, or one with a number
+ * where that is taken: afterwards it is on disk whole, under `ret_name` (without directory), or
+ * there is nothing. CANCELLED or TIMEOUT when the token was due before it got its name.
  */
-bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_publication *publication,
+bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
                                  char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
                                  bugpack_error *error);
 

@@ -77,20 +77,11 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
 }
 
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
-                                      const char *report_id, uint64_t wall_ns,
-                                      const bp_watch *watch, bugpack_report_result *result,
-                                      bugpack_error *error) {
+                                      bugpack_report_result *result, bugpack_error *error) {
     char name[256];
-    bp_publication publication = {.dir_fd = destination->dir_fd,
-                                  .dir_name = destination->dir_path,
-                                  .stem = destination->stem,
-                                  .extension = destination->extension,
-                                  .report_id = report_id,
-                                  .wall_ns = wall_ns,
-                                  .watch = watch};
     (void)bp_staged_file_sweep(destination->dir_fd);
-    bugpack_status status =
-        bp_bundle_publish(bundle, &publication, name, sizeof name, &result->zip_bytes, error);
+    bugpack_status status = bp_bundle_publish(bundle, destination->stem, destination->extension,
+                                              name, sizeof name, &result->zip_bytes, error);
     if (status == BUGPACK_OK) {
         bool is_root = strcmp(destination->dir_path, "/") == 0;
         (void)snprintf(result->path, sizeof result->path, "%s/%s",

@@ -41,13 +41,8 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
                                    bp_destination *destination, bugpack_error *error);
 void bp_destination_release(bp_destination *destination);
 
-/*
- * Publishes a bundle there, and fills path, size and what is missing into `result`. `wall_ns` is
- * the time of its entries; `watch` may be NULL.
- */
+/* Publishes a bundle there, and fills path, size and what is missing into `result`. */
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
-                                      const char *report_id, uint64_t wall_ns,
-                                      const bp_watch *watch, bugpack_report_result *result,
-                                      bugpack_error *error);
+                                      bugpack_report_result *result, bugpack_error *error);
 
 #endif

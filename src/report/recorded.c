@@ -10,33 +10,17 @@
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
 
-static const size_t json_limit_bytes = (size_t)16 << 20;
+/* What is being added. The extent is the pcap's, and then the index's too. */
+struct adding {
+    bp_snapshot *snapshot;
+    bp_traffic_extent extent;
+};
 
-/* Prints one part's records into the writer's spool or content. */
-typedef bugpack_status print_part(const bp_snapshot *snapshot, bugpack_writer *writer,
+/* Prints one entry into the writer, and says what it covers. */
+typedef bugpack_status print_part(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error);
 
-static bugpack_status print_log(const bp_snapshot *snapshot, bugpack_writer *writer,
-                                bugpack_error *error) {
-    return bp_log_print(&snapshot->log.records, snapshot->wall_offset_ns, &writer->temp_file,
-                        error);
-}
-
-static bugpack_status print_history(const bp_snapshot *snapshot, bugpack_writer *writer,
-                                    bugpack_error *error) {
-    uint64_t count = 0;
-    return bp_history_print(&snapshot->history.records, snapshot->wall_offset_ns,
-                            &writer->temp_file, &count, error);
-}
-
-static bugpack_status print_notifications(const bp_snapshot *snapshot, bugpack_writer *writer,
-                                          bugpack_error *error) {
-    uint32_t count = 0;
-    return bp_notifications_print(&snapshot->notifications.records, snapshot->wall_offset_ns,
-                                  &writer->content, &count, error);
-}
-
-/* What the ledger says of records that a ring no longer has, or never took. */
+/* What the manifest says of records that a ring no longer has, or never took. */
 static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack_writer *writer) {
     if (view->record_count > 0) {
         writer->line.covers_from_wall_ns = view->first_ns + wall_offset_ns;
@@ -51,39 +35,30 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
     }
 }
 
-static void note_loss(const char *loss_reason, bugpack_writer *writer) {
-    if (loss_reason[0] != '\0') {
-        (void)snprintf(writer->line.note, sizeof writer->line.note,
-                       "a crash would have lost it: %s", loss_reason);
-    }
+static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
+                                bugpack_error *error) {
+    const bp_snapshot *snapshot = adding->snapshot;
+    tell_view(&snapshot->log.view, snapshot->wall_offset_ns, writer);
+    return bp_log_print(&snapshot->log.records, snapshot->wall_offset_ns, bp_writer_sink, writer,
+                        error);
 }
 
-static bugpack_status add_part(const bp_snapshot *snapshot, const bp_snapshot_part *part,
-                               const char *name, print_part *print, int dir_fd, bp_bundle *bundle,
-                               bugpack_error *error) {
-    bugpack_writer writer;
-    bugpack_error detail = part->error;
-    bp_instant began = bp_clock_now();
-    bp_writer_init(&writer, json_limit_bytes);
-    bugpack_status status = detail.status;
-    if (status == BUGPACK_OK) {
-        status = bp_temp_file_open(&writer.temp_file, dir_fd, UINT64_MAX, &detail);
-        writer.temp_file.token = snapshot->token;
-    }
-    if (status == BUGPACK_OK) {
-        status = print(snapshot, &writer, &detail);
-    }
-    if (status == BUGPACK_OK && writer.content.size > 0) {
-        bp_temp_file_release(&writer.temp_file); /* it was printed into memory */
-    }
-    if (status == BUGPACK_OK) {
-        tell_view(&part->view, snapshot->wall_offset_ns, &writer);
-    } else {
-        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
-    }
-    note_loss(part->loss_reason, &writer);
-    bp_writer_stamp(&writer, began);
-    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
+static bugpack_status print_history(struct adding *adding, bugpack_writer *writer,
+                                    bugpack_error *error) {
+    const bp_snapshot *snapshot = adding->snapshot;
+    uint64_t count = 0;
+    tell_view(&snapshot->history.view, snapshot->wall_offset_ns, writer);
+    return bp_history_print(&snapshot->history.records, snapshot->wall_offset_ns, bp_writer_sink,
+                            writer, &count, error);
+}
+
+static bugpack_status print_notifications(struct adding *adding, bugpack_writer *writer,
+                                          bugpack_error *error) {
+    const bp_snapshot *snapshot = adding->snapshot;
+    uint32_t count = 0;
+    tell_view(&snapshot->notifications.view, snapshot->wall_offset_ns, writer);
+    return bp_notifications_print(&snapshot->notifications.records, snapshot->wall_offset_ns,
+                                  &writer->content, &count, error);
 }
 
 /* "1 by the snap length, 2 by the filter": what shortened messages, into a text that has room. */
@@ -133,65 +108,77 @@ static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer)
     }
 }
 
-/* The index has a spool of its own, and may fail alone. */
-static bugpack_status print_traffic(bp_snapshot *snapshot, int dir_fd, bugpack_writer *pcap,
-                                    bugpack_writer *index, bugpack_error *error) {
-    bp_traffic_extent extent = {0};
-    bugpack_error index_error = BUGPACK_ERROR_INIT;
-    bugpack_status indexed = bp_temp_file_open(&index->temp_file, dir_fd, UINT64_MAX, &index_error);
-    bugpack_status status = bp_temp_file_open(&pcap->temp_file, dir_fd, UINT64_MAX, error);
-    index->temp_file.token = pcap->temp_file.token = snapshot->token;
+static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
+                                 bugpack_error *error) {
+    bp_snapshot *snapshot = adding->snapshot;
+    bugpack_status status = bp_traffic_print_pcap(snapshot->channels, snapshot->channel_count,
+                                                  bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
-        status =
-            bp_traffic_print_pcap(snapshot->channels, snapshot->channel_count, &pcap->temp_file,
-                                  indexed == BUGPACK_OK ? &index->temp_file : NULL, &extent, error);
+        tell_extent(&adding->extent, writer);
     }
+    return status;
+}
+
+static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
+                                  bugpack_error *error) {
+    bp_snapshot *snapshot = adding->snapshot;
+    writer->line.covers_from_wall_ns = adding->extent.from_wall_ns;
+    writer->line.covers_to_wall_ns = adding->extent.to_wall_ns;
+    return bp_traffic_print_index(snapshot->channels, snapshot->channel_count, bp_writer_sink,
+                                  writer, error);
+}
+
+static void note(bugpack_writer *writer, const char *loss_reason, const char *choice) {
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "%s%s%s%s",
+                   loss_reason[0] != '\0' ? "a crash would have lost it: " : "", loss_reason,
+                   loss_reason[0] != '\0' && choice[0] != '\0' ? "; " : "", choice);
+}
+
+/* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
+static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
+                               const char *loss_reason, const char *choice, bp_bundle *bundle,
+                               bugpack_error *failure, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_instant began = bp_clock_now();
+    bp_writer_init(&writer, SIZE_MAX / 4);
+    bugpack_status status = bp_bundle_begin(bundle, name, &writer, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    tell_extent(&extent, pcap);
-    index->line.covers_from_wall_ns = extent.from_wall_ns;
-    index->line.covers_to_wall_ns = extent.to_wall_ns;
-    if (indexed == BUGPACK_OK) {
-        indexed = bp_temp_file_flush(&index->temp_file, &index_error);
-    }
-    if (indexed != BUGPACK_OK) {
-        bp_writer_refuse(index, BP_ARTEFACT_FAILED, "%s", index_error.message);
-    }
-    return BUGPACK_OK;
-}
-
-/* Whose traffic it is, behind what the note says already. */
-static void tell_choice(const bp_snapshot *snapshot, bugpack_writer *writer) {
-    if (snapshot->traffic_note[0] != '\0') {
-        size_t length = strlen(writer->line.note);
-        (void)snprintf(writer->line.note + length, sizeof writer->line.note - length, "%s%s",
-                       length > 0 ? "; " : "", snapshot->traffic_note);
-    }
-}
-
-static bugpack_status add_traffic(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
-                                  bugpack_error *error) {
-    bugpack_writer pcap, index;
-    bugpack_error detail = snapshot->traffic_error;
-    bp_instant began = bp_clock_now();
-    bp_writer_init(&pcap, json_limit_bytes);
-    bp_writer_init(&index, json_limit_bytes);
-    bugpack_status status = detail.status;
+    status = failure->status;
     if (status == BUGPACK_OK) {
-        status = print_traffic(snapshot, dir_fd, &pcap, &index, &detail);
+        status = print(adding, &writer, failure);
+        /* What failed on the way to the zip is the reason for what failed to be printed. */
+        bugpack_status flushed = bp_writer_flush(&writer, failure);
+        status = status == BUGPACK_OK ? flushed : status;
     }
     if (status != BUGPACK_OK) {
-        bp_writer_refuse(&pcap, BP_ARTEFACT_FAILED, "%s", detail.message);
-        bp_writer_refuse(&index, BP_ARTEFACT_FAILED, "%s", detail.message);
+        writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */
+        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", failure->message);
     }
-    note_loss(snapshot->traffic_loss_reason, &pcap);
-    tell_choice(snapshot, &pcap);
-    bp_writer_stamp(&pcap, began);
-    note_loss(snapshot->traffic_loss_reason, &index);
-    bp_writer_stamp(&index, began);
-    status = bp_bundle_put(bundle, "traffic.pcap", BUGPACK_OK, &pcap, error);
-    return bp_bundle_put(bundle, "traffic-index.jsonl", status, &index, error);
+    note(&writer, loss_reason, choice);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
+}
+
+static bugpack_status add_ring(struct adding *adding, const bp_snapshot_part *part,
+                               const char *name, print_part *print, bp_bundle *bundle,
+                               bugpack_error *error) {
+    bugpack_error failure = part->error;
+    return add_part(adding, name, print, part->loss_reason, "", bundle, &failure, error);
+}
+
+static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugpack_error *error) {
+    const bp_snapshot *snapshot = adding->snapshot;
+    bugpack_error failure = snapshot->traffic_error;
+    bugpack_status status =
+        add_part(adding, "traffic.pcap", print_pcap, snapshot->traffic_loss_reason,
+                 snapshot->traffic_note, bundle, &failure, error);
+    if (status == BUGPACK_OK) { /* without a pcap there is nothing to index */
+        status = add_part(adding, "traffic-index.jsonl", print_index, snapshot->traffic_loss_reason,
+                          "", bundle, &failure, error);
+    }
+    return status;
 }
 
 /* An empty part says nothing, but one that could not be read has to say so. */
@@ -199,22 +186,22 @@ static bool is_worth_telling(const bp_snapshot_part *part) {
     return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK);
 }
 
-bugpack_status bp_recorded_add(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
-                               bugpack_error *error) {
+bugpack_status bp_recorded_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error) {
+    struct adding adding = {.snapshot = snapshot};
     bugpack_status status = BUGPACK_OK;
     if (snapshot->log.is_on) {
-        status = add_part(snapshot, &snapshot->log, "logs.jsonl", print_log, dir_fd, bundle, error);
+        status = add_ring(&adding, &snapshot->log, "logs.jsonl", print_log, bundle, error);
     }
     if (status == BUGPACK_OK && is_worth_telling(&snapshot->notifications)) {
-        status = add_part(snapshot, &snapshot->notifications, "notifications.json",
-                          print_notifications, dir_fd, bundle, error);
+        status = add_ring(&adding, &snapshot->notifications, "notifications.json",
+                          print_notifications, bundle, error);
     }
     if (status == BUGPACK_OK && is_worth_telling(&snapshot->history)) {
-        status = add_part(snapshot, &snapshot->history, "metrics-history.jsonl", print_history,
-                          dir_fd, bundle, error);
+        status = add_ring(&adding, &snapshot->history, "metrics-history.jsonl", print_history,
+                          bundle, error);
     }
     if (status == BUGPACK_OK && snapshot->has_traffic) {
-        status = add_traffic(snapshot, dir_fd, bundle, error);
+        status = add_traffic(&adding, bundle, error);
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * What a recorder kept, as artefacts of a report.
+ * What a snapshot of the rings holds, as artefacts of a report.
  */
 #ifndef BP_REPORT_RECORDED_H
 #define BP_REPORT_RECORDED_H
@@ -9,11 +9,9 @@
 
 /*
  * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
- * where its ring is on and, but for the log, holds something. They are written into spools in
- * `dir_fd`. A part that cannot be written costs itself; the ledger says why. Fails only when the
- * bundle cannot take one.
+ * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
+ * itself; the manifest says why. Fails only when the bundle cannot take one.
  */
-bugpack_status bp_recorded_add(bp_snapshot *snapshot, int dir_fd, bp_bundle *bundle,
-                               bugpack_error *error);
+bugpack_status bp_recorded_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error);
 
 #endif

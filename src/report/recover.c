@@ -57,11 +57,11 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
 }
 
 static bugpack_status write_report(const bp_found_session *found, const char *report_dir,
-                                   bp_bundle *bundle, bp_snapshot *snapshot,
-                                   bugpack_report_result *result) {
+                                   bp_snapshot *snapshot, bugpack_report_result *result) {
     const bp_session_identity *dead = &found->identity;
     bp_destination destination = BP_DESTINATION_INIT;
     char report_id[BP_ID_BYTES];
+    bp_bundle *bundle = NULL;
     bp_id_new(report_id);
     const bp_destination_request request = {.app_name = dead->app_name,
                                             .kind = BP_REPORT_CRASH,
@@ -70,8 +70,15 @@ static bugpack_status write_report(const bp_found_session *found, const char *re
                                                 report_dir != NULL ? report_dir : dead->report_dir};
     bugpack_status status = bp_destination_open(&request, &destination, &result->error);
     if (status == BUGPACK_OK) {
+        const bp_bundle_target target = {.dir_fd = destination.dir_fd,
+                                         .dir_name = destination.dir_path,
+                                         .report_id = report_id,
+                                         .wall_ns = dead->last_alive.wall_ns};
+        status = bp_bundle_new(&target, &bundle, &result->error);
+    }
+    if (status == BUGPACK_OK) {
         bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot);
-        status = bp_recorded_add(snapshot, destination.dir_fd, bundle, &result->error);
+        status = bp_recorded_add(snapshot, bundle, &result->error);
     }
     if (status == BUGPACK_OK) {
         status = add_metadata(dead, report_id, bundle, &result->error);
@@ -80,9 +87,9 @@ static bugpack_status write_report(const bp_found_session *found, const char *re
         status = add_metrics(bundle, &result->error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_destination_publish(&destination, bundle, report_id, dead->last_alive.wall_ns,
-                                        NULL, result, &result->error);
+        status = bp_destination_publish(&destination, bundle, result, &result->error);
     }
+    bp_bundle_free(bundle);
     bp_destination_release(&destination);
     return status;
 }
@@ -111,16 +118,13 @@ static bool recover_session_dir(const bp_found_session *found, void *context) {
     }
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     uint64_t began_ns = bp_clock_monotonic_ns();
-    bp_bundle *bundle = bp_bundle_new();
     bp_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    result.status = bundle == NULL || snapshot == NULL
-                        ? bp_fail_memory(&result.error, "recover a session")
-                        : write_report(found, request->report_dir, bundle, snapshot, &result);
+    result.status = snapshot == NULL ? bp_fail_memory(&result.error, "recover a session")
+                                     : write_report(found, request->report_dir, snapshot, &result);
     if (snapshot != NULL) {
         bp_snapshot_release(snapshot);
     }
     free(snapshot);
-    bp_bundle_free(bundle);
     result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
     if (request->on_report != NULL) {
         request->on_report(&result, request->context);

@@ -12,24 +12,29 @@
 
 /*
  * One thread and the call that it works on. The runner and the thread hold one reference each, so
- * that either can go first: the runner leaves a crew of one behind when its call hangs.
+ * that either can end first: the runner detaches the thread when its call hangs.
+ *
+ * What the provider writes is passed on to the writer of whoever waits. `target_mutex` guards that:
+ * it is held while up to 64 KiB are passed on, and by the waiting thread when it gives up, so that
+ * what comes later is refused. It is apart from `mutex`, because passing on may wait for a disk.
  */
-struct crew {
+typedef struct call_thread {
     atomic_uint reference_count;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool must_quit;
-    bool was_woken;          /* somebody wants the waiting thread to look around */
-    bool is_done;            /* the call has returned */
-    bp_provider *provider;   /* the call that waits or runs; NULL when there is none */
-    bugpack_writer writer;   /* what the provider writes to */
-    bugpack_writer accepted; /* what became of that; read once is_done */
-};
+    bool was_woken;        /* somebody wants the waiting thread to look around */
+    bool is_done;          /* the call has returned */
+    bp_provider *provider; /* the call that waits or runs; NULL when there is none */
+    bugpack_writer writer; /* what the provider writes to */
+    pthread_mutex_t target_mutex;
+    bugpack_writer *target; /* where that is passed on to; NULL once nobody waits */
+} call_thread;
 
 struct bp_runner {
-    pthread_mutex_t mutex; /* for `crew`, where it is not the calling thread that looks */
-    struct crew *crew;     /* NULL until the first call, and after a call was left behind */
+    pthread_mutex_t mutex; /* for `thread`, where it is not the calling thread that looks */
+    call_thread *thread;   /* NULL until the first call, and after a call hung */
     void (*on_wake)(void *context);
     void *on_wake_context;
 };
@@ -40,83 +45,102 @@ bool bp_runner_is_inside_provider(void) {
     return is_inside_provider;
 }
 
-static void drop_crew(struct crew *crew) {
-    if (atomic_fetch_sub_explicit(&crew->reference_count, 1, memory_order_acq_rel) != 1) {
+static void drop_thread(call_thread *thread) {
+    if (atomic_fetch_sub_explicit(&thread->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    bp_writer_release(&crew->writer);
-    bp_writer_release(&crew->accepted);
-    (void)pthread_cond_destroy(&crew->changed);
-    (void)pthread_mutex_destroy(&crew->mutex);
-    free(crew);
+    bp_writer_release(&thread->writer);
+    (void)pthread_cond_destroy(&thread->changed);
+    (void)pthread_mutex_destroy(&thread->target_mutex);
+    (void)pthread_mutex_destroy(&thread->mutex);
+    free(thread);
+}
+
+/* A bp_sink for at most 64 KiB, or for what accept_json made, in pieces of that. */
+static bugpack_status pass_to_target(void *context, const void *bytes, size_t byte_count) {
+    static const size_t piece_bytes = 64 * 1024;
+    call_thread *thread = context;
+    const char *next = bytes;
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && byte_count > 0) {
+        size_t count = byte_count < piece_bytes ? byte_count : piece_bytes;
+        (void)pthread_mutex_lock(&thread->target_mutex);
+        status = thread->target == NULL ? BUGPACK_ERR_TIMEOUT
+                                        : bugpack_write(thread->target, next, count);
+        (void)pthread_mutex_unlock(&thread->target_mutex);
+        next += count;
+        byte_count -= count;
+    }
+    return status;
 }
 
 /* Calls the provider that was handed over; the lock is held before and after, not during. */
-static void run_call(struct crew *crew) {
-    bp_provider *provider = crew->provider;
-    (void)pthread_mutex_unlock(&crew->mutex);
+static void run_call(call_thread *thread) {
+    bp_provider *provider = thread->provider;
+    (void)pthread_mutex_unlock(&thread->mutex);
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     is_inside_provider = true;
-    int result = spec->provide(&crew->writer, spec->context);
+    int result = spec->provide(&thread->writer, spec->context);
     is_inside_provider = false;
     bp_provider_leave(provider);
     /* Here, because a large document takes its time, and this thread can be left behind. */
-    if (!atomic_load(&crew->writer.is_abandoned)) {
-        bp_provider_accept(spec->form, spec->limit_bytes, result, &crew->writer, &crew->accepted);
+    if (!atomic_load(&thread->writer.is_abandoned)) {
+        bp_provider_accept(spec->form, spec->limit_bytes, result, &thread->writer, pass_to_target,
+                           thread);
     }
     bp_provider_drop(provider);
-    (void)pthread_mutex_lock(&crew->mutex);
-    crew->is_done = true;
-    (void)pthread_cond_broadcast(&crew->changed);
+    (void)pthread_mutex_lock(&thread->mutex);
+    thread->is_done = true;
+    (void)pthread_cond_broadcast(&thread->changed);
 }
 
 static void *run_calls(void *argument) {
-    struct crew *crew = argument;
+    call_thread *thread = argument;
     bp_thread_set_name("bugpack-provide");
-    (void)pthread_mutex_lock(&crew->mutex);
+    (void)pthread_mutex_lock(&thread->mutex);
     for (;;) {
-        bool has_call = crew->provider != NULL && !crew->is_done;
-        if (crew->must_quit) {
+        bool has_call = thread->provider != NULL && !thread->is_done;
+        if (thread->must_quit) {
             if (has_call) {
                 /* Given up before it began: nobody would read the answer, so do not ask. */
-                bp_provider_leave(crew->provider);
-                bp_provider_drop(crew->provider);
+                bp_provider_leave(thread->provider);
+                bp_provider_drop(thread->provider);
             }
             break;
         }
         if (has_call) {
-            run_call(crew);
+            run_call(thread);
         } else {
-            (void)pthread_cond_wait(&crew->changed, &crew->mutex);
+            (void)pthread_cond_wait(&thread->changed, &thread->mutex);
         }
     }
-    (void)pthread_mutex_unlock(&crew->mutex);
-    drop_crew(crew);
+    (void)pthread_mutex_unlock(&thread->mutex);
+    drop_thread(thread);
     return NULL;
 }
 
-static bugpack_status hire_crew(struct crew **ret_crew, bugpack_error *error) {
-    struct crew *hired = calloc(1, sizeof *hired);
-    if (hired == NULL || pthread_mutex_init(&hired->mutex, NULL) != 0) {
-        free(hired);
+static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *error) {
+    call_thread *thread = calloc(1, sizeof *thread);
+    if (thread == NULL || pthread_mutex_init(&thread->mutex, NULL) != 0) {
+        free(thread);
         return bp_fail_memory(error, "start a thread for providers");
     }
-    bugpack_status status = bp_condition_init(&hired->changed, error);
+    (void)pthread_mutex_init(&thread->target_mutex, NULL);
+    bugpack_status status = bp_condition_init(&thread->changed, error);
     if (status == BUGPACK_OK) {
-        atomic_init(&hired->reference_count, 2);
-        bp_writer_init(&hired->writer, 0); /* a writer of zeros would own descriptor 0 */
-        bp_writer_init(&hired->accepted, 0);
-        status = bp_thread_start(run_calls, hired, &hired->thread, error);
+        atomic_init(&thread->reference_count, 2);
+        status = bp_thread_start(run_calls, thread, &thread->thread, error);
         if (status != BUGPACK_OK) {
-            (void)pthread_cond_destroy(&hired->changed);
+            (void)pthread_cond_destroy(&thread->changed);
         }
     }
     if (status != BUGPACK_OK) {
-        (void)pthread_mutex_destroy(&hired->mutex);
-        free(hired);
+        (void)pthread_mutex_destroy(&thread->target_mutex);
+        (void)pthread_mutex_destroy(&thread->mutex);
+        free(thread);
         return status;
     }
-    *ret_crew = hired;
+    *ret_thread = thread;
     return BUGPACK_OK;
 }
 
@@ -130,18 +154,18 @@ bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-/* Tells the thread to end. `is_idle`: it will end at once, so wait; else leave it behind. */
-static void dismiss_crew(struct crew *crew, bool is_idle) {
-    pthread_t thread = crew->thread;
-    (void)pthread_mutex_lock(&crew->mutex);
-    crew->must_quit = true;
-    (void)pthread_cond_broadcast(&crew->changed);
-    (void)pthread_mutex_unlock(&crew->mutex);
-    drop_crew(crew);
+/* Tells the thread to end. `is_idle`: it will end at once, so wait; else it is detached. */
+static void stop_thread(call_thread *thread, bool is_idle) {
+    pthread_t id = thread->thread;
+    (void)pthread_mutex_lock(&thread->mutex);
+    thread->must_quit = true;
+    (void)pthread_cond_broadcast(&thread->changed);
+    (void)pthread_mutex_unlock(&thread->mutex);
+    drop_thread(thread);
     if (is_idle) {
-        (void)pthread_join(thread, NULL);
+        (void)pthread_join(id, NULL);
     } else {
-        (void)pthread_detach(thread);
+        (void)pthread_detach(id);
     }
 }
 
@@ -149,16 +173,16 @@ void bp_runner_free(bp_runner *runner) {
     if (runner == NULL) {
         return;
     }
-    if (runner->crew != NULL) {
-        dismiss_crew(runner->crew, true);
+    if (runner->thread != NULL) {
+        stop_thread(runner->thread, true);
     }
     (void)pthread_mutex_destroy(&runner->mutex);
     free(runner);
 }
 
-static void set_crew(bp_runner *runner, struct crew *crew) {
+static void set_thread(bp_runner *runner, call_thread *thread) {
     (void)pthread_mutex_lock(&runner->mutex);
-    runner->crew = crew;
+    runner->thread = thread;
     (void)pthread_mutex_unlock(&runner->mutex);
 }
 
@@ -169,78 +193,105 @@ void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *
 
 void bp_runner_wake(bp_runner *runner) {
     (void)pthread_mutex_lock(&runner->mutex);
-    struct crew *crew = runner->crew;
-    if (crew != NULL) {
-        atomic_fetch_add_explicit(&crew->reference_count, 1, memory_order_relaxed);
+    call_thread *thread = runner->thread;
+    if (thread != NULL) {
+        atomic_fetch_add_explicit(&thread->reference_count, 1, memory_order_relaxed);
     }
     (void)pthread_mutex_unlock(&runner->mutex);
-    if (crew != NULL) {
-        (void)pthread_mutex_lock(&crew->mutex);
-        crew->was_woken = true;
-        (void)pthread_cond_broadcast(&crew->changed);
-        (void)pthread_mutex_unlock(&crew->mutex);
-        drop_crew(crew);
+    if (thread != NULL) {
+        (void)pthread_mutex_lock(&thread->mutex);
+        thread->was_woken = true;
+        (void)pthread_cond_broadcast(&thread->changed);
+        (void)pthread_mutex_unlock(&thread->mutex);
+        drop_thread(thread);
     }
 }
 
-/* Waits for the call that was handed to the crew. True when it has returned in time. */
+/* Waits for the call that was handed to the thread. True when it has returned in time. */
 static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns) {
-    struct crew *crew = runner->crew;
-    (void)pthread_mutex_lock(&crew->mutex);
-    while (!crew->is_done && !bp_cancel_is_due(token)) {
-        if (crew->was_woken && runner->on_wake != NULL) {
-            crew->was_woken = false;
-            (void)pthread_mutex_unlock(&crew->mutex);
+    call_thread *thread = runner->thread;
+    (void)pthread_mutex_lock(&thread->mutex);
+    while (!thread->is_done && !bp_cancel_is_due(token)) {
+        if (thread->was_woken && runner->on_wake != NULL) {
+            thread->was_woken = false;
+            (void)pthread_mutex_unlock(&thread->mutex);
             runner->on_wake(runner->on_wake_context);
-            (void)pthread_mutex_lock(&crew->mutex);
-        } else if (!bp_condition_wait_until(&crew->changed, &crew->mutex, deadline_ns)) {
+            (void)pthread_mutex_lock(&thread->mutex);
+        } else if (!bp_condition_wait_until(&thread->changed, &thread->mutex, deadline_ns)) {
             break;
         }
     }
-    bool is_done = crew->is_done;
+    bool is_done = thread->is_done;
     if (is_done) {
-        crew->provider = NULL;
+        thread->provider = NULL;
     } else {
-        atomic_store(&crew->writer.is_abandoned, true);
+        atomic_store(&thread->writer.is_abandoned, true);
     }
-    (void)pthread_mutex_unlock(&crew->mutex);
+    (void)pthread_mutex_unlock(&thread->mutex);
+    if (!is_done) {
+        (void)pthread_mutex_lock(&thread->target_mutex);
+        thread->target = NULL;
+        (void)pthread_mutex_unlock(&thread->target_mutex);
+    }
     return is_done;
+}
+
+/* Hands the call over to the thread, whose writer passes on to `target`. */
+static void begin_call(call_thread *thread, bp_provider *provider, bugpack_writer *target) {
+    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    (void)pthread_mutex_lock(&thread->mutex);
+    bp_writer_release(&thread->writer);
+    bp_writer_init(&thread->writer, spec->limit_bytes);
+    bp_writer_set_channel(&thread->writer, bugpack_report_channel(target));
+    if (spec->form != BP_CONTENT_JSON) { /* that is checked as a whole first */
+        thread->writer.sink = pass_to_target;
+        thread->writer.sink_context = thread;
+        thread->writer.is_text = spec->form == BP_CONTENT_TEXT;
+    }
+    thread->target = target;
+    thread->provider = bp_provider_retain(provider);
+    thread->is_done = false;
+    (void)pthread_cond_broadcast(&thread->changed);
+    (void)pthread_mutex_unlock(&thread->mutex);
+}
+
+/* Takes over what the manifest says of a call that returned, and drops what it does not keep. */
+static void end_call(const call_thread *thread, bugpack_writer *writer) {
+    bp_manifest_line line = thread->writer.line;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (bp_writer_flush(writer, &error) != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+        return;
+    }
+    if (line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED) {
+        bp_writer_release(writer);
+    }
+    writer->line = line;
 }
 
 static void call_provider(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                           bugpack_writer *writer) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    struct crew *crew = runner->crew;
-    if (crew == NULL) {
-        if (hire_crew(&crew, &error) != BUGPACK_OK) {
+    call_thread *thread = runner->thread;
+    if (thread == NULL) {
+        if (start_thread(&thread, &error) != BUGPACK_OK) {
             bp_provider_leave(provider);
             bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
             return;
         }
-        set_crew(runner, crew);
+        set_thread(runner, thread);
     }
     uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
     bool is_cut_short =
         token != NULL && token->deadline_ns != 0 && token->deadline_ns < own_deadline_ns;
-    (void)pthread_mutex_lock(&crew->mutex);
-    bp_writer_release(&crew->writer);
-    bp_writer_init(&crew->writer, spec->limit_bytes);
-    bp_writer_release(&crew->accepted);
-    bp_writer_init(&crew->accepted, SIZE_MAX / 4);
-    bp_writer_set_channel(&crew->writer, bugpack_report_channel(writer));
-    crew->provider = bp_provider_retain(provider);
-    crew->is_done = false;
-    (void)pthread_cond_broadcast(&crew->changed);
-    (void)pthread_mutex_unlock(&crew->mutex);
+    begin_call(thread, provider, writer);
     if (wait_for_call(runner, token, is_cut_short ? token->deadline_ns : own_deadline_ns)) {
-        writer->line = crew->accepted.line;
-        bp_buffer_move(&writer->content, &crew->accepted.content);
-        bp_temp_file_move(&writer->temp_file, &crew->accepted.temp_file);
+        end_call(thread, writer);
         return;
     }
-    set_crew(runner, NULL);
-    dismiss_crew(crew, false);
+    set_thread(runner, NULL);
+    stop_thread(thread, false);
     bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
                      is_cut_short ? "no time was left for it" : "it did not return within %u ms",
                      (unsigned)spec->timeout_ms);

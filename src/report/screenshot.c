@@ -118,46 +118,36 @@ const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
     return screenshot == NULL || is_no_region(&screenshot->region) ? NULL : &screenshot->region;
 }
 
-static void encode(const bp_screenshot *screenshot, const bugpack_region *part, int dir_fd,
-                   const bp_cancel_token *token, bugpack_writer *writer) {
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_temp_file_open(&writer->temp_file, dir_fd, UINT64_MAX, &detail);
-    if (status == BUGPACK_OK) {
-        writer->temp_file.token = token;
-        status = bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
-                               bp_temp_file_sink, &writer->temp_file, &detail);
-    }
-    if (status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", detail.message);
-    }
-}
-
 static bugpack_status add_part(const bp_screenshot *screenshot, const char *name,
-                               const bugpack_region *part, int dir_fd, const bp_cancel_token *token,
+                               const bugpack_region *part, const bp_cancel_token *token,
                                bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
-    bp_writer_init(&writer, 0);
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bp_writer_init(&writer, SIZE_MAX / 4);
     bp_instant began = bp_clock_now();
+    bugpack_status status = bp_bundle_begin(bundle, name, &writer, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
     if (screenshot->bytes == NULL) {
         bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%s", screenshot->refusal);
-    } else {
-        encode(screenshot, part, dir_fd, token, &writer);
+    } else if (bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
+                             bp_writer_sink, &writer, &detail) != BUGPACK_OK) {
+        (void)bp_writer_flush(&writer, &detail); /* the reason, where it is the zip's */
+        bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", detail.message);
     }
     writer.line.captured_wall_ns = screenshot->captured.wall_ns;
     writer.line.duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     return bp_bundle_put(bundle, name, bp_cancel_check(token, error), &writer, error);
 }
 
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
-                                 const bp_cancel_token *token, bp_bundle *bundle,
-                                 bugpack_error *error) {
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, const bp_cancel_token *token,
+                                 bp_bundle *bundle, bugpack_error *error) {
     const bugpack_region whole = {0, 0, screenshot->pixels.width, screenshot->pixels.height};
-    bugpack_status status =
-        add_part(screenshot, "screenshot.png", &whole, dir_fd, token, bundle, error);
+    bugpack_status status = add_part(screenshot, "screenshot.png", &whole, token, bundle, error);
     const bugpack_region *region = bp_screenshot_region(screenshot);
     if (status == BUGPACK_OK && region != NULL) {
-        status =
-            add_part(screenshot, "screenshot-region.png", region, dir_fd, token, bundle, error);
+        status = add_part(screenshot, "screenshot-region.png", region, token, bundle, error);
     }
     return status;
 }

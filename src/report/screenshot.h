@@ -31,12 +31,11 @@ void bp_screenshot_free(bp_screenshot *screenshot);
 const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);
 
 /*
- * Adds screenshot.png, and screenshot-region.png where there is a region, by way of spools in
- * `dir_fd`. One that cannot be encoded costs itself; the ledger says why. Gives up with TIMEOUT
- * or CANCELLED when the halt is due.
+ * Adds screenshot.png, and screenshot-region.png where there is a region. One that cannot be
+ * encoded costs itself; the manifest says why. Gives up with TIMEOUT or CANCELLED when the token is
+ * due.
  */
-bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, int dir_fd,
-                                 const bp_cancel_token *token, bp_bundle *bundle,
-                                 bugpack_error *error);
+bugpack_status bp_screenshot_add(const bp_screenshot *screenshot, const bp_cancel_token *token,
+                                 bp_bundle *bundle, bugpack_error *error);
 
 #endif

@@ -4,19 +4,76 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "base/utf8.h"
 #include "json/json.h"
+
+enum { piece_bytes = 64 * 1024, sequence_rest_bytes = 3 };
 
 static const size_t reason_max_bytes = 200;
 
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes) {
-    *writer = (bugpack_writer){.temp_file = BP_TEMP_FILE_INIT};
+    *writer = (bugpack_writer){.sink = NULL};
     bp_buffer_init(&writer->content, limit_bytes);
 }
 
 void bp_writer_release(bugpack_writer *writer) {
     bp_buffer_release(&writer->content);
-    bp_temp_file_release(&writer->temp_file);
+    if (writer->archive != NULL) {
+        bp_archive_roll_back(writer->archive);
+        writer->archive = NULL;
+        writer->sink = NULL;
+    }
+}
+
+static bugpack_status pass_on_text(const bugpack_writer *writer, size_t byte_count) {
+    bp_buffer text;
+    bp_buffer_init(&text, SIZE_MAX / 4);
+    bugpack_status status = bp_utf8_encode(&text, writer->content.data, byte_count);
+    if (status == BUGPACK_OK) {
+        status = writer->sink(writer->sink_context, bp_buffer_text(&text), text.size);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+/* Empties the content into the sink; a failure sticks to the content. */
+static bugpack_status pass_on(bugpack_writer *writer, bool is_end) {
+    bp_buffer *content = &writer->content;
+    if (writer->sink == NULL || content->status != BUGPACK_OK || content->size == 0) {
+        return content->status;
+    }
+    char rest[2 * sequence_rest_bytes];
+    size_t count = content->size;
+    if (writer->is_text && !is_end) {
+        /* A sequence that began here may end in the next piece. */
+        count = bp_utf8_cut(content->data, count, count - sequence_rest_bytes);
+    }
+    size_t rest_bytes = content->size - count;
+    bugpack_status status = writer->is_text
+                                ? pass_on_text(writer, count)
+                                : writer->sink(writer->sink_context, content->data, count);
+    if (status != BUGPACK_OK) {
+        return content->status = status;
+    }
+    memcpy(rest, content->data + count, rest_bytes);
+    bp_buffer_clear(content);
+    content->max_size -= count;
+    return bp_buffer_append(content, rest, rest_bytes);
+}
+
+bugpack_status bp_writer_sink(void *writer, const void *bytes, size_t byte_count) {
+    return bugpack_write(writer, bytes, byte_count);
+}
+
+bugpack_status bp_writer_flush(bugpack_writer *writer, bugpack_error *error) {
+    bugpack_status status = pass_on(writer, true);
+    bugpack_status archived =
+        writer->archive != NULL ? bp_archive_check(writer->archive, error) : BUGPACK_OK;
+    if (status == BUGPACK_OK || archived != BUGPACK_OK) {
+        return archived;
+    }
+    return bp_fail(error, status, "what was written was not kept: %s", bugpack_status_name(status));
 }
 
 void bp_writer_stamp(bugpack_writer *writer, bp_instant began) {
@@ -56,9 +113,23 @@ static bool is_closed(bugpack_writer *writer) {
     return atomic_load_explicit(&writer->is_abandoned, memory_order_relaxed);
 }
 
+static bugpack_status pass_on_piece(bugpack_writer *writer) {
+    return writer->content.size >= piece_bytes ? pass_on(writer, false) : writer->content.status;
+}
+
 bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes, size_t byte_count) {
-    return is_closed(writer) ? BUGPACK_ERR_TIMEOUT
-                             : bp_buffer_append(&writer->content, bytes, byte_count);
+    const char *next = bytes;
+    bugpack_status status = is_closed(writer) ? BUGPACK_ERR_TIMEOUT : BUGPACK_OK;
+    while (status == BUGPACK_OK && byte_count > 0) {
+        /* What has a sink is never held whole, however much comes at once. */
+        size_t count =
+            writer->sink != NULL && byte_count > piece_bytes ? (size_t)piece_bytes : byte_count;
+        (void)bp_buffer_append(&writer->content, next, count);
+        status = pass_on_piece(writer);
+        next += count;
+        byte_count -= count;
+    }
+    return status == BUGPACK_OK ? writer->content.status : status;
 }
 
 bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...) {
@@ -67,15 +138,18 @@ bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...) {
     }
     va_list arguments;
     va_start(arguments, format);
-    bugpack_status status = bp_buffer_vprintf(&writer->content, format, arguments);
+    (void)bp_buffer_vprintf(&writer->content, format, arguments);
     va_end(arguments);
-    return status;
+    return pass_on_piece(writer);
 }
 
 bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *text,
                                          size_t byte_count) {
-    return is_closed(writer) ? BUGPACK_ERR_TIMEOUT
-                             : bp_json_append_string(&writer->content, text, byte_count);
+    if (is_closed(writer)) {
+        return BUGPACK_ERR_TIMEOUT;
+    }
+    (void)bp_json_append_string(&writer->content, text, byte_count);
+    return pass_on_piece(writer);
 }
 
 void bugpack_fail(bugpack_writer *writer, const char *format, ...) {

@@ -1,5 +1,5 @@
 /*
- * What a provider writes into, and what the ledger will say of it.
+ * What a collector or a provider writes into, and what the manifest will say of it.
  */
 #ifndef BP_REPORT_WRITER_H
 #define BP_REPORT_WRITER_H
@@ -10,9 +10,10 @@
 
 #include <bugpack/provide.h>
 
+#include "archive/archive.h"
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/temp_file.h"
+#include "base/sink.h"
 #include "model/manifest.h"
 
 /* Enough for every channel that a trigger may name, with its NUL. */
@@ -20,37 +21,48 @@
 
 /*
  * One artefact while it is made. The public functions of provide.h append to `content`; a collector
- * of ours also fills the ledger entry directly. `ledger.name` stays NULL here.
+ * of ours also fills the manifest line directly. `line.name` stays NULL here.
  *
- * What is too much for memory goes to `spool`, which a collector opens with bp_temp_file_open in
- * the report's directory. Where it is open, it is the content, and `content` is left empty. A
- * provider of ours may do so too; its spool is taken as it is, whatever its form.
+ * Where there is a sink, `content` is passed on to it whenever it holds 64 KiB, and
+ * bp_writer_flush passes on the rest. Else it stays in memory.
  */
 struct bugpack_writer {
-    bp_buffer content;
-    bp_temp_file temp_file; /* closed unless a collector opened it */
+    bp_buffer content; /* its max_size is what may still be written */
+    bp_sink *sink;     /* NULL: none */
+    void *sink_context;
+    bool is_text;        /* make it valid UTF-8 on the way to the sink */
+    bp_archive *archive; /* its open entry is this artefact; NULL: none. See bp_bundle_begin. */
     bp_manifest_line line;
-    /* Set when nobody waits for it any more: a late provider is told so and stops growing it. */
+    /* Set when nobody waits for it any more: a late provider gets TIMEOUT and can stop. */
     atomic_bool is_abandoned;
-    /* The channel that the report is about, for the provider to ask; "" when it is about none. A
-     * copy, because a provider that hangs outlives the order. */
+    /* The channel that the report is about; "" for none. A copy, because a provider that hangs
+     * outlives the report. */
     char report_channel[BP_WRITER_CHANNEL_BYTES];
 };
 
+/* A writer without a sink, for at most `limit_bytes`. */
 void bp_writer_init(bugpack_writer *writer, size_t limit_bytes);
 
-/* The ledger's captured_at and duration_ms of what was begun at `began` and is read now. */
-void bp_writer_stamp(bugpack_writer *writer, bp_instant began);
+/* Frees it, and rolls its entry back where the bundle has not taken it. */
 void bp_writer_release(bugpack_writer *writer);
 
-/* What bugpack_report_channel will say; NULL for none. Copied. */
+/* bugpack_write as a bp_sink. */
+bugpack_status bp_writer_sink(void *writer, const void *bytes, size_t byte_count);
+
+/* Passes on what is left in `content`. Reports the first failure, also one of an earlier write. */
+bugpack_status bp_writer_flush(bugpack_writer *writer, bugpack_error *error);
+
+/* Sets captured_at and duration_ms of what was begun at `began` and is finished now. */
+void bp_writer_stamp(bugpack_writer *writer, bp_instant began);
+
+/* What bugpack_report_channel returns; NULL for none. Copied. */
 void bp_writer_set_channel(bugpack_writer *writer, const char *channel);
 
-/* Marks the artefact as not there: drops the content, sets status and reason, counts it missing. */
+/* Marks the artefact as absent: drops the content, sets status and reason, counts it missing. */
 void bp_writer_refuse(bugpack_writer *writer, bp_artefact_status status, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 
-/* Marks the artefact as there but not whole. `is_missing` tells a failure from a limit. */
+/* Marks the artefact as incomplete. `is_missing`: because of a failure, not of a limit. */
 void bp_writer_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 

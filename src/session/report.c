@@ -52,8 +52,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     const struct manual_report *report = job->payload;
     return report->screenshot == NULL
                ? BUGPACK_OK
-               : bp_screenshot_add(report->screenshot, job->destination.dir_fd, &job->token, bundle,
-                                   error);
+               : bp_screenshot_add(report->screenshot, &job->token, bundle, error);
 }
 
 static void settled_loan(const bp_job *job, const bugpack_report_result *result) {

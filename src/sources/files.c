@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,8 @@ static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
 static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_file_tail tail;
-    if (bp_file_read_tail(fd, file->path, file->limit_bytes, &writer->content, &tail, &error) !=
-        BUGPACK_OK) {
+    if (bp_file_read_tail(fd, file->path, file->limit_bytes, bp_writer_sink, writer, &tail,
+                          &error) != BUGPACK_OK) {
         return fail_with(writer, &error);
     }
     if (tail.skipped_bytes > 0) {
@@ -47,6 +48,35 @@ static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
     return 0;
 }
 
+/* Until the end of the file, so that it works where st_size is 0 (as under /proc). */
+static int copy_whole(int fd, const watched_file *file, bugpack_writer *writer) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char bytes[16 * 1024];
+    bugpack_status status = BUGPACK_OK;
+    for (;;) {
+        ssize_t count = read(fd, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            status = bp_fail_process_errno(&error, errno, "cannot read \"%s\"", file->path);
+        } else if (count > 0) {
+            status = bugpack_write(writer, bytes, (size_t)count);
+        }
+        if (count <= 0 || status != BUGPACK_OK) {
+            break;
+        }
+    }
+    if (writer->content.is_over_limit) {
+        (void)bp_fail(&error, status, "cannot read \"%s\": it is over the limit of %llu bytes",
+                      file->path, (unsigned long long)file->limit_bytes);
+    } else if (status != BUGPACK_OK && error.message[0] == '\0') {
+        (void)bp_fail(&error, status, "cannot keep \"%s\": %s", file->path,
+                      bugpack_status_name(status));
+    }
+    return status == BUGPACK_OK ? 0 : fail_with(writer, &error);
+}
+
 static int read_whole(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct stat info;
@@ -59,10 +89,7 @@ static int read_whole(int fd, const watched_file *file, bugpack_writer *writer) 
                       (unsigned long long)file->limit_bytes);
         return fail_with(writer, &error);
     }
-    if (bp_file_read_fd(fd, file->path, &writer->content, &error) != BUGPACK_OK) {
-        return fail_with(writer, &error);
-    }
-    return 0;
+    return copy_whole(fd, file, writer);
 }
 
 static int provide_file(bugpack_writer *writer, void *context) {

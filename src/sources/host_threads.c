@@ -38,7 +38,7 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     }
     if (status == BUGPACK_OK) {
         plan.prober = prober;
-        status = bp_host_capture(&root, &plan, dir_fd, &writer->temp_file, ret_summary, error);
+        status = bp_host_capture(&root, &plan, dir_fd, bp_writer_sink, writer, ret_summary, error);
     }
     bp_heap_prober_free(prober);
     if (dir_fd >= 0) {

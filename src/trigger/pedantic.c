@@ -111,7 +111,8 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bp_provider_accept(BP_CONTENT_JSON, report->given.content.max_size, report->result,
-                       &report->given, &writer);
+                       &report->given, bp_writer_sink, &writer);
+    writer.line = report->given.line;
     writer.line.captured_wall_ns = report->asked.wall_ns;
     writer.line.duration_ns = report->duration_ns;
     return bp_bundle_put(bundle, state_name, BUGPACK_OK, &writer, error);

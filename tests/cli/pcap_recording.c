@@ -118,7 +118,11 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
     }
     CHECK(bp_temp_file_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, channel_count, &out, &index, &extent, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(frozen, channel_count, bp_temp_file_sink, &out, &extent, NULL) ==
+          BUGPACK_OK);
+    CHECK(bp_traffic_print_index(frozen, channel_count, bp_temp_file_sink, &index, NULL) ==
+          BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&index, NULL) == BUGPACK_OK);
     copy_out(&index, create(name, ".index.jsonl"));
     copy_out(&out, create(name, ".pcap"));

@@ -103,9 +103,9 @@ static bugpack_status print_spooled(bp_history *history, bp_temp_file *records, 
     bugpack_status status = bp_ring_copy(bp_history_ring(history), UINT64_MAX, bp_temp_file_sink,
                                          records, &view, &error);
     status = status == BUGPACK_OK ? bp_temp_file_flush(records, &error) : status;
-    status = status == BUGPACK_OK
-                 ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC, out, &count, &error)
-                 : status;
+    status = status == BUGPACK_OK ? bp_history_print(records, 1795221411 * BP_NS_PER_SEC,
+                                                     bp_temp_file_sink, out, &count, &error)
+                                  : status;
     return status == BUGPACK_OK ? read_spool(out) : status;
 }
 
@@ -138,8 +138,7 @@ static bugpack_status print_traffic_index(const char *directory) {
     bp_ring *pins = NULL;
     bp_traffic *traffic = NULL;
     bp_traffic_snapshot frozen;
-    bp_traffic_extent extent;
-    bp_temp_file pcap = BP_TEMP_FILE_INIT, index = BP_TEMP_FILE_INIT;
+    bp_temp_file index = BP_TEMP_FILE_INIT;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     options.pin_bytes = 2;
     options.snap_bytes = 3;
@@ -155,14 +154,12 @@ static bugpack_status print_traffic_index(const char *directory) {
     }
     bugpack_status status =
         bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir_fd, NULL, &frozen, &error);
-    status = status == BUGPACK_OK ? bp_temp_file_open(&pcap, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK ? bp_temp_file_open(&index, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK
-                 ? bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, &error)
+                 ? bp_traffic_print_index(&frozen, 1, bp_temp_file_sink, &index, &error)
                  : status;
     status = status == BUGPACK_OK ? read_spool(&index) : status;
     bp_traffic_snapshot_release(&frozen);
-    bp_temp_file_release(&pcap);
     bp_temp_file_release(&index);
     (void)close(dir_fd);
     bp_traffic_free(traffic);

@@ -72,7 +72,7 @@ static void *print_records(void *unused) {
         CHECK(bp_ring_copy(bp_history_ring(history), bp_clock_monotonic_ns(), bp_temp_file_sink,
                            &records, &view, NULL) == BUGPACK_OK);
         CHECK(bp_temp_file_flush(&records, NULL) == BUGPACK_OK);
-        CHECK(bp_history_print(&records, 0, &out, &count, NULL) == BUGPACK_OK);
+        CHECK(bp_history_print(&records, 0, bp_temp_file_sink, &out, &count, NULL) == BUGPACK_OK);
         CHECK(count == view.record_count);
         bp_temp_file_release(&records);
         bp_temp_file_release(&out);

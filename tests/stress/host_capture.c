@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/temp_file.h"
 #include "probe/host_capture.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
@@ -65,7 +66,10 @@ static void capture_once(const temp_dir *dir, unsigned reader_count) {
     bp_host_summary *summary = calloc(1, sizeof *summary);
     char self[64];
     CHECK(summary != NULL);
-    CHECK(bp_host_capture(&root, &plan, dir->fd, &temp_file, summary, &error) == BUGPACK_OK);
+    CHECK(bp_temp_file_open(&temp_file, dir->fd, UINT64_MAX, NULL) == BUGPACK_OK);
+    CHECK(bp_host_capture(&root, &plan, dir->fd, bp_temp_file_sink, &temp_file, summary, &error) ==
+          BUGPACK_OK);
+    CHECK(bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK);
     CHECK(!summary->is_cut);
     CHECK(summary->thread_count > churner_count);
     CHECK(summary->self_tgid == (uint64_t)getpid());

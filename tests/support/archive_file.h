@@ -22,21 +22,37 @@ typedef struct archive_file {
     bp_archive *archive;
 } archive_file;
 
-static inline void archive_file_start(archive_file *file, bp_archive_poll *poll, void *context) {
+static inline void archive_file_start(archive_file *file, uint64_t wall_ns,
+                                      const bp_cancel_token *token) {
     cr_assert(temp_dir_make(&file->dir));
     (void)snprintf(file->path, sizeof file->path, "%s/t.zip", file->dir.path);
     file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cr_assert(ge(int, file->fd, 0));
     file->archive = NULL;
-    cr_assert(
-        eq(int, bp_archive_new(file->fd, file->path, poll, context, &file->archive, NULL), 0));
+    const bp_archive_target target = {
+        .fd = file->fd, .name = file->path, .wall_ns = wall_ns, .token = token};
+    cr_assert(eq(int, bp_archive_new(&target, &file->archive, NULL), 0));
+}
+
+/* All of one entry, at the rank 0. */
+static inline bugpack_status archive_file_try(archive_file *file, const char *name,
+                                              const void *bytes, size_t byte_count,
+                                              bugpack_error *error) {
+    uint64_t entry_bytes = 0;
+    bugpack_status status = bp_archive_begin(file->archive, name, 0, error);
+    if (status == BUGPACK_OK) {
+        (void)bp_archive_write(file->archive, bytes, byte_count);
+        status = bp_archive_end(file->archive, &entry_bytes, error);
+        cr_expect(status != BUGPACK_OK || entry_bytes == byte_count);
+    }
+    return status;
 }
 
 static inline void archive_file_add(archive_file *file, const char *name, const void *bytes,
-                                    size_t byte_count, uint64_t wall_ns) {
+                                    size_t byte_count) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(bp_archive_add(file->archive, name, bytes, byte_count, wall_ns, &error) == BUGPACK_OK,
-              "%s", error.message);
+    cr_assert(archive_file_try(file, name, bytes, byte_count, &error) == BUGPACK_OK, "%s",
+              error.message);
 }
 
 static inline void archive_file_finish(archive_file *file) {

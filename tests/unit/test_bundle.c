@@ -1,15 +1,18 @@
 /*
- * Artefacts whose content lies in a spool become entries and lines of the ledger like any other.
+ * What is streamed, and what is added from memory, become entries and lines of the manifest.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "report/bundle.h"
 #include "report/provider.h"
 #include "support/report_reader.h"
@@ -31,15 +34,28 @@ static void tear_down(void) {
 
 TestSuite(bundle, .init = set_up, .fini = tear_down);
 
-static void spool_into(bugpack_writer *writer, size_t byte_count, uint64_t max_bytes) {
-    bp_writer_init(writer, 0);
-    cr_assert(eq(int, bp_temp_file_open(&writer->temp_file, dir.fd, max_bytes, NULL), 0));
-    (void)bp_temp_file_write(&writer->temp_file, text, byte_count);
+static const uint64_t wall_ns = 1774751400000000000u;
+
+static bp_bundle *new_bundle(void) {
+    const bp_bundle_target target = {.dir_fd = dir.fd,
+                                     .dir_name = dir.path,
+                                     .report_id = "00000000000000000000000000000000",
+                                     .wall_ns = wall_ns};
+    bp_bundle *bundle = NULL;
+    cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
+    return bundle;
+}
+
+static void stream_into(bp_bundle *bundle, const char *name, bugpack_writer *writer,
+                        size_t byte_count, size_t limit_bytes) {
+    bp_writer_init(writer, limit_bytes);
+    cr_assert(eq(int, bp_bundle_begin(bundle, name, writer, NULL), 0));
+    (void)bugpack_write(writer, text, byte_count);
 }
 
 static void add(bp_bundle *bundle, const char *name, bugpack_writer *writer) {
     cr_assert(eq(int, bp_bundle_add(bundle, name, writer, NULL), 0));
-    cr_expect(not(bp_temp_file_is_open(&writer->temp_file)));
+    cr_expect(eq(sz, writer->content.size, 0));
     bp_writer_release(writer);
 }
 
@@ -48,14 +64,8 @@ static const char *publish(bp_bundle *bundle) {
     static char path[600];
     char name[256];
     uint64_t zip_bytes = 0;
-    bp_publication publication = {.dir_fd = dir.fd,
-                                  .dir_name = dir.path,
-                                  .stem = "report",
-                                  .extension = ".zip",
-                                  .report_id = "00000000000000000000000000000000",
-                                  .wall_ns = 1774751400000000000u};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(bp_bundle_publish(bundle, &publication, name, sizeof name, &zip_bytes, &error) ==
+    cr_assert(bp_bundle_publish(bundle, "report", ".zip", name, sizeof name, &zip_bytes, &error) ==
                   BUGPACK_OK,
               "%s", error.message);
     bp_bundle_free(bundle);
@@ -73,14 +83,22 @@ static void expect_entry(const char *path, const char *name, size_t byte_count) 
     free(entry);
 }
 
-Test(bundle, spools_are_entries_with_their_bytes_in_the_ledger) {
-    bp_bundle *bundle = bp_bundle_new();
+static void expect_list(const char *path, const char *expected) {
+    char *list = report_list(path);
+    cr_assert(ne(ptr, list, NULL));
+    cr_expect(eq(str, list, (char *)(uintptr_t)expected));
+    free(list);
+}
+
+Test(bundle, streams_are_entries_with_their_bytes_in_the_manifest) {
+    bp_bundle *bundle = new_bundle();
     bugpack_writer writer;
     static const size_t sizes[] = {0, 1, 70000, sizeof text};
     for (size_t i = 0; i < 4; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "s%zu", i);
-        spool_into(&writer, sizes[i], UINT64_MAX);
+        stream_into(bundle, name, &writer, sizes[i], SIZE_MAX / 4);
+        cr_expect(le(sz, writer.content.capacity, 128 * 1024));
         add(bundle, name, &writer);
     }
     bp_writer_init(&writer, sizeof text);
@@ -97,82 +115,166 @@ Test(bundle, spools_are_entries_with_their_bytes_in_the_ledger) {
     cr_expect(report_entry_contains(path, "manifest.json", "\"complete\": true"));
 }
 
-Test(bundle, a_spool_that_failed_costs_its_artefact_alone) {
-    bp_bundle *bundle = bp_bundle_new();
+Test(bundle, entries_are_in_the_order_of_the_format_whatever_was_first) {
+    static const char *const names[] = {"mine", "logs.jsonl", "yours", "metadata.json"};
+    bp_bundle *bundle = new_bundle();
+    for (size_t i = 0; i < 4; i++) {
+        bugpack_writer writer;
+        stream_into(bundle, names[i], &writer, 100, SIZE_MAX / 4);
+        add(bundle, names[i], &writer);
+    }
+    expect_list(publish(bundle), "metadata.json\nlogs.jsonl\nmine\nyours\nmanifest.json\n");
+}
+
+Test(bundle, an_entry_that_fails_costs_itself_alone) {
+    bp_bundle *bundle = new_bundle();
     bugpack_writer writer;
-    spool_into(&writer, 100, 99);
+    stream_into(bundle, "limit", &writer, 100, 99);
     add(bundle, "limit", &writer);
-    spool_into(&writer, 100, UINT64_MAX);
-    int full = open("/dev/full", O_RDWR | O_CLOEXEC);
-    cr_assert(ge(int, full, 0));
-    (void)close(writer.temp_file.fd);
-    writer.temp_file.fd = full;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    struct rlimit before;
+    cr_assert(eq(int, getrlimit(RLIMIT_FSIZE, &before), 0));
+    struct rlimit limit = {.rlim_cur = 5000, .rlim_max = before.rlim_max};
+    cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &limit), 0));
+    stream_into(bundle, "full", &writer, sizeof text, SIZE_MAX / 4);
     add(bundle, "full", &writer);
-    spool_into(&writer, 100, 100);
+    stream_into(bundle, "good", &writer, 100, 100);
     add(bundle, "good", &writer);
-    char missing[300];
+    cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &before), 0));
+    char missing[900];
     cr_expect(eq(uint, bp_bundle_missing(bundle, missing, sizeof missing), 2));
-    cr_expect(strstr(missing, "limit: it is over the limit of 99 bytes\n") != NULL, "%s", missing);
-    cr_expect(strstr(missing, "No space left on device") != NULL, "%s", missing);
+    cr_expect(strstr(missing, "limit: ") != NULL, "%s", missing);
+    cr_expect(strstr(missing, "full: cannot write") != NULL, "%s", missing);
+    cr_expect(strstr(missing, "File too large") != NULL, "%s", missing);
     const char *path = publish(bundle);
-    char *list = report_list(path);
-    cr_assert(ne(ptr, list, NULL));
-    cr_expect(eq(str, list, "good\nmanifest.json\n"));
-    free(list);
+    expect_list(path, "good\nmanifest.json\n");
     expect_entry(path, "good", 100);
 }
 
-Test(bundle, a_refused_or_truncated_spool_is_out_or_in_as_a_buffer_is) {
-    bp_bundle *bundle = bp_bundle_new();
+Test(bundle, a_refused_stream_is_out_and_a_truncated_one_is_in) {
+    bp_bundle *bundle = new_bundle();
     bugpack_writer writer;
-    spool_into(&writer, 100, 100);
+    stream_into(bundle, "refused", &writer, sizeof text, SIZE_MAX / 4);
     bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "no");
-    cr_expect(not(bp_temp_file_is_open(&writer.temp_file)));
     add(bundle, "refused", &writer);
-    spool_into(&writer, 0, 100);
+    stream_into(bundle, "cut", &writer, 0, 100);
     bp_writer_truncate(&writer, false, "some");
     add(bundle, "cut", &writer);
-    const char *path = publish(bundle);
-    char *list = report_list(path);
-    cr_assert(ne(ptr, list, NULL));
-    cr_expect(eq(str, list, "cut\nmanifest.json\n"));
-    free(list);
+    stream_into(bundle, "released", &writer, 100, 100);
+    bp_writer_release(&writer);
+    expect_list(publish(bundle), "cut\nmanifest.json\n");
 }
 
-static int spool_text(bugpack_writer *writer, void *context) {
-    const size_t *byte_count = context;
-    if (bp_temp_file_open(&writer->temp_file, dir.fd, UINT64_MAX, NULL) != BUGPACK_OK) {
-        return -1;
+Test(bundle, what_is_not_published_leaves_nothing) {
+    bp_bundle *bundle = new_bundle();
+    bugpack_writer writer;
+    stream_into(bundle, "one", &writer, sizeof text, SIZE_MAX / 4);
+    bp_bundle_free(bundle);
+    cr_expect(eq(sz, temp_dir_count(&dir), 0));
+    bp_bundle_free(NULL);
+}
+
+/* How a provider behaves: it writes `byte_count` bytes, waits for `gate`, and writes on. */
+struct behaviour {
+    size_t byte_count;
+    int result;
+    sem_t gate, late_is_done;
+    bool hangs;
+    bugpack_status late; /* of a write after nobody waits any more */
+};
+
+static int provide(bugpack_writer *writer, void *context) {
+    struct behaviour *behaviour = context;
+    (void)bugpack_write(writer, text, behaviour->byte_count);
+    if (behaviour->hangs) {
+        while (sem_wait(&behaviour->gate) != 0) {}
+        behaviour->late = bugpack_write(writer, text, sizeof text);
+        (void)sem_post(&behaviour->late_is_done);
     }
-    return bp_temp_file_write(&writer->temp_file, text, *byte_count);
+    return behaviour->result;
 }
 
-Test(bundle, a_provider_may_spool_and_standard_input_stays_open) {
-    size_t byte_count = 300000;
-    bp_provider_spec spec = {.name = "big",
-                             .form = BP_CONTENT_BYTES,
-                             .provide = spool_text,
-                             .context = &byte_count,
-                             .timeout_ms = 60000};
+static void call(bp_bundle *bundle, const char *name, bp_content_form form,
+                 struct behaviour *behaviour, size_t limit_bytes) {
+    bp_provider_spec spec = {.name = name,
+                             .form = form,
+                             .provide = provide,
+                             .context = behaviour,
+                             .limit_bytes = limit_bytes,
+                             .timeout_ms = behaviour->hangs ? 50 : 60000};
     bp_provider *provider = NULL;
     bp_runner *runner = NULL;
+    bugpack_writer writer;
     cr_assert(eq(int, bp_provider_new(&spec, &provider, NULL), 0));
     cr_assert(eq(int, bp_runner_new(&runner, NULL), 0));
-    bp_bundle *bundle = bp_bundle_new();
-    bool had_input = fcntl(STDIN_FILENO, F_GETFD) >= 0;
-    if (!had_input) {
-        cr_assert(eq(int, open("/dev/null", O_RDONLY), STDIN_FILENO));
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        bugpack_writer writer;
-        bp_writer_init(&writer, 1000);
-        cr_assert(bp_runner_call(runner, provider, NULL, &writer));
-        add(bundle, i == 0 ? "one" : "two", &writer);
-    }
+    bp_writer_init(&writer, SIZE_MAX / 4);
+    cr_assert(eq(int, bp_bundle_begin(bundle, name, &writer, NULL), 0));
+    cr_assert(bp_runner_call(runner, provider, NULL, &writer));
+    add(bundle, name, &writer);
     bp_runner_free(runner);
     bp_provider_drop(provider);
+}
+
+Test(bundle, a_provider_streams) {
+    bp_bundle *bundle = new_bundle();
+    struct behaviour whole = {.byte_count = sizeof text};
+    struct behaviour failed = {.byte_count = sizeof text, .result = -1};
+    struct behaviour large = {.byte_count = sizeof text};
+    call(bundle, "bytes", BP_CONTENT_BYTES, &whole, sizeof text);
+    call(bundle, "text", BP_CONTENT_TEXT, &whole, sizeof text);
+    call(bundle, "failed", BP_CONTENT_BYTES, &failed, sizeof text);
+    call(bundle, "large", BP_CONTENT_BYTES, &large, sizeof text - 1);
+    char missing[900];
+    cr_expect(eq(uint, bp_bundle_missing(bundle, missing, sizeof missing), 2));
+    cr_expect(eq(str, missing,
+                 "failed: the provider failed\nlarge: it is over the limit of 699999 bytes"));
     const char *path = publish(bundle);
-    cr_expect(ge(int, fcntl(STDIN_FILENO, F_GETFD), 0));
-    expect_entry(path, "one", byte_count);
-    expect_entry(path, "two", byte_count);
+    expect_list(path, "bytes\ntext\nmanifest.json\n");
+    expect_entry(path, "bytes", sizeof text);
+    expect_entry(path, "text", sizeof text);
+}
+
+/* In pieces of every size, sequences fall on every boundary of what is passed on at once. */
+Test(bundle, text_is_made_valid_over_the_boundaries_of_pieces) {
+    static const char pattern[] = "a\xe2\x82\xac\xf0\x9f\x98\x80\xff\xe2\x82";
+    bp_buffer expected;
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] = pattern[i % (sizeof pattern - 1)];
+    }
+    bp_buffer_init(&expected, SIZE_MAX / 4);
+    cr_assert(eq(int, bp_utf8_encode(&expected, text, sizeof text), 0));
+    bp_bundle *bundle = new_bundle();
+    struct behaviour whole = {.byte_count = sizeof text};
+    call(bundle, "text", BP_CONTENT_TEXT, &whole, sizeof text);
+    const char *path = publish(bundle);
+    size_t bytes = 0;
+    char *entry = report_read(path, "text", &bytes);
+    cr_assert(ne(ptr, entry, NULL));
+    cr_expect(eq(sz, bytes, expected.size));
+    cr_expect(memcmp(entry, expected.data, bytes) == 0);
+    free(entry);
+    bp_buffer_release(&expected);
+}
+
+Test(bundle, a_provider_that_hangs_is_rolled_back_and_refused_later) {
+    bp_bundle *bundle = new_bundle();
+    struct behaviour hanging = {.byte_count = sizeof text, .hangs = true};
+    struct behaviour whole = {.byte_count = sizeof text};
+    cr_assert(eq(int, sem_init(&hanging.gate, 0, 0), 0));
+    cr_assert(eq(int, sem_init(&hanging.late_is_done, 0, 0), 0));
+    call(bundle, "hangs", BP_CONTENT_BYTES, &hanging, SIZE_MAX / 4);
+    call(bundle, "good", BP_CONTENT_BYTES, &whole, SIZE_MAX / 4);
+    const char *path = publish(bundle); /* the bundle is gone, the provider is not */
+    (void)sem_post(&hanging.gate);
+    while (sem_wait(&hanging.late_is_done) != 0) {}
+    cr_expect(eq(int, hanging.late, BUGPACK_ERR_TIMEOUT));
+    expect_list(path, "good\nmanifest.json\n");
+    expect_entry(path, "good", sizeof text);
+    cr_expect(report_entry_contains(path, "manifest.json", "\"status\": \"timed_out\""));
+}
+
+Test(bundle, the_space_it_needs_is_the_rings_and_the_zip) {
+    cr_expect(eq(u64, bp_bundle_needed_bytes(0), 1 << 20));
+    cr_expect(gt(u64, bp_bundle_needed_bytes(50u << 20), 100u << 20));
+    cr_expect(lt(u64, bp_bundle_needed_bytes(50u << 20), 110u << 20));
 }

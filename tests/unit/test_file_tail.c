@@ -19,6 +19,10 @@ static void tear_down(void) {
     temp_dir_remove(&dir);
 }
 
+static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(buffer, bytes, byte_count);
+}
+
 TestSuite(file_tail, .init = set_up, .fini = tear_down);
 
 static int open_with(const char *contents, size_t byte_count) {
@@ -70,8 +74,8 @@ Test(file_tail, keeps_the_newest_whole_lines_that_fit) {
         bp_buffer out;
         bp_buffer_init(&out, 1000);
         bp_file_tail tail;
-        cr_assert(
-            eq(int, bp_file_read_tail(fd, "log", c->limit_bytes, &out, &tail, NULL), BUGPACK_OK));
+        cr_assert(eq(int, bp_file_read_tail(fd, "log", c->limit_bytes, append, &out, &tail, NULL),
+                     BUGPACK_OK));
         cr_assert(eq(str, bp_buffer_text(&out), c->kept), "case %zu", i);
         cr_assert(eq(int, tail.cut_inside_line, c->cut_inside_line), "case %zu", i);
         cr_assert(eq(u64, tail.original_bytes, strlen(c->contents)), "case %zu", i);
@@ -90,7 +94,8 @@ Test(file_tail, never_gives_more_than_the_limit_at_any_limit) {
         bp_buffer out;
         bp_buffer_init(&out, 1000);
         bp_file_tail tail;
-        cr_assert(eq(int, bp_file_read_tail(fd, "log", limit, &out, &tail, NULL), BUGPACK_OK));
+        cr_assert(
+            eq(int, bp_file_read_tail(fd, "log", limit, append, &out, &tail, NULL), BUGPACK_OK));
         cr_assert(le(u64, out.size, limit));
         cr_assert(gt(sz, out.size, 0));
         const char *expected = contents + size - out.size;
@@ -108,7 +113,7 @@ Test(file_tail, keeps_bytes_that_are_no_text) {
     bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 8, &out, &tail, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 8, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(tail.cut_inside_line);
     cr_assert(ge(sz, out.size, 8 - 3), "more than one character's bytes went");
     bp_buffer_release(&out);
@@ -121,7 +126,7 @@ Test(file_tail, appends_behind_what_the_buffer_holds) {
     bp_buffer_init(&out, 1000);
     (void)bp_buffer_append_text(&out, "> ");
     bp_file_tail tail;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 6, &out, &tail, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 6, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "> two\n"));
     bp_buffer_release(&out);
     (void)close(fd);
@@ -135,21 +140,23 @@ Test(file_tail, takes_of_a_file_that_grew_what_it_has_now_and_ends_there) {
     bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, &out, &tail, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "one\ntwo\n"));
     cr_assert(eq(u64, tail.original_bytes, 8));
     bp_buffer_release(&out);
     (void)close(fd);
 }
 
-Test(file_tail, refuses_a_limit_that_has_no_room_and_leaves_outputs_alone) {
+Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
     int fd = open_with("one\ntwo\n", 8);
     bp_buffer out;
     bp_buffer_init(&out, 4);
     bp_file_tail tail = {.original_bytes = 77};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, &out, &tail, &error), BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 0, &out, &tail, &error), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, &error),
+                 BUGPACK_ERR_NO_MEMORY));
+    cr_assert(
+        eq(int, bp_file_read_tail(fd, "log", 0, append, &out, &tail, &error), BUGPACK_ERR_INVALID));
     cr_assert(eq(u64, tail.original_bytes, 77));
     cr_assert(eq(sz, out.size, 0));
     bp_buffer_release(&out);
@@ -165,7 +172,7 @@ Test(file_tail, reads_the_end_of_a_file_that_is_larger_than_memory) {
     bp_buffer out;
     bp_buffer_init(&out, 1000);
     bp_file_tail tail;
-    cr_assert(eq(int, bp_file_read_tail(fd, "sparse", 100, &out, &tail, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_file_read_tail(fd, "sparse", 100, append, &out, &tail, NULL), BUGPACK_OK));
     cr_assert(eq(str, bp_buffer_text(&out), "the end\n"));
     cr_assert(eq(u64, tail.original_bytes, (uint64_t)huge));
     bp_buffer_release(&out);
@@ -184,7 +191,8 @@ static void reads_the_whole_of(const char *path, uint64_t limit_bytes) {
     cr_assert(eq(int, bp_file_read_at(AT_FDCWD, path, &whole, &error), BUGPACK_OK));
     cr_assert(gt(sz, whole.size, 0));
     cr_assert(eq(int, bp_file_open_regular(AT_FDCWD, path, &fd, &error), BUGPACK_OK));
-    cr_assert(eq(int, bp_file_read_tail(fd, path, limit_bytes, &out, &tail, &error), BUGPACK_OK));
+    cr_assert(
+        eq(int, bp_file_read_tail(fd, path, limit_bytes, append, &out, &tail, &error), BUGPACK_OK));
     cr_assert(eq(u64, tail.original_bytes, whole.size));
     cr_assert(eq(u64, tail.skipped_bytes, whole.size - out.size));
     cr_assert(gt(sz, out.size, 0));

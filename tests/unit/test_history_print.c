@@ -38,7 +38,9 @@ TestSuite(history_print, .init = set_up, .fini = tear_down);
 static uint64_t print(uint64_t wall_offset_ns) {
     uint64_t count = 42;
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
-    cr_assert(eq(int, bp_history_print(&records, wall_offset_ns, &out, &count, NULL), BUGPACK_OK));
+    cr_assert(eq(int,
+                 bp_history_print(&records, wall_offset_ns, bp_temp_file_sink, &out, &count, NULL),
+                 BUGPACK_OK));
     cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
     int64_t length = bp_temp_file_read(&out, 0, text, sizeof text - 1);
     cr_assert(length >= 0 && (uint64_t)length == out.size);
@@ -199,8 +201,8 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     uint64_t count = 42;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
-    cr_expect(
-        eq(int, bp_history_print(&records, 0, &small, &count, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &count, &error),
+                 BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, count, 42));
     cr_expect(eq(str, error.message, "cannot write the metrics history"));
     bp_temp_file_release(&small);
@@ -213,7 +215,8 @@ Test(history_print, records_that_cannot_be_read_are_an_error_after_the_lines_bef
     put_record(1, &good);
     cr_assert(eq(int, bp_temp_file_write(&records, &cut, sizeof cut), BUGPACK_OK));
     cr_assert(eq(int, bp_temp_file_flush(&records, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bp_history_print(&records, 0, &out, &count, NULL), BUGPACK_ERR_IO));
+    cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &out, &count, NULL),
+                 BUGPACK_ERR_IO));
     cr_expect(eq(u64, count, 42));
     cr_assert(eq(int, bp_temp_file_flush(&out, NULL), BUGPACK_OK));
     cr_assert(gt(i64, bp_temp_file_read(&out, 0, text, sizeof text), 0));

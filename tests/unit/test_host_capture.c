@@ -48,22 +48,17 @@ static void make_machine(made_machine *made) {
     write_file(made, "proc/7/task/7/stat", STAT(7, "made"));
 }
 
+static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(buffer, bytes, byte_count);
+}
+
 static void capture(made_machine *made, unsigned reader_count) {
     bp_host_plan plan = {.reader_count = reader_count};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
-    bugpack_status status =
-        bp_host_capture(&made->root, &plan, made->dir.fd, &temp_file, &made->summary, &error);
-    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     bp_buffer_clear(&made->json);
-    for (uint64_t at = 0; at < temp_file.size;) {
-        char piece[4096];
-        int64_t count = bp_temp_file_read(&temp_file, at, piece, sizeof piece);
-        cr_assert(gt(i64, count, 0));
-        (void)bp_buffer_append(&made->json, piece, (size_t)count);
-        at += (uint64_t)count;
-    }
-    bp_temp_file_release(&temp_file);
+    bugpack_status status = bp_host_capture(&made->root, &plan, made->dir.fd, append, &made->json,
+                                            &made->summary, &error);
+    cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
     bp_buffer again;
     bp_buffer_init(&again, (size_t)64 << 20);
@@ -220,13 +215,12 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
     make_machine(&made);
     atomic_bool stop = true;
     bp_host_plan plan = {.reader_count = 2, .stop = &stop};
-    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
-    cr_assert(eq(int,
-                 bp_host_capture(&made.root, &plan, made.dir.fd, &temp_file, &made.summary, NULL),
-                 BUGPACK_OK));
+    cr_assert(
+        eq(int,
+           bp_host_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, NULL),
+           BUGPACK_OK));
     cr_expect(made.summary.is_cut);
     cr_expect(eq(u64, made.summary.thread_count, 0));
-    bp_temp_file_release(&temp_file);
     remove_machine(&made);
 }
 
@@ -235,13 +229,13 @@ Test(host_capture, refuses_a_machine_that_is_not_there) {
     make_machine(&made);
     made.root.proc_path = "/nowhere/proc";
     bp_host_plan plan = {.reader_count = 1};
-    bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int,
-                 bp_host_capture(&made.root, &plan, made.dir.fd, &temp_file, &made.summary, &error),
-                 BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(
+        int,
+        bp_host_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, &error),
+        BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
-    cr_expect(not(bp_temp_file_is_open(&temp_file)));
+    cr_expect(eq(sz, made.json.size, 0));
     remove_machine(&made);
 }
 

@@ -35,7 +35,9 @@ static bp_buffer print(bp_log_recorder *recorder, bp_ring_view *view) {
                                           bp_temp_file_sink, &records, view, NULL)));
     cr_assert(zero(int, (int)bp_temp_file_flush(&records, NULL)));
     uint64_t wall_offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
-    cr_assert(zero(int, (int)bp_log_print(&records, wall_offset_ns, &lines, NULL)));
+    cr_assert(
+        zero(int, (int)bp_log_print(&records, wall_offset_ns, bp_temp_file_sink, &lines, NULL)));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&lines, NULL)));
     char *text = bp_buffer_reserve(&out, lines.size);
     cr_assert(eq(i64, bp_temp_file_read(&lines, 0, text, lines.size), (int64_t)lines.size));
     bp_buffer_commit(&out, lines.size);

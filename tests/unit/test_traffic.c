@@ -39,9 +39,10 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
                                                           &frozen[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(
-        zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, &out, NULL, ret_extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, bp_temp_file_sink, &out,
+                                                   ret_extent, NULL)));
     traffic_pcap pcap;
+    cr_assert(zero(int, (int)bp_temp_file_flush(&out, NULL)));
     cr_assert(traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
     for (size_t i = 0; i < channel_count; i++) {
@@ -384,7 +385,8 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
-    cr_expect(eq(int, (int)bp_traffic_print_pcap(&frozen, 1, &out, NULL, &extent, &error),
+    cr_expect(eq(int,
+                 (int)bp_traffic_print_pcap(&frozen, 1, bp_temp_file_sink, &out, &extent, &error),
                  (int)BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);

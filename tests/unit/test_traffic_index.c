@@ -173,7 +173,10 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
         zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&pcap, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&index, dir.fd, 16, NULL)));
-    cr_expect(zero(int, bp_traffic_print_pcap(&frozen, 1, &pcap, &index, &extent, NULL)));
+    cr_expect(
+        zero(int, bp_traffic_print_pcap(&frozen, 1, bp_temp_file_sink, &pcap, &extent, NULL)));
+    cr_expect(eq(int, bp_traffic_print_index(&frozen, 1, bp_temp_file_sink, &index, NULL),
+                 BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
     cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_NO_MEMORY));
