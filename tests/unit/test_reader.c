@@ -118,11 +118,11 @@ Test(reader, reads_what_our_own_writer_writes) {
     for (size_t i = 0; i < large_bytes; i++) {
         large[i] = (char)(i * i >> 7);
     }
-    archive_file_start(&file, NULL, NULL);
-    archive_file_add(&file, "metadata.json", "{}", 2, 1795000000000000000u);
-    archive_file_add(&file, "large", large, large_bytes, 1795000000000000000u);
-    archive_file_add(&file, "empty", "", 0, 0);
-    archive_file_add(&file, "late \xe2\x86\x92", "x", 1, UINT64_MAX);
+    archive_file_start(&file, 1795000000000000000u, NULL);
+    archive_file_add(&file, "metadata.json", "{}", 2);
+    archive_file_add(&file, "large", large, large_bytes);
+    archive_file_add(&file, "empty", "", 0);
+    archive_file_add(&file, "late \xe2\x86\x92", "x", 1);
     archive_file_finish(&file);
     cr_assert(bp_archive_reader_open(file.fd, file.path, &reader, &error) == BUGPACK_OK, "%s",
               error.message);
@@ -159,6 +159,31 @@ static bugpack_status refuse_bytes(void *context, const void *bytes, size_t byte
     (void)bytes;
     *(size_t *)context += byte_count;
     return BUGPACK_ERR_CANCELLED;
+}
+
+/* A report's directory is in the order of the format, its bytes are in that of writing. */
+Test(reader, opens_a_zip_whose_directory_is_in_another_order_than_its_bytes) {
+    archive_file file;
+    bp_archive_reader *reader = NULL;
+    archive_file_start(&file, 1795000000000000000u, NULL);
+    static const char *const names[] = {"c", "a", "d", "b"};
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t bytes;
+        cr_assert(zero(
+            int, bp_archive_begin(file.archive, names[i], (unsigned)(names[i][0] - 'a'), NULL)));
+        cr_assert(zero(int, bp_archive_write(file.archive, names[i], 1)));
+        cr_assert(zero(int, bp_archive_end(file.archive, &bytes, NULL)));
+    }
+    archive_file_finish(&file);
+    cr_assert(eq(int, bp_archive_reader_open(file.fd, file.path, &reader, NULL), BUGPACK_OK));
+    for (size_t i = 0; i < 4; i++) {
+        const char expected[] = {(char)('a' + i), '\0'};
+        cr_expect(eq(str, (char *)(uintptr_t)bp_archive_reader_member(reader, i).name,
+                     (char *)(uintptr_t)expected));
+        expect_content(reader, expected, expected, 1);
+    }
+    bp_archive_reader_free(reader);
+    archive_file_end(&file);
 }
 
 Test(reader, stops_when_the_sink_says_so_and_can_be_used_again) {
