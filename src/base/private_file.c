@@ -24,8 +24,9 @@ static bool make_private(int fd) {
 
 /* Takes over a descriptor that was just opened, or -1. On failure it is closed. */
 static int settle(int fd) {
-    if (fd >= 0 && fd <= STDERR_FILENO) {
-        int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    enum { standard_stream_count = 3 };
+    if (fd >= 0 && fd < standard_stream_count) {
+        int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
         int dup_errno = errno;
         (void)close(fd);
         errno = dup_errno;
