@@ -134,7 +134,7 @@ static void fail_each(bool and_all_later) {
     } while (tried >= nth);
     (void)alarm(0);
     CHECK(run.is_open && run.status == BUGPACK_OK && run.result.missing_count == 0);
-    CHECK(refused > 5 && failed > 50 && written > 0);
+    CHECK(refused > 5 && failed > 20 && written > 0);
     (void)printf("%s: %u not opened, %u failed, %u written\n",
                  and_all_later ? "one and all later" : "one allocation", refused, failed, written);
 }
