@@ -46,12 +46,13 @@ int bp_calibration_help(int argument_count, char **arguments) {
 }
 
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_temp_file *ret_temp_file, bp_host_summary *ret_summary,
+                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
                                bugpack_error *error) {
     (void)root;
     (void)plan;
     (void)dir_fd;
-    (void)ret_temp_file;
+    (void)sink;
+    (void)context;
     (void)ret_summary;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "all threads of the machine cannot be read on this system");
