@@ -103,7 +103,7 @@ static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figur
 /* A file with one number. */
 static void read_figure(int dir_fd, const char *name, bool is_limit_v1, uint64_t scale,
                         bp_host_figure *figure) {
-    char text[text_bytes_max];
+    char text[text_bytes_max] = "";
     bp_host_figure read = {.is_known = false};
     size_t length = read_file(dir_fd, name, text);
     (void)bp_host_parse_figure(text, length, &read);

@@ -26,7 +26,7 @@ struct bugpack {
     bp_job_queue *jobs;
     bp_triggers *triggers;
     bp_monitor *monitor;
-    bp_ticker *ticker; /* NULL without a metrics history */
+    bp_ticker *ticker;                    /* NULL without a metrics history */
     _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
 };
 

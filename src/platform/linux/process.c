@@ -237,7 +237,7 @@ bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool f
 
 bugpack_status bp_process_open(pid_t pid, bool for_tree, bp_process **ret_process,
                                bugpack_error *error) {
-    bp_proc_root root;
+    bp_proc_root root = {.fd = -1};
     pid = pid == getpid() ? 0 : pid;
     bugpack_status status = open_root(&root, error);
     if (status != BUGPACK_OK) {
