@@ -170,6 +170,32 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
     }
 }
 
+/* The rings that are no channel's, in the order of an array of their snapshots; NULL where one is
+ * off. */
+static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
+    ret_rings[0] = recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
+    ret_rings[1] =
+        recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL;
+    ret_rings[2] = recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
+}
+
+uint64_t bp_recorder_used_bytes(bp_recorder *recorder) {
+    bp_ring *rings[3];
+    bp_traffic *const *channels = NULL;
+    uint64_t used_bytes = 0;
+    list_rings(recorder, rings);
+    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+        used_bytes += rings[i] != NULL ? bp_ring_used_bytes(rings[i]) : 0;
+    }
+    size_t channel_count = bp_channels_list(&recorder->channels, &channels);
+    for (size_t i = 0; i < channel_count; i++) {
+        bp_ring *pins = bp_traffic_pins(channels[i]);
+        used_bytes += bp_ring_used_bytes(bp_traffic_ring(channels[i]));
+        used_bytes += pins != NULL ? bp_ring_used_bytes(pins) : 0;
+    }
+    return used_bytes;
+}
+
 void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                                int dir_fd, const bp_cancel_token *token,
                                bp_snapshot *ret_snapshot) {
@@ -179,16 +205,11 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
     ret_snapshot->wall_offset_ns = now.wall_ns - now.monotonic_ns;
     /* Traffic first: its rings turn over fastest. */
     copy_traffic(recorder, only_channel, until_ns, dir_fd, ret_snapshot);
-    const struct {
-        bp_ring *ring;
-        bp_snapshot_part *part;
-    } parts[] = {
-        {recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL, &ret_snapshot->log},
-        {recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL,
-         &ret_snapshot->notifications},
-        {recorder->history != NULL ? bp_history_ring(recorder->history) : NULL,
-         &ret_snapshot->history}};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        copy_part(recorder, parts[i].ring, until_ns, dir_fd, token, parts[i].part);
+    bp_ring *rings[3];
+    bp_snapshot_part *const parts[] = {&ret_snapshot->log, &ret_snapshot->notifications,
+                                       &ret_snapshot->history};
+    list_rings(recorder, rings);
+    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+        copy_part(recorder, rings[i], until_ns, dir_fd, token, parts[i]);
     }
 }

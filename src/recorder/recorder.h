@@ -57,6 +57,9 @@ bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
 bp_history *bp_recorder_history(bp_recorder *recorder);
 bp_channels *bp_recorder_channels(bp_recorder *recorder);
 
+/* What a snapshot of all rings would take now. Any thread. */
+uint64_t bp_recorder_used_bytes(bp_recorder *recorder);
+
 /*
  * Copies what was recorded up to `until_ns` (monotonic) into temporary files in `dir_fd`. Writers
  * go on. A ring that cannot be copied has its reason in its part. `only_channel` limits the traffic

@@ -89,10 +89,14 @@ static bugpack_status copy_rings(const bp_report_context *context, bp_job *job,
     return BUGPACK_OK;
 }
 
+/* What will be written: the copy of the rings, unless the job borrows one, and the zip. */
 static bugpack_status check_room(const bp_report_context *context, const bp_job *job,
-                                 uint64_t needed_bytes, bugpack_error *error) {
-    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination, needed_bytes,
-                                error);
+                                 uint64_t spare_bytes, bugpack_error *error) {
+    uint64_t needed_bytes = job->borrows_snapshot
+                                ? 0
+                                : bp_bundle_needed_bytes(bp_recorder_used_bytes(context->recorder));
+    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination,
+                                needed_bytes + spare_bytes, error);
 }
 
 static bugpack_status take(const bp_report_context *context, bp_job *job, uint64_t spare_bytes,
@@ -107,11 +111,8 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = job->type->take_snapshot != NULL ? job->type->take_snapshot(job, error)
-                                              : copy_rings(context, job, error);
-    /* The zip may become as large as what it is made of. */
-    return status == BUGPACK_OK ? check_room(context, job, bp_snapshot_bytes(job->snapshot), error)
-                                : status;
+    return job->type->take_snapshot != NULL ? job->type->take_snapshot(job, error)
+                                            : copy_rings(context, job, error);
 }
 
 void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {

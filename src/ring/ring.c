@@ -111,6 +111,13 @@ void bp_ring_free(bp_ring *ring) {
     }
 }
 
+uint64_t bp_ring_used_bytes(bp_ring *ring) {
+    bp_lock_acquire(&ring->lock);
+    uint64_t used_bytes = ring->head - ring->tail;
+    bp_lock_release(&ring->lock);
+    return used_bytes;
+}
+
 int bp_ring_fd(const bp_ring *ring) {
     return ring->fd;
 }

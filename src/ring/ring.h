@@ -69,6 +69,9 @@ bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
 /* Whether bp_ring_detach was done: what is appended after it dies with the process. Any thread. */
 bool bp_ring_is_detached(const bp_ring *ring);
 
+/* What its records take now. Any thread. */
+uint64_t bp_ring_used_bytes(bp_ring *ring);
+
 /* The kinds of rings, as ring/anchor.h publishes them. Never renumbered. */
 typedef enum bp_ring_kind {
     BP_RING_KIND_LOG = 1,
