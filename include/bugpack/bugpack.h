@@ -1,12 +1,13 @@
 /*
  * bugpack: one key press, or one protocol gap, becomes a zip that explains the bug.
  *
- * This header brings all others. docs/EMBEDDING.md walks through a host that uses it.
+ * This header includes all others of the C API. docs/EMBEDDING.md builds a host step by step.
  */
 #ifndef BUGPACK_BUGPACK_H
 #define BUGPACK_BUGPACK_H
 
 #include <bugpack/capture_host.h>
+#include <bugpack/common.h>
 #include <bugpack/disconnect.h>
 #include <bugpack/error.h>
 #include <bugpack/events.h>

@@ -1,6 +1,6 @@
 /*
- * Disconnect reports: a channel of the host's protocol went away, and the report says what was
- * known about it.
+ * Disconnect reports: a channel of the host's protocol was lost, and a report says what was known
+ * about it.
  */
 #ifndef BUGPACK_DISCONNECT_H
 #define BUGPACK_DISCONNECT_H
@@ -15,33 +15,29 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-/*
- * Why a channel went away. Start from BUGPACK_DISCONNECT_CAUSE_INIT; strings are copied. Since
- * 0.1.0.
- */
+/* Why a channel was lost. Since 0.1.0. */
 typedef struct bugpack_disconnect_cause {
     size_t struct_size;
-    const char *channel;    /* its name, 1 to BUGPACK_CHANNEL_MAX_BYTES bytes */
-    const char *error_text; /* what the host would show: "ECONNRESET"; NULL when it knows nothing */
-    const char *error_kind; /* the host's own word for the class of it: "io", "tls"; NULL */
-    bool keepalive_fired;   /* the host itself gave the peer up */
+    bool keepalive_fired;   /* the host itself gave up on the peer */
+    const char *channel;    /* required; 1 to BUGPACK_CHANNEL_MAX_BYTES bytes */
+    const char *error_text; /* as the host would show it: "ECONNRESET"; NULL if unknown */
+    const char *error_kind; /* the host's word for its class: "io", "tls"; NULL if unknown */
 } bugpack_disconnect_cause;
 
-#define BUGPACK_DISCONNECT_CAUSE_INIT                                                              \
-    { sizeof(bugpack_disconnect_cause), NULL, NULL, NULL, false }
+#define BUGPACK_DISCONNECT_CAUSE_INIT BUGPACK_INIT(bugpack_disconnect_cause)
+BUGPACK_DEFINE_INIT(bugpack_disconnect_cause)
 
 /*
- * Takes a report of the kind `disconnect`, whose disconnect-cause.json holds the cause and, for
- * every channel of the session, when it was last active in each direction and how much went over
- * it. Returns in microseconds, as bugpack_report_async does.
+ * Take a report of the kind `disconnect`. Its disconnect-cause.json has the cause and, for every
+ * channel of the session, its last activity and totals in each direction. Returns in microseconds,
+ * as bugpack_report_async does.
  *
- * After a report was written, and while one waits or is being taken, none is taken for
- * disconnect_cooldown_ms, whichever channel it is about: a lost link takes all channels with it. A
- * report that could not be written starts no cool-down. What is suppressed is counted in the ledger
- * of later reports.
+ * A lost link takes all channels with it. So while one such report waits or runs, and for
+ * disconnect_cooldown_ms after it was written, no other is taken; a report that fails starts no
+ * cool-down. The manifest of later reports counts those that were suppressed.
  *
- * Errors: BUSY (cool-down, or the queue is full), INVALID, NO_MEMORY, INERT, CLOSED. Any thread;
- * not a signal handler. Since 0.1.0.
+ * Errors: BUSY (cool-down, or the queue is full), INVALID, NO_MEMORY, INERT, CLOSED. Any thread.
+ * Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_disconnect(struct bugpack *session, const char *channel,
                                               const char *error_text);

@@ -1,5 +1,5 @@
 /*
- * What every public header needs of the compiler: visibility, argument checks and C linkage.
+ * Compiler attributes for the other headers: visibility, argument checks, C linkage.
  */
 #ifndef BUGPACK_EXPORT_H
 #define BUGPACK_EXPORT_H
@@ -9,7 +9,8 @@
 /* Lets the compiler check a printf-style call; both positions count from 1. */
 #define BUGPACK_PRINTF(format_position, first_argument)                                            \
     __attribute__((format(printf, format_position, first_argument)))
-/* A status that is thrown away is a failure that nobody sees. */
+/* Warns when a status is ignored. Only on calls whose result the host cannot do without: opening,
+ * and whatever returns something. Triggers and registrations may be ignored. */
 #define BUGPACK_NODISCARD __attribute__((warn_unused_result))
 #else
 #define BUGPACK_API

@@ -1,26 +1,23 @@
 /*
  * Pedantic mode: the first time that a host meets something in a protocol that it does not handle,
- * a report of the kind `pedantic` is taken by itself.
+ * a report of the kind `pedantic` is taken automatically.
  *
- * A gap is named by its key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each
- * distinct key gives one report: with the traffic of the channel that the key names, and frozen at
- * the gap. Further sights only count. A session takes at most pedantic_cap such reports, one
- * channel at most pedantic_channel_cap of them; what is suppressed by that stands with its count in
- * the ledger of every later report and in a summary that is written beside the reports when the
- * session is closed, "<app>-pedantic-summary-<time>.json".
+ * A gap has a key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each distinct
+ * key gives one report, with the traffic of the key's channel and the rings as of the gap. Further
+ * occurrences are only counted. A session takes at most pedantic_cap such reports, and at most
+ * pedantic_channel_cap for one channel. What is suppressed is counted in the manifest of every
+ * later report and in "<app>-pedantic-summary-<time>.json", written beside the reports when the
+ * session is closed. If a report cannot be written, the next occurrence of its key tries again, at
+ * most BUGPACK_GAP_TRIES times.
  *
- * A report that could not be written gives its place back, and the next sight of the key tries
- * again, at most BUGPACK_GAP_TRIES times.
+ * When gaps come faster than reports can be written they wait in their own queue, which loses none.
+ * They take at most half of the report queue, so that a user's trigger finds a place. The first
+ * ones are snapshotted at once, until their copies take 256 MiB of disk or 64 descriptors. The
+ * others contain nothing recorded after their gap, but the rings may have wrapped before they are
+ * copied.
  *
- * Gaps that come faster than reports are written wait in a line of their own, in which none is
- * lost; at most half of the places in the queue of reports are theirs, so that a person's trigger
- * finds room. The first of the line are frozen at once as well, until their copies of the rings
- * take 256 MiB of the disk (and as much is free twice over) or 64 descriptors. The others still
- * hold nothing that was recorded after their gap, but a ring may have turned over before others
- * make room for them.
- *
- * The channel of a key is what stands before its first ':', or all of it. Where no traffic channel
- * has that name, the report holds the traffic of all of them, and its ledger says so.
+ * The channel of a key is the part before its first ':', or the whole key. If no traffic channel
+ * has that name, the report has the traffic of all channels, and its manifest says so.
  */
 #ifndef BUGPACK_GAP_H
 #define BUGPACK_GAP_H
@@ -37,66 +34,63 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key is cut, and ends in a hash of itself */
-#define BUGPACK_GAP_KEYS_MAX 4096          /* of a session; the last is "overflow", for all later */
-#define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* of one channel; then "<channel>:overflow" */
-#define BUGPACK_GAP_UNKNOWN_OPCODES_MAX 64 /* of one channel; then "<channel>:unknown:overflow" */
-#define BUGPACK_GAP_DUMP_MAX_BYTES 64      /* what bugpack_gap_unknown keeps of a message */
+#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key is cut and ends in a hash of itself */
+#define BUGPACK_GAP_KEYS_MAX 4096          /* per session; the last is "overflow", for all later */
+#define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* per channel; then "<channel>:overflow" */
+#define BUGPACK_GAP_UNKNOWN_OPCODES_MAX 64 /* per channel; then "<channel>:unknown:overflow" */
+#define BUGPACK_GAP_DUMP_MAX_BYTES 64      /* bytes of a message that bugpack_gap_unknown reports */
 #define BUGPACK_GAP_TRIES 3
 
 /*
- * Says that a gap was met. To be called from protocol handlers as often as the protocol likes: a
- * key that was seen before costs a look-up and a count. Also counts while the mode is off. Never
- * fails, and never waits for a report. Bytes of the key may be anything; the report's name has them
- * made harmless. An empty key counts as "unnamed". Any thread; not a signal handler. NULL is
- * ignored. Since 0.1.0.
+ * Counts an occurrence of a gap, and takes a report at the first one. Call it from protocol
+ * handlers as often as the gap occurs: a known key costs a look-up and a count. Counts even while
+ * the mode is off. Never fails and never waits for a report. The key may hold any bytes; file names
+ * are sanitised. An empty key counts as "unnamed". Any thread. A NULL session or key is ignored.
+ * Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
 
 /*
- * The same, with the state of the key's channel as it is at this very gap: `state` is called on the
- * calling thread before the call returns, and only when the gap leads to a report, whose
- * channel-state.json it fills (one JSON document), in place of a registered provider of that name.
- * It must not call bugpack but to write. It has no time limit: it is the host's own thread. Any
- * thread; not a signal handler. Since 0.1.0.
+ * bugpack_gap with the state of the channel at this very gap. If the gap leads to a report, `state`
+ * is called on the calling thread before the call returns, and fills channel-state.json (one JSON
+ * document) in place of a registered provider of that name. It may call bugpack only to write, and
+ * has no time limit. Any thread. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key,
                                         bugpack_provider *state, void *context);
 
 /*
- * The gap of a message that the host has no handler for: the key is
- * "<channel>:unknown:<opcode>", decimal, and the report's description holds the first
- * BUGPACK_GAP_DUMP_MAX_BYTES of the message in hexadecimal. A channel over 91 bytes is cut. NULL
- * for `bytes` keeps none of them; for `channel` it is ignored. Any thread; not a signal handler.
- * Since 0.1.0.
+ * The gap of a message without a handler. The key is "<channel>:unknown:<opcode>", with the opcode
+ * in decimal, and the report's description has the first BUGPACK_GAP_DUMP_MAX_BYTES of the message
+ * in hexadecimal. A channel over 91 bytes is cut. With NULL `bytes` none are reported. Any thread.
+ * A NULL session or channel is ignored. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);
 
 /*
- * Turns pedantic mode on or off while the session runs; it starts as the option `pedantic` says.
- * Gaps that were counted while it was off lead to their report at their next sight. Returns how it
- * was; false without a session. Reports that are under way are not affected. Any thread. Since
- * 0.1.0.
+ * Turns pedantic mode on or off; it starts as the option `pedantic` says. Gaps counted while it was
+ * off lead to their report at their next occurrence. Reports under way are not affected. Returns
+ * the previous state; false without a session. Any thread. Since 0.1.0.
  */
 BUGPACK_API bool bugpack_pedantic_enable(struct bugpack *session, bool is_enabled);
 
-/* Where pedantic mode stands, for a host's user interface. Start from BUGPACK_PEDANTIC_STATE_INIT.
- * Since 0.1.0. */
+/* The state of pedantic mode, for a host's user interface. Since 0.1.0. */
 typedef struct bugpack_pedantic_state {
     size_t struct_size;
     bool is_enabled;
-    uint32_t cap;
+    uint32_t cap;              /* pedantic_cap; BUGPACK_OFF: none */
     uint32_t written_count;    /* reports on disk */
-    uint32_t pending_count;    /* accepted and not yet written */
-    uint32_t distinct_count;   /* keys seen, overflow keys included */
+    uint32_t pending_count;    /* reports accepted and not yet written */
+    uint32_t distinct_count;   /* keys, including overflow keys */
     uint64_t occurrence_count; /* of all keys together */
 } bugpack_pedantic_state;
 
-#define BUGPACK_PEDANTIC_STATE_INIT                                                                \
-    { sizeof(bugpack_pedantic_state), false, 0u, 0u, 0u, 0u, 0u }
+#define BUGPACK_PEDANTIC_STATE_INIT BUGPACK_INIT(bugpack_pedantic_state)
+BUGPACK_DEFINE_INIT(bugpack_pedantic_state)
 
-/* Errors: INVALID (struct_size), INERT, CLOSED. Any thread. Since 0.1.0. */
+/* Fills `*ret_state`, as far as its struct_size reaches. Errors: INVALID (struct_size), INERT,
+ * CLOSED. Any thread. Since 0.1.0. */
 BUGPACK_API bugpack_status bugpack_pedantic_get(struct bugpack *session,
                                                 bugpack_pedantic_state *ret_state);
 

@@ -1,8 +1,9 @@
 /*
- * What each thread of another process has allocated and freed, without a session or a report.
+ * The bytes that each thread of another process has allocated and freed, without a session or a
+ * report.
  *
- * The process was never asked: its jemalloc keeps these counters, and they are read out of its
- * memory. With glibc 2.34 or later the process is not stopped.
+ * jemalloc keeps these counters; they are read from the memory of the process, which need not
+ * cooperate. With glibc 2.34 or later the process is not stopped.
  */
 #ifndef BUGPACK_HEAP_H
 #define BUGPACK_HEAP_H
@@ -17,61 +18,62 @@
 
 BUGPACK_BEGIN_DECLS
 
-/*
- * How to read. Start from BUGPACK_THREAD_HEAP_OPTIONS_INIT and change what you need; `struct_size`
- * says which version of this struct the caller was compiled with. Since 0.1.0.
- */
-typedef struct bugpack_thread_heap_options {
-    size_t struct_size;
-    /* How many snapshots, from 1 to 100000, and from the start of one to the next, in milliseconds;
-     * at most BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS. */
-    uint32_t snapshot_count;
-    uint32_t interval_ms;
-    /* When this descriptor becomes readable, the call ends with what was read so far; -1: none. */
-    int stop_fd;
-    /* Stop a thread for an instant (PTRACE_SEIZE, PTRACE_INTERRUPT) where its C library does not
-     * tell where its data are. */
-    bool allow_stop;
-    /* The bugpack command. It is run for a moment, without privileges, to learn the layout of a
-     * stripped jemalloc library that has not been seen before; only for a library file that this
-     * user's programs would load as well. NULL: such a library cannot be read. */
-    const char *calibrator_path;
-    /* Keep what was learned in $XDG_CACHE_HOME/bugpack, or ~/.cache/bugpack. */
-    bool use_cache;
-    /* Text for a person instead of JSON. */
-    bool as_text;
-} bugpack_thread_heap_options;
-
 #define BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS 600000u
 
-#define BUGPACK_THREAD_HEAP_OPTIONS_INIT                                                           \
-    { sizeof(bugpack_thread_heap_options), 1u, 100u, -1, true, NULL, true, false }
+/* How to read. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
+typedef struct bugpack_thread_heap_options {
+    size_t struct_size;
+    /* Snapshots to take, default 1, at most 100,000; and milliseconds from one to the next, default
+     * 100, at most BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS. BUGPACK_OFF: no pause between them. */
+    uint32_t snapshot_count;
+    uint32_t interval_ms;
+    /* The call returns early when this descriptor becomes readable. 0 and negative: none. */
+    int stop_fd;
+    /* Never stop a thread. By default a thread is stopped for an instant (PTRACE_SEIZE,
+     * PTRACE_INTERRUPT) where the C library does not say where its data are. */
+    bool without_stop;
+    /* Do not cache what was learned about a library in $XDG_CACHE_HOME/bugpack or
+     * ~/.cache/bugpack. */
+    bool without_cache;
+    /* Return text for a person instead of JSON. */
+    bool as_text;
+    /* The path of the bugpack command. It is run briefly, without privileges, to learn the layout
+     * of a stripped jemalloc that is not in the cache, and only for a library file that programs of
+     * this user would load too. NULL: such a library cannot be read. */
+    const char *calibrator_path;
+} bugpack_thread_heap_options;
 
-/* What came of it, for a caller that does not read the text. Since 0.1.0. */
+#define BUGPACK_THREAD_HEAP_OPTIONS_INIT BUGPACK_INIT(bugpack_thread_heap_options)
+BUGPACK_DEFINE_INIT(bugpack_thread_heap_options)
+
+/* The outcome, for a caller that does not parse the text. Since 0.1.0. */
 typedef struct bugpack_thread_heap_result {
-    size_t struct_size;     /* filled by the caller: sizeof(bugpack_thread_heap_result) */
-    bool is_measured;       /* at least one thread was read */
-    bool is_absence;        /* there is nothing to measure: no jemalloc, or our own process */
-    uint32_t unread_count;  /* living threads whose counters could not be read */
-    uint32_t stopped_count; /* threads that were stopped for an instant, in all snapshots */
-    char failure[32]; /* the stable name of what went wrong: "jemalloc-not-found"; or "none" */
-    char reason[512]; /* a sentence about it, or "" */
+    size_t struct_size;
+    char failure[32];      /* a stable name, such as "jemalloc-not-found"; or "none" */
+    char reason[512];      /* a sentence about it, or "" */
+    bool is_measured;      /* at least one thread was read */
+    bool is_absence;       /* there is nothing to measure: no jemalloc, or our own process */
+    uint32_t unread_count; /* living threads whose counters could not be read */
+    uint64_t stop_count;   /* how often a thread was stopped, in all snapshots together */
 } bugpack_thread_heap_result;
 
+#define BUGPACK_THREAD_HEAP_RESULT_INIT BUGPACK_INIT(bugpack_thread_heap_result)
+BUGPACK_DEFINE_INIT(bugpack_thread_heap_result)
+
 /*
- * Reads the counters of process `pid` and gives the JSON text of thread-heap.json (see
- * docs/REPORT_FORMAT.md), or plain text, with a final newline and a NUL behind it. The text is the
- * caller's, to be freed with bugpack_free. `options` may be NULL; `ret_bytes` (without the NUL) and
- * `result` are optional.
+ * Reads the counters of process `pid` and returns the JSON text of thread-heap.json
+ * (docs/REPORT_FORMAT.md), or plain text. It ends in a newline and a NUL and is freed with
+ * bugpack_free. `options` NULL means the defaults. `ret_bytes` (without the NUL) and `ret_result`
+ * are optional. Blocks for the intervals.
  *
- * That counters cannot be had (no jemalloc, a refusal of the kernel's) is no error: the text says
- * so, and so does `result`.
+ * If the process has no such counters, or the kernel denies access, the call succeeds: the text and
+ * the result say so.
  *
- * Errors: NO_PROCESS, INVALID, NO_MEMORY, IO. Any thread; blocks for the intervals. Since 0.1.0.
+ * Errors: NO_PROCESS, INVALID, LIMIT, NO_MEMORY, IO. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_thread_heap_read(
     pid_t pid, const bugpack_thread_heap_options *options, char **ret_text, size_t *ret_bytes,
-    bugpack_thread_heap_result *result, bugpack_error *error);
+    bugpack_thread_heap_result *ret_result, bugpack_error *error);
 
 BUGPACK_END_DECLS
 

@@ -1,5 +1,5 @@
 /*
- * Notifications: what the host told its user, kept so that a report shows what the user saw.
+ * Notifications: messages that the host showed its user, so that a report shows what the user saw.
  */
 #ifndef BUGPACK_NOTIFY_H
 #define BUGPACK_NOTIFY_H
@@ -13,36 +13,37 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
+/* A session holds the newest so many; a longer text is cut. */
+#define BUGPACK_NOTIFICATION_KEPT 500
+#define BUGPACK_NOTIFICATION_MAX_BYTES 512
+
 /*
- * Keeps one notification: how severe, where it came from (NULL for none, cut at
- * BUGPACK_CHANNEL_MAX_BYTES) and its text (cut at BUGPACK_NOTIFICATION_MAX_BYTES). One that is
- * equal in all three to one that was kept in the last 30 seconds is counted there, with the time of
- * its last sight, and not kept again. The 30 seconds begin with the first sight and not anew with
- * each repetition, so that what goes on for an hour is told 120 times, with a count each.
+ * Records a notification: its severity, source (NULL for none, cut at BUGPACK_CHANNEL_MAX_BYTES)
+ * and text. A notification equal to one of the last 30 seconds in all three is not recorded again:
+ * the earlier one counts it, with the time of its last occurrence. The 30 seconds start at the
+ * first occurrence, so one that repeats for an hour appears 120 times, each with a count.
  *
- * The newest BUGPACK_NOTIFICATION_KEPT are kept, however often each is repeated. Never fails. Any
- * thread; not a signal handler. Since 0.1.0.
+ * Never fails. Any thread. A NULL session is ignored. Since 0.1.0.
  */
 BUGPACK_API void bugpack_notify(struct bugpack *session, bugpack_level level, const char *source,
                                 const char *format, ...) BUGPACK_PRINTF(4, 5);
 
+/* So many snapshots are retained at a time, each for so long. */
+#define BUGPACK_RETAINED_MAX 5
+#define BUGPACK_RETAINED_SECONDS 60
+
 /*
- * The same, and asks that the rings be kept as they are now, for a person who reads the
- * notification and only then files a report: bugpack_report_request.retained takes the number that
- * this returns. The copy lies in nameless files in the report directory (as large as the rings are
- * full), begins at once on a thread of bugpack's, and is dropped after BUGPACK_RETAINED_SECONDS or
- * when BUGPACK_RETAINED_MAX newer ones were asked for. 0 when nothing could be kept: the
- * notification is there all the same. Any thread; not a signal handler. Since 0.1.0.
+ * bugpack_notify, which also takes a snapshot of the rings, for a user who reads the notification
+ * and files a report later. Returns a ticket for bugpack_report_request.retained, or 0 if no
+ * snapshot could be started; the notification is recorded in either case.
+ *
+ * A background thread copies the rings to unnamed files in the report directory, as large as the
+ * rings are full. The snapshot is dropped after BUGPACK_RETAINED_SECONDS, or when
+ * BUGPACK_RETAINED_MAX newer ones exist. Returns in microseconds. Any thread. Since 0.1.0.
  */
 BUGPACK_API uint64_t bugpack_notify_retain(struct bugpack *session, bugpack_level level,
                                            const char *source, const char *format, ...)
     BUGPACK_PRINTF(4, 5);
-
-#define BUGPACK_RETAINED_MAX 5
-#define BUGPACK_RETAINED_SECONDS 60
-
-#define BUGPACK_NOTIFICATION_KEPT 500
-#define BUGPACK_NOTIFICATION_MAX_BYTES 512
 
 BUGPACK_END_DECLS
 

@@ -1,15 +1,15 @@
 /*
- * Artefacts that the host contributes: callbacks that are asked when a report is taken, and files
- * that are read then.
+ * Artefacts of the host: callbacks that fill one when a report is taken, and files that are read
+ * then.
  *
- * A provider runs on a thread of bugpack's, never on the thread that triggered the report, and
- * right after the trigger, while the metrics window passes. It has provider_timeout_ms, in which
- * what it gave is checked and converted too. One that fails, gives invalid JSON, gives too much or
- * overruns costs its own artefact only: the report is written, its ledger says what happened, and
- * the result counts one missing artefact. A provider that still hangs when the next report is taken
- * is not called again until it has returned.
+ * A provider runs on a thread of the library, never on the thread that triggered the report. It
+ * starts right after the trigger, while the metrics window passes. provider_timeout_ms bounds the
+ * call and the checking of its output. A provider that fails, writes invalid JSON, writes too much
+ * or overruns costs its own artefact only: the report is written, its manifest says what happened,
+ * and the result counts one missing artefact. A provider that still hangs when the next report is
+ * taken is not called again until it has returned.
  *
- * Two providers never run at the same time, except that one which overran may still be running.
+ * Two providers never run at the same time, unless one of them has overrun.
  */
 #ifndef BUGPACK_PROVIDE_H
 #define BUGPACK_PROVIDE_H
@@ -25,98 +25,102 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-/* Where a provider writes to. It is valid only until the provider returns. */
+/* The output of a provider. Valid until the provider returns. */
 typedef struct bugpack_writer bugpack_writer;
 
 /*
- * Appends bytes, or formatted text, to the artefact. What passes the size limit is dropped and the
- * artefact fails; the status says so at once (NO_MEMORY), so that a provider may stop early.
- * Only from within the provider, on the thread that it was called on. Since 0.1.0.
+ * Append bytes, or formatted text, to the artefact. Beyond the size limit bytes are dropped and the
+ * artefact fails; LIMIT says so at once, and a provider may stop early.
+ *
+ * Errors: LIMIT, TIMEOUT (the time limit has passed), NO_MEMORY, INVALID. An error repeats on every
+ * later call, so checking the last one suffices. Only inside the provider, on its thread. Since
+ * 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_write(bugpack_writer *writer, const void *bytes,
                                          size_t byte_count);
 BUGPACK_API bugpack_status bugpack_printf(bugpack_writer *writer, const char *format, ...)
     BUGPACK_PRINTF(2, 3);
-/* Appends `text` as a JSON string: quoted, escaped, made valid UTF-8. Since 0.1.0. */
+
+/* Appends `text` as a JSON string: quoted, escaped, made valid UTF-8. Errors and threads as above.
+ * Since 0.1.0. */
 BUGPACK_API bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *text,
                                                      size_t byte_count);
 
 /*
- * Fills one artefact. Returns 0, or anything else to say that it failed; a failed provider may call
- * bugpack_fail first so that the ledger says why. Since 0.1.0.
+ * Fills one artefact. Returns 0, or anything else on failure; `return bugpack_fail(writer, …);`
+ * gives the reason too. Since 0.1.0.
  */
 typedef int bugpack_provider(bugpack_writer *writer, void *context);
 
-/* Gives the ledger a reason, cut at 200 bytes. Only from within a provider. Since 0.1.0. */
-BUGPACK_API void bugpack_fail(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
+/*
+ * Sets the reason of a failure for the manifest, cut at 200 bytes. Returns -1, for the provider to
+ * return. Only inside the provider, on its thread. Since 0.1.0.
+ */
+BUGPACK_API int bugpack_fail(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
 /*
  * The channel that the report is about, so that a provider of channel-state.json knows whose state
- * is asked for; NULL when it is about none. Valid during the provider. Since 0.1.0.
+ * to write; NULL if it is about none. Valid until the provider returns. Since 0.1.0.
  */
 BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
 
 /*
- * Registers an artefact under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
+ * Register a provider under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
  * them empty, "." or "..", no control character, backslash or colon. The names in the table of
- * docs/REPORT_FORMAT.md are reserved, but for session.json and channel-state.json, which are the
- * host's to provide. The name is copied; `context` is passed through and must stay valid until
- * bugpack_close, or bugpack_unprovide, has returned.
+ * docs/REPORT_FORMAT.md are reserved, except session.json and channel-state.json, which are for the
+ * host to provide. The name is copied. `context` is passed to the provider and must stay valid
+ * until bugpack_unprovide has returned true or bugpack_close has returned.
  *
- * _json: one JSON document, checked strictly and written indented by two spaces. _text and _bytes:
- * as they are; _text is made valid UTF-8.
+ * _json: one JSON document, checked strictly and written indented by two spaces. _text: made valid
+ * UTF-8. _bytes: written as it is.
  *
- * Errors: INVALID (name, or one that is taken, also when it differs only in case), NO_MEMORY,
- * INERT, CLOSED. Any thread. Since 0.1.0.
+ * Errors: INVALID (the name, or one that is taken, also if it differs only in case), LIMIT,
+ * NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_provide_json(struct bugpack *session,
-                                                                  const char *name,
-                                                                  bugpack_provider *provider,
-                                                                  void *context,
-                                                                  bugpack_error *error);
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_provide_text(struct bugpack *session,
-                                                                  const char *name,
-                                                                  bugpack_provider *provider,
-                                                                  void *context,
-                                                                  bugpack_error *error);
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_provide_bytes(struct bugpack *session,
-                                                                   const char *name,
-                                                                   bugpack_provider *provider,
-                                                                   void *context,
-                                                                   bugpack_error *error);
+BUGPACK_API bugpack_status bugpack_provide_json(struct bugpack *session, const char *name,
+                                                bugpack_provider *provider, void *context,
+                                                bugpack_error *error);
+BUGPACK_API bugpack_status bugpack_provide_text(struct bugpack *session, const char *name,
+                                                bugpack_provider *provider, void *context,
+                                                bugpack_error *error);
+BUGPACK_API bugpack_status bugpack_provide_bytes(struct bugpack *session, const char *name,
+                                                 bugpack_provider *provider, void *context,
+                                                 bugpack_error *error);
 
-/* What to read of a file, and how much. */
+/* Which part of a file is read. */
 typedef enum bugpack_file_kind {
-    BUGPACK_FILE_WHOLE = 0,    /* all of it; over the limit it is omitted, and the ledger says so */
+    BUGPACK_FILE_WHOLE = 0,    /* all of it; a file over the limit is omitted with a reason */
     BUGPACK_FILE_LOG_TAIL = 1, /* the newest whole lines that fit the limit */
-    BUGPACK_FILE_JSON = 2      /* all of it, which must be one valid JSON document */
+    BUGPACK_FILE_JSON = 2      /* all of it, as one valid JSON document */
 } bugpack_file_kind;
 
 /*
- * Registers a file that is read whenever a report is taken. Only a regular file is read: a FIFO, a
- * device or a directory fails the artefact and never hangs the report. A symbolic link is followed,
- * because the host named it. `limit_bytes` 0 means the session's artefact_limit_bytes.
- * `name` as above, `path` is copied. Errors as above. Since 0.1.0.
+ * Registers a file that is read whenever a report is taken. Only regular files are read: a FIFO, a
+ * device or a directory fails the artefact and never blocks the report. Symbolic links are
+ * followed. `limit_bytes` 0 means the session's artefact_limit_bytes. `name` as above; `path` is
+ * copied, and made absolute with the current directory. Errors and threads as above. Since 0.1.0.
  */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status
-bugpack_provide_file(struct bugpack *session, const char *name, const char *path,
-                     bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);
+BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const char *name,
+                                                const char *path, bugpack_file_kind kind,
+                                                uint64_t limit_bytes, bugpack_error *error);
 
 /*
- * Checks that a file can be read and is one valid JSON document of at most `limit_bytes` (0: 64
- * MiB), before a report depends on it. Errors: CORRUPT, with a sentence that names the file, the
- * line and the column; IO; NO_MEMORY (too large). Any thread. Since 0.1.0.
+ * Checks that a file is readable and is one valid JSON document of at most `limit_bytes` (0: 64
+ * MiB), before a report depends on it.
+ *
+ * Errors: CORRUPT, with a sentence that names file, line and column; NO_PROCESS (no such file);
+ * DENIED; IO; LIMIT (too large); NO_MEMORY. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char *path,
                                                                      uint64_t limit_bytes,
                                                                      bugpack_error *error);
 
 /*
- * Takes an artefact off again. When it returns true, the provider is not running and is not called
- * any more, so its context may go; false when there is no such name, when the provider hangs
- * beyond its time limit (the context must then outlive it), or when the session is being closed (it
- * may then go when bugpack_close has returned). Waits for a report that is just using it. Not from
- * within a provider. Any other thread. Since 0.1.0.
+ * Removes an artefact. True means that the provider is not running and will not be called again, so
+ * its context may be freed. False means that there is no such name, that the provider hangs beyond
+ * its time limit (the context must outlive it), or that the session is being closed (the context
+ * may be freed when bugpack_close has returned). Waits while a report is using the provider. Any
+ * thread, but not inside a provider. Since 0.1.0.
  */
 BUGPACK_API bool bugpack_unprovide(struct bugpack *session, const char *name);
 

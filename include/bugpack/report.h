@@ -15,131 +15,121 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-/* How a pixel's four bytes lie in memory, first byte first. */
+/* The four bytes of a pixel in memory, first byte first. */
 typedef enum bugpack_pixel_format {
     BUGPACK_PIXELS_RGBA = 0,
-    BUGPACK_PIXELS_BGRA = 1, /* X11's and Windows's 32-bit words on a little-endian machine */
-    BUGPACK_PIXELS_RGBX = 2, /* the fourth byte means nothing: the picture is opaque */
+    BUGPACK_PIXELS_BGRA = 1, /* 32-bit words of X11 and Windows on a little-endian machine */
+    BUGPACK_PIXELS_RGBX = 2, /* the fourth byte is ignored: the picture is opaque */
     BUGPACK_PIXELS_BGRX = 3
 } bugpack_pixel_format;
 
-/* A picture that the host has in memory: `height` rows of `width` pixels of four bytes, each row
- * `stride` bytes behind the one before; 0 means width * 4. The first row is the upper one. Since
- * 0.1.0. */
+#define BUGPACK_PICTURE_MAX_SIDE 16384u
+#define BUGPACK_PICTURE_MAX_BYTES ((size_t)256 << 20) /* of pixels, without padding of rows */
+
+/* A picture in the host's memory: `height` rows of `width` pixels, the upper row first. This struct
+ * never grows. Since 0.1.0. */
 typedef struct bugpack_picture {
     const void *pixels;
+    size_t stride;          /* bytes from one row to the next; 0: width * 4 */
     uint32_t width, height; /* 1 to BUGPACK_PICTURE_MAX_SIDE each */
-    size_t stride;
     bugpack_pixel_format format;
+    uint32_t reserved; /* 0 */
 } bugpack_picture;
 
-#define BUGPACK_PICTURE_MAX_SIDE 16384u
-#define BUGPACK_PICTURE_MAX_BYTES ((size_t)256 << 20) /* of pixels, without the stride's rest */
-
-/* Where in the picture the person pointed; all 0: nowhere. It must lie inside the picture. */
+/* The part of a picture that the user pointed at; all 0: none. It must lie inside the picture. This
+ * struct never grows. */
 typedef struct bugpack_region {
     uint32_t x, y, width, height;
 } bugpack_region;
 
-/*
- * What a trigger may say. Start from BUGPACK_REPORT_REQUEST_INIT; NULL for a whole request means
- * the same. Strings are copied by the call. Since 0.1.0.
- */
+/* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
+ * field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_report_request {
     size_t struct_size;
-    /* What the person saw; free text, at most 64 KiB. */
+    /* The user's words; free text, at most 64 KiB. */
     const char *description;
-    /* The channel that the report is about, for metadata.json. */
+    /* The channel that the report is about, for metadata.json; at most 256 bytes. */
     const char *channel;
-    /* A file to write to instead of the session's directory and the standard name. A name that is
-     * taken gets "-2", "-3", … before its extension here too. */
+    /* A file to write instead of a standard name in the session's directory. If the name is taken,
+     * "-2", "-3", … is inserted before its extension. */
     const char *output_path;
-    /* The whole report must be done in this time, in milliseconds, or it fails with
-     * BUGPACK_ERR_TIMEOUT and leaves nothing behind. 0: no bound but those of its parts. */
+    /* The time within which the report must be published, in milliseconds. Then it fails with
+     * BUGPACK_ERR_TIMEOUT and leaves nothing behind. Default and BUGPACK_OFF: none. */
     uint32_t timeout_ms;
-    /* What was on the screen: becomes screenshot.png. The pixels are copied by the call (a 4K
-     * picture is 33 MB, some milliseconds) and encoded by the worker. NULL: none. */
-    const bugpack_picture *screenshot;
-    /* The part of it that matters: screenshot-region.png, and `region` in metadata.json. */
-    bugpack_region region;
-    /* Files a report from what bugpack_notify_retain kept: the rings as they were then, and the
-     * kind `notification`; the trigger's time is that of the notification too, and elapsed_ns
-     * counts from it. 0: an ordinary report. INVALID when it is not kept any more, or another
-     * report has it: one that is written uses it up, one that fails gives it back. */
-    uint64_t retained;
-    /* Gets the report's ticket (bugpack/events.h) when it was accepted. NULL: not wanted. */
-    uint64_t *ret_ticket;
-    /* With a target_pid: the target has died, and the report is of the kind `crash`. */
+    /* The target process has died: the report is of the kind `crash`. Needs a target_pid. */
     bool is_crash;
+    /* What was on the screen, for screenshot.png. The call copies the pixels (a 4K picture has 33
+     * MB and takes some milliseconds); a background thread encodes them. */
+    const bugpack_picture *screenshot;
+    /* The part of it that matters, for screenshot-region.png and `region` in metadata.json. */
+    bugpack_region region;
+    /* A ticket of bugpack_notify_retain: the report has the rings and the time of that
+     * notification, and the kind `notification`; elapsed_ns counts from it. NO_TICKET if the
+     * snapshot has been dropped or another report uses it. A report that is written uses it up; one
+     * that fails returns it. */
+    uint64_t retained;
+    /* Receives the ticket of the accepted report (bugpack/events.h). */
+    uint64_t *ret_ticket;
 } bugpack_report_request;
 
-#define BUGPACK_REPORT_REQUEST_INIT                                                                \
-    {                                                                                              \
-        sizeof(bugpack_report_request), NULL, NULL, NULL, 0u, NULL, {0u, 0u, 0u, 0u}, 0u, NULL,    \
-            false                                                                                  \
-    }
+#define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)
+BUGPACK_DEFINE_INIT(bugpack_report_request)
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048
 
-/*
- * What became of a report. When `status` is BUGPACK_OK the zip is whole and on disk under `path`;
- * otherwise there is no zip and `error` says why. `missing_count` is how many artefacts are not
- * there, or not whole for another reason than a configured limit; manifest.json says which and why,
- * and `missing` repeats it, a line each ("NAME: reason"), cut at its end when there are many.
- * Since 0.1.0.
- */
+/* The outcome of a report. Since 0.1.0. */
 typedef struct bugpack_report_result {
     size_t struct_size;
-    bugpack_status status;
-    bugpack_error error;
-    uint32_t missing_count;
+    bugpack_status status;  /* OK: the zip is complete and on disk under `path` */
+    bugpack_error error;    /* why there is no zip */
+    uint32_t missing_count; /* artefacts that are absent, or cut for another reason than a limit */
     uint64_t zip_bytes;
-    /* From the trigger to the published zip, in nanoseconds. */
-    uint64_t elapsed_ns;
+    uint64_t elapsed_ns;                  /* from the trigger to the published zip */
     char path[BUGPACK_REPORT_PATH_BYTES]; /* absolute */
+    /* One line per missing artefact, "NAME: reason", cut at its end. manifest.json has all. */
     char missing[BUGPACK_REPORT_MISSING_BYTES];
 } bugpack_report_result;
 
-#define BUGPACK_REPORT_RESULT_INIT                                                                 \
-    { sizeof(bugpack_report_result), BUGPACK_OK, BUGPACK_ERROR_INIT, 0u, 0u, 0u, "", "" }
+#define BUGPACK_REPORT_RESULT_INIT BUGPACK_INIT(bugpack_report_result)
+BUGPACK_DEFINE_INIT(bugpack_report_result)
 
 /*
- * Takes a report and waits for it: the trigger instant is now, the records and state of now are in
- * it. Takes at least the sample window where there is no metrics history. `ret_result` is optional,
- * is the caller's, starts as BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure,
- * as far as its struct_size goes.
+ * Takes a report of this instant and waits until it is published. Without a metrics history that
+ * lasts at least the sample window. `ret_result` is optional, starts as BUGPACK_REPORT_RESULT_INIT,
+ * and is filled on success and on failure, as far as its struct_size reaches.
  *
- * Errors: those in the result. BUSY when too many reports wait already, or one runs and the option
- * when_busy says so; IO, NO_MEMORY, TIMEOUT, CANCELLED; INVALID, also from within a provider or
- * report callback (it would wait for itself); INERT, CLOSED. Any other thread; not a signal
- * handler. Since 0.1.0.
+ * Errors, also in the result: BUSY (too many reports wait, or one runs and when_busy refuses); IO,
+ * NO_MEMORY, TIMEOUT, CANCELLED; NO_TICKET (retained); INVALID, also inside a provider or report
+ * callback, where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_report(struct bugpack *session,
                                           const bugpack_report_request *request,
                                           bugpack_report_result *ret_result);
 
 /*
- * Told once, on bugpack's worker thread, that a report is written or has failed. `result` is valid
- * during the call. It may trigger further reports with bugpack_report_async, and must return soon:
- * the next report waits for it.
+ * Called once, on the worker thread, when a report is published or has failed. `result` is valid
+ * during the call. It may trigger reports with bugpack_report_async. Return soon: the next report
+ * waits for it.
  */
 typedef void bugpack_report_done(const bugpack_report_result *result, void *context);
 
-/*
- * Takes a report and returns in microseconds; a worker thread does the rest. `on_done` is optional.
- * When the status is BUGPACK_OK, on_done will be called exactly once; otherwise never.
- *
- * Errors: BUSY when BUGPACK_REPORT_QUEUE_MAX reports wait already, or one runs and the option
- * when_busy says so; INVALID, NO_MEMORY, INERT, CLOSED; IO (a relative output_path, and the working
- * directory is gone).
- * Any thread, also a provider or report callback; not a signal handler. Since 0.1.0.
- */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status
-bugpack_report_async(struct bugpack *session, const bugpack_report_request *request,
-                     bugpack_report_done *on_done, void *context);
-
+/* So many reports may wait at a time. */
 #define BUGPACK_REPORT_QUEUE_MAX 8
+
+/*
+ * Triggers a report of this instant and returns in microseconds; a background thread writes it.
+ * `on_done` is optional. It is called exactly once if the call returns BUGPACK_OK, and never
+ * otherwise.
+ *
+ * Errors: BUSY (BUGPACK_REPORT_QUEUE_MAX reports wait, or one runs and when_busy refuses);
+ * NO_TICKET (retained); INVALID, NO_MEMORY, INERT, CLOSED; IO (a relative output_path, and the
+ * working directory was removed). Any thread, also inside a provider or report callback. Since
+ * 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_report_async(struct bugpack *session,
+                                                const bugpack_report_request *request,
+                                                bugpack_report_done *on_done, void *context);
 
 BUGPACK_END_DECLS
 

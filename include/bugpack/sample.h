@@ -1,5 +1,5 @@
 /*
- * The metrics alone, without a session or a report.
+ * The metrics of a process without a session or a report.
  */
 #ifndef BUGPACK_SAMPLE_H
 #define BUGPACK_SAMPLE_H
@@ -13,24 +13,24 @@
 
 BUGPACK_BEGIN_DECLS
 
+/* The longest distance between two samples, and the one that a session uses by default. */
+#define BUGPACK_SAMPLE_WINDOW_MAX_MS 600000u
+#define BUGPACK_SAMPLE_WINDOW_DEFAULT_MS 2000u
+
 /*
- * Samples a process twice, `window_ms` apart, and gives the JSON text of runtime-metrics.json (see
- * docs/REPORT_FORMAT.md), with a final newline and a NUL behind it. pid 0 means this process.
- * Blocks for the window, at most BUGPACK_SAMPLE_WINDOW_MAX_MS.
+ * Samples process `pid` (0: this one) twice, `window_ms` apart, and returns the JSON text of
+ * runtime-metrics.json (docs/REPORT_FORMAT.md). The text ends in a newline and a NUL and is freed
+ * with bugpack_free. `ret_bytes` is optional and does not count the NUL. Blocks for the window, at
+ * most BUGPACK_SAMPLE_WINDOW_MAX_MS.
  *
- * On a system without a sampler the text has the `"available": false` shape, and that is a success.
- * The text is the caller's, to be freed with bugpack_free. `ret_bytes` is optional and does not
- * count the NUL.
+ * On a system without a sampler the call succeeds, and the text says `"available": false`.
  *
- * Errors: NO_PROCESS (none such, or it ended inside the window), DENIED, INVALID, NO_MEMORY, IO.
- * Any thread. Since 0.1.0.
+ * Errors: NO_PROCESS (it does not exist, or ended inside the window), DENIED, INVALID, NO_MEMORY,
+ * IO. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms,
                                                             char **ret_json, size_t *ret_bytes,
                                                             bugpack_error *error);
-
-/* Frees what bugpack handed out. NULL is fine. Since 0.1.0. */
-BUGPACK_API void bugpack_free(void *pointer);
 
 BUGPACK_END_DECLS
 

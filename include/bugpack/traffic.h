@@ -1,6 +1,6 @@
 /*
- * Traffic: what went over each channel of the host's protocol, kept in rings, and written to a
- * report as traffic.pcap, which Wireshark opens without help.
+ * Traffic: the messages on each channel of the host's protocol, recorded in rings and written to
+ * traffic.pcap of a report, which Wireshark opens.
  */
 #ifndef BUGPACK_TRAFFIC_H
 #define BUGPACK_TRAFFIC_H
@@ -16,8 +16,7 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-/* A channel of a session. It is the session's; bugpack_close ends it, and the handle is good for as
- * long as the session's is. */
+/* A channel of a session. The session owns it; see bugpack_channel_close. */
 typedef struct bugpack_channel bugpack_channel;
 
 typedef enum bugpack_direction {
@@ -26,72 +25,72 @@ typedef enum bugpack_direction {
 } bugpack_direction;
 
 /*
- * Removes from a message what must not be recorded. `bytes` is a copy that may be overwritten in
- * place; the return value says how many of its bytes to keep (at most `byte_count`). The filter
- * gets only what would be recorded without it, so snap_bytes bounds its work, and it is not called
- * when that is nothing.
+ * Removes secrets from a message. `bytes` is a copy and may be overwritten in place. Returns how
+ * many bytes to record, at most `byte_count`. The filter sees only bytes that would be recorded
+ * without it, so snap_bytes bounds its work; it is not called for 0 bytes.
  *
- * Runs on the recording thread, on several at once when several record, and under no lock of
- * bugpack. The copy is on the stack up to BUGPACK_TRAFFIC_FILTER_STACK_BYTES, else in a buffer that
- * the channel has for one thread; further threads allocate theirs, and record the message without
- * its bytes when that fails. Must not call bugpack, and has to return: bugpack_close waits for it
- * and calls no filter once it has returned.
+ * Runs on the recording thread, on several threads at once, and under no lock. The copy is on the
+ * stack up to BUGPACK_TRAFFIC_FILTER_STACK_BYTES. A larger one is in a buffer that the channel has
+ * for one thread; further threads allocate theirs, and record the message without its bytes if that
+ * fails. A filter must not call bugpack and must return: closing waits for it. It is not called
+ * after bugpack_channel_close or bugpack_close has returned.
  */
 #define BUGPACK_TRAFFIC_FILTER_STACK_BYTES 4096
 typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
                                       size_t byte_count, void *context);
 
-/* How a channel is kept. Start from BUGPACK_CHANNEL_OPTIONS_INIT. Since 0.1.0. */
+/* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_channel_options {
     size_t struct_size;
-    /* Its share of the session's traffic_budget_bytes, relative to the other channels. Not 0.
-     * Channels whose weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL share three quarters of the
-     * budget in proportion: each has 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes.
-     * Channels opened after that share the last quarter, each getting less than the one before:
-     * with weights that add up to `sum`, all channels together have
-     * budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)). A share is rounded down to 4 KiB
-     * (but not to 0), settled when the channel is opened, and never changed; so open important
-     * channels first. */
+    /* Its share of traffic_budget_bytes, relative to the other channels; default 4. It is settled
+     * when the channel is opened, so open important channels first. The first channels, whose
+     * weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, share three quarters of the budget: each has
+     * 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes. Later ones share the last
+     * quarter, each getting less than the one before: all channels with weights that add up to
+     * `sum` have budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)) together. A share is
+     * rounded down to 4 KiB, but not to 0. */
     uint32_t weight;
-    /* For the frames in traffic.pcap: Wireshark chooses its dissector by the server's port. */
+    /* Addresses and ports of the frames in traffic.pcap. Wireshark chooses its dissector by the
+     * server's port. A port of 0 is chosen by the library. */
     bool host_is_server;
     bool is_ipv6;
-    uint16_t host_port, peer_port; /* 0: bugpack chooses one */
-    /* How many bytes of the channel's first messages, both directions together, are pinned: they
-     * stand in every pcap, also after the ring has turned over. For handshakes. At most 1 MiB. */
+    uint16_t host_port, peer_port;
+    /* How many bytes of the first messages, both directions together, are pinned: they are in every
+     * pcap, even after the ring has wrapped. For handshakes. Default 4096, at most 1 MiB;
+     * BUGPACK_OFF pins none. */
     uint32_t pin_bytes;
-    /* Keep only this many bytes of each message; 0 keeps all. The pcap says how long it really was.
-     */
+    /* Record at most this many bytes of each message; the pcap still gives its real length. Default
+     * and BUGPACK_OFF: all of them. */
     uint32_t snap_bytes;
-    bugpack_traffic_filter *filter;
+    bugpack_traffic_filter *filter; /* NULL: none */
     void *filter_context;
 } bugpack_channel_options;
 
-#define BUGPACK_TRAFFIC_WEIGHT_TOTAL 50u
-#define BUGPACK_CHANNEL_OPTIONS_INIT                                                               \
-    { sizeof(bugpack_channel_options), 4u, false, false, 0u, 0u, 4096u, 0u, NULL, NULL }
+#define BUGPACK_CHANNEL_OPTIONS_INIT BUGPACK_INIT(bugpack_channel_options)
+BUGPACK_DEFINE_INIT(bugpack_channel_options)
 
-/*
- * At most this many channels a session. A message over 16 MiB, or over a quarter of the channel's
- * share of the budget, is cut, and the manifest counts it.
- */
+#define BUGPACK_TRAFFIC_WEIGHT_TOTAL 50u
+
+/* Open channels per session. A message over 16 MiB, or over a quarter of the channel's ring, is
+ * cut, and the manifest counts it. */
 #define BUGPACK_CHANNEL_MAX 64
 
 /*
- * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that the session has not
- * seen. The channel is the session's. `options` NULL means the defaults. Errors: INVALID, NO_MEMORY
- * (also when less than 4 KiB of the budget are left), INERT, CLOSED. Any thread. Since
- * 0.1.0.
+ * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that no other open channel
+ * has. `options` NULL means the defaults.
+ *
+ * Errors: INVALID (name, options), LIMIT (the session records no traffic, less than 4 KiB of
+ * the budget are left, or there are BUGPACK_CHANNEL_MAX channels), NO_MEMORY, IO, INERT, CLOSED.
+ * Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
     struct bugpack *session, const char *name, const bugpack_channel_options *options,
     bugpack_channel **ret_channel, bugpack_error *error);
 
 /*
- * Keeps one message. `type` is the protocol's own number for it, `type_name` (optional, at most 32
- * bytes are kept) a word for people. Never fails, never waits for a report, and allocates
- * only for a filter (see there). Any thread; not a signal handler. A NULL channel is ignored. Since
- * 0.1.0.
+ * Records a message. `type` is the protocol's number for it, `type_name` (optional, cut at 32
+ * bytes) a word for people. Never fails or waits for a report, and allocates only for a filter. Any
+ * thread. A NULL channel is ignored. Since 0.1.0.
  */
 BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction,
                                  uint32_t type, const char *type_name, const void *bytes,

@@ -1,6 +1,6 @@
 /*
- * The version of these headers, and of the library that is loaded at run time. CMake reads its
- * project version from here, so this is the one place where it is written.
+ * The version of these headers and of the library loaded at run time. CMake reads the project
+ * version from here.
  */
 #ifndef BUGPACK_VERSION_H
 #define BUGPACK_VERSION_H
@@ -16,9 +16,8 @@ BUGPACK_BEGIN_DECLS
 
 /*
  * The version of the library that the program runs with, for example "0.1.0". It can differ from
- * BUGPACK_VERSION when the shared library was upgraded after the host was built.
- *
- * The string is static and is never freed. Any thread. Since 0.1.0.
+ * BUGPACK_VERSION when the shared library was upgraded after the host was built. The string is
+ * static. Any thread. Since 0.1.0.
  */
 BUGPACK_API const char *bugpack_version(void);
 

@@ -168,7 +168,7 @@ bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, u
                                       bp_sink *sink, void *context, bugpack_error *error) {
     const bp_directory_entry *entry = &reader->directory.entries[index];
     if (entry->bytes > max_bytes) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY,
+        return bp_fail(error, BUGPACK_ERR_LIMIT,
                        "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
                        reader->path, entry->name, max_bytes);
     }

@@ -17,7 +17,6 @@ void bp_buffer_release(bp_buffer *buffer) {
 void bp_buffer_clear(bp_buffer *buffer) {
     buffer->size = 0;
     buffer->status = BUGPACK_OK;
-    buffer->is_over_limit = false;
     if (buffer->data != NULL) {
         buffer->data[0] = '\0';
     }
@@ -29,8 +28,7 @@ static bugpack_status grow(bp_buffer *buffer, size_t byte_count) {
         return buffer->status;
     }
     if (byte_count > buffer->max_size - buffer->size || buffer->max_size == SIZE_MAX) {
-        buffer->is_over_limit = true;
-        return buffer->status = BUGPACK_ERR_NO_MEMORY;
+        return buffer->status = BUGPACK_ERR_LIMIT;
     }
     size_t needed = buffer->size + byte_count + 1;
     if (needed <= buffer->capacity) {

@@ -18,8 +18,7 @@ typedef struct bp_buffer {
     size_t size;
     size_t capacity;
     size_t max_size;
-    bugpack_status status; /* the first failure; once set, appends do nothing */
-    bool is_over_limit;    /* it was max_size that failed it, not memory or a format */
+    bugpack_status status; /* the first failure, LIMIT for max_size; then appends do nothing */
 } bp_buffer;
 
 /* Starts empty, without an allocation. An append that would pass `max_size` bytes fails whole. */

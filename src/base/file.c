@@ -169,7 +169,7 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
             return BUGPACK_OK;
         }
         if (step == 0) {
-            return bp_fail(error, BUGPACK_ERR_NO_MEMORY,
+            return bp_fail(error, BUGPACK_ERR_LIMIT,
                            "cannot read \"%s\": it is over the limit of %zu bytes", name,
                            out->max_size);
         }

@@ -153,6 +153,10 @@ const char *bugpack_status_name(bugpack_status status) {
         return "cancelled";
     case BUGPACK_ERR_CORRUPT:
         return "corrupt data";
+    case BUGPACK_ERR_LIMIT:
+        return "limit reached";
+    case BUGPACK_ERR_NO_TICKET:
+        return "no such report";
     }
     return "unknown status";
 }

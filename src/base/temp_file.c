@@ -91,7 +91,7 @@ bugpack_status bp_temp_file_write(bp_temp_file *temp_file, const void *bytes, si
         return temp_file->status = BUGPACK_ERR_INVALID;
     }
     if (byte_count > temp_file->max_size - temp_file->size) {
-        return temp_file->status = BUGPACK_ERR_NO_MEMORY;
+        return temp_file->status = BUGPACK_ERR_LIMIT;
     }
     if (byte_count > pending_bytes - temp_file->pending.size &&
         write_pending(temp_file) != BUGPACK_OK) {
@@ -126,8 +126,8 @@ bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error)
     case BUGPACK_ERR_IO:
         return bp_fail_errno(error, temp_file->system_errno,
                              "cannot write a temporary file for a report");
-    case BUGPACK_ERR_NO_MEMORY:
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "it is over the limit of %llu bytes",
+    case BUGPACK_ERR_LIMIT:
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "it is over the limit of %llu bytes",
                        (unsigned long long)temp_file->max_size);
     case BUGPACK_ERR_CANCELLED:
     case BUGPACK_ERR_TIMEOUT:

@@ -186,18 +186,18 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
         options->host && options->app_name == NULL ? "host" : options->app_name;
     session_options.without_process = options->host;
     session_options.target_pid = options->pid;
-    session_options.sample_window_ms = options->window_ms;
+    session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
     session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
     /* One report, and no history. */
-    session_options.log_ring_bytes = 0;
-    session_options.traffic_budget_bytes = 0;
-    session_options.history_interval_ms = 0;
+    session_options.log_ring_bytes = BUGPACK_OFF;
+    session_options.traffic_budget_bytes = BUGPACK_OFF;
+    session_options.history_interval_ms = BUGPACK_OFF;
     session_options.recorder_in_memory = true;
     /* A person asked for this report: refuse nothing and remove nothing. */
-    session_options.min_free_bytes = 0;
-    session_options.report_dir_max_count = 0;
-    session_options.report_dir_max_bytes = 0;
+    session_options.min_free_bytes = BUGPACK_OFF;
+    session_options.report_dir_max_count = BUGPACK_OFF;
+    session_options.report_dir_max_bytes = BUGPACK_OFF;
     session_options.calibrator_path = BP_CLI_OWN_PATH;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
@@ -257,14 +257,13 @@ static const char *find_conflict(const capture_options *options) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
     capture_options options = {.window_ms = no_window, .files = BP_CLI_FILES_INIT};
     bp_cli_exit result;
     if (bp_cli_read_options(&bp_cli_capture_command, argument_count, arguments, &options, NULL,
                             &result)) {
         const char *conflict = find_conflict(&options);
         if (options.window_ms == no_window) {
-            options.window_ms = defaults.sample_window_ms;
+            options.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
         }
         result = conflict != NULL ? bp_cli_say_usage("%s", conflict) : capture(&options);
     }

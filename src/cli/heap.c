@@ -72,13 +72,13 @@ static bp_cli_exit print_heap(const heap_options *given) {
     char *text = NULL;
     size_t text_bytes = 0;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_thread_heap_result result = {.struct_size = sizeof result};
+    bugpack_thread_heap_result result = BUGPACK_THREAD_HEAP_RESULT_INIT;
     bugpack_thread_heap_options options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
     if (catch_interrupt(&error) != BUGPACK_OK) {
         return bp_cli_say_error(&error);
     }
     options.snapshot_count = given->snapshot_count;
-    options.interval_ms = given->interval_ms;
+    options.interval_ms = given->interval_ms == 0 ? BUGPACK_OFF : given->interval_ms;
     options.as_text = !given->as_json;
     options.stop_fd = stop_pipe[0];
     options.calibrator_path = BP_CLI_OWN_PATH;

@@ -235,11 +235,11 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.target_pid = child->pid;
     options.target_with_descendants = true;
     options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
-    options.traffic_budget_bytes = 0;
+    options.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
     /* The streams of one program are no channels of a protocol, so they share one cap. */
-    options.pedantic_channel_cap = options.pedantic_cap;
+    options.pedantic_cap = options.pedantic_channel_cap = 50;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     options.on_event = on_event;
@@ -329,9 +329,7 @@ static bp_cli_exit run_command(run_options *options) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
-    run_options options = {.auto_snapshot_cap = defaults.auto_snapshot_max_count,
-                           .files = BP_CLI_FILES_INIT};
+    run_options options = {.files = BP_CLI_FILES_INIT};
     bp_cli_exit result;
     (void)bp_hotkey_parse("F12", &options.hotkey);
     if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,

@@ -32,8 +32,7 @@ static bp_cli_exit print_sample(const sample_options *options) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
-    sample_options options = {.window_ms = defaults.sample_window_ms};
+    sample_options options = {.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS};
     bp_cli_exit result;
     if (!bp_cli_read_options(&bp_cli_sample_command, argument_count, arguments, &options, NULL,
                              &result)) {

@@ -20,7 +20,7 @@ void bp_json_fail_memory(bp_json *json) {
 static bool is_building(bp_json *json) {
     if (json->out->status != BUGPACK_OK) {
         fail(json, json->out->status,
-             json->out->is_over_limit ? "it is too large" : "out of memory");
+             json->out->status == BUGPACK_ERR_LIMIT ? "it is too large" : "out of memory");
     }
     return json->status == BUGPACK_OK;
 }

@@ -44,7 +44,7 @@ static bugpack_status reformat(bp_json_scanner *scanner, bp_buffer *out, bugpack
     return bp_buffer_append_char(out, '\n') == BUGPACK_OK
                ? BUGPACK_OK
                : bp_fail(error, out->status, "cannot write a JSON text: %s",
-                         out->is_over_limit ? "it is too large" : "out of memory");
+                         out->status == BUGPACK_ERR_LIMIT ? "it is too large" : "out of memory");
 }
 
 bugpack_status bp_json_reformat(const void *text, size_t byte_count, bp_buffer *out,

@@ -151,7 +151,8 @@ static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *m
     if (status == BUGPACK_OK) {
         bp_host_passes_run(members, count, true);
     }
-    if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
+    if (status == BUGPACK_OK &&
+        (passes->status == BUGPACK_ERR_NO_MEMORY || passes->status == BUGPACK_ERR_LIMIT)) {
         status = bp_fail_memory(error, "write down the threads of the machine");
     }
     for (unsigned i = 0; members != NULL && i < count; i++) {

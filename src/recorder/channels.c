@@ -61,20 +61,21 @@ static bool is_name_taken(const bp_channels *channels, const char *name) {
 static bugpack_status check_channel(const bp_channels *channels, const char *name, uint32_t weight,
                                     size_t *ret_ring_bytes, bugpack_error *error) {
     if (channels->budget_bytes == 0) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "this session records no traffic");
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "this session records no traffic");
     }
     if (weight == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
     }
-    if (channels->count == BUGPACK_CHANNEL_MAX || is_name_taken(channels, name)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": %s", name,
-                       channels->count == BUGPACK_CHANNEL_MAX ? "there are too many"
-                                                              : "the name is taken");
+    if (is_name_taken(channels, name)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name);
+    }
+    if (channels->count == BUGPACK_CHANNEL_MAX) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "channel \"%s\": there are too many", name);
     }
     *ret_ring_bytes = next_ring_bytes(channels, weight);
     return *ret_ring_bytes > 0
                ? BUGPACK_OK
-               : bp_fail(error, BUGPACK_ERR_NO_MEMORY,
+               : bp_fail(error, BUGPACK_ERR_LIMIT,
                          "channel \"%s\": too little is left of the traffic budget", name);
 }
 

@@ -98,8 +98,11 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {
 }
 
 const char *bp_level_name(uint8_t level) {
-    static const char *const names[] = {"trace", "debug", "info", "warn", "error", "fatal"};
-    return level < sizeof names / sizeof names[0] ? names[level] : "unknown";
+    static const char *const names[] = {
+        [BUGPACK_LEVEL_TRACE] = "trace", [BUGPACK_LEVEL_DEBUG] = "debug",
+        [BUGPACK_LEVEL_INFO] = "info",   [BUGPACK_LEVEL_WARN] = "warn",
+        [BUGPACK_LEVEL_ERROR] = "error", [BUGPACK_LEVEL_FATAL] = "fatal"};
+    return level >= BUGPACK_LEVEL_TRACE && level <= BUGPACK_LEVEL_FATAL ? names[level] : "unknown";
 }
 
 /* Streamed, not built as a tree: a report may have a hundred thousand of these. */

@@ -112,7 +112,9 @@ static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *s
         source_bytes == 0 ? 0 : bp_utf8_cut(source, source_bytes, BUGPACK_CHANNEL_MAX_BYTES);
     size_t text_kept =
         text_bytes == 0 ? 0 : bp_utf8_cut(text, text_bytes, BUGPACK_NOTIFICATION_MAX_BYTES);
-    unsigned known_level = level > BUGPACK_LEVEL_FATAL ? BUGPACK_LEVEL_FATAL : level;
+    unsigned known_level = level > BUGPACK_LEVEL_FATAL   ? BUGPACK_LEVEL_FATAL
+                           : level < BUGPACK_LEVEL_TRACE ? BUGPACK_LEVEL_INFO
+                                                         : level;
     bool is_cut = source_kept < source_bytes || text_kept < text_bytes;
     made->header = (bp_notification_header){
         .first_ns = now_ns,

@@ -40,7 +40,7 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
     }
     if (result != 0) {
         refuse_result(given);
-    } else if (given->content.is_over_limit) {
+    } else if (given->content.status == BUGPACK_ERR_LIMIT) {
         bp_writer_refuse(given, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
                          limit_bytes);
     } else if (status != BUGPACK_OK) {

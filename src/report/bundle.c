@@ -70,7 +70,7 @@ static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
         return BUGPACK_OK;
     }
     if (bundle->count >= artefact_max_count) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a report holds at most %zu artefacts",
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "a report holds at most %zu artefacts",
                        artefact_max_count);
     }
     size_t capacity = bundle->capacity == 0 ? 16 : bundle->capacity * 2;

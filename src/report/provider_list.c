@@ -46,7 +46,7 @@ static bugpack_status reserve(bp_provider_list *list, bugpack_error *error) {
         return BUGPACK_OK;
     }
     if (list->count >= provider_max_count) {
-        return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "a session has at most %zu providers",
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "a session has at most %zu providers",
                        provider_max_count);
     }
     size_t capacity = list->capacity == 0 ? 8 : list->capacity * 2;

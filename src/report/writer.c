@@ -152,11 +152,12 @@ bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *tex
     return pass_on_piece(writer);
 }
 
-void bugpack_fail(bugpack_writer *writer, const char *format, ...) {
+int bugpack_fail(bugpack_writer *writer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *reason = writer->line.reason;
     int length = vsnprintf(reason, sizeof writer->line.reason, format, arguments);
     va_end(arguments);
     reason[length < 0 ? 0 : bp_utf8_cut(reason, strlen(reason), reason_max_bytes)] = '\0';
+    return -1;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "model/heap_state.h"
 #include "platform/allocator.h"
 #include "probe/thread_heap.h"
@@ -17,48 +18,40 @@
 static const size_t counters_limit_bytes = (size_t)256 << 20;
 static const size_t state_limit_bytes = (size_t)64 << 10;
 
-/* Up to this field the struct has been there from the first version on. */
-static const size_t first_version_bytes =
-    offsetof(bugpack_heap_state, narenas) + sizeof((bugpack_heap_state *)NULL)->narenas;
+static const bp_struct state_struct = BP_STRUCT(bugpack_heap_state, allocator);
+static const bp_struct result_struct = BP_STRUCT(bugpack_thread_heap_result, failure);
 
 static bugpack_status take_options(const bugpack_thread_heap_options *given,
                                    bugpack_thread_heap_options *options, bugpack_error *error) {
-    const bugpack_thread_heap_options defaults = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
-    const size_t options_min_bytes =
-        offsetof(bugpack_thread_heap_options, as_text) + sizeof defaults.as_text;
-    *options = defaults;
-    if (given != NULL) {
-        if (given->struct_size < options_min_bytes) {
-            return bp_fail(error, BUGPACK_ERR_INVALID,
-                           "the options do not come from BUGPACK_THREAD_HEAP_OPTIONS_INIT");
-        }
-        size_t known_bytes =
-            given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-        memcpy(options, given, known_bytes);
+    static const bp_struct of = BP_STRUCT(bugpack_thread_heap_options, stop_fd);
+    static const bp_field fields[] = {
+        BP_FIELD(bugpack_thread_heap_options, snapshot_count, 1, BP_FIELD_NEVER_OFF),
+        BP_FIELD(bugpack_thread_heap_options, interval_ms, 100, 0)};
+    bugpack_status status = given == NULL ? BUGPACK_OK : bp_struct_read(&of, options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(options, fields, sizeof fields / sizeof fields[0], error);
     }
-    if (options->interval_ms > BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS) {
+    if (status == BUGPACK_OK && options->interval_ms > BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "an interval of %u ms is over %u ms",
                        (unsigned)options->interval_ms, BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS);
     }
-    return BUGPACK_OK;
+    if (options->stop_fd == 0) {
+        options->stop_fd = -1;
+    }
+    return status;
 }
 
-/* Fields that an older caller does not know are left out. */
 static void fill_result(const bp_thread_heap_reading *reading, bugpack_thread_heap_result *result) {
     bugpack_thread_heap_result full = {
         .is_measured = reading->failure == BP_HEAP_FAILURE_NONE,
         .is_absence = bp_heap_failure_is_absence(reading->failure, reading->system_errno),
         .unread_count = (uint32_t)bp_thread_heap_unread_count(reading)};
-    if (result == NULL || result->struct_size < sizeof full.struct_size) {
-        return;
-    }
     for (size_t i = 0; i < reading->snapshot_count; i++) {
-        full.stopped_count += (uint32_t)reading->snapshots[i].stopped_count;
+        full.stop_count += reading->snapshots[i].stopped_count;
     }
     (void)snprintf(full.failure, sizeof full.failure, "%s", bp_heap_failure_name(reading->failure));
     memcpy(full.reason, reading->reason, sizeof full.reason);
-    full.struct_size = result->struct_size < sizeof full ? result->struct_size : sizeof full;
-    memcpy(result, &full, full.struct_size);
+    bp_struct_write(&result_struct, result, &full);
 }
 
 static bugpack_status probe(pid_t pid, const bugpack_thread_heap_options *options,
@@ -66,9 +59,9 @@ static bugpack_status probe(pid_t pid, const bugpack_thread_heap_options *option
     bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_heap_prober *prober = NULL;
     bp_heap_plan plan = {options->snapshot_count, options->interval_ms, options->stop_fd};
-    prober_options.allow_stop = options->allow_stop;
+    prober_options.allow_stop = !options->without_stop;
     prober_options.calibrator_path = options->calibrator_path;
-    prober_options.use_cache = options->use_cache;
+    prober_options.use_cache = !options->without_cache;
     bugpack_status status = bp_heap_prober_new(&prober_options, &prober, error);
     if (status == BUGPACK_OK) {
         status = bp_heap_probe(prober, pid, &plan, ret_reading, error);
@@ -84,10 +77,13 @@ static bugpack_status probe(pid_t pid, const bugpack_thread_heap_options *option
 static bugpack_status read_counters(pid_t pid, const bugpack_thread_heap_options *given,
                                     char **ret_text, size_t *ret_bytes,
                                     bugpack_thread_heap_result *result, bugpack_error *error) {
-    bugpack_thread_heap_options options;
+    bugpack_thread_heap_options options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
     bp_thread_heap_reading reading = {0};
     bp_buffer text;
     bugpack_status status = take_options(given, &options, error);
+    if (status == BUGPACK_OK && result != NULL) {
+        status = bp_struct_check(&result_struct, result, error);
+    }
     if (status == BUGPACK_OK) {
         status = probe(pid, &options, &reading, error);
     }
@@ -98,7 +94,9 @@ static bugpack_status read_counters(pid_t pid, const bugpack_thread_heap_options
     status = options.as_text ? bp_thread_heap_print_text(&reading, &text, error)
                              : bp_thread_heap_print(&reading, &text, error);
     if (status == BUGPACK_OK) {
-        fill_result(&reading, result);
+        if (result != NULL) {
+            fill_result(&reading, result);
+        }
         *ret_text = text.data;
         if (ret_bytes != NULL) {
             *ret_bytes = text.size;
@@ -129,16 +127,8 @@ bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
     return status;
 }
 
-static bugpack_status check_state(const bugpack_heap_state *state, bugpack_error *error) {
-    if (state == NULL || state->struct_size < first_version_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "a heap state begins as BUGPACK_HEAP_STATE_INIT");
-    }
-    return BUGPACK_OK;
-}
-
 bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_error *error) {
-    bugpack_status status = check_state(ret_state, error);
+    bugpack_status status = bp_struct_check(&state_struct, ret_state, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -147,10 +137,7 @@ bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_er
     status = bp_allocator_read(&reading, error);
     bp_thread_allow_cancel(cancel);
     if (status == BUGPACK_OK) {
-        size_t known_bytes = ret_state->struct_size;
-        memcpy(ret_state, &reading.state,
-               known_bytes < sizeof reading.state ? known_bytes : sizeof reading.state);
-        ret_state->struct_size = known_bytes;
+        bp_struct_write(&state_struct, ret_state, &reading.state);
     }
     return status;
 }
@@ -170,28 +157,30 @@ static bugpack_status hand_over(bp_buffer *text, char **ret_text, bugpack_error 
 
 bugpack_status bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text,
                                        bugpack_error *error) {
-    bugpack_status status = check_state(state, error);
+    bugpack_heap_state known = BUGPACK_HEAP_STATE_INIT;
+    bugpack_status status = bp_struct_read(&state_struct, &known, state, error);
     if (status != BUGPACK_OK) {
         return status;
     }
     bp_buffer text;
     bp_buffer_init(&text, state_limit_bytes);
-    (void)bp_heap_state_text(state, &text);
+    (void)bp_heap_state_text(&known, &text);
     return hand_over(&text, ret_text, error);
 }
 
 bugpack_status bugpack_heap_state_diff(const bugpack_heap_state *before,
                                        const bugpack_heap_state *after, char **ret_text,
                                        bugpack_error *error) {
-    bugpack_status status = check_state(before, error);
+    bugpack_heap_state known[2] = {BUGPACK_HEAP_STATE_INIT, BUGPACK_HEAP_STATE_INIT};
+    bugpack_status status = bp_struct_read(&state_struct, &known[0], before, error);
     if (status == BUGPACK_OK) {
-        status = check_state(after, error);
+        status = bp_struct_read(&state_struct, &known[1], after, error);
     }
     if (status != BUGPACK_OK) {
         return status;
     }
     bp_buffer text;
     bp_buffer_init(&text, state_limit_bytes);
-    (void)bp_heap_state_diff(before, after, &text);
+    (void)bp_heap_state_diff(&known[0], &known[1], &text);
     return hand_over(&text, ret_text, error);
 }

@@ -12,8 +12,10 @@ bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
 }
 
 void bugpack_log_set_level(bugpack *session, bugpack_level level) {
-    bool is_level = (unsigned)level <= BUGPACK_LOG_NOTHING;
-    if (is_level && bp_session_check(session) == BUGPACK_OK &&
+    if (level == BUGPACK_LEVEL_DEFAULT) {
+        level = BUGPACK_LEVEL_DEBUG;
+    }
+    if ((unsigned)level <= BUGPACK_LEVEL_OFF && bp_session_check(session) == BUGPACK_OK &&
         bp_recorder_log(session->context.recorder) != NULL) {
         bp_log_recorder_set_level(bp_recorder_log(session->context.recorder), level);
     }

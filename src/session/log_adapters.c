@@ -75,8 +75,8 @@ static FILE *open_stream(bugpack *session, bugpack_level level, const char *chan
 FILE *bugpack_log_stream(bugpack *session, bugpack_level level, const char *channel,
                          bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status =
-        level > BUGPACK_LEVEL_FATAL ? BUGPACK_ERR_INVALID : bp_session_enter(session, &entry);
+    bool is_level = level >= BUGPACK_LEVEL_TRACE && level <= BUGPACK_LEVEL_FATAL;
+    bugpack_status status = is_level ? bp_session_enter(session, &entry) : BUGPACK_ERR_INVALID;
     if (status != BUGPACK_OK) {
         (void)bp_fail(error, status, "cannot open a log stream: %s", bugpack_status_name(status));
         return NULL;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "session/options_strings.h"
 #include "session/session.h"
 
@@ -9,23 +10,30 @@ enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
 static const size_t log_ring_min_bytes = 4096;
 static const size_t log_ring_max_bytes = (size_t)1 << 30;
 
-/* Takes the fields that the host's version of the struct has, and defaults for the others. */
-static bugpack_status take_fields(const bugpack_options *given, bugpack_options *options,
-                                  bugpack_error *error) {
-    const bugpack_options defaults = BUGPACK_OPTIONS_INIT;
-    const size_t first_version_bytes =
-        offsetof(bugpack_options, artefact_limit_bytes) + sizeof defaults.artefact_limit_bytes;
-    if (given == NULL || given->struct_size < first_version_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "the options do not come from BUGPACK_OPTIONS_INIT");
-    }
-    *options = defaults;
-    size_t known_bytes =
-        given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-    memcpy(options, given, known_bytes);
-    options->struct_size = sizeof *options;
-    return BUGPACK_OK;
-}
+static const bp_struct options_struct = BP_STRUCT(bugpack_options, artefact_limit_bytes);
+
+/* clang-format off */
+#define FIELD(field, default_value, off_value) \
+    BP_FIELD(bugpack_options, field, default_value, off_value)
+static const bp_field fields[] = {
+    FIELD(sample_window_ms,          BUGPACK_SAMPLE_WINDOW_DEFAULT_MS, 0),
+    FIELD(provider_timeout_ms,       2000,                             BP_FIELD_NEVER_OFF),
+    FIELD(log_ring_bytes,            (size_t)4 << 20,                  0),
+    FIELD(log_level,                 BUGPACK_LEVEL_DEBUG,              BUGPACK_LEVEL_OFF),
+    FIELD(artefact_limit_bytes,      (size_t)64 << 20,                 BP_FIELD_NEVER_OFF),
+    FIELD(traffic_budget_bytes,      (uint64_t)50 << 20,               0),
+    FIELD(history_interval_ms,       1000,                             0),
+    FIELD(pedantic_cap,              50,                               UINT32_MAX),
+    FIELD(pedantic_channel_cap,      20,                               0),
+    FIELD(auto_snapshot_interval_ms, 0,                                0),
+    FIELD(auto_snapshot_max_count,   20,                               0),
+    FIELD(auto_snapshot_max_bytes,   (uint64_t)512 << 20,              0),
+    FIELD(disconnect_cooldown_ms,    60000,                            0),
+    FIELD(report_dir_max_count,      1000,                             0),
+    FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
+    FIELD(min_free_bytes,            (uint64_t)16 << 20,               0)};
+#undef FIELD
+/* clang-format on */
 
 static bugpack_status check_fields(const bugpack_options *options, bugpack_error *error) {
     const char *app = options->app_name;
@@ -43,22 +51,22 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
                        (unsigned)options->sample_window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
     }
-    if (options->provider_timeout_ms == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "provider_timeout_ms must be at least 1");
-    }
     if (options->log_ring_bytes != 0 && (options->log_ring_bytes < log_ring_min_bytes ||
                                          options->log_ring_bytes > log_ring_max_bytes)) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "log_ring_bytes must be 0 or between 4 KiB and 1 GiB");
+                       "log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB");
+    }
+    if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
     }
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
                        (unsigned)pedantic_ignore_max_count);
     }
     if ((unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has no value that is known");
+        return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has an unknown value");
     }
-    if (options->artefact_limit_bytes == 0 || options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
+    if (options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
     }
     if (options->without_process && options->target_pid != 0) {
@@ -70,8 +78,11 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
 
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
                                bugpack_error *error) {
-    bugpack_options copy;
-    bugpack_status status = take_fields(given, &copy, error);
+    bugpack_options copy = BUGPACK_OPTIONS_INIT;
+    bugpack_status status = bp_struct_read(&options_struct, &copy, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&copy, fields, sizeof fields / sizeof fields[0], error);
+    }
     if (status == BUGPACK_OK) {
         status = check_fields(&copy, error);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "recorder/note.h"
 #include "session/filter.h"
 #include "session/session.h"
@@ -15,34 +16,28 @@ struct bugpack_channel {
     bp_filter *filter; /* NULL: none */
 };
 
-static bugpack_status check_channel_options(const bugpack_channel_options *given,
-                                            bugpack_channel_options *options,
-                                            bugpack_error *error) {
-    const bugpack_channel_options defaults = BUGPACK_CHANNEL_OPTIONS_INIT;
-    const size_t first_version_bytes =
-        offsetof(bugpack_channel_options, filter_context) + sizeof defaults.filter_context;
-    *options = defaults;
-    if (given == NULL) {
-        return BUGPACK_OK;
-    }
-    if (given->struct_size < first_version_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "the channel's options do not come from BUGPACK_CHANNEL_OPTIONS_INIT");
-    }
-    memcpy(options, given, sizeof *options);
-    options->struct_size = sizeof *options;
-    return BUGPACK_OK;
+static bugpack_status read_channel_options(const bugpack_channel_options *given,
+                                           bugpack_channel_options *options, bugpack_error *error) {
+    static const bp_struct of = BP_STRUCT(bugpack_channel_options, weight);
+    static const bp_field fields[] = {
+        BP_FIELD(bugpack_channel_options, weight, 4, BP_FIELD_NEVER_OFF),
+        BP_FIELD(bugpack_channel_options, pin_bytes, 4096, 0),
+        BP_FIELD(bugpack_channel_options, snap_bytes, 0, 0)};
+    bugpack_status status = given == NULL ? BUGPACK_OK : bp_struct_read(&of, options, given, error);
+    return status != BUGPACK_OK
+               ? status
+               : bp_struct_fill(options, fields, sizeof fields / sizeof fields[0], error);
 }
 
 static bugpack_status open_channel(bugpack *session, const char *name,
                                    const bugpack_channel_options *options,
                                    bugpack_channel **ret_channel, bugpack_error *error) {
-    bugpack_channel_options checked;
+    bugpack_channel_options checked = BUGPACK_CHANNEL_OPTIONS_INIT;
     if (name == NULL || name[0] == '\0' ||
         strnlen(name, BUGPACK_CHANNEL_MAX_BYTES + 1) > BUGPACK_CHANNEL_MAX_BYTES) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a channel's name must have 1 to 64 bytes");
     }
-    bugpack_status status = check_channel_options(options, &checked, error);
+    bugpack_status status = read_channel_options(options, &checked, error);
     if (status != BUGPACK_OK) {
         return status;
     }

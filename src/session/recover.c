@@ -1,22 +1,22 @@
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "platform/host.h"
 #include "report/recover.h"
 
-bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error) {
+bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpack_error *error) {
+    static const bp_struct of = BP_STRUCT(bugpack_recover_options, app_name);
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     char default_dir[PATH_MAX];
     char *report_dir = NULL;
-    const size_t first_version_bytes =
-        offsetof(bugpack_recover_options, context) + sizeof options->context;
-    if (options == NULL || options->struct_size < first_version_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "the options do not come from BUGPACK_RECOVER_OPTIONS_INIT");
+    bugpack_status status = bp_struct_read(&of, &options, given, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    const char *recorder_dir = options->recorder_dir;
+    const char *recorder_dir = options.recorder_dir;
     if (recorder_dir == NULL) {
         if (!bp_host_runtime_directory(default_dir, sizeof default_dir)) {
             return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
@@ -24,16 +24,15 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *options, bugp
         }
         recorder_dir = default_dir;
     }
-    bugpack_status status = BUGPACK_OK;
-    if (options->report_dir != NULL) {
-        status = bp_file_absolute_path(options->report_dir, &report_dir, error);
+    if (options.report_dir != NULL) {
+        status = bp_file_absolute_path(options.report_dir, &report_dir, error);
     }
     const bp_recover_request request = {.recorder_dir = recorder_dir,
                                         .report_dir = report_dir,
-                                        .app_name = options->app_name,
-                                        .on_report = options->on_report,
-                                        .on_running = options->on_running,
-                                        .context = options->context};
+                                        .app_name = options.app_name,
+                                        .on_report = options.on_report,
+                                        .on_running = options.on_running,
+                                        .context = options.context};
     if (status == BUGPACK_OK) {
         status = bp_recover(&request, error);
     }

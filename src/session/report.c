@@ -8,26 +8,25 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "report/screenshot.h"
 #include "session/session.h"
 #include "trigger/retained.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
-/* Takes the fields that the host's version of the struct has, and defaults for the others. */
 static bugpack_status read_request(const bugpack_report_request *given,
                                    bugpack_report_request *request) {
-    const size_t first_version_bytes =
-        offsetof(bugpack_report_request, timeout_ms) + sizeof request->timeout_ms;
+    static const bp_struct of = BP_STRUCT(bugpack_report_request, timeout_ms);
+    static const bp_field timeout = BP_FIELD(bugpack_report_request, timeout_ms, 0, 0);
     *request = (bugpack_report_request)BUGPACK_REPORT_REQUEST_INIT;
     if (given == NULL) {
         return BUGPACK_OK;
     }
-    if (given->struct_size < first_version_bytes) {
+    if (bp_struct_read(&of, request, given, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    memcpy(request, given,
-           given->struct_size < sizeof *request ? given->struct_size : sizeof *request);
+    (void)bp_struct_fill(request, &timeout, 1, NULL);
     bool is_good =
         (request->description == NULL ||
          strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
@@ -222,27 +221,18 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     return status;
 }
 
-/* Gives a host what it has room for: one that was built with an older version knows fewer fields.
- */
-static void copy_result(const bugpack_report_result *result, bugpack_report_result *ret_result) {
-    size_t known_bytes = ret_result->struct_size;
-    memcpy(ret_result, result, known_bytes < sizeof *result ? known_bytes : sizeof *result);
-    ret_result->struct_size = known_bytes;
-}
-
 bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
                               bugpack_report_result *ret_result) {
+    static const bp_struct of = BP_STRUCT(bugpack_report_result, status);
     bugpack_report_result result;
-    const size_t first_version_bytes =
-        offsetof(bugpack_report_result, missing) + sizeof result.missing;
-    if (ret_result != NULL && ret_result->struct_size < first_version_bytes) {
+    if (ret_result != NULL && bp_struct_check(&of, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     int cancel = bp_thread_hold_cancel();
     bugpack_status status = report_and_wait(session, request, &result);
     bp_thread_allow_cancel(cancel);
     if (ret_result != NULL) {
-        copy_result(&result, ret_result);
+        bp_struct_write(&of, ret_result, &result);
     }
     return status;
 }
@@ -251,7 +241,7 @@ bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status == BUGPACK_OK) {
-        status = bp_job_queue_cancel(session->jobs, ticket) ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+        status = bp_job_queue_cancel(session->jobs, ticket) ? BUGPACK_OK : BUGPACK_ERR_NO_TICKET;
         bp_session_leave(&entry);
     }
     return status;
@@ -268,19 +258,17 @@ int bugpack_events_fd(bugpack *session) {
 }
 
 bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
+    static const bp_struct of = BP_STRUCT(bugpack_event, ticket);
     bugpack_event event;
     bp_guard_entry entry;
-    const size_t first_version_bytes = offsetof(bugpack_event, path) + sizeof event.path;
-    if (ret_event == NULL || ret_event->struct_size < first_version_bytes ||
+    if (bp_struct_check(&of, ret_event, NULL) != BUGPACK_OK ||
         bp_session_enter(session, &entry) != BUGPACK_OK) {
         return false;
     }
     bool is_taken = bp_events_take(session->context.events, &event);
     bp_session_leave(&entry);
     if (is_taken) {
-        size_t known_bytes = ret_event->struct_size;
-        memcpy(ret_event, &event, known_bytes < sizeof event ? known_bytes : sizeof event);
-        ret_event->struct_size = known_bytes;
+        bp_struct_write(&of, ret_event, &event);
     }
     return is_taken;
 }

@@ -1,7 +1,5 @@
 #include <bugpack/sample.h>
 
-#include <stdlib.h>
-
 #include "base/status.h"
 #include "model/metrics.h"
 #include "session/session.h"
@@ -64,10 +62,6 @@ bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, si
     bugpack_status status = sample(pid, window_ms, ret_json, ret_bytes, error);
     bp_thread_allow_cancel(cancel);
     return status;
-}
-
-void bugpack_free(void *pointer) {
-    free(pointer);
 }
 
 bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {

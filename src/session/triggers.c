@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/status.h"
+#include "base/struct_size.h"
 #include "recorder/note.h"
 #include "session/session.h"
 #include "trigger/disconnect.h"
@@ -62,8 +62,9 @@ bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
 }
 
 bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *ret_state) {
+    static const bp_struct of = BP_STRUCT(bugpack_pedantic_state, is_enabled);
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    if (ret_state == NULL || ret_state->struct_size < sizeof state) {
+    if (bp_struct_check(&of, ret_state, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     bp_guard_entry entry;
@@ -73,23 +74,17 @@ bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *re
     }
     bp_pedantic_get(pedantic_of(session), &state);
     bp_session_leave(&entry);
-    state.struct_size = ret_state->struct_size;
-    memcpy(ret_state, &state, sizeof state);
+    bp_struct_write(&of, ret_state, &state);
     return BUGPACK_OK;
 }
 
-/* Takes the fields that the host's version of the struct has. */
 static bugpack_status read_cause(const bugpack_disconnect_cause *given,
                                  bugpack_disconnect_cause *cause) {
-    const size_t first_version_bytes =
-        offsetof(bugpack_disconnect_cause, keepalive_fired) + sizeof cause->keepalive_fired;
+    static const bp_struct of = BP_STRUCT(bugpack_disconnect_cause, channel);
     *cause = (bugpack_disconnect_cause)BUGPACK_DISCONNECT_CAUSE_INIT;
-    if (given == NULL || given->struct_size < first_version_bytes) {
-        return BUGPACK_ERR_INVALID;
-    }
-    memcpy(cause, given, given->struct_size < sizeof *cause ? given->struct_size : sizeof *cause);
     bool is_good =
-        cause->channel != NULL && cause->channel[0] != '\0' &&
+        bp_struct_read(&of, cause, given, NULL) == BUGPACK_OK && cause->channel != NULL &&
+        cause->channel[0] != '\0' &&
         strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
     return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }

@@ -67,7 +67,7 @@ static int copy_whole(int fd, const watched_file *file, bugpack_writer *writer) 
             break;
         }
     }
-    if (writer->content.is_over_limit) {
+    if (writer->content.status == BUGPACK_ERR_LIMIT) {
         (void)bp_fail(&error, status, "cannot read \"%s\": it is over the limit of %llu bytes",
                       file->path, (unsigned long long)file->limit_bytes);
     } else if (status != BUGPACK_OK && error.message[0] == '\0') {

@@ -34,8 +34,7 @@ static int provide(bugpack_writer *writer, void *subject) {
         status = bp_heap_state_print(&reading.state, &writer->content, &error);
     }
     if (status != BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return bugpack_fail(writer, "%s", error.message);
     }
     (void)snprintf(writer->line.note, sizeof writer->line.note, "%s", reading.unused);
     if (reading.missing[0] != '\0') {

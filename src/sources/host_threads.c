@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "probe/host_capture.h"
 #include "sources/source.h"
 
@@ -33,7 +34,7 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     prober_options.calibrator_path = source->calibrator_path;
     prober_options.allow_stop = false; /* one capture would stop threads all over the machine */
     bugpack_status status = bp_file_open_directory(source->temp_dir, false, &dir_fd, error);
-    if (status == BUGPACK_OK && source->options.with_heap) {
+    if (status == BUGPACK_OK && !source->options.without_heap) {
         status = bp_heap_prober_new(&prober_options, &prober, error);
     }
     if (status == BUGPACK_OK) {
@@ -70,7 +71,7 @@ static int provide_host(bugpack_writer *writer, void *context) {
             bp_writer_truncate(writer, true, "it was ended before all threads were read");
         }
     } else {
-        bugpack_fail(writer, "%s", error.message);
+        (void)bugpack_fail(writer, "%s", error.message);
     }
     free(summary);
     return status == BUGPACK_OK ? 0 : -1;
@@ -81,23 +82,6 @@ static void free_source(void *context) {
     free(source->calibrator_path);
     free(source->temp_dir);
     free(source);
-}
-
-static bugpack_status take_options(const bugpack_host_options *given, bugpack_host_options *options,
-                                   bugpack_error *error) {
-    const size_t first_version_bytes =
-        offsetof(bugpack_host_options, context) + sizeof options->context;
-    *options = (bugpack_host_options)BUGPACK_HOST_OPTIONS_INIT;
-    if (given == NULL) {
-        return BUGPACK_OK;
-    }
-    if (given->struct_size < first_version_bytes || given->timeout_ms == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "the options do not come from BUGPACK_HOST_OPTIONS_INIT");
-    }
-    memcpy(options, given,
-           given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
-    return BUGPACK_OK;
 }
 
 static bugpack_status new_source(const bugpack_options *settings,
@@ -126,9 +110,16 @@ static bugpack_status new_source(const bugpack_options *settings,
 
 bugpack_status bp_source_host_threads(const bp_report_context *context,
                                       const bugpack_host_options *given, bugpack_error *error) {
-    bugpack_host_options options;
+    static const bp_struct of = BP_STRUCT(bugpack_host_options, timeout_ms);
+    static const bp_field timeout =
+        BP_FIELD(bugpack_host_options, timeout_ms, 300000, BP_FIELD_NEVER_OFF);
+    bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
     struct host_source *source = NULL;
-    bugpack_status status = take_options(given, &options, error);
+    bugpack_status status =
+        given == NULL ? BUGPACK_OK : bp_struct_read(&of, &options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&options, &timeout, 1, error);
+    }
     if (status == BUGPACK_OK) {
         status = new_source(context->settings, &options, &source, error);
     }

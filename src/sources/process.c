@@ -12,8 +12,7 @@ static void drop_subject(void *subject) {
 static int provide(bugpack_writer *writer, void *subject) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_subject_write_facts(subject, writer, &error) != BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return bugpack_fail(writer, "%s", error.message);
     }
     return 0;
 }

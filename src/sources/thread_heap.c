@@ -42,8 +42,7 @@ static int provide(bugpack_writer *writer, void *context) {
     }
     bp_thread_heap_reading_release(&reading);
     if (status != BUGPACK_OK) {
-        bugpack_fail(writer, "%s", error.message);
-        return -1;
+        return bugpack_fail(writer, "%s", error.message);
     }
     return 0;
 }

@@ -192,7 +192,7 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
     }
     bp_lock_release(&list->lock);
     if (found == NULL) {
-        return BUGPACK_ERR_INVALID;
+        return BUGPACK_ERR_NO_TICKET;
     }
     bp_history_held_release(&job->window);
     job->borrows_snapshot = true;

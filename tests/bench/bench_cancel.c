@@ -77,7 +77,7 @@ static bugpack *open_session(const temp_dir *dir, uint64_t traffic_bytes) {
     options.app_name = "bench";
     options.report_dir = dir->path;
     options.sample_window_ms = 100;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.traffic_budget_bytes = traffic_bytes;
     options.on_event = on_event;

@@ -93,7 +93,7 @@ static void bench_session(const char *what, const temp_dir *dir, const char *rec
     options.app_name = "bench-log";
     options.report_dir = dir->path;
     options.log_ring_bytes = ring_bytes;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_dir = recorder_dir;
     options.recorder_in_memory = recorder_dir == NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

@@ -62,7 +62,7 @@ int main(int argument_count, char **arguments) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench";
     options.report_dir = path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {

@@ -96,7 +96,7 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "bench";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.report_dir_max_count = 10;
     bugpack *session = NULL;
@@ -105,7 +105,7 @@ int main(void) {
     measure_suppressed(session);
     measure_keep(session);
     bugpack_close(session);
-    options.disconnect_cooldown_ms = 0;
+    options.disconnect_cooldown_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < 16; i++) {
         char name[16];

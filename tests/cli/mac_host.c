@@ -57,7 +57,7 @@ static bugpack *open_session(pid_t target_pid) {
     options.recorder_in_memory = true;
     options.target_pid = target_pid;
     options.sample_window_ms = 400;
-    options.history_interval_ms = 0; /* a window of its own for each report */
+    options.history_interval_ms = BUGPACK_OFF; /* a window of its own for each report */
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);

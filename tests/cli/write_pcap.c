@@ -14,6 +14,7 @@ static void write_lengths(void) {
                                      64999,      65000,  65001, 65535, 65536, 65537,
                                      200 * 1024, 130000, 0,     1,     17,    100000};
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     recorded channels[2];
     for (unsigned i = 0; i < 2; i++) {
         options.is_ipv6 = options.host_is_server = i == 1;
@@ -47,6 +48,7 @@ static void write_dns(void) {
         "\0\0\x01\0\x01"
         "\xc0\x0c\0\x01\0\x01\0\0\x0e\x10\0\x04\xc0\0\x02\x07"; /* 192.0.2.7 */
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     options.peer_port = 53;
     recorded channel = record_in(true, "dns", 0, 1u << 20, &options);
     for (int i = 0; i < 50; i++) {
@@ -58,6 +60,7 @@ static void write_dns(void) {
 
 static void write_http(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     options.peer_port = 80;
     recorded channel = record("http", 0, 4u << 20, &options);
     add_text(&channel, BUGPACK_SENT, "GET /large HTTP/1.1\r\nHost: example.org\r\n\r\n");
@@ -73,6 +76,7 @@ static void write_http(void) {
 
 static void write_redis(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     options.peer_port = 6379;
     recorded channel = record("redis", 0, 1u << 20, &options);
     for (int i = 0; i < 100; i++) {
@@ -108,6 +112,7 @@ static void write_websocket(bool is_in_files, const char *name) {
 static void write_snapped(void) {
     static const size_t lengths[] = {50, 1500, 100, 101, 200 * 1024, 65000, 65100, 3};
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     recorded channels[2];
     channels[1] = record("snapped", 1, 80u << 20, &options);
     options.snap_bytes = 100;

@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "glib";
     options.report_dir = argv[1];
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     bugpack *session = NULL;
     if (bugpack_open(&options, &session, NULL) != BUGPACK_OK) {
         return 1;

@@ -133,6 +133,7 @@ static bugpack_status print_history(void) {
 /* A pinned message that everything has shortened, and those that have taken its place. */
 static bugpack_status print_traffic_index(const char *directory) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;

@@ -60,7 +60,7 @@ static void *meddle(void *argument) {
     while (!atomic_load(&must_stop)) {
         bp_clock_sleep_until(bp_clock_monotonic_ns() + 61 * BP_NS_PER_MS);
         bugpack_status status = bugpack_cancel(session, 0);
-        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_INVALID);
+        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_TICKET);
         (void)bugpack_events_fd(session);
         while (bugpack_next_event(session, &event)) {}
     }
@@ -100,7 +100,7 @@ static uint64_t run_round(bugpack *session, uint64_t *random, uint64_t *written_
     for (unsigned i = 2; i-- > 0;) {
         uint64_t cancelled_ns = bp_clock_monotonic_ns();
         bugpack_status status = bugpack_cancel(session, tickets[i]);
-        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_INVALID);
+        CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_TICKET);
         while (atomic_load(&rounds[i].done_count) == 0) {
             bp_clock_sleep_until(bp_clock_monotonic_ns() + 50000);
         }
@@ -127,9 +127,9 @@ int main(int argument_count, char **arguments) {
     options.app_name = "storm";
     options.report_dir = dir.path;
     options.sample_window_ms = 5;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
-    options.report_dir_max_count = 0;
+    options.report_dir_max_count = BUGPACK_OFF;
     options.on_event = on_event;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_provide_text(session, "slow.txt", provide, NULL, NULL) == BUGPACK_OK);

@@ -26,7 +26,7 @@ static bugpack *open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "cancelled";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 60000;
     bugpack *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

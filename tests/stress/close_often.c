@@ -59,7 +59,7 @@ static struct handle open_one(void) {
     options.app_name = "often";
     options.report_dir = dir.path;
     options.recorder_in_memory = true;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     options.log_ring_bytes = 16 * 1024;
     options.traffic_budget_bytes = 1 << 20;
     struct handle made = {NULL, NULL};

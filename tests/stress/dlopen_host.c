@@ -87,8 +87,8 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "plugin";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0; /* no thread but the test's allocates */
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF; /* no thread but the test's allocates */
     options.provider_timeout_ms = 500;
     bugpack *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);

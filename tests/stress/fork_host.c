@@ -66,7 +66,7 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "fork";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     pthread_t threads[4];
     for (uintptr_t i = 0; i < 4; i++) {

@@ -79,7 +79,7 @@ static void run(const temp_dir *dir, bool with_onlooker) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "stress";
     options.report_dir = dir->path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.pedantic = true;
     options.pedantic_channel_cap = 10;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

@@ -56,8 +56,8 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "streams";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     stream = bugpack_log_stream(session, BUGPACK_LEVEL_INFO, "stdio", NULL);
     CHECK(stream != NULL);

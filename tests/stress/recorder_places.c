@@ -47,8 +47,8 @@ static host open_host(const char *recorder_dir) {
     options.app_name = "places";
     options.report_dir = dir.path;
     options.recorder_dir = recorder_dir;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &made.session, &error) == BUGPACK_OK);
     CHECK(bugpack_channel_open(made.session, "net", NULL, &made.channel, &error) == BUGPACK_OK);
     return made;

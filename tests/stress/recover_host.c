@@ -32,7 +32,7 @@ static bugpack_options host_options(void) {
     options.create_report_dir = true;
     options.recorder_dir = homes_dir;
     options.log_ring_bytes = 16 << 20; /* nothing is evicted in the time that a host has */
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     return options;
 }
 

@@ -42,7 +42,7 @@ static void run_host(struct run *run) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "torture";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 60000;
     options.log_ring_bytes = 8192;
     run->status = bugpack_open(&options, &session, &error);

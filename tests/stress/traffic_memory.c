@@ -30,6 +30,7 @@ static long peak_kb(void) {
 
 static bp_traffic *open_channel(uint32_t number) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;

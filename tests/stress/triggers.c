@@ -51,10 +51,10 @@ static void *keep_and_report(void *unused) {
         if (request.retained == 0) {
             atomic_fetch_add(&refused_count, 1); /* the freezer has enough to do */
         } else {
-            /* INVALID: newer ones took its place already. */
+            /* NO_TICKET: newer ones took its place already. */
             bugpack_status status = bugpack_report(session, &request, NULL);
             CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_BUSY ||
-                  status == BUGPACK_ERR_INVALID);
+                  status == BUGPACK_ERR_NO_TICKET);
             atomic_fetch_add(&kept_count, status == BUGPACK_OK);
         }
     }
@@ -67,7 +67,7 @@ int main(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "stress";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.history_interval_ms = 5;
     options.recorder_in_memory = true;
     options.log_ring_bytes = 64 * 1024;
@@ -76,7 +76,7 @@ int main(void) {
     options.auto_snapshot_max_count = rolling_max;
     options.report_dir_max_count = all_max;
     options.disconnect_cooldown_ms = 5;
-    options.min_free_bytes = 0;
+    options.min_free_bytes = BUGPACK_OFF;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "main", NULL, &channel, NULL) == BUGPACK_OK);
 

@@ -43,13 +43,13 @@ static void open_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "torture";
     options.report_dir = dir.path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.log_ring_bytes = 8192;
     options.traffic_budget_bytes = 65536;
     options.provider_timeout_ms = 60000;
-    options.min_free_bytes = 0;
+    options.min_free_bytes = BUGPACK_OFF;
     options.pedantic = true;
     options.on_event = on_event;
     atomic_store(&ended_count, 0);
@@ -95,14 +95,14 @@ static void disconnect(void) {
     }
 }
 
-/* Once there is a number, only a report that is written uses it up; or (INVALID) the rings could
+/* Once there is a number, only a report that is written uses it up; or (NO_TICKET) the rings could
  * not be copied, which the log tells: then they are retained anew. */
 static void keep_and_report(void) {
     static const bugpack *kept_in;
     static uint64_t retained;
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    bugpack_status status = BUGPACK_ERR_INVALID;
-    for (unsigned i = 0; i < 2 && status == BUGPACK_ERR_INVALID; i++) {
+    bugpack_status status = BUGPACK_ERR_NO_TICKET;
+    for (unsigned i = 0; i < 2 && status == BUGPACK_ERR_NO_TICKET; i++) {
         if (kept_in != session || retained == 0) {
             retained = bugpack_notify_retain(session, BUGPACK_LEVEL_WARN, "server", "no memory");
         }
@@ -111,7 +111,7 @@ static void keep_and_report(void) {
         status = retained == 0 ? BUGPACK_ERR_NO_MEMORY : bugpack_report(session, &request, NULL);
         retained = status == BUGPACK_ERR_NO_MEMORY ? retained : 0;
         CHECK(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY ||
-              status == BUGPACK_ERR_INVALID);
+              status == BUGPACK_ERR_NO_TICKET);
     }
     kept_in = status == BUGPACK_OK ? NULL : kept_in;
 }

@@ -11,11 +11,11 @@ bugpack_options auto_options(const temp_dir *dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "viewer";
     options.report_dir = dir->path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
-    options.min_free_bytes = 0;
+    options.min_free_bytes = BUGPACK_OFF;
     return options;
 }
 

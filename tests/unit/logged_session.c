@@ -14,8 +14,8 @@ logged open_logged(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "adapters";
     options.report_dir = made.dir.path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     options.log_level = BUGPACK_LEVEL_TRACE;
     cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
     return made;

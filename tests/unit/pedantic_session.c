@@ -13,8 +13,8 @@ bugpack_options pedantic_options(pedantic *made) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "viewer";
     options.report_dir = made->dir.path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.pedantic = true;
     return options;

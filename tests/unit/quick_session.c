@@ -8,7 +8,7 @@ bugpack_options quick_options(const temp_dir *dir) {
     options.app_name = "viewer";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     return options;
 }
 

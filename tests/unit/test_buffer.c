@@ -29,7 +29,7 @@ Test(buffer, refuses_whole_what_passes_the_maximum) {
     bp_buffer buffer;
     bp_buffer_init(&buffer, 8);
     (void)bp_buffer_append_text(&buffer, "12345");
-    cr_assert(eq(int, bp_buffer_append_text(&buffer, "6789"), BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, bp_buffer_append_text(&buffer, "6789"), BUGPACK_ERR_LIMIT));
     cr_assert(eq(str, bp_buffer_text(&buffer), "12345"));
     bp_buffer_release(&buffer);
 }
@@ -39,7 +39,7 @@ Test(buffer, refuses_a_size_that_would_overflow) {
     bp_buffer_init(&buffer, 8);
     (void)bp_buffer_append_char(&buffer, 'a');
     cr_assert(eq(ptr, bp_buffer_reserve(&buffer, SIZE_MAX), NULL));
-    cr_assert(eq(int, buffer.status, BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, buffer.status, BUGPACK_ERR_LIMIT));
     bp_buffer_release(&buffer);
 }
 
@@ -47,8 +47,8 @@ Test(buffer, stays_failed_for_appends_that_would_fit) {
     bp_buffer buffer;
     bp_buffer_init(&buffer, 4);
     (void)bp_buffer_append_text(&buffer, "12345");
-    cr_assert(eq(int, bp_buffer_append_char(&buffer, 'x'), BUGPACK_ERR_NO_MEMORY));
-    cr_assert(eq(int, bp_buffer_printf(&buffer, "%d", 1), BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, bp_buffer_append_char(&buffer, 'x'), BUGPACK_ERR_LIMIT));
+    cr_assert(eq(int, bp_buffer_printf(&buffer, "%d", 1), BUGPACK_ERR_LIMIT));
     cr_assert(eq(ptr, bp_buffer_reserve(&buffer, 1), NULL));
     cr_assert(eq(sz, buffer.size, 0));
     bp_buffer_release(&buffer);
@@ -136,7 +136,7 @@ Test(buffer, moves_contents_maximum_and_failure) {
     cr_assert(eq(ptr, to.data, memory));
     cr_assert(eq(str, bp_buffer_text(&to), "new"));
     cr_assert(eq(sz, to.max_size, 5));
-    cr_assert(eq(int, to.status, BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, to.status, BUGPACK_ERR_LIMIT));
     cr_assert(eq(ptr, from.data, NULL));
     cr_assert(eq(int, from.status, BUGPACK_OK));
     cr_assert(eq(int, bp_buffer_append_text(&from, "again"), BUGPACK_OK));

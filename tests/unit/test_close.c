@@ -30,7 +30,7 @@ static bugpack *open_session(void) {
     options.app_name = "closed";
     options.report_dir = dir.path;
     options.recorder_in_memory = true;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     bugpack *session = NULL;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
     return session;
@@ -79,7 +79,7 @@ Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
     options.app_name = "closed";
     options.report_dir = dir.path;
     options.recorder_in_memory = true;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.pedantic_ignore = ignored;
     options.pedantic_ignore_count = 2;
     bugpack *session = NULL;

@@ -158,7 +158,7 @@ Test(disconnect, without_a_cool_down_takes_each) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    options.disconnect_cooldown_ms = 0;
+    options.disconnect_cooldown_ms = BUGPACK_OFF;
     bugpack *session = auto_open(&options);
     cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));

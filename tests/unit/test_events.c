@@ -226,7 +226,7 @@ Test(cancel, leaves_a_provider_to_itself_which_close_waits_for) {
          event = next_event(session)) {
         cr_assert(eq(u64, event.ticket, ticket));
     }
-    cr_assert(eq(int, (int)bugpack_cancel(session, behind), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bugpack_cancel(session, behind), BUGPACK_ERR_NO_TICKET));
     cr_assert(zero(int, (int)bugpack_cancel(session, 0)));
     cr_assert(eq(int, (int)last_event(session, ticket).error.status, BUGPACK_ERR_CANCELLED));
     cr_assert(not(atomic_load(&stay.has_left)));
@@ -242,10 +242,10 @@ Test(cancel, refuses_a_ticket_that_is_not_on_its_way) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = memory_options(&dir);
     bugpack *session = open_session(&options);
-    cr_assert(eq(int, (int)bugpack_cancel(session, 0), BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bugpack_cancel(session, 0), BUGPACK_ERR_NO_TICKET));
+    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
     cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
-    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bugpack_cancel(session, 1), BUGPACK_ERR_NO_TICKET));
     cr_assert(ne(int, (int)bugpack_cancel(NULL, 0), BUGPACK_OK));
     bugpack_close(session);
     temp_dir_remove(&dir);

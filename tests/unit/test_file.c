@@ -192,7 +192,7 @@ Test(file, refuses_one_byte_over_the_limit) {
     bp_buffer out;
     bp_buffer_init(&out, 4);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, bp_file_read_at(dir.fd, "file", &out, &error), BUGPACK_ERR_LIMIT));
     expect_says(&error, "file");
     expect_says(&error, "4 bytes");
     bp_buffer_release(&out);

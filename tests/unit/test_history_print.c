@@ -202,7 +202,7 @@ Test(history_print, a_spool_that_is_full_is_an_error_and_leaves_output_alone) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(eq(int, bp_temp_file_open(&small, dir.fd, 10, NULL), BUGPACK_OK));
     cr_expect(eq(int, bp_history_print(&records, 0, bp_temp_file_sink, &small, &count, &error),
-                 BUGPACK_ERR_NO_MEMORY));
+                 BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, count, 42));
     cr_expect(eq(str, error.message, "cannot write the metrics history"));
     bp_temp_file_release(&small);

@@ -16,10 +16,10 @@ static void open_session(const temp_dir *dir, bool without_process, bugpack **re
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.app_name = "viewer";
     options.report_dir = dir->path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
-    options.history_interval_ms = 0;
-    options.log_ring_bytes = 0;
+    options.history_interval_ms = BUGPACK_OFF;
+    options.log_ring_bytes = BUGPACK_OFF;
     options.without_process = without_process;
     cr_assert(eq(int, bugpack_open(&options, ret_session, &error), BUGPACK_OK), "%s",
               error.message);
@@ -47,7 +47,7 @@ Test(host_session, holds_the_machine_and_no_process) {
     bugpack *session = NULL;
     atomic_uint calls = 0;
     bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
-    options.with_heap = false;
+    options.without_heap = true;
     options.on_progress = on_progress;
     options.context = &calls;
     cr_assert(temp_dir_make(&dir));

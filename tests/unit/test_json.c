@@ -192,7 +192,7 @@ Test(json, writes_nothing_where_the_buffer_is_too_small) {
     bp_buffer_release(&small);
     for (size_t limit = 0; limit <= whole; limit++) {
         bugpack_status status = build_within(limit, &small);
-        cr_expect(eq(int, status, limit < whole ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK));
+        cr_expect(eq(int, status, limit < whole ? BUGPACK_ERR_LIMIT : BUGPACK_OK));
         cr_expect(eq(sz, small.size, limit < whole ? 0 : whole));
         bp_buffer_release(&small);
     }

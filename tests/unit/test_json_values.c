@@ -133,7 +133,7 @@ Test(json_values, appends_a_string_whole_or_not_at_all) {
     bp_buffer_init(&small, 8);
     cr_expect(eq(int, bp_json_append_string(&small, "four", 4), BUGPACK_OK));
     cr_expect(eq(str, small.data, "\"four\""));
-    cr_expect(eq(int, bp_json_append_string(&small, "five", 4), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_json_append_string(&small, "five", 4), BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, small.data, "\"four\""));
     bp_buffer_release(&small);
 }

@@ -26,7 +26,7 @@ Test(log_level, is_what_the_options_say_until_it_is_changed) {
 Test(log_level, nothing_drops_even_what_is_fatal) {
     logged made = open_logged();
     bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "before");
-    bugpack_log_set_level(made.session, (bugpack_level)BUGPACK_LOG_NOTHING);
+    bugpack_log_set_level(made.session, BUGPACK_LEVEL_OFF);
     cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_FATAL)));
     bugpack_log(made.session, BUGPACK_LEVEL_FATAL, NULL, "after");
     expect_logged(&made, "info - \"before\"\n");
@@ -35,12 +35,14 @@ Test(log_level, nothing_drops_even_what_is_fatal) {
 Test(log_level, a_number_that_is_no_level_changes_nothing_and_is_not_wanted) {
     logged made = open_logged();
     bugpack_log_set_level(made.session, BUGPACK_LEVEL_INFO);
-    bugpack_log_set_level(made.session, (bugpack_level)7);
+    bugpack_log_set_level(made.session, (bugpack_level)8);
     bugpack_log_set_level(made.session, (bugpack_level)-1);
     cr_expect(bugpack_log_wants(made.session, BUGPACK_LEVEL_INFO));
     cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_DEBUG)));
-    cr_expect(not(bugpack_log_wants(made.session, (bugpack_level)6)));
-    bugpack_log(made.session, (bugpack_level)6, NULL, "no level");
+    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_OFF)));
+    bugpack_log(made.session, BUGPACK_LEVEL_OFF, NULL, "no level");
+    cr_expect(not(bugpack_log_wants(made.session, BUGPACK_LEVEL_DEFAULT)));
+    bugpack_log(made.session, BUGPACK_LEVEL_DEFAULT, NULL, "no level");
     expect_logged(&made, "");
 }
 
@@ -51,7 +53,7 @@ Test(log_level, nothing_is_wanted_without_a_session_or_a_log) {
     cr_assert(temp_dir_make(&dir));
     options.app_name = "mute";
     options.report_dir = dir.path;
-    options.log_ring_bytes = 0;
+    options.log_ring_bytes = BUGPACK_OFF;
     options.recorder_in_memory = true;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
     cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
@@ -68,7 +70,7 @@ Test(log_level, a_forked_child_wants_nothing_of_its_parents_session) {
     pid_t child = fork();
     cr_assert(ge(int, child, 0));
     if (child == 0) {
-        bugpack_log_set_level(made.session, (bugpack_level)BUGPACK_LOG_NOTHING);
+        bugpack_log_set_level(made.session, BUGPACK_LEVEL_OFF);
         _exit(bugpack_log_wants(made.session, BUGPACK_LEVEL_FATAL) ? 1 : 0);
     }
     int status = -1;

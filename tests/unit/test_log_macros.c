@@ -31,7 +31,7 @@ Test(log_macros, evaluate_and_log_only_from_the_compiled_level_on) {
 
 /* The level counts where a macro is used. */
 #undef BUGPACK_LOG_COMPILE_LEVEL
-#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LOG_NOTHING
+#define BUGPACK_LOG_COMPILE_LEVEL BUGPACK_LEVEL_OFF
 
 Test(log_macros, vanish_altogether_but_stay_expressions) {
     evaluated_count = 0;

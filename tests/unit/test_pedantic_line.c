@@ -20,7 +20,7 @@ enum { gap_count = 10, storm_count = 50, early_fds_max = 64, fds_of_one_max = 8 
 static void open_at_gate(pedantic *p, auto_gate *gate) {
     bugpack_options options = pedantic_options(p);
     options.traffic_budget_bytes = 64 * 1024;
-    options.pedantic_channel_cap = 0;
+    options.pedantic_channel_cap = BUGPACK_OFF;
     pedantic_open(p, &options);
     cr_assert(zero(
         int, (int)bugpack_provide_text(p->session, "gate.txt", auto_wait_at_gate, gate, NULL)));

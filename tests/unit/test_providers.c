@@ -24,7 +24,7 @@ static void set_up(bench *b) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "viewer";
     options.report_dir = b->dir.path;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.artefact_limit_bytes = 64 * 1024;
     b->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_open(&options, &b->session, NULL)));
@@ -313,7 +313,7 @@ Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     (void)snprintf(path, sizeof path, "%s/good.json", dir.path);
     cr_assert(zero(int, (int)bugpack_check_json_file(path, 0, &error)), "%s", error.message);
-    cr_assert(eq(int, (int)bugpack_check_json_file(path, 12, &error), (int)BUGPACK_ERR_NO_MEMORY));
+    cr_assert(eq(int, (int)bugpack_check_json_file(path, 12, &error), (int)BUGPACK_ERR_LIMIT));
     (void)snprintf(path, sizeof path, "%s/bad.json", dir.path);
     cr_assert(eq(int, (int)bugpack_check_json_file(path, 0, &error), (int)BUGPACK_ERR_CORRUPT));
     cr_assert(ne(ptr, (void *)strstr(error.message, "bad.json\" is not valid JSON: line 2, column"),

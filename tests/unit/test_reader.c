@@ -143,8 +143,8 @@ Test(reader, reads_nothing_of_an_entry_over_the_limit) {
     int fd;
     made_zip_build(&zip, members, 3);
     bp_archive_reader *reader = open_made(&zip, &fd);
-    cr_expect(eq(int, made_zip_read(reader, "metadata.json", 8, &content, &error),
-                 BUGPACK_ERR_NO_MEMORY));
+    cr_expect(
+        eq(int, made_zip_read(reader, "metadata.json", 8, &content, &error), BUGPACK_ERR_LIMIT));
     cr_expect(eq(sz, content.size, 0));
     cr_expect(eq(str, error.message,
                  "cannot read \"t.zip\": entry \"metadata.json\" is over the limit of 8 bytes"));

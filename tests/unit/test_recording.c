@@ -27,7 +27,7 @@ static bugpack *open_session(const temp_dir *dir, uint32_t history_interval_ms) 
 Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, 0);
+    bugpack *session = open_session(&dir, BUGPACK_OFF);
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
@@ -48,7 +48,7 @@ Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
 Test(recording, notifications_are_folded_into_a_count) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, 0);
+    bugpack *session = open_session(&dir, BUGPACK_OFF);
     for (int i = 0; i < 3; i++) {
         bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", "stream %d rejected", 7);
     }
@@ -83,7 +83,7 @@ Test(recording, a_window_of_the_history_needs_no_sample) {
 Test(recording, channels_are_refused_by_name_weight_and_options) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, 0);
+    bugpack *session = open_session(&dir, BUGPACK_OFF);
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;

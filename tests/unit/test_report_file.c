@@ -60,7 +60,7 @@ Test(report_file, reads_entries_within_the_limit_of_the_buffer) {
     (void)bp_buffer_append_text(&out, "> ");
     cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_OK));
     cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
-    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_report_file_read(report, "a.log", &out, &error), BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, (char *)bp_buffer_text(&out), "> one line\n"));
     cr_expect(eq(int, bp_report_file_read(report, "b.log", &out, &error), BUGPACK_ERR_INVALID));
     bp_buffer_release(&out);

@@ -66,9 +66,9 @@ Test(kept, rings_give_a_report_of_the_moment_of_the_notification_once) {
     cr_assert(ne(ptr, memmem(pcap, pcap_bytes, "wire before", 11), NULL));
     cr_assert(eq(ptr, memmem(pcap, pcap_bytes, "wire after", 10), NULL));
     free(pcap);
-    cr_assert(eq(int, (int)report_kept(session, kept, NULL, &result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)report_kept(session, kept, NULL, &result), (int)BUGPACK_ERR_NO_TICKET));
     cr_assert(
-        eq(int, (int)report_kept(session, kept + 1, NULL, &result), (int)BUGPACK_ERR_INVALID));
+        eq(int, (int)report_kept(session, kept + 1, NULL, &result), (int)BUGPACK_ERR_NO_TICKET));
     bugpack_close(session);
     cr_assert(eq(sz, temp_dir_count(&dir), 1));
     temp_dir_remove(&dir);
@@ -149,7 +149,8 @@ Test(kept, rings_go_after_their_time_with_their_files) {
         (void)usleep(1000);
     }
     cr_assert(eq(uint, count_descriptors(), before));
-    cr_assert(eq(int, (int)report_kept(session, kept[4], NULL, &result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, (int)report_kept(session, kept[4], NULL, &result), (int)BUGPACK_ERR_NO_TICKET));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
@@ -164,7 +165,8 @@ Test(kept, rings_of_the_oldest_make_room_for_newer_ones) {
         kept[i] = keep(session, "stream rejected");
     }
     bugpack_report_result result;
-    cr_assert(eq(int, (int)report_kept(session, kept[0], NULL, &result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(
+        eq(int, (int)report_kept(session, kept[0], NULL, &result), (int)BUGPACK_ERR_NO_TICKET));
     for (unsigned i = 1; i <= BUGPACK_RETAINED_MAX; i++) {
         cr_assert(zero(int, (int)report_kept(session, kept[i], NULL, &result)), "%s",
                   result.error.message);
@@ -189,7 +191,7 @@ Test(kept, rings_are_lent_to_one_report_and_come_back_from_one_that_is_refused) 
     cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
     auto_wait_for_worker(&gate);
     cr_assert(eq(int, (int)bugpack_report_async(session, &request, NULL, NULL),
-                 (int)BUGPACK_ERR_INVALID));
+                 (int)BUGPACK_ERR_NO_TICKET));
     for (unsigned i = 0; i < BUGPACK_REPORT_QUEUE_MAX; i++) {
         cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
     }
@@ -219,7 +221,7 @@ Test(kept, rings_that_cannot_be_copied_are_told_in_the_log) {
     bugpack_report_result result;
     cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
     cr_assert(zero(int, rename(parked, dir.path)));
-    cr_assert(eq(int, (int)report_kept(session, kept, NULL, &result), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)report_kept(session, kept, NULL, &result), (int)BUGPACK_ERR_NO_TICKET));
     cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
     cr_assert(report_entry_contains(result.path, "logs.jsonl",
                                     "the rings of a notification are not kept: "));

@@ -28,7 +28,7 @@ static void open_session(void) {
     options.report_dir = dir.path;
     options.recorder_in_memory = true;
     options.sample_window_ms = 1;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     bugpack_error error = BUGPACK_ERROR_INIT;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
     pixels = made_image(width, height, 12);

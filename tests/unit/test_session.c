@@ -86,6 +86,50 @@ Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     temp_dir_remove(&dir);
 }
 
+/* A binding that knows no default sets the size, a name and a directory. */
+Test(session, opens_from_a_designated_initialiser_with_every_default) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = {
+        .struct_size = sizeof options, .app_name = "viewer", .report_dir = dir.path};
+    options.recorder_in_memory = true;
+    bugpack *session = open_session(&options);
+    bugpack_log(session, BUGPACK_LEVEL_DEBUG, NULL, "kept by default");
+    cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_TRACE)));
+    bugpack_channel *channel = NULL;
+    const bugpack_channel_options channel_options = {.struct_size = sizeof channel_options};
+    cr_expect(zero(int, (int)bugpack_channel_open(session, "a", &channel_options, &channel, NULL)));
+    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
+    cr_expect(zero(int, (int)bugpack_pedantic_get(session, &state)));
+    cr_expect(eq(uint, state.cap, 50u));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(session, turns_off_by_name_and_says_what_cannot_be_off) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.log_ring_bytes = BUGPACK_OFF;
+    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.pedantic_cap = BUGPACK_OFF;
+    bugpack *session = open_session(&options);
+    cr_expect(not(bugpack_log_wants(session, BUGPACK_LEVEL_FATAL)));
+    bugpack_channel *channel = NULL;
+    cr_expect(eq(int, (int)bugpack_channel_open(session, "a", NULL, &channel, NULL),
+                 (int)BUGPACK_ERR_LIMIT));
+    bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
+    cr_expect(zero(int, (int)bugpack_pedantic_get(session, &state)));
+    cr_expect(eq(uint, state.cap, BUGPACK_OFF));
+    bugpack_close(session);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    options.provider_timeout_ms = BUGPACK_OFF;
+    session = NULL;
+    cr_assert(eq(int, (int)bugpack_open(&options, &session, &error), (int)BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, (char *)"provider_timeout_ms cannot be BUGPACK_OFF"));
+    temp_dir_remove(&dir);
+}
+
 Test(session, gives_up_in_time_and_leaves_nothing_behind) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));

@@ -20,7 +20,7 @@ static bugpack_options quick_options(const temp_dir *dir) {
     options.sample_window_ms = 20;
     /* No thread that allocates when a test forks: the sanitizer's allocator does not survive that.
      */
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     return options;
 }
 

@@ -132,11 +132,11 @@ Test(temp_file, refuses_a_write_over_its_limit_whole_and_for_good) {
     bp_temp_file temp_file;
     cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, 5, NULL), 0));
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "1234", 4), 0));
-    cr_expect(eq(int, bp_temp_file_write(&temp_file, "56", 2), BUGPACK_ERR_NO_MEMORY));
-    cr_expect(eq(int, bp_temp_file_write(&temp_file, "5", 1), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_temp_file_write(&temp_file, "56", 2), BUGPACK_ERR_LIMIT));
+    cr_expect(eq(int, bp_temp_file_write(&temp_file, "5", 1), BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, temp_file.size, 4));
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_LIMIT));
     cr_expect(strstr(error.message, "limit of 5 bytes") != NULL, "%s", error.message);
     bp_temp_file_release(&temp_file);
     cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, 5, NULL), 0));
@@ -146,7 +146,7 @@ Test(temp_file, refuses_a_write_over_its_limit_whole_and_for_good) {
     bp_temp_file_release(&temp_file);
     cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL), 0));
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", 1), 0));
-    cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", SIZE_MAX), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", SIZE_MAX), BUGPACK_ERR_LIMIT));
     bp_temp_file_release(&temp_file);
 }
 

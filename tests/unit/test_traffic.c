@@ -76,6 +76,7 @@ static bool stream_is(const traffic_pcap *pcap, unsigned number, unsigned direct
 
 Test(traffic, shows_both_directions_of_a_channel_as_they_were_recorded) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
     send_text(traffic, "hello");
     bp_traffic_append(traffic, BUGPACK_RECEIVED, 2, NULL, "world", 5);
@@ -98,6 +99,7 @@ Test(traffic, shows_both_directions_of_a_channel_as_they_were_recorded) {
 
 Test(traffic, counts_messages_and_bytes_by_direction) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     options.snap_bytes = 3;
     bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
     bp_traffic_totals totals;
@@ -326,6 +328,7 @@ Test(traffic, pins_as_much_as_was_asked_for_in_one_message) {
 
 Test(traffic, merges_channels_by_time) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic *channels[3];
     for (uint32_t i = 0; i < 3; i++) {
         options.is_ipv6 = i == 1;
@@ -354,6 +357,7 @@ Test(traffic, merges_channels_by_time) {
 
 Test(traffic, leaves_out_what_came_after_the_instant) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
     send_text(traffic, "before");
     uint64_t instant_ns = bp_clock_monotonic_ns();
@@ -374,6 +378,7 @@ Test(traffic, leaves_out_what_came_after_the_instant) {
 
 Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic *traffic = open_channel(64 * 1024, &options, 0);
     fill_with_numbers(traffic, 100);
     temp_dir dir;
@@ -387,7 +392,7 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
     cr_expect(eq(int,
                  (int)bp_traffic_print_pcap(&frozen, 1, bp_temp_file_sink, &out, &extent, &error),
-                 (int)BUGPACK_ERR_NO_MEMORY));
+                 (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
     bp_traffic_snapshot_release(&frozen);

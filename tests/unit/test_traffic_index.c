@@ -17,8 +17,8 @@ static bugpack *open_session(const temp_dir *dir) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "viewer";
     options.report_dir = dir->path;
-    options.sample_window_ms = 0;
-    options.history_interval_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     bugpack *session = NULL;
     cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
@@ -179,7 +179,7 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
                  BUGPACK_ERR_NO_MEMORY));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
-    cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_LIMIT));
     bp_traffic_snapshot_release(&frozen);
     bp_temp_file_release(&pcap);
     bp_temp_file_release(&index);

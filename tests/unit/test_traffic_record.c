@@ -90,6 +90,7 @@ Test(traffic_record, ends_where_the_spool_does) {
 
 Test(traffic_record, chooses_ports_where_the_host_says_none) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
     bp_traffic_identity identity;
     bp_traffic_identity_init(&identity, "main", 3, &options);
     cr_expect(eq(u16, identity.host_port, 49155));

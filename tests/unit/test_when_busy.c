@@ -44,7 +44,7 @@ static void open_held(struct held *held, bugpack_when_busy when_busy, struct tol
     options.app_name = "viewer";
     options.report_dir = held->dir.path;
     options.sample_window_ms = 20;
-    options.history_interval_ms = 0;
+    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
     options.when_busy = when_busy;

@@ -64,7 +64,7 @@ static bugpack_status list_threads(bp_process *process, size_t expected, id_list
             return BUGPACK_OK;
         }
     }
-    return bp_fail(error, BUGPACK_ERR_NO_MEMORY, "process %d has more than %zu threads",
+    return bp_fail(error, BUGPACK_ERR_LIMIT, "process %d has more than %zu threads",
                    (int)process->pid, thread_max);
 }
 

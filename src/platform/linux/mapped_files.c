@@ -134,7 +134,7 @@ int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files) {
     int result = 0;
     bp_buffer_init(&text, maps_max_bytes);
     bugpack_status status = bp_file_read_at(process_fd, "maps", &text, &error);
-    if (text.status != BUGPACK_OK && !text.is_over_limit) {
+    if (text.status != BUGPACK_OK && text.status != BUGPACK_ERR_LIMIT) {
         result = ENOMEM;
     } else if (status != BUGPACK_OK && text.size == 0) {
         result = error.system_errno != 0 ? error.system_errno : EIO;

@@ -103,7 +103,7 @@ static bool read_command_line(const bp_process *process, bp_process_facts *facts
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer *line = &facts->command_line;
     bugpack_status status = bp_file_read_at(process->directory_fd, "cmdline", line, &error);
-    if (line->status == BUGPACK_ERR_NO_MEMORY && line->size < command_line_max_bytes) {
+    if (line->status == BUGPACK_ERR_NO_MEMORY) {
         return false;
     }
     if (status != BUGPACK_OK && line->size == 0) {

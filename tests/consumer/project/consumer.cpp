@@ -2,7 +2,7 @@
 #include <iostream>
 #include <string>
 
-#define BUGPACK_LOG_COMPILE_LEVEL 2
+#define BUGPACK_LOG_COMPILE_LEVEL 3
 #include <bugpack/bugpack.h>
 
 int main(int argc, char **argv) {

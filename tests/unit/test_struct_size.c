@@ -1,0 +1,143 @@
+#include "base/struct_size.h"
+
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+
+/* No public struct ends in padding: the size of a struct alone says which fields a host knows. */
+#define ENDS_WITH(type, last)                                                                      \
+    _Static_assert(offsetof(type, last) + sizeof(((type *)NULL)->last) == sizeof(type),            \
+                   #type " ends in padding")
+ENDS_WITH(bugpack_channel_options, filter_context);
+ENDS_WITH(bugpack_disconnect_cause, error_kind);
+ENDS_WITH(bugpack_error, message);
+ENDS_WITH(bugpack_event, path);
+ENDS_WITH(bugpack_heap_state, narenas);
+ENDS_WITH(bugpack_host_options, context);
+ENDS_WITH(bugpack_options, on_diagnostic_context);
+ENDS_WITH(bugpack_pedantic_state, occurrence_count);
+ENDS_WITH(bugpack_picture, reserved);
+ENDS_WITH(bugpack_recover_options, context);
+ENDS_WITH(bugpack_region, height);
+ENDS_WITH(bugpack_report_request, ret_ticket);
+ENDS_WITH(bugpack_report_result, missing);
+ENDS_WITH(bugpack_running_session, pid);
+ENDS_WITH(bugpack_thread_heap_options, calibrator_path);
+ENDS_WITH(bugpack_thread_heap_result, stop_count);
+
+/* A struct in three generations. */
+typedef struct first {
+    size_t struct_size;
+    uint32_t interval_ms, limit;
+} first;
+typedef struct today {
+    size_t struct_size;
+    uint32_t interval_ms, limit;
+    uint64_t bytes;
+} today;
+typedef struct later {
+    size_t struct_size;
+    uint32_t interval_ms, limit;
+    uint64_t bytes;
+    const char *name;
+} later;
+
+static const bp_struct of = BP_STRUCT(today, limit);
+static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0),
+                                  BP_FIELD(today, limit, 50, BP_FIELD_NEVER_OFF),
+                                  BP_FIELD(today, bytes, (uint64_t)4 << 30, 0)};
+
+Test(struct_size, read_leaves_fields_alone_that_an_older_host_does_not_know) {
+    const first given = {.struct_size = sizeof given, .interval_ms = 7, .limit = 8};
+    today known = {.bytes = 99};
+    cr_assert(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)));
+    cr_expect(eq(uint, known.interval_ms, 7u));
+    cr_expect(eq(uint, known.limit, 8u));
+    cr_expect(eq(u64, known.bytes, 99));
+    cr_expect(eq(sz, known.struct_size, sizeof known));
+}
+
+Test(struct_size, read_takes_a_newer_host_unless_it_uses_a_field_that_is_unknown) {
+    later given = {.struct_size = sizeof given, .bytes = 3};
+    today known = {.bytes = 99};
+    cr_assert(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)));
+    cr_expect(eq(u64, known.bytes, 3));
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    given.bytes = 4;
+    given.name = "x";
+    cr_assert(eq(int, (int)bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(u64, known.bytes, 3), "untouched on failure");
+    cr_expect(ne(ptr, strstr(error.message, "of today belongs to a field"), NULL), "%s",
+              error.message);
+}
+
+Test(struct_size, sizes_that_no_version_has_are_refused) {
+    static const size_t sizes[] = {0, 1, sizeof(first) - 1, 65537, SIZE_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const today given = {.struct_size = sizes[i], .bytes = 3};
+        today known = {.bytes = 99};
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        cr_expect(eq(int, (int)bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, (int)bp_struct_check(&of, &given, NULL), BUGPACK_ERR_INVALID));
+        cr_expect(eq(u64, known.bytes, 99));
+        cr_expect(ne(ptr, strstr(error.message, "today"), NULL), "%s", error.message);
+    }
+    cr_expect(eq(int, (int)bp_struct_check(&of, NULL, NULL), BUGPACK_ERR_INVALID));
+}
+
+Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
+    struct {
+        first old;
+        uint64_t guard;
+    } host = {.old = {.struct_size = sizeof host.old}, .guard = 77};
+    const today full = {.struct_size = sizeof full, .interval_ms = 1, .limit = 2, .bytes = 3};
+    bp_struct_write(&of, &host.old, &full);
+    cr_expect(eq(uint, host.old.limit, 2u));
+    cr_expect(eq(sz, host.old.struct_size, sizeof host.old));
+    cr_expect(eq(u64, host.guard, 77));
+    later newer = {.struct_size = sizeof newer, .name = "mine"};
+    bp_struct_write(&of, &newer, &full);
+    cr_expect(eq(u64, newer.bytes, 3));
+    cr_expect(eq(sz, newer.struct_size, sizeof newer));
+    cr_expect(eq(str, (char *)(uintptr_t)newer.name, "mine"));
+}
+
+Test(struct_size, zero_is_the_default_and_off_is_off) {
+    today given = {.limit = 3, .bytes = BUGPACK_OFF};
+    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_expect(eq(uint, given.interval_ms, 1000u));
+    cr_expect(eq(uint, given.limit, 3u));
+    cr_expect(zero(u64, given.bytes));
+    given = (today){.interval_ms = BUGPACK_OFF};
+    cr_assert(zero(int, (int)bp_struct_fill(&given, fields, 3, NULL)));
+    cr_expect(zero(uint, given.interval_ms));
+    cr_expect(eq(uint, given.limit, 50u));
+    cr_expect(eq(u64, given.bytes, (uint64_t)4 << 30));
+}
+
+Test(struct_size, what_cannot_be_off_is_refused_by_name) {
+    today given = {.limit = BUGPACK_OFF};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, (int)bp_struct_fill(&given, fields, 3, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, (char *)"limit cannot be BUGPACK_OFF"));
+}
+
+/* The three ways to start from the defaults are one. */
+Test(struct_size, initialiser_function_and_designated_field_agree) {
+    const bugpack_options by_macro = BUGPACK_OPTIONS_INIT;
+    const bugpack_options by_field = {.struct_size = sizeof(bugpack_options)};
+    bugpack_options by_call;
+    bugpack_options_init(&by_call);
+    cr_expect(eq(sz, by_call.struct_size, sizeof by_call));
+    cr_expect(eq(sz, by_macro.struct_size, by_field.struct_size));
+    const unsigned char *bytes = (const unsigned char *)&by_call;
+    for (size_t i = sizeof by_call.struct_size; i < sizeof by_call; i++) {
+        cr_assert(zero(int, bytes[i]));
+    }
+    bugpack_heap_state state;
+    bugpack_heap_state_init(&state);
+    cr_expect(eq(u64, state.narenas, BUGPACK_HEAP_UNKNOWN));
+    cr_expect(eq(str, state.allocator, (char *)""));
+}
