@@ -152,9 +152,9 @@ static void first_storm(void) {
 
 int main(void) {
     (void)printf("| | median | p99 | largest |\n| --- | ---: | ---: | ---: |\n");
-    in_session(true, 0, repeated);
-    in_session(true, 0, first_calm);
-    in_session(true, 0, first_storm);
-    in_session(true, 0, measure_storm);
+    in_session(true, BUGPACK_OFF, repeated);
+    in_session(true, BUGPACK_OFF, first_calm);
+    in_session(true, BUGPACK_OFF, first_storm);
+    in_session(true, BUGPACK_OFF, measure_storm);
     return 0;
 }

@@ -1,0 +1,403 @@
+/*
+ * bugpack for C++17: header-only, over the C API, which stays usable beside it through get().
+ *
+ *     bugpackxx::options options;
+ *     options.app_name = "viewer";
+ *     bugpack_error error;
+ *     bugpackxx::session session(options, &error);
+ *     if (!session) { std::cerr << error.message << '\n'; }
+ *     session.provide_json("session.json", [&](bugpackxx::writer &out) {
+ *         return out.write(app.state_as_json());
+ *     });
+ *     session.report_async({}, [](const bugpack_report_result &result) { … });
+ *
+ * The wrapper throws nothing itself and compiles with -fno-exceptions; allocating a std::function
+ * or std::string may throw std::bad_alloc. An exception that leaves a provider fails its artefact;
+ * one that leaves another callback is dropped. An empty session (one that did not open, or was
+ * moved from) ignores calls or returns BUGPACK_ERR_INVALID, as a NULL session does in C.
+ *
+ * The namespace is not called bugpack because that is the C type of a session.
+ *
+ * Callables are owned by the session. One is destroyed after unprovide() has returned true, or when
+ * the session has been closed; one that still runs then, because it hangs, is destroyed when it
+ * returns. Threads, errors and limits are those of the C functions of the same names. Since 0.1.0.
+ */
+#ifndef BUGPACK_BUGPACK_HPP
+#define BUGPACK_BUGPACK_HPP
+
+#include <bugpack/bugpack.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bugpackxx {
+
+/* The structs of the C API, which start with their defaults. */
+struct options : bugpack_options {
+    options(const bugpack_options &given) : bugpack_options(given) {
+    }
+    options() : bugpack_options(BUGPACK_OPTIONS_INIT) {
+    }
+};
+struct report_request : bugpack_report_request {
+    report_request(const bugpack_report_request &given) : bugpack_report_request(given) {
+    }
+    report_request() : bugpack_report_request(BUGPACK_REPORT_REQUEST_INIT) {
+    }
+};
+struct report_result : bugpack_report_result {
+    report_result() : bugpack_report_result(BUGPACK_REPORT_RESULT_INIT) {
+    }
+};
+struct channel_options : bugpack_channel_options {
+    channel_options(const bugpack_channel_options &given) : bugpack_channel_options(given) {
+    }
+    channel_options() : bugpack_channel_options(BUGPACK_CHANNEL_OPTIONS_INIT) {
+    }
+};
+
+/* The output of a provider. Each call returns 0, or -1 on failure, for the provider to return. */
+class writer {
+  public:
+    explicit writer(bugpack_writer *out) noexcept : out_(out) {
+    }
+
+    int write(std::string_view text) {
+        return bugpack_write(out_, text.data(), text.size()) == BUGPACK_OK ? 0 : -1;
+    }
+    /* A JSON string: quoted, escaped, made valid UTF-8. */
+    int write_json_string(std::string_view text) {
+        return bugpack_write_json_string(out_, text.data(), text.size()) == BUGPACK_OK ? 0 : -1;
+    }
+    /* Sets the reason of a failure. */
+    int fail(const std::string &reason) {
+        return bugpack_fail(out_, "%s", reason.c_str());
+    }
+
+    /* The channel that the report is about; empty if none. */
+    std::string_view channel() const {
+        const char *name = bugpack_report_channel(out_);
+        return name == nullptr ? std::string_view() : std::string_view(name);
+    }
+    bugpack_writer *get() const noexcept {
+        return out_;
+    }
+
+  private:
+    bugpack_writer *out_;
+};
+
+using provider = std::function<int(writer &)>;
+using report_done = std::function<void(const bugpack_report_result &)>;
+using traffic_filter =
+    std::function<std::size_t(bugpack_direction, std::uint32_t, void *, std::size_t)>;
+
+/* What a session calls on its own threads; see bugpack_options. */
+struct callbacks {
+    std::function<void(const bugpack_event &)> on_event;
+    std::function<void(bugpack_level, std::string_view)> on_diagnostic;
+};
+
+namespace detail {
+
+/* Calls `run`; returns `on_exception` if it throws. No exception may cross a C frame. */
+template <class Result, class Run> Result guarded(Result on_exception, Run &&run) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+        return run();
+    } catch (...) {
+        return on_exception;
+    }
+#else
+    (void)on_exception;
+    return run();
+#endif
+}
+
+/* A callable that outlives a call in progress: each call holds a reference. */
+template <class Callable> struct slot { std::shared_ptr<Callable> callable; };
+
+inline int call_provider(bugpack_writer *out, void *context) {
+    const auto callable = static_cast<slot<provider> *>(context)->callable;
+    bool has_returned = false;
+    const int result = guarded(-1, [&] {
+        writer to(out);
+        const int returned = (*callable)(to);
+        has_returned = true;
+        return returned;
+    });
+    return has_returned ? result : bugpack_fail(out, "the provider threw an exception");
+}
+
+inline std::size_t call_filter(bugpack_direction direction, std::uint32_t type, void *bytes,
+                               std::size_t byte_count, void *context) {
+    const auto callable = static_cast<slot<traffic_filter> *>(context)->callable;
+    return guarded(std::size_t(0), [&] { return (*callable)(direction, type, bytes, byte_count); });
+}
+
+inline void call_done(const bugpack_report_result *result, void *context) {
+    const std::unique_ptr<report_done> done(static_cast<report_done *>(context));
+    guarded(0, [&] { return (*done)(*result), 0; });
+}
+
+inline void call_event(const bugpack_event *event, void *context) {
+    guarded(0, [&] { return static_cast<callbacks *>(context)->on_event(*event), 0; });
+}
+
+inline void call_diagnostic(bugpack_level level, const char *text, void *context) {
+    guarded(0, [&] { return static_cast<callbacks *>(context)->on_diagnostic(level, text), 0; });
+}
+
+/* What the C session has pointers to. It stays where it is when the session object moves. */
+struct owned {
+    callbacks on;
+    std::mutex mutex; /* of what follows */
+    std::map<std::string, std::unique_ptr<slot<provider>>> providers;
+    std::vector<std::unique_ptr<slot<traffic_filter>>> filters;
+};
+
+} /* namespace detail */
+
+/* A channel; the session owns it. Copies are the same channel. */
+class channel {
+  public:
+    channel() noexcept = default;
+    explicit channel(bugpack_channel *handle) noexcept : handle_(handle) {
+    }
+
+    explicit operator bool() const noexcept {
+        return handle_ != nullptr;
+    }
+    bugpack_channel *get() const noexcept {
+        return handle_;
+    }
+
+    void traffic(bugpack_direction direction, std::uint32_t type, const char *type_name,
+                 const void *bytes, std::size_t byte_count) {
+        bugpack_traffic(handle_, direction, type, type_name, bytes, byte_count);
+    }
+    void sent(std::uint32_t type, const char *type_name, std::string_view bytes) {
+        traffic(BUGPACK_SENT, type, type_name, bytes.data(), bytes.size());
+    }
+    void received(std::uint32_t type, const char *type_name, std::string_view bytes) {
+        traffic(BUGPACK_RECEIVED, type, type_name, bytes.data(), bytes.size());
+    }
+
+  private:
+    bugpack_channel *handle_ = nullptr;
+};
+
+/* A session: opened by its constructor, closed by its destructor. Movable, not copyable. */
+class session {
+  public:
+    session() noexcept = default;
+
+    /* Opens a session. Check it with operator bool; `error` says why it is empty. */
+    explicit session(const options &given, bugpack_error *error = nullptr, callbacks on = {})
+        : owned_(std::make_unique<detail::owned>()) {
+        bugpack_options with = given;
+        owned_->on = std::move(on);
+        if (owned_->on.on_event) {
+            with.on_event = detail::call_event;
+            with.on_event_context = &owned_->on;
+        }
+        if (owned_->on.on_diagnostic) {
+            with.on_diagnostic = detail::call_diagnostic;
+            with.on_diagnostic_context = &owned_->on;
+        }
+        if (bugpack_open(&with, &handle_, error) != BUGPACK_OK) {
+            handle_ = nullptr;
+        }
+    }
+
+    session(session &&other) noexcept
+        : handle_(std::exchange(other.handle_, nullptr)), owned_(std::move(other.owned_)) {
+    }
+    session &operator=(session &&other) noexcept {
+        if (this != &other) {
+            close();
+            handle_ = std::exchange(other.handle_, nullptr);
+            owned_ = std::move(other.owned_);
+        }
+        return *this;
+    }
+    session(const session &) = delete;
+    session &operator=(const session &) = delete;
+    ~session() {
+        close();
+    }
+
+    explicit operator bool() const noexcept {
+        return handle_ != nullptr;
+    }
+    bugpack *get() const noexcept {
+        return handle_;
+    }
+
+    /* Closes early. Inside a callback of the session nothing is closed, and the callables leak. */
+    void close() noexcept {
+        if (handle_ == nullptr) {
+            return;
+        }
+        bugpack_close(handle_);
+        if (bugpack_flush(handle_, 0) != BUGPACK_ERR_CLOSED) {
+            (void)owned_.release();
+        }
+        handle_ = nullptr;
+        owned_.reset();
+    }
+
+    void log(bugpack_level level, std::string_view channel, std::string_view message) {
+        if (bugpack_log_wants(handle_, level)) {
+            /* With some bytes over the limit, so that the record says it was cut. */
+            char name[BUGPACK_CHANNEL_MAX_BYTES + 5];
+            name[channel.copy(name, sizeof name - 1)] = '\0';
+            bugpack_log_bytes(handle_, level, channel.empty() ? nullptr : name, message.data(),
+                              message.size());
+        }
+    }
+    void notify(bugpack_level level, const std::string &source, const std::string &text) {
+        bugpack_notify(handle_, level, source.c_str(), "%s", text.c_str());
+    }
+    /* Returns the ticket for report_request::retained. */
+    std::uint64_t notify_retain(bugpack_level level, const std::string &source,
+                                const std::string &text) {
+        return bugpack_notify_retain(handle_, level, source.c_str(), "%s", text.c_str());
+    }
+
+    bugpack_status set_tag(const std::string &key, const std::string &value) {
+        return bugpack_set_tag(handle_, key.c_str(), value.c_str());
+    }
+    bugpack_status remove_tag(const std::string &key) {
+        return bugpack_set_tag(handle_, key.c_str(), nullptr);
+    }
+
+    bugpack_status provide_json(const std::string &name, provider fill,
+                                bugpack_error *error = nullptr) {
+        return provide(bugpack_provide_json, name, std::move(fill), error);
+    }
+    bugpack_status provide_text(const std::string &name, provider fill,
+                                bugpack_error *error = nullptr) {
+        return provide(bugpack_provide_text, name, std::move(fill), error);
+    }
+    bugpack_status provide_bytes(const std::string &name, provider fill,
+                                 bugpack_error *error = nullptr) {
+        return provide(bugpack_provide_bytes, name, std::move(fill), error);
+    }
+    /* True: the callable has been destroyed. */
+    bool unprovide(const std::string &name) {
+        if (handle_ == nullptr) {
+            return false;
+        }
+        const detail::slot<provider> *before = find(name);
+        const bool is_gone = bugpack_unprovide(handle_, name.c_str());
+        const std::lock_guard<std::mutex> lock(owned_->mutex);
+        const auto at = owned_->providers.find(name);
+        if (is_gone && at != owned_->providers.end() && at->second.get() == before) {
+            owned_->providers.erase(at); /* and not one that another thread has just provided */
+        }
+        return is_gone;
+    }
+
+    channel open_channel(const std::string &name, const channel_options &given = {},
+                         traffic_filter filter = {}, bugpack_error *error = nullptr) {
+        if (handle_ == nullptr) {
+            return channel();
+        }
+        bugpack_channel_options with = given;
+        bugpack_channel *handle = nullptr;
+        auto held = std::make_unique<detail::slot<traffic_filter>>();
+        if (filter) {
+            held->callable = std::make_shared<traffic_filter>(std::move(filter));
+            with.filter = detail::call_filter;
+            with.filter_context = held.get();
+        }
+        const std::lock_guard<std::mutex> lock(owned_->mutex);
+        owned_->filters.push_back(std::move(held));
+        if (bugpack_channel_open(handle_, name.c_str(), &with, &handle, error) != BUGPACK_OK) {
+            owned_->filters.pop_back();
+            return channel();
+        }
+        return channel(handle);
+    }
+
+    bugpack_status report(const report_request &request, bugpack_report_result &result) {
+        return bugpack_report(handle_, &request, &result);
+    }
+    bugpack_status report_async(const report_request &request = {}, report_done done = {}) {
+        if (!done) {
+            return bugpack_report_async(handle_, &request, nullptr, nullptr);
+        }
+        auto held = std::make_unique<report_done>(std::move(done));
+        const bugpack_status status =
+            bugpack_report_async(handle_, &request, detail::call_done, held.get());
+        if (status == BUGPACK_OK) {
+            (void)held.release(); /* call_done destroys it, perhaps already */
+        }
+        return status;
+    }
+    bugpack_status cancel(std::uint64_t ticket = 0) {
+        return bugpack_cancel(handle_, ticket);
+    }
+    bugpack_status disconnect(const std::string &channel, const std::string &error_text) {
+        return bugpack_disconnect(handle_, channel.c_str(), error_text.c_str());
+    }
+    bugpack_status flush(std::chrono::milliseconds timeout) {
+        const auto ms = timeout.count();
+        return bugpack_flush(handle_, ms <= 0             ? 0
+                                      : ms >= BUGPACK_OFF ? BUGPACK_OFF
+                                                          : static_cast<std::uint32_t>(ms));
+    }
+
+    void gap(const std::string &key) {
+        bugpack_gap(handle_, key.c_str());
+    }
+    /* `state` is called before this returns, and only if the gap leads to a report. */
+    void gap(const std::string &key, provider state) {
+        detail::slot<provider> held{std::make_shared<provider>(std::move(state))};
+        bugpack_gap_with_state(handle_, key.c_str(), detail::call_provider, &held);
+    }
+    void gap_unknown(const std::string &channel, std::uint64_t opcode, std::string_view message) {
+        bugpack_gap_unknown(handle_, channel.c_str(), opcode, message.data(), message.size());
+    }
+
+  private:
+    const detail::slot<provider> *find(const std::string &name) {
+        const std::lock_guard<std::mutex> lock(owned_->mutex);
+        const auto at = owned_->providers.find(name);
+        return at == owned_->providers.end() ? nullptr : at->second.get();
+    }
+
+    template <class Register>
+    bugpack_status provide(Register enlist, const std::string &name, provider fill,
+                           bugpack_error *error) {
+        if (handle_ == nullptr) {
+            return enlist(nullptr, name.c_str(), detail::call_provider, nullptr, error);
+        }
+        auto held = std::make_unique<detail::slot<provider>>();
+        held->callable = std::make_shared<provider>(std::move(fill));
+        const std::lock_guard<std::mutex> lock(owned_->mutex);
+        const bugpack_status status =
+            enlist(handle_, name.c_str(), detail::call_provider, held.get(), error);
+        if (status == BUGPACK_OK) {
+            owned_->providers.insert_or_assign(name, std::move(held));
+        }
+        return status;
+    }
+
+    bugpack *handle_ = nullptr;
+    std::unique_ptr<detail::owned> owned_;
+};
+
+} /* namespace bugpackxx */
+
+#endif
