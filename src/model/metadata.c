@@ -54,6 +54,16 @@ static void add_target(bp_json *json, const bp_metadata_target *target) {
     }
 }
 
+static void add_tags(bp_json *json, const bp_tag *tags, size_t tag_count) {
+    if (tag_count > 0) {
+        bp_json_object_begin(json, "tags");
+        for (size_t i = 0; i < tag_count; i++) {
+            bp_json_add_text(json, tags[i].key, tags[i].value);
+        }
+        bp_json_object_end(json);
+    }
+}
+
 bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
                                  bugpack_error *error) {
     bp_json json;
@@ -76,5 +86,6 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     add_uptime(&json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);
     add_uptime(&json, "triggered_uptime_secs", metadata, metadata->triggered.monotonic_ns);
     add_target(&json, &metadata->target);
+    add_tags(&json, metadata->tags, metadata->tag_count);
     return bp_json_finish(&json, error);
 }

@@ -4,11 +4,13 @@
 #ifndef BP_MODEL_METADATA_H
 #define BP_MODEL_METADATA_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>
 #include <bugpack/report.h>
+#include <bugpack/session.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -34,6 +36,12 @@ typedef struct bp_metadata_target {
     char name[64];
 } bp_metadata_target;
 
+/* A tag of a session (bugpack_set_tag); the value may hold any bytes but NUL. */
+typedef struct bp_tag {
+    char key[BUGPACK_TAG_KEY_MAX_BYTES + 1];
+    char value[BUGPACK_TAG_VALUE_MAX_BYTES + 1];
+} bp_tag;
+
 /* Strings are borrowed; NULL and "" leave the key out. */
 typedef struct bp_metadata {
     char report_id[BP_ID_BYTES];
@@ -49,6 +57,8 @@ typedef struct bp_metadata {
     /* Without a session, session_opened is all zero, and the uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;
+    const bp_tag *tags;
+    size_t tag_count;
 } bp_metadata;
 
 /* Appends metadata.json. A session id of "" is left out. */

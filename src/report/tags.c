@@ -1,0 +1,100 @@
+#include "report/tags.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bugpack/session.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+
+bugpack_status bp_tags_init(bp_tags *tags, bugpack_error *error) {
+    tags->current = NULL;
+    return pthread_mutex_init(&tags->mutex, NULL) == 0 ? BUGPACK_OK
+                                                       : bp_fail_memory(error, "open a session");
+}
+
+void bp_tags_release(bp_tags *tags) {
+    bp_tag_set_drop(tags->current);
+    (void)pthread_mutex_destroy(&tags->mutex);
+}
+
+static bool is_key(const char *key) {
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                  "_.-";
+    if (key == NULL) {
+        return false;
+    }
+    size_t key_bytes = strnlen(key, BUGPACK_TAG_KEY_MAX_BYTES + 1);
+    return key_bytes > 0 && key_bytes <= BUGPACK_TAG_KEY_MAX_BYTES &&
+           strspn(key, allowed) == key_bytes;
+}
+
+/* A copy of `from` without `key`, with room for one more; NULL without memory. */
+static bp_tag_set *copy_without(const bp_tag_set *from, const char *key) {
+    size_t count = from == NULL ? 0 : from->count;
+    bp_tag_set *set = calloc(1, sizeof *set + (count + 1) * sizeof set->tags[0]);
+    if (set != NULL) {
+        atomic_init(&set->reference_count, 1);
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(from->tags[i].key, key) != 0) {
+                set->tags[set->count++] = from->tags[i];
+            }
+        }
+    }
+    return set;
+}
+
+static void append(bp_tag_set *set, const char *key, const char *value) {
+    bp_tag *tag = &set->tags[set->count++];
+    memcpy(tag->key, key, strlen(key));
+    /* With some bytes over the limit, so that the cut sees whether it would split a character. */
+    size_t value_bytes = strnlen(value, BUGPACK_TAG_VALUE_MAX_BYTES + 4);
+    memcpy(tag->value, value, bp_utf8_cut(value, value_bytes, BUGPACK_TAG_VALUE_MAX_BYTES));
+}
+
+bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
+    if (!is_key(key)) {
+        return BUGPACK_ERR_INVALID;
+    }
+    bugpack_status status = BUGPACK_OK;
+    (void)pthread_mutex_lock(&tags->mutex);
+    bp_tag_set *old = tags->current;
+    bp_tag_set *set = copy_without(old, key);
+    if (set == NULL) {
+        status = BUGPACK_ERR_NO_MEMORY;
+    } else if (value != NULL && set->count == BUGPACK_TAGS_MAX) {
+        status = BUGPACK_ERR_LIMIT;
+    } else {
+        if (value != NULL) {
+            append(set, key, value);
+        }
+        tags->current = set;
+        set = old;
+    }
+    (void)pthread_mutex_unlock(&tags->mutex);
+    bp_tag_set_drop(set);
+    return status;
+}
+
+bp_tag_set *bp_tags_hold(bp_tags *tags) {
+    (void)pthread_mutex_lock(&tags->mutex);
+    bp_tag_set *set = bp_tag_set_retain(tags->current);
+    (void)pthread_mutex_unlock(&tags->mutex);
+    return set;
+}
+
+bp_tag_set *bp_tag_set_retain(bp_tag_set *set) {
+    if (set != NULL) {
+        (void)atomic_fetch_add_explicit(&set->reference_count, 1, memory_order_relaxed);
+    }
+    return set;
+}
+
+void bp_tag_set_drop(bp_tag_set *set) {
+    if (set != NULL &&
+        atomic_fetch_sub_explicit(&set->reference_count, 1, memory_order_acq_rel) == 1) {
+        free(set);
+    }
+}
