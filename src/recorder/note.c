@@ -1,8 +1,11 @@
 #include "recorder/note.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
+#include "base/status.h"
 
 static const char own_name[] = "bugpack";
 
@@ -38,10 +41,43 @@ void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *sou
     }
 }
 
-void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
+static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
+                      va_list arguments) BUGPACK_PRINTF(3, 0);
+
+static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
+                      va_list arguments) {
+    static _Thread_local bool is_inside;
+    const bp_diagnostics *diagnostics = bp_recorder_diagnostics(recorder);
+    char text[BUGPACK_ERROR_MESSAGE_BYTES];
+    if (diagnostics->callback == NULL || is_inside ||
+        vsnprintf(text, sizeof text, format, arguments) < 0) {
+        return;
+    }
+    for (char *at = text; *at != '\0'; at++) {
+        *at = *at == '\n' || *at == '\r' ? ' ' : *at;
+    }
+    bugpack_error line; /* which is valid UTF-8, whatever a name in it is */
+    (void)bp_fail(&line, BUGPACK_OK, "%s", text);
+    bp_lock_check_none_held();
+    is_inside = true;
+    diagnostics->callback(level, line.message, diagnostics->context);
+    is_inside = false;
+}
+
+void bp_note_diagnose(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
+    diagnosev(recorder, level, format, arguments);
+    va_end(arguments);
+}
+
+void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
+    va_list arguments, copy;
+    va_start(arguments, format);
+    va_copy(copy, arguments);
     bp_note_logv(recorder, level, own_name, format, arguments);
+    diagnosev(recorder, level, format, copy);
+    va_end(copy);
     va_end(arguments);
 }
 

@@ -1,5 +1,6 @@
 /*
- * What the library itself has to say, in the log and the notifications of its session.
+ * What the library itself has to say, in the log and the notifications of its session, and to the
+ * host.
  */
 #ifndef BP_RECORDER_NOTE_H
 #define BP_RECORDER_NOTE_H
@@ -10,7 +11,14 @@
 
 #include "recorder/recorder.h"
 
-/* A record of the channel "bugpack". Any thread; nothing where there is no log. */
+/*
+ * Calls the host's on_diagnostic with one line, on the calling thread. Not inside such a call: what
+ * the host causes there would never end. No lock may be held, because the host may call anything.
+ */
+void bp_note_diagnose(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* A diagnostic that is also a record of the channel "bugpack". Any thread. */
 void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 

@@ -9,6 +9,7 @@
 #include "ring/ring_reader.h"
 
 struct bp_recorder {
+    bp_diagnostics diagnostics;
     bp_rings *rings; /* NULL: closed */
     bp_log_recorder *log;
     bp_notifications *notifications;
@@ -56,6 +57,7 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     if (recorder == NULL) {
         return bp_fail_memory(error, "make a recorder");
     }
+    recorder->diagnostics = options->diagnostics;
     bugpack_status status =
         bp_rings_new(options->base_dir, options->memory_reason, options->identity, options->monitor,
                      &recorder->rings, error);
@@ -111,6 +113,17 @@ bp_log_recorder *bp_recorder_log(bp_recorder *recorder) {
 
 bp_notifications *bp_recorder_notifications(bp_recorder *recorder) {
     return recorder->notifications;
+}
+
+const char *bp_recorder_loss_reason(const bp_recorder *recorder) {
+    return recorder->notifications == NULL
+               ? ""
+               : bp_rings_loss_reason(recorder->rings,
+                                      bp_notifications_ring(recorder->notifications));
+}
+
+const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder) {
+    return &recorder->diagnostics;
 }
 
 bp_history *bp_recorder_history(bp_recorder *recorder) {

@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 #include <bugpack/log.h>
+#include <bugpack/session.h>
 #include <bugpack/traffic.h>
 
 #include "recorder/channels.h"
@@ -19,6 +20,12 @@
 #include "recorder/notifications.h"
 #include "recorder/session_dir.h"
 #include "recorder/snapshot.h"
+
+/* The host's callback for problems (bugpack_options.on_diagnostic). */
+typedef struct bp_diagnostics {
+    bugpack_diagnostic_callback *callback; /* NULL: none */
+    void *context;
+} bp_diagnostics;
 
 /* What to record. Pointers are borrowed for the call. */
 typedef struct bp_recorder_options {
@@ -32,6 +39,7 @@ typedef struct bp_recorder_options {
     size_t history_count;          /* samples in the ring; 0: no history */
     uint32_t sample_window_ms;     /* what a window of the history must span */
     bp_monitor *monitor;           /* guards the ring files; NULL: memory only */
+    bp_diagnostics diagnostics;
 } bp_recorder_options;
 
 typedef struct bp_recorder bp_recorder;
@@ -56,6 +64,10 @@ bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
 bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
 bp_history *bp_recorder_history(bp_recorder *recorder);
 bp_channels *bp_recorder_channels(bp_recorder *recorder);
+/* Why what is recorded would not survive a crash; "" where it would, or where that was asked for.
+ */
+const char *bp_recorder_loss_reason(const bp_recorder *recorder);
+const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder);
 
 /* What a snapshot of all rings would take now. Any thread. */
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder);

@@ -106,7 +106,9 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
                             .session_opened = identity->opened,
                             .triggered = job->triggered,
                             .written = bp_clock_now(),
-                            .target = *bp_subject_target(assembly->context->subject)};
+                            .target = *bp_subject_target(assembly->context->subject),
+                            .tags = job->tags == NULL ? NULL : job->tags->tags,
+                            .tag_count = job->tags == NULL ? 0 : job->tags->count};
     memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
     bugpack_writer writer;

@@ -14,6 +14,7 @@
 #include "report/events.h"
 #include "report/provider_list.h"
 #include "report/subject.h"
+#include "report/tags.h"
 #include "report/trigger_list.h"
 
 typedef struct bp_identity {
@@ -29,6 +30,7 @@ typedef struct bp_report_context {
     bp_provider_list *providers;
     bp_subject *subject;
     bp_events *events;
+    bp_tags *tags; /* NULL: none can be set */
     /* What triggers came to, for the manifest. */
     bp_list_triggers *list_triggers;
     void *triggers;

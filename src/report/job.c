@@ -27,6 +27,7 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp
     job->kind = kind;
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
+    job->tags = bp_tags_hold(context->tags);
     bp_history *history = bp_recorder_history(context->recorder);
     job->has_window =
         history != NULL && bp_history_hold(history, job->triggered.monotonic_ns,
@@ -54,6 +55,7 @@ void bp_job_free(bp_job *job) {
         bp_history_held_release(&job->window);
     }
     bp_destination_release(&job->destination);
+    bp_tag_set_drop(job->tags);
     char *texts[] = {job->description, job->channel,     job->key,
                      job->gap_key,     job->name_detail, job->output_path};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

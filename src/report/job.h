@@ -65,6 +65,7 @@ struct bp_job {
     bool makes_report_dir; /* report_dir is bugpack's own choice, and may be missing */
     bp_history_held window;
     bp_cancel_token token;
+    bp_tag_set *tags; /* NULL for none */
     char *description, *channel;
     char *key;                    /* its key among the triggers in the manifest; NULL for none */
     char *gap_key;                /* for metadata.json */

@@ -4,6 +4,17 @@
 #include "platform/thread.h"
 #include "report/queue_private.h"
 
+/* The queue that the calling thread works for; NULL for others. */
+static _Thread_local const bp_job_queue *own_queue;
+
+void bp_job_queue_own_thread(const bp_job_queue *queue) {
+    own_queue = queue;
+}
+
+bool bp_job_queue_is_own_thread(const bp_job_queue *queue) {
+    return own_queue != NULL && (queue == NULL || own_queue == queue);
+}
+
 /* The first manual job; with `may_join` one that others may share. The lock is held. */
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     bp_job *job = queue->first;
@@ -110,13 +121,30 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
     return is_found;
 }
 
-bool bp_job_queue_wait_empty(bp_job_queue *queue, uint64_t deadline_ns) {
+/* Whether a job is left that had `last_ticket` or an earlier one, or has none. The lock is held.
+ */
+static bool has_left(const bp_job_queue *queue, uint64_t last_ticket) {
+    const bp_job *job = queue->first;
+    while (job != NULL && (!bp_job_is_for_worker(job) || job->ticket > last_ticket)) {
+        job = job->next;
+    }
+    return job != NULL || queue->ending_count > 0;
+}
+
+bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns) {
+    bool is_in_time = true;
     bp_lock_acquire(&queue->lock);
-    while ((queue->first != NULL || queue->current != NULL) &&
-           bp_lock_wait_until(&queue->lock, &queue->changed, deadline_ns)) {}
-    bool is_empty = queue->first == NULL && queue->current == NULL;
+    uint64_t last_ticket = queue->last_ticket;
+    while (is_in_time && has_left(queue, last_ticket)) {
+        if (deadline_ns == UINT64_MAX) {
+            bp_lock_wait(&queue->lock, &queue->changed);
+        } else {
+            is_in_time = bp_lock_wait_until(&queue->lock, &queue->changed, deadline_ns);
+        }
+    }
+    bool is_flushed = !has_left(queue, last_ticket);
     bp_lock_release(&queue->lock);
-    return is_empty;
+    return is_flushed;
 }
 
 bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,

@@ -34,17 +34,17 @@ bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job);
  */
 bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket);
 
-/* Waits until no job is left, or until `deadline_ns` (monotonic). False at the deadline. Any thread
- * but those of a queue. */
-bool bp_job_queue_wait_empty(bp_job_queue *queue, uint64_t deadline_ns);
+/* Waits until all jobs have ended that were accepted before the call, callbacks included. False if
+ * the monotonic `deadline_ns` (UINT64_MAX: none) passes first. Any thread but those of a queue. */
+bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns);
 
 /* Refuses new jobs, finishes all that were accepted (those that yield without a sample window), and
  * ends the threads. NULL is fine. */
 void bp_job_queue_stop(bp_job_queue *queue);
 void bp_job_queue_free(bp_job_queue *queue);
 
-/* Whether the calling thread is the worker of any queue (NULL) or of this one, which is only
- * compared: then it must not wait for it. */
-bool bp_job_queue_is_worker(const bp_job_queue *queue);
+/* Whether the calling thread is one of any queue (NULL) or of this one, which is only compared:
+ * then it must not wait for it. */
+bool bp_job_queue_is_own_thread(const bp_job_queue *queue);
 
 #endif

@@ -19,8 +19,9 @@ struct bp_job_queue {
 
     bp_lock lock; /* of what follows, and of the queue's fields in each job */
     pthread_cond_t changed;
-    bp_job *first;   /* all that have not ended, in the order of submission */
-    bp_job *current; /* the one whose report is being written */
+    bp_job *first;         /* all that have not ended, in the order of submission */
+    bp_job *current;       /* the one whose report is being written */
+    unsigned ending_count; /* out of the list, and in their callbacks */
     uint64_t last_ticket;
     bool is_stopping; /* no job is accepted, and the worker ends when none is left */
     bool is_worker_done;
@@ -47,6 +48,9 @@ static inline void bp_job_unlink(bp_job_queue *queue, const bp_job *job) {
     }
     *link = job->next;
 }
+
+/* What bp_job_queue_is_own_thread asks for; each of the two threads calls it once. */
+void bp_job_queue_own_thread(const bp_job_queue *queue);
 
 /* The two threads; the argument is the queue. */
 void *bp_job_queue_work(void *queue);

@@ -71,6 +71,7 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
 void *bp_job_queue_copy_rings(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-snap");
+    bp_job_queue_own_thread(queue);
     bp_lock_acquire(&queue->lock);
     for (;;) {
         bp_job *job = next_snapshot(queue);

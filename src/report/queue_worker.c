@@ -2,16 +2,10 @@
  * The thread that writes the reports, one after the other.
  */
 #include "platform/thread.h"
+#include "recorder/note.h"
 #include "report/assemble.h"
 #include "report/limits.h"
 #include "report/queue_private.h"
-
-/* The queue that the calling thread works for; NULL for others. */
-static _Thread_local const bp_job_queue *own_queue;
-
-bool bp_job_queue_is_worker(const bp_job_queue *queue) {
-    return own_queue != NULL && (queue == NULL || own_queue == queue);
-}
 
 static void finish_joined(bp_job *job, const bugpack_report_result *result) {
     while (job->joined != NULL) {
@@ -24,6 +18,20 @@ static void finish_joined(bp_job *job, const bugpack_report_result *result) {
     }
 }
 
+/* The host may have given no callback that says so. */
+static void note_result(bp_recorder *recorder, const bp_job *job,
+                        const bugpack_report_result *result) {
+    const char *kind = bp_report_kind_name(job->kind);
+    if (result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR, "a report of the kind %s failed: %s", kind,
+                         result->error.message);
+    } else if (result->missing_count > 0) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
+                         "a report of the kind %s lacks %u entries: %s", kind,
+                         (unsigned)result->missing_count, result->missing);
+    }
+}
+
 /* Ends a job: from here on it can be neither joined nor cancelled. */
 static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result *result) {
     bp_lock_acquire(&queue->lock);
@@ -32,16 +40,22 @@ static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result
         bp_lock_wait(&queue->lock, &queue->changed);
     }
     bp_job_unlink(queue, job);
+    queue->ending_count++;
     bp_lock_release(&queue->lock);
     if (job->type->settled != NULL) {
         job->type->settled(job, result);
     }
+    note_result(queue->context->recorder, job, result);
     bp_events_post_result(queue->context->events, job->kind, job->ticket, job->percent, result);
     if (job->on_done != NULL) {
         job->on_done(result, job->on_done_context);
     }
     finish_joined(job, result);
     bp_job_free(job);
+    bp_lock_acquire(&queue->lock);
+    queue->ending_count--;
+    (void)pthread_cond_broadcast(&queue->changed);
+    bp_lock_release(&queue->lock);
 }
 
 /* A job that was given up before its report was begun. */
@@ -135,6 +149,7 @@ static void run_job(bp_job_queue *queue, bp_job *job) {
         job->type->run(job);
         bp_lock_acquire(&queue->lock);
         bp_job_unlink(queue, job);
+        (void)pthread_cond_broadcast(&queue->changed);
         bp_lock_release(&queue->lock);
         bp_job_free(job);
     } else if (bp_cancel_is_due(&job->token)) {
@@ -161,7 +176,7 @@ static bp_job *next_job(const bp_job_queue *queue) {
 void *bp_job_queue_work(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-worker");
-    own_queue = queue;
+    bp_job_queue_own_thread(queue);
     bp_lock_acquire(&queue->lock);
     for (;;) {
         bp_job *job = next_job(queue);

@@ -1,5 +1,6 @@
 #include "report/tags.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +10,27 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-bugpack_status bp_tags_init(bp_tags *tags, bugpack_error *error) {
-    tags->current = NULL;
-    return pthread_mutex_init(&tags->mutex, NULL) == 0 ? BUGPACK_OK
-                                                       : bp_fail_memory(error, "open a session");
+struct bp_tags {
+    pthread_mutex_t mutex;
+    bp_tag_set *current; /* NULL: none */
+};
+
+bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error) {
+    bp_tags *tags = calloc(1, sizeof *tags);
+    if (tags == NULL || pthread_mutex_init(&tags->mutex, NULL) != 0) {
+        free(tags);
+        return bp_fail_memory(error, "open a session");
+    }
+    *ret_tags = tags;
+    return BUGPACK_OK;
 }
 
-void bp_tags_release(bp_tags *tags) {
-    bp_tag_set_drop(tags->current);
-    (void)pthread_mutex_destroy(&tags->mutex);
+void bp_tags_free(bp_tags *tags) {
+    if (tags != NULL) {
+        bp_tag_set_drop(tags->current);
+        (void)pthread_mutex_destroy(&tags->mutex);
+        free(tags);
+    }
 }
 
 static bool is_key(const char *key) {
@@ -79,6 +92,9 @@ bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
 }
 
 bp_tag_set *bp_tags_hold(bp_tags *tags) {
+    if (tags == NULL) {
+        return NULL;
+    }
     (void)pthread_mutex_lock(&tags->mutex);
     bp_tag_set *set = bp_tag_set_retain(tags->current);
     (void)pthread_mutex_unlock(&tags->mutex);

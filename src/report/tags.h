@@ -5,7 +5,6 @@
 #ifndef BP_REPORT_TAGS_H
 #define BP_REPORT_TAGS_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -19,18 +18,16 @@ typedef struct bp_tag_set {
     bp_tag tags[]; /* in the order of setting */
 } bp_tag_set;
 
-typedef struct bp_tags {
-    pthread_mutex_t mutex;
-    bp_tag_set *current; /* NULL: none */
-} bp_tags;
+typedef struct bp_tags bp_tags;
 
-bugpack_status bp_tags_init(bp_tags *tags, bugpack_error *error);
-void bp_tags_release(bp_tags *tags);
+bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error);
+/* NULL is fine. */
+void bp_tags_free(bp_tags *tags);
 
 /* bugpack_set_tag, for who has checked the session. */
 bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value);
 
-/* The tags now, with a reference; NULL for none. Waits for nothing but another set or hold. */
+/* The tags now, with a reference; NULL for none. NULL gives NULL. */
 bp_tag_set *bp_tags_hold(bp_tags *tags);
 /* One reference more. NULL gives NULL. */
 bp_tag_set *bp_tag_set_retain(bp_tag_set *set);

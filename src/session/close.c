@@ -40,7 +40,7 @@ static void leave_tombstone(bugpack *session) {
  * this very thread, where it is one of bugpack's, or inside a call that has run host code.
  */
 static bool may_wait(void) {
-    return !bp_job_queue_is_worker(NULL) && !bp_runner_is_inside_provider() &&
+    return !bp_job_queue_is_own_thread(NULL) && !bp_runner_is_inside_provider() &&
            !bp_entry_guard_is_inside(NULL);
 }
 
@@ -51,7 +51,7 @@ void bugpack_close(bugpack *session) {
     }
     /* In a callback of its own: it would wait for itself. A session that stays open harms nobody.
      */
-    if (bp_job_queue_is_worker(session->jobs) || bp_entry_guard_is_inside(session)) {
+    if (bp_job_queue_is_own_thread(session->jobs) || bp_entry_guard_is_inside(session)) {
         return;
     }
     int cancel = bp_thread_hold_cancel();

@@ -191,7 +191,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     if (checked != BUGPACK_OK) {
         return fail_result(result, checked);
     }
-    if (bp_runner_is_inside_provider() || bp_job_queue_is_worker(NULL)) {
+    if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
         return fail_result(result, BUGPACK_ERR_INVALID);
     }
     struct waiter waiter = {.result = result};
@@ -244,6 +244,34 @@ bugpack_status bugpack_cancel(bugpack *session, uint64_t ticket) {
         status = bp_job_queue_cancel(session->jobs, ticket) ? BUGPACK_OK : BUGPACK_ERR_NO_TICKET;
         bp_session_leave(&entry);
     }
+    return status;
+}
+
+bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *value) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status == BUGPACK_OK) {
+        status = bp_tags_set(session->context.tags, key, value);
+        bp_session_leave(&entry);
+    }
+    return status;
+}
+
+bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    uint64_t deadline_ns = timeout_ms == BUGPACK_OFF
+                               ? UINT64_MAX
+                               : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
+    if (bp_runner_is_inside_provider() || bp_job_queue_is_own_thread(NULL)) {
+        status = BUGPACK_ERR_INVALID; /* it would wait for itself */
+    } else if (!bp_job_queue_flush(session->jobs, deadline_ns)) {
+        status = BUGPACK_ERR_TIMEOUT;
+    }
+    bp_session_leave(&entry);
     return status;
 }
 

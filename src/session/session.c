@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "recorder/note.h"
 #include "sources/register.h"
 
 /* Ten minutes of the past, however often the process is sampled. */
@@ -87,13 +88,25 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
         .history_count =
             (size_t)(history_count < history_max_count ? history_count : history_max_count),
         .sample_window_ms = settings->sample_window_ms,
-        .monitor = session->monitor};
-    return bp_recorder_new(&options, &session->context.recorder, error);
+        .monitor = session->monitor,
+        .diagnostics = {settings->on_diagnostic, settings->on_diagnostic_context}};
+    bugpack_status status = bp_recorder_new(&options, &session->context.recorder, error);
+    const char *loss =
+        status == BUGPACK_OK ? bp_recorder_loss_reason(session->context.recorder) : "";
+    if (loss[0] != '\0') {
+        bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
+                         "the rings are in memory and do not survive a crash: %s", loss);
+    }
+    return status;
 }
 
 static bugpack_status open_events(bugpack *session, bugpack_error *error) {
     return bp_events_new(session->settings.on_event, session->settings.on_event_context,
                          &session->context.events, error);
+}
+
+static bugpack_status open_tags(bugpack *session, bugpack_error *error) {
+    return bp_tags_new(&session->context.tags, error);
 }
 
 static bugpack_status open_providers(bugpack *session, bugpack_error *error) {
@@ -155,7 +168,7 @@ static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,     start_monitor, open_recorder, open_events,
+        check_report_dir, open_subject,     start_monitor, open_recorder, open_events,  open_tags,
         open_providers,   register_sources, start_history, open_jobs,     open_triggers};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
@@ -189,6 +202,7 @@ void bp_session_retire(bugpack *session) {
     bp_monitor_free(session->monitor);
     bp_session_close_filters(session);
     bp_events_free(context->events);
+    bp_tags_free(context->tags);
     bp_options_release(&session->settings);
 }
 

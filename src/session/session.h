@@ -22,7 +22,7 @@ struct bugpack {
     atomic_uint reference_count;
     bugpack_options settings; /* its strings are ours */
     bp_identity identity;
-    bp_report_context context; /* recorder, providers, subject and events are owned here */
+    bp_report_context context; /* its recorder, providers, subject, events and tags are ours */
     bp_job_queue *jobs;
     bp_triggers *triggers;
     bp_monitor *monitor;

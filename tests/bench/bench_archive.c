@@ -71,7 +71,7 @@ static void write_report(const char *dir, size_t log_mib) {
     bugpack *session = NULL;
     options.app_name = "bench";
     options.report_dir = dir;
-    options.sample_window_ms = 0;
+    options.sample_window_ms = BUGPACK_OFF;
     options.log_ring_bytes = log_mib << 20;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     for (size_t i = 0; i < (log_mib << 20) / 128; i++) {

@@ -89,7 +89,7 @@ Test(recording, channels_are_refused_by_name_weight_and_options) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     cr_assert(eq(int, (int)bugpack_channel_open(session, "", NULL, &channel, &error),
                  (int)BUGPACK_ERR_INVALID));
-    options.weight = 0;
+    options.weight = BUGPACK_OFF;
     cr_assert(eq(int, (int)bugpack_channel_open(session, "a", &options, &channel, &error),
                  (int)BUGPACK_ERR_INVALID));
     options.weight = 1;
