@@ -1,0 +1,153 @@
+/*
+ * bugpack_flush, and what a host is told by on_diagnostic.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+#include "unit/quick_session.h"
+
+static atomic_uint done_count;
+
+static void count_done(const bugpack_report_result *result, void *context) {
+    (void)result;
+    (void)context;
+    (void)usleep(20000); /* a flush waits for callbacks too */
+    atomic_fetch_add(&done_count, 1);
+}
+
+Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.pedantic = true;
+    bugpack *session = open_session(&options);
+    cr_expect(zero(int, (int)bugpack_flush(session, 0)), "nothing is under way");
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert(zero(int, (int)bugpack_report_async(session, NULL, count_done, NULL)));
+    }
+    bugpack_gap(session, "a:b:c");
+    cr_expect(eq(int, (int)bugpack_flush(session, 1), BUGPACK_ERR_TIMEOUT));
+    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(uint, atomic_load(&done_count), 3u));
+    cr_expect(eq(sz, temp_dir_count(&dir), 4));
+    cr_expect(zero(int, (int)bugpack_flush(session, 0)));
+    bugpack_close(session);
+    cr_expect(eq(int, (int)bugpack_flush(session, 0), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(int, (int)bugpack_flush(NULL, 0), BUGPACK_ERR_INVALID));
+    temp_dir_remove(&dir);
+}
+
+static void flush_inside(const bugpack_report_result *result, void *context) {
+    (void)result;
+    atomic_store(&done_count, (unsigned)-(int)bugpack_flush(context, BUGPACK_OFF));
+}
+
+Test(flush, is_refused_where_it_would_wait_for_itself) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, flush_inside, session)));
+    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(uint, atomic_load(&done_count), (unsigned)-(int)BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+/* What on_diagnostic was called with; the session is for what it does there. */
+struct heard {
+    pthread_mutex_t mutex;
+    char text[4096];
+    bugpack_level worst;
+    bugpack *session;
+    unsigned count;
+};
+
+static void hear(bugpack_level level, const char *text, void *context) {
+    struct heard *heard = context;
+    (void)pthread_mutex_lock(&heard->mutex);
+    heard->count++;
+    heard->worst = level > heard->worst ? level : heard->worst;
+    strncat(heard->text, text, sizeof heard->text - strlen(heard->text) - 2);
+    strncat(heard->text, "\n", 2);
+    (void)pthread_mutex_unlock(&heard->mutex);
+    if (heard->session != NULL) {
+        bugpack_gap(heard->session, "from:a:diagnostic"); /* which has a note of its own */
+    }
+}
+
+static int fail_with_a_reason(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_fail(writer, "the decoder\nlock was held");
+}
+
+Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
+    temp_dir dir;
+    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.on_diagnostic = hear;
+    options.on_diagnostic_context = &heard;
+    bugpack *session = open_session(&options);
+    heard.count = 0;
+    heard.text[0] = '\0';
+    bugpack_provide_text(session, "state.txt", fail_with_a_reason, NULL, NULL);
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
+    cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
+    cr_expect(eq(int, (int)heard.worst, BUGPACK_LEVEL_WARN));
+    cr_expect(ne(ptr, strstr(heard.text, "bugreport lacks 1 entries: state.txt: the decoder"), NULL),
+              "%s", heard.text);
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.output_path = "/nonexistent/x.zip";
+    cr_assert(ne(int, (int)bugpack_report(session, &request, NULL), BUGPACK_OK));
+    cr_expect(eq(int, (int)heard.worst, BUGPACK_LEVEL_ERROR));
+    cr_expect(ne(ptr, strstr(heard.text, "failed: "), NULL), "%s", heard.text);
+    cr_expect(ne(ptr, strstr(heard.text, "/nonexistent"), NULL), "%s", heard.text);
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(diagnostics, are_not_told_what_the_host_causes_inside_one) {
+    temp_dir dir;
+    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.pedantic = true;
+    options.on_diagnostic = hear;
+    options.on_diagnostic_context = &heard;
+    bugpack *session = open_session(&options);
+    heard.session = session;
+    heard.count = 0;
+    bugpack_gap(session, "a:b:c");
+    cr_assert(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+    cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
+    cr_expect(eq(sz, temp_dir_count(&dir), 2), "the gap inside has its report all the same");
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(diagnostics, say_that_the_rings_will_not_survive_a_crash) {
+    temp_dir dir;
+    struct heard heard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    options.on_diagnostic = hear;
+    options.on_diagnostic_context = &heard;
+    options.recorder_in_memory = false;
+    options.recorder_dir = "/nonexistent/below";
+    bugpack_close(open_session(&options));
+    cr_expect(ne(ptr, strstr(heard.text, "do not survive a crash: "), NULL), "%s", heard.text);
+    heard.text[0] = '\0';
+    options.recorder_in_memory = true;
+    bugpack_close(open_session(&options));
+    cr_expect(eq(str, heard.text, (char *)""), "it was asked for");
+    temp_dir_remove(&dir);
+}
