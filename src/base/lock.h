@@ -47,6 +47,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_AUTO_SNAPSHOT,
     /* disconnects in the manifest | copying 65 | bugpack_disconnect, worker */
     BP_LOCK_DISCONNECTS,
+    /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */
+    BP_LOCK_TAGS,
     /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
     BP_LOCK_MONITOR,
     /* recent samples | taking references to two | monitor, triggers */

@@ -1,23 +1,23 @@
 #include "report/tags.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/session.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
 struct bp_tags {
-    pthread_mutex_t mutex;
+    bp_lock lock;
     bp_tag_set *current; /* NULL: none */
 };
 
 bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error) {
     bp_tags *tags = calloc(1, sizeof *tags);
-    if (tags == NULL || pthread_mutex_init(&tags->mutex, NULL) != 0) {
+    if (tags == NULL || !bp_lock_init(&tags->lock, BP_LOCK_TAGS)) {
         free(tags);
         return bp_fail_memory(error, "open a session");
     }
@@ -28,7 +28,7 @@ bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error) {
 void bp_tags_free(bp_tags *tags) {
     if (tags != NULL) {
         bp_tag_set_drop(tags->current);
-        (void)pthread_mutex_destroy(&tags->mutex);
+        bp_lock_destroy(&tags->lock);
         free(tags);
     }
 }
@@ -72,7 +72,7 @@ bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
         return BUGPACK_ERR_INVALID;
     }
     bugpack_status status = BUGPACK_OK;
-    (void)pthread_mutex_lock(&tags->mutex);
+    bp_lock_acquire(&tags->lock);
     bp_tag_set *old = tags->current;
     bp_tag_set *set = copy_without(old, key);
     if (set == NULL) {
@@ -86,7 +86,7 @@ bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value) {
         tags->current = set;
         set = old;
     }
-    (void)pthread_mutex_unlock(&tags->mutex);
+    bp_lock_release(&tags->lock);
     bp_tag_set_drop(set);
     return status;
 }
@@ -95,9 +95,9 @@ bp_tag_set *bp_tags_hold(bp_tags *tags) {
     if (tags == NULL) {
         return NULL;
     }
-    (void)pthread_mutex_lock(&tags->mutex);
+    bp_lock_acquire(&tags->lock);
     bp_tag_set *set = bp_tag_set_retain(tags->current);
-    (void)pthread_mutex_unlock(&tags->mutex);
+    bp_lock_release(&tags->lock);
     return set;
 }
 

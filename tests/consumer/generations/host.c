@@ -15,13 +15,6 @@
 
 enum { filler = 0xa5, canary_bytes = 64, struct_max_bytes = 16384 };
 
-/* Structs whose every field is of the first version, so no host has a smaller one. A struct that
- * has grown since is not here. */
-static const char *const first_version[] = {
-    "bugpack_report_result",   "bugpack_event",        "bugpack_disconnect_cause",
-    "bugpack_pedantic_state",  "bugpack_heap_state",   "bugpack_channel_options",
-    "bugpack_recover_options", "bugpack_host_options", "bugpack_thread_heap_options"};
-
 static const char *directory;
 static bugpack *session;
 static bugpack_error error;
@@ -30,15 +23,6 @@ static int failure_count;
 static void expect(const char *type, const char *fact, bool is_so) {
     (void)printf("%s %s: %s\n", is_so ? "ok  " : "FAIL", type, fact);
     failure_count += !is_so;
-}
-
-static bool is_refused(const char *type) {
-    for (size_t i = 0; i < sizeof first_version / sizeof first_version[0]; i++) {
-        if (GENERATION < 0 && strcmp(first_version[i], type) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 typedef bugpack_status call(void *given);
@@ -57,11 +41,7 @@ static void check_input(const char *type, void *given, size_t bytes, call *pass)
                pass(given) == BUGPACK_ERR_INVALID);
         (void)memcpy(later_field, &later_default, sizeof later_default);
     }
-    if (is_refused(type)) {
-        expect(type, "of before the first version is refused", pass(given) == BUGPACK_ERR_INVALID);
-    } else {
-        expect(type, "is taken", pass(given) == BUGPACK_OK);
-    }
+    expect(type, "is taken", pass(given) == BUGPACK_OK);
 }
 
 static bool is_filler(const unsigned char *bytes, size_t byte_count) {
@@ -88,11 +68,6 @@ static bool check_output(const char *type, void *given, size_t bytes, call *pass
     expect(type, "keeps its size", size_after == bytes);
     expect(type, "is not written beyond what both know",
            is_filler(room + bytes - later_bytes, later_bytes + canary_bytes));
-    if (is_refused(type)) {
-        expect(type, "of before the first version is refused", status == BUGPACK_ERR_INVALID);
-        expect(type, "is untouched", is_filler(room + sizeof bytes, sizeof room - sizeof bytes));
-        return false;
-    }
     expect(type, "is filled",
            status == BUGPACK_OK && !is_filler(room + sizeof bytes, bytes - sizeof bytes));
     (void)memcpy(given, room, bytes);
