@@ -185,6 +185,10 @@ class channel {
                  const void *bytes, std::size_t byte_count) {
         bugpack_traffic(handle_, direction, type, type_name, bytes, byte_count);
     }
+    /* Ends the channel; its filter is not called any more. */
+    void close() {
+        bugpack_channel_close(handle_);
+    }
     void sent(std::uint32_t type, const char *type_name, std::string_view bytes) {
         traffic(BUGPACK_SENT, type, type_name, bytes.data(), bytes.size());
     }

@@ -71,13 +71,13 @@ BUGPACK_DEFINE_INIT(bugpack_channel_options)
 
 #define BUGPACK_TRAFFIC_WEIGHT_TOTAL 50u
 
-/* Open channels per session. A message over 16 MiB, or over a quarter of the channel's ring, is
- * cut, and the manifest counts it. */
+/* Channels per session, closed ones included. A message over 16 MiB, or over a quarter of the
+ * channel's ring, is cut, and the manifest counts it. */
 #define BUGPACK_CHANNEL_MAX 64
 
 /*
- * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that no other open channel
- * has. `options` NULL means the defaults.
+ * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that no other channel has.
+ * `options` NULL means the defaults.
  *
  * Errors: INVALID (name, options), LIMIT (the session records no traffic, less than 4 KiB of
  * the budget are left, or there are BUGPACK_CHANNEL_MAX channels), NO_MEMORY, IO, INERT, CLOSED.
@@ -95,6 +95,15 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
 BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction,
                                  uint32_t type, const char *type_name, const void *bytes,
                                  size_t byte_count);
+
+/*
+ * Ends a channel whose connection is gone: further messages on it are ignored, and its filter is
+ * not called any more when this returns, so that filter_context may be freed. Waits for a filter
+ * that is running; not inside a filter. What was recorded stays in the reports of the session, and
+ * so do the channel's name and its share of the memory. The handle stays valid until the session's
+ * does not. Any thread. A NULL channel is ignored. Since 0.1.0.
+ */
+BUGPACK_API void bugpack_channel_close(bugpack_channel *channel);
 
 BUGPACK_END_DECLS
 

@@ -11,7 +11,7 @@
 #include "session/session.h"
 
 struct bugpack_channel {
-    const bugpack *session;
+    bugpack *session;
     bp_traffic *traffic;
     bp_filter *filter; /* NULL: none */
 };
@@ -71,6 +71,15 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     status = open_channel(session, name, options, ret_channel, error);
     bp_session_leave(&entry);
     return status;
+}
+
+void bugpack_channel_close(bugpack_channel *channel) {
+    bp_guard_entry entry;
+    if (channel != NULL && bp_session_enter(channel->session, &entry) == BUGPACK_OK) {
+        bp_traffic_close(channel->traffic);
+        bp_filter_close(channel->filter);
+        bp_session_leave(&entry);
+    }
 }
 
 /* The handle of a channel; NULL after the last. A session that could not be opened may have no

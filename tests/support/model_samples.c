@@ -7,6 +7,8 @@
 
 static const bugpack_region sample_region = {0, 12, 16384, 1};
 
+static const bp_tag sample_tags[] = {{"gpu", "none"}, {"server.version", "7 \"b\"\xff"}};
+
 const bp_metadata sample_metadata_full = {
     .report_id = "00112233445566778899aabbccddeeff",
     .session_id = "ffeeddccbbaa99887766554433221100",
@@ -27,6 +29,8 @@ const bp_metadata sample_metadata_full = {
     .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},
     .written = {.monotonic_ns = 8123456789, .wall_ns = AT(3)},
     .target = {.pid = 4712, .name = "worker)\n\xff"},
+    .tags = sample_tags,
+    .tag_count = 2,
 };
 
 const bp_metadata sample_metadata_bare = {

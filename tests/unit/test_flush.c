@@ -103,8 +103,9 @@ Test(diagnostics, name_a_report_that_lacks_something_and_one_that_failed) {
     cr_assert(zero(int, (int)bugpack_report(session, NULL, NULL)));
     cr_expect(eq(uint, heard.count, 1u), "%s", heard.text);
     cr_expect(eq(int, (int)heard.worst, BUGPACK_LEVEL_WARN));
-    cr_expect(ne(ptr, strstr(heard.text, "bugreport lacks 1 entries: state.txt: the decoder"), NULL),
-              "%s", heard.text);
+    cr_expect(
+        ne(ptr, strstr(heard.text, "bugreport lacks 1 entries: state.txt: the decoder"), NULL),
+        "%s", heard.text);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.output_path = "/nonexistent/x.zip";
     cr_assert(ne(int, (int)bugpack_report(session, &request, NULL), BUGPACK_OK));

@@ -45,6 +45,10 @@ Test(model, metadata_has_every_key_in_order) {
                    "  \"target\": {\n"
                    "    \"pid\": 4712,\n"
                    "    \"name\": \"worker)\\n\xee\xbf\xbf\"\n"
+                   "  },\n"
+                   "  \"tags\": {\n"
+                   "    \"gpu\": \"none\",\n"
+                   "    \"server.version\": \"7 \\\"b\\\"\xee\xbf\xbf\"\n"
                    "  }\n"
                    "}\n");
 }

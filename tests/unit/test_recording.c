@@ -106,3 +106,38 @@ Test(recording, channels_are_refused_by_name_weight_and_options) {
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
+
+static unsigned filtered_count;
+
+static size_t count_filtered(bugpack_direction direction, uint32_t type, void *bytes,
+                             size_t byte_count, void *context) {
+    (void)direction;
+    (void)type;
+    (void)bytes;
+    (void)context;
+    filtered_count++;
+    return byte_count;
+}
+
+Test(recording, a_closed_channel_takes_no_message_and_keeps_what_it_had) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack_channel *channel = NULL;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.filter = count_filtered;
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &options, &channel, NULL)));
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "EARLY", "x", 1);
+    bugpack_channel_close(channel);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "LATE", "x", 1);
+    bugpack_channel_close(channel);
+    bugpack_channel_close(NULL);
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+    cr_expect(report_entry_contains(result.path, "traffic-index.jsonl", "EARLY"));
+    cr_expect(not(report_entry_contains(result.path, "traffic-index.jsonl", "LATE")));
+    cr_expect(eq(uint, filtered_count, 1u));
+    bugpack_close(session);
+    bugpack_channel_close(channel);
+    temp_dir_remove(&dir);
+}

@@ -63,6 +63,8 @@ void use(bugpackxx::session &session, int *alive) {
     check(!session.open_channel("display", {}, {}, &error) && error.status == BUGPACK_ERR_INVALID,
           "a channel of the same name");
     channel.sent(1, "HELLO", "secret");
+    channel.close();
+    channel.received(2, "LATE", "ignored");
 }
 
 } // namespace
