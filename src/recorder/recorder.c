@@ -115,11 +115,11 @@ bp_notifications *bp_recorder_notifications(bp_recorder *recorder) {
     return recorder->notifications;
 }
 
-const char *bp_recorder_loss_reason(const bp_recorder *recorder) {
-    return recorder->notifications == NULL
-               ? ""
-               : bp_rings_loss_reason(recorder->rings,
-                                      bp_notifications_ring(recorder->notifications));
+void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
+    if (recorder->notifications != NULL) {
+        bp_rings_note_loss(recorder->rings, bp_notifications_ring(recorder->notifications), reason,
+                           reason_bytes);
+    }
 }
 
 const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder) {

@@ -64,9 +64,9 @@ bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
 bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
 bp_history *bp_recorder_history(bp_recorder *recorder);
 bp_channels *bp_recorder_channels(bp_recorder *recorder);
-/* Why what is recorded would not survive a crash; "" where it would, or where that was asked for.
- */
-const char *bp_recorder_loss_reason(const bp_recorder *recorder);
+/* Sets `reason`, if it is "", to one clause that says why the records would not outlive the
+ * process, if that was not asked for. */
+void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
 const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder);
 
 /* What a snapshot of all rings would take now. Any thread. */

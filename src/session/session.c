@@ -91,8 +91,10 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
         .monitor = session->monitor,
         .diagnostics = {settings->on_diagnostic, settings->on_diagnostic_context}};
     bugpack_status status = bp_recorder_new(&options, &session->context.recorder, error);
-    const char *loss =
-        status == BUGPACK_OK ? bp_recorder_loss_reason(session->context.recorder) : "";
+    char loss[256] = "";
+    if (status == BUGPACK_OK) {
+        bp_recorder_note_loss(session->context.recorder, loss, sizeof loss);
+    }
     if (loss[0] != '\0') {
         bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
                          "the rings are in memory and do not survive a crash: %s", loss);

@@ -76,7 +76,7 @@ Test(channels, the_most_channels_share_the_default_budget) {
         cr_assert(zero(int, (int)open_channel(4, NULL)), "channel %u", i);
     }
     cr_expect(le(u64, sum_of_rings(), budget_bytes));
-    cr_expect(eq(int, (int)open_channel(4, NULL), (int)BUGPACK_ERR_INVALID), "too many");
+    cr_expect(eq(int, (int)open_channel(4, NULL), (int)BUGPACK_ERR_LIMIT), "too many");
 }
 
 Test(channels, no_weights_exceed_a_small_budget) {
@@ -84,7 +84,7 @@ Test(channels, no_weights_exceed_a_small_budget) {
     set_up_budget(budget_bytes);
     for (uint32_t i = 0; i < BUGPACK_CHANNEL_MAX; i++) {
         bugpack_status status = open_channel(1 + i * i % 7 * 300, NULL);
-        cr_assert(status == BUGPACK_OK || status == BUGPACK_ERR_NO_MEMORY);
+        cr_assert(status == BUGPACK_OK || status == BUGPACK_ERR_LIMIT);
         cr_assert(le(u64, sum_of_rings(), budget_bytes));
     }
     cr_expect(ge(sz, channels.count, 4));
@@ -97,7 +97,7 @@ Test(channels, a_small_budget_is_used_up_to_the_last_page) {
     cr_assert(zero(int, (int)open_channel(4, NULL)), "a share of less than a page");
     cr_expect(eq(u64, ring_bytes(0), 4096));
     cr_assert(zero(int, (int)open_channel(UINT32_MAX, NULL)));
-    cr_expect(eq(int, (int)open_channel(1, &error), (int)BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, (int)open_channel(1, &error), (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, sum_of_rings(), 64 * 1024));
     cr_expect(ne(ptr, strstr(error.message, "too little is left"), NULL), "%s", error.message);
 }
@@ -117,6 +117,6 @@ Test(channels, the_list_has_the_channels_in_the_order_of_opening_with_their_user
 Test(channels, a_session_without_a_budget_has_none) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     set_up_budget(0);
-    cr_expect(eq(int, (int)open_channel(4, &error), (int)BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, (int)open_channel(4, &error), (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(str, error.message, "this session records no traffic"));
 }

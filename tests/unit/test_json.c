@@ -166,11 +166,11 @@ Test(json, accepts_a_buffer_that_has_failed) {
     bp_json_array_begin(&json, "a");
     bp_json_array_end(&json);
     bp_json_object_end(&json);
-    cr_expect(eq(int, bp_json_finish(&json, &error), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_json_finish(&json, &error), BUGPACK_ERR_LIMIT));
     cr_expect(strstr(error.message, "it is too large") != NULL, "%s", error.message);
     cr_expect(eq(str, (char *)bp_buffer_text(&full), ""));
     bp_json_begin(&json, &full);
-    cr_expect(eq(int, bp_json_finish(&json, NULL), BUGPACK_ERR_NO_MEMORY));
+    cr_expect(eq(int, bp_json_finish(&json, NULL), BUGPACK_ERR_LIMIT));
     bp_buffer_release(&full);
 }
 

@@ -176,7 +176,7 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     cr_expect(
         zero(int, bp_traffic_print_pcap(&frozen, 1, bp_temp_file_sink, &pcap, &extent, NULL)));
     cr_expect(eq(int, bp_traffic_print_index(&frozen, 1, bp_temp_file_sink, &index, NULL),
-                 BUGPACK_ERR_NO_MEMORY));
+                 BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
     cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_LIMIT));
