@@ -71,7 +71,7 @@ void bp_lock_check_wait(const bp_lock *lock) {
     bool is_held = false;
     for (size_t i = 0; i < held.count; i++) {
         is_held = is_held || held.locks[i] == lock;
-        if (held.locks[i] != lock && held.locks[i]->rank > BP_LOCK_FILTER) {
+        if (held.locks[i] != lock) {
             fail(lock->name, "is waited on under", held.locks[i]->name);
         }
     }
@@ -81,10 +81,8 @@ void bp_lock_check_wait(const bp_lock *lock) {
 }
 
 void bp_lock_check_none_held(void) {
-    for (size_t i = 0; i < held.count; i++) {
-        if (held.locks[i]->rank > BP_LOCK_FILTER) {
-            fail(held.locks[i]->name, "is held while the host's code is called", "");
-        }
+    if (held.count > 0) {
+        fail(held.locks[0]->name, "is held while the host's code is called", "");
     }
 }
 

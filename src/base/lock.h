@@ -14,19 +14,17 @@
  * guards | what it is held for | who takes it. Two locks of one rank are never held together.
  */
 typedef enum bp_lock_rank {
-    /* -- Taken first: the host's code runs under it, and may make public calls. */
-    /* copy of a long message | one call of the host's filter | bugpack_traffic, close */
-    BP_LOCK_FILTER = 1,
-
     /* -- Held while files are read or made. */
     /* facts of another process | one reading of /proc | provider thread, monitor */
-    BP_LOCK_SUBJECT,
+    BP_LOCK_SUBJECT = 1,
     /* opening of channels | making ring files | bugpack_channel_open */
     BP_LOCK_CHANNELS,
     /* guarded ring files | moving a ring into memory | monitor, open, close */
     BP_LOCK_FILE_GUARD,
     /* known ELF objects | reading one's debug data | provider thread, probe threads */
     BP_LOCK_ELF_OBJECTS,
+    /* what a provider writes | one piece into the zip | provider thread, worker */
+    BP_LOCK_PROVIDER_STREAM,
 
     /* -- Held for a few instructions, or a walk along a short list. */
     /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker */
@@ -126,7 +124,7 @@ static inline void bp_lock_note_released(const bp_lock *lock) {
 static inline void bp_lock_check_wait(const bp_lock *lock) {
     (void)lock;
 }
-/* Before the host's code is called: no lock is held but those it may run under. */
+/* Before the host's code is called: no lock is held. */
 static inline void bp_lock_check_none_held(void) {
 }
 #endif

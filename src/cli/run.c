@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
+#include "base/lock.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -103,7 +103,7 @@ typedef struct run_session {
     bugpack *session;
     const run_options *options;
     bool says_at_once;           /* the command does not own our terminal */
-    pthread_mutex_t mutex;       /* of what follows, which the session's threads write */
+    bp_lock lock;                /* of what follows, which the session's threads write */
     char waiting[waiting_bytes]; /* messages, each with its NUL */
     size_t waiting_used;
     size_t dropped_count;
@@ -115,7 +115,7 @@ static void say(run_session *session, const char *what, const char *detail) {
         bp_cli_say("%s%s", what, detail);
         return;
     }
-    (void)pthread_mutex_lock(&session->mutex);
+    bp_lock_acquire(&session->lock);
     size_t room_bytes = sizeof session->waiting - session->waiting_used;
     int length =
         snprintf(session->waiting + session->waiting_used, room_bytes, "%s%s", what, detail);
@@ -124,7 +124,7 @@ static void say(run_session *session, const char *what, const char *detail) {
     } else {
         session->dropped_count++;
     }
-    (void)pthread_mutex_unlock(&session->mutex);
+    bp_lock_release(&session->lock);
 }
 
 static void say_waiting(const run_session *session) {
@@ -312,7 +312,7 @@ static bp_cli_exit run_command(run_options *options) {
     }
     run_session session = {.options = options,
                            .says_at_once = child.pipes.keyboard_to_fd < 0,
-                           .mutex = PTHREAD_MUTEX_INITIALIZER};
+                           .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT)};
     bp_run_end end = {.is_signal = false};
     bugpack_status status = open_session(&session, &child);
     bp_cli_exit result = status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;

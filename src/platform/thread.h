@@ -58,13 +58,6 @@ void bp_thread_allow_cancel(int before);
 size_t bp_thread_local_bytes(void);
 
 /*
- * Lowers the priority of the calling thread below the host's: ten steps of nice(2) on Linux, where
- * each thread has its own, which leaves it a tenth of a busy processor. No effect elsewhere. It
- * cannot be undone.
- */
-void bp_thread_stand_back(void);
-
-/*
  * A condition variable with deadlines of the monotonic clock, so that setting the wall clock does
  * not affect a wait. wait_until returns false when the deadline has passed; it may wake spuriously.
  * Destroyed with pthread_cond_destroy.

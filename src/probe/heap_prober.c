@@ -1,7 +1,6 @@
 #include "probe/heap_prober.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/linux/mapped_files.h"
 #include "probe/jemalloc_find.h"
@@ -17,14 +17,14 @@ enum { bucket_count = 256 };
 
 struct bp_heap_prober {
     bp_heap_prober_options options; /* its string is ours */
-    pthread_mutex_t mutex;          /* for the objects, also while one is examined */
+    bp_lock lock;                   /* for the objects, also while one is examined */
     bp_known_object *buckets[bucket_count];
 };
 
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error) {
     bp_heap_prober *prober = calloc(1, sizeof *prober);
-    if (prober == NULL || pthread_mutex_init(&prober->mutex, NULL) != 0) {
+    if (prober == NULL || !bp_lock_init(&prober->lock, BP_LOCK_ELF_OBJECTS)) {
         free(prober);
         return bp_fail_memory(error, "prepare a probe");
     }
@@ -51,7 +51,7 @@ void bp_heap_prober_free(bp_heap_prober *prober) {
         }
     }
     free((char *)(uintptr_t)prober->options.calibrator_path);
-    (void)pthread_mutex_destroy(&prober->mutex);
+    bp_lock_destroy(&prober->lock);
     free(prober);
 }
 
@@ -81,7 +81,7 @@ static bp_known_object *recall(const struct search *search, bp_mapped_file *mapp
     return object;
 }
 
-/* Examines a file that is not known yet. NULL without memory. The mutex is held. */
+/* Examines a file that is not known yet. NULL without memory. The lock is held. */
 static bp_known_object *learn(struct search *search, bp_mapped_file *mapped, bool is_executable) {
     bp_heap_prober *prober = search->prober;
     bp_known_object *object = calloc(1, sizeof *object);
@@ -122,14 +122,14 @@ static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
 static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bugpack_error *error) {
     bp_jemalloc_found *found = search->found;
     bool is_executable = mapped->inode == search->executable_inode;
-    (void)pthread_mutex_lock(&search->prober->mutex);
+    bp_lock_acquire(&search->prober->lock);
     bp_known_object *object = recall(search, mapped, is_executable);
     object = object != NULL ? object : learn(search, mapped, is_executable);
     bp_known_object known = {0};
     if (object != NULL) {
         known = *object;
     }
-    (void)pthread_mutex_unlock(&search->prober->mutex);
+    bp_lock_release(&search->prober->lock);
     if (object == NULL) {
         return bp_fail_memory(error, "look at the files of a process");
     }

@@ -32,7 +32,7 @@ typedef struct bp_host_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
     unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
     /* Optional; called from time to time with the number of steps done; at the end both are equal.
-     * Called on any of the reading threads, one at a time. */
+     * Called on the thread that captures, under no lock. */
     void (*on_progress)(uint64_t done, uint64_t total, void *context);
     void *context;
     const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */

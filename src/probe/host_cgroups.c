@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "platform/linux/files.h"
 #include "platform/linux/host_text.h"
 #include "probe/host_private.h"
@@ -26,7 +27,7 @@ typedef struct bp_host_cgroup_node {
 bool bp_host_cgroups_init(bp_host_cgroups *cgroups) {
     cgroups->count = 0;
     cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
-    if (cgroups->buckets != NULL && pthread_mutex_init(&cgroups->mutex, NULL) != 0) {
+    if (cgroups->buckets != NULL && !bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS)) {
         free(cgroups->buckets);
         cgroups->buckets = NULL;
     }
@@ -42,7 +43,7 @@ void bp_host_cgroups_release(bp_host_cgroups *cgroups) {
         }
     }
     free(cgroups->buckets);
-    (void)pthread_mutex_destroy(&cgroups->mutex);
+    bp_lock_destroy(&cgroups->lock);
 }
 
 /* FNV-1a. Colliding names can only slow the capture down. */
@@ -69,7 +70,7 @@ const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, si
     if (path_bytes >= path_bytes_max || memchr(path, '\0', path_bytes) != NULL) {
         return NULL;
     }
-    (void)pthread_mutex_lock(&cgroups->mutex);
+    bp_lock_acquire(&cgroups->lock);
     node **at = &cgroups->buckets[bucket_of(path, path_bytes)];
     while (*at != NULL &&
            (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
@@ -83,7 +84,7 @@ const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, si
     if (found != NULL) {
         found->thread_count++;
     }
-    (void)pthread_mutex_unlock(&cgroups->mutex);
+    bp_lock_release(&cgroups->lock);
     return found != NULL ? found->path : NULL;
 }
 

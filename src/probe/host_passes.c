@@ -14,18 +14,23 @@ static bool must_stop(const bp_host_passes *passes) {
            atomic_load_explicit(passes->plan->stop, memory_order_relaxed);
 }
 
-/* A process counts as much as a batch: both cost some hundred microseconds. */
-static void tell_progress(bp_host_passes *passes) {
-    size_t done = atomic_fetch_add_explicit(&passes->steps_done, 1, memory_order_relaxed) + 1;
-    if (passes->plan->on_progress == NULL) {
-        return;
+static void report_progress(const bp_host_passes *passes) {
+    if (passes->plan->on_progress != NULL) {
+        /* In the first pass the batches are not known yet: one for each process is a fair guess. */
+        size_t total = passes->process_count +
+                       (passes->batch_count > 0 ? passes->batch_count : passes->process_count);
+        size_t done = atomic_load_explicit(&passes->steps_done, memory_order_relaxed);
+        passes->plan->on_progress(done, total, passes->plan->context);
     }
-    /* In the first pass the batches are not known yet: one for each process is a fair guess. */
-    size_t total = passes->process_count +
-                   (passes->batch_count > 0 ? passes->batch_count : passes->process_count);
-    (void)pthread_mutex_lock(&passes->mutex);
-    passes->plan->on_progress(done, total, passes->plan->context);
-    (void)pthread_mutex_unlock(&passes->mutex);
+}
+
+/* A process counts as much as a batch: both cost some hundred microseconds. The thread that runs
+ * the passes reports for all, so that the callback runs under no lock. */
+static void end_step(bp_host_member *member) {
+    atomic_fetch_add_explicit(&member->passes->steps_done, 1, memory_order_relaxed);
+    if (!member->is_started) {
+        report_progress(member->passes);
+    }
 }
 
 static void read_processes(bp_host_member *member) {
@@ -42,7 +47,7 @@ static void read_processes(bp_host_member *member) {
         } else if (tally->denied_process_count == denied_before) {
             tally->vanished_process_count++;
         }
-        tell_progress(passes);
+        end_step(member);
     }
 }
 
@@ -68,10 +73,10 @@ static void read_batch(bp_host_member *member, size_t batch, bp_buffer *text) {
  * others back, and no text piles up in memory. */
 static void write_batch(bp_host_passes *passes, size_t batch, const bp_buffer *text) {
     static const size_t separator_bytes = 1; /* no comma before the first thread */
-    (void)pthread_mutex_lock(&passes->mutex);
+    bp_lock_acquire(&passes->lock);
     while (passes->written_batches < batch && !must_stop(passes)) {
-        (void)bp_condition_wait_until(&passes->changed, &passes->mutex,
-                                      bp_clock_monotonic_ns() + look_again_ns);
+        (void)bp_lock_wait_until(&passes->lock, &passes->changed,
+                                 bp_clock_monotonic_ns() + look_again_ns);
     }
     if (passes->written_batches == batch) {
         size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
@@ -85,7 +90,7 @@ static void write_batch(bp_host_passes *passes, size_t batch, const bp_buffer *t
         passes->written_batches++;
         (void)pthread_cond_broadcast(&passes->changed);
     }
-    (void)pthread_mutex_unlock(&passes->mutex);
+    bp_lock_release(&passes->lock);
 }
 
 static void read_threads(bp_host_member *member) {
@@ -100,7 +105,7 @@ static void read_threads(bp_host_member *member) {
         read_batch(member, batch, &text);
         write_batch(passes, batch, &text);
         bp_buffer_clear(&text);
-        tell_progress(passes);
+        end_step(member);
     }
     bp_buffer_release(&text);
 }
@@ -132,6 +137,7 @@ void bp_host_passes_run(bp_host_member *members, unsigned member_count, bool is_
             (void)pthread_join(members[i].thread, NULL);
         }
     }
+    report_progress(members[0].passes);
 }
 
 bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error) {
@@ -140,7 +146,7 @@ bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error)
         return status;
     }
     if (bp_host_cgroups_init(&passes->cgroups)) {
-        if (pthread_mutex_init(&passes->mutex, NULL) == 0) {
+        if (bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
             return BUGPACK_OK;
         }
         bp_host_cgroups_release(&passes->cgroups);
@@ -157,6 +163,6 @@ void bp_host_passes_release(bp_host_passes *passes) {
     free(passes->places);
     free(passes->processes);
     bp_host_cgroups_release(&passes->cgroups);
-    (void)pthread_mutex_destroy(&passes->mutex);
+    bp_lock_destroy(&passes->lock);
     (void)pthread_cond_destroy(&passes->changed);
 }

@@ -6,6 +6,7 @@
 #ifndef BP_PROBE_HOST_PASSES_H
 #define BP_PROBE_HOST_PASSES_H
 
+#include "base/lock.h"
 #include "base/temp_file.h"
 #include "probe/host_private.h"
 
@@ -25,7 +26,7 @@ typedef struct bp_host_passes {
     bp_host_cgroups cgroups;
 
     atomic_size_t next_process, next_batch, steps_done;
-    pthread_mutex_t mutex; /* for what follows */
+    bp_lock lock; /* for what follows */
     pthread_cond_t changed;
     size_t written_batches;
     bp_temp_file body;

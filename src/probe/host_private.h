@@ -4,8 +4,8 @@
 #ifndef BP_PROBE_HOST_PRIVATE_H
 #define BP_PROBE_HOST_PRIVATE_H
 
-#include <pthread.h>
 
+#include "base/lock.h"
 #include "probe/host_capture.h"
 
 /* A process as the first pass saw it. */
@@ -22,7 +22,7 @@ typedef struct bp_host_process {
 
 /* All cgroups that have threads. Any thread may add one. */
 typedef struct bp_host_cgroups {
-    pthread_mutex_t mutex;
+    bp_lock lock;
     struct bp_host_cgroup_node **buckets;
     size_t count;
 } bp_host_cgroups;

@@ -45,6 +45,7 @@ static void post(bp_events *events, const bugpack_event *event) {
     if (queue != NULL) {
         bp_event_queue_put(queue, event);
     }
+    bp_lock_check_none_held();
     if (events->callback != NULL) {
         events->callback(event, events->context);
     }

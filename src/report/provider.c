@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
 #include "report/call.h"
@@ -13,7 +14,7 @@
 struct bp_provider {
     atomic_uint reference_count;
     bp_provider_spec spec; /* with a name of our own */
-    pthread_mutex_t mutex;
+    bp_lock lock;
     pthread_cond_t idle;
     bool is_running;
     bool is_retired;
@@ -24,14 +25,14 @@ bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_p
                                bugpack_error *error) {
     bp_provider *provider = calloc(1, sizeof *provider);
     char *name = strdup(spec->name);
-    if (provider == NULL || name == NULL || pthread_mutex_init(&provider->mutex, NULL) != 0) {
+    if (provider == NULL || name == NULL || !bp_lock_init(&provider->lock, BP_LOCK_PROVIDER)) {
         free(name);
         free(provider);
         return bp_fail_memory(error, "register a provider");
     }
     bugpack_status status = bp_condition_init(&provider->idle, error);
     if (status != BUGPACK_OK) {
-        (void)pthread_mutex_destroy(&provider->mutex);
+        bp_lock_destroy(&provider->lock);
         free(name);
         free(provider);
         return status;
@@ -57,7 +58,7 @@ void bp_provider_drop(bp_provider *provider) {
         provider->spec.release(provider->spec.context);
     }
     (void)pthread_cond_destroy(&provider->idle);
-    (void)pthread_mutex_destroy(&provider->mutex);
+    bp_lock_destroy(&provider->lock);
     free((char *)(uintptr_t)provider->spec.name);
     free(provider);
 }
@@ -72,7 +73,7 @@ const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider) {
 
 bp_provider_entry bp_provider_enter(bp_provider *provider) {
     bp_provider_entry entry = BP_PROVIDER_ENTERED;
-    (void)pthread_mutex_lock(&provider->mutex);
+    bp_lock_acquire(&provider->lock);
     if (provider->is_retired) {
         entry = BP_PROVIDER_RETIRED;
     } else if (provider->is_running) {
@@ -81,24 +82,24 @@ bp_provider_entry bp_provider_enter(bp_provider *provider) {
         provider->is_running = true;
         provider->running_since_ns = bp_clock_monotonic_ns();
     }
-    (void)pthread_mutex_unlock(&provider->mutex);
+    bp_lock_release(&provider->lock);
     return entry;
 }
 
 void bp_provider_leave(bp_provider *provider) {
-    (void)pthread_mutex_lock(&provider->mutex);
+    bp_lock_acquire(&provider->lock);
     provider->is_running = false;
     (void)pthread_cond_broadcast(&provider->idle);
-    (void)pthread_mutex_unlock(&provider->mutex);
+    bp_lock_release(&provider->lock);
 }
 
 bool bp_provider_retire(bp_provider *provider) {
-    (void)pthread_mutex_lock(&provider->mutex);
+    bp_lock_acquire(&provider->lock);
     provider->is_retired = true;
     uint64_t deadline_ns = provider->running_since_ns + provider->spec.timeout_ms * BP_NS_PER_MS;
     while (provider->is_running &&
-           bp_condition_wait_until(&provider->idle, &provider->mutex, deadline_ns)) {}
+           bp_lock_wait_until(&provider->lock, &provider->idle, deadline_ns)) {}
     bool is_idle = !provider->is_running;
-    (void)pthread_mutex_unlock(&provider->mutex);
+    bp_lock_release(&provider->lock);
     return is_idle;
 }

@@ -1,6 +1,7 @@
 /*
  * The thread that writes the reports, one after the other.
  */
+#include "base/lock.h"
 #include "platform/thread.h"
 #include "recorder/note.h"
 #include "report/assemble.h"
@@ -47,6 +48,7 @@ static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result
     }
     note_result(queue->context->recorder, job, result);
     bp_events_post_result(queue->context->events, job->kind, job->ticket, job->percent, result);
+    bp_lock_check_none_held();
     if (job->on_done != NULL) {
         job->on_done(result, job->on_done_context);
     }

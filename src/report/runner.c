@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
 #include "report/accept.h"
@@ -14,27 +15,27 @@
  * One thread and the call that it works on. The runner and the thread hold one reference each, so
  * that either can end first: the runner detaches the thread when its call hangs.
  *
- * What the provider writes is passed on to the writer of whoever waits. `target_mutex` guards that:
+ * What the provider writes is passed on to the writer of whoever waits. `target_lock` guards that:
  * it is held while up to 64 KiB are passed on, and by the waiting thread when it gives up, so that
- * what comes later is refused. It is apart from `mutex`, because passing on may wait for a disk.
+ * what comes later is refused. It is apart from `lock`, because passing on may wait for a disk.
  */
 typedef struct call_thread {
     atomic_uint reference_count;
     pthread_t thread;
-    pthread_mutex_t mutex;
+    bp_lock lock;
     pthread_cond_t changed;
     bool must_quit;
     bool was_woken;        /* somebody wants the waiting thread to look around */
     bool is_done;          /* the call has returned */
     bp_provider *provider; /* the call that waits or runs; NULL when there is none */
     bugpack_writer writer; /* what the provider writes to */
-    pthread_mutex_t target_mutex;
+    bp_lock target_lock;
     bugpack_writer *target; /* where that is passed on to; NULL once nobody waits */
 } call_thread;
 
 struct bp_runner {
-    pthread_mutex_t mutex; /* for `thread`, where it is not the calling thread that looks */
-    call_thread *thread;   /* NULL until the first call, and after a call hung */
+    bp_lock lock;        /* for `thread`, where it is not the calling thread that looks */
+    call_thread *thread; /* NULL until the first call, and after a call hung */
     void (*on_wake)(void *context);
     void *on_wake_context;
 };
@@ -51,8 +52,8 @@ static void drop_thread(call_thread *thread) {
     }
     bp_writer_release(&thread->writer);
     (void)pthread_cond_destroy(&thread->changed);
-    (void)pthread_mutex_destroy(&thread->target_mutex);
-    (void)pthread_mutex_destroy(&thread->mutex);
+    bp_lock_destroy(&thread->target_lock);
+    bp_lock_destroy(&thread->lock);
     free(thread);
 }
 
@@ -64,10 +65,10 @@ static bugpack_status pass_to_target(void *context, const void *bytes, size_t by
     bugpack_status status = BUGPACK_OK;
     while (status == BUGPACK_OK && byte_count > 0) {
         size_t count = byte_count < piece_bytes ? byte_count : piece_bytes;
-        (void)pthread_mutex_lock(&thread->target_mutex);
+        bp_lock_acquire(&thread->target_lock);
         status = thread->target == NULL ? BUGPACK_ERR_TIMEOUT
                                         : bugpack_write(thread->target, next, count);
-        (void)pthread_mutex_unlock(&thread->target_mutex);
+        bp_lock_release(&thread->target_lock);
         next += count;
         byte_count -= count;
     }
@@ -77,9 +78,10 @@ static bugpack_status pass_to_target(void *context, const void *bytes, size_t by
 /* Calls the provider that was handed over; the lock is held before and after, not during. */
 static void run_call(call_thread *thread) {
     bp_provider *provider = thread->provider;
-    (void)pthread_mutex_unlock(&thread->mutex);
+    bp_lock_release(&thread->lock);
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     is_inside_provider = true;
+    bp_lock_check_none_held();
     int result = spec->provide(&thread->writer, spec->context);
     is_inside_provider = false;
     bp_provider_leave(provider);
@@ -89,7 +91,7 @@ static void run_call(call_thread *thread) {
                            thread);
     }
     bp_provider_drop(provider);
-    (void)pthread_mutex_lock(&thread->mutex);
+    bp_lock_acquire(&thread->lock);
     thread->is_done = true;
     (void)pthread_cond_broadcast(&thread->changed);
 }
@@ -97,7 +99,7 @@ static void run_call(call_thread *thread) {
 static void *run_calls(void *argument) {
     call_thread *thread = argument;
     bp_thread_set_name("bugpack-provide");
-    (void)pthread_mutex_lock(&thread->mutex);
+    bp_lock_acquire(&thread->lock);
     for (;;) {
         bool has_call = thread->provider != NULL && !thread->is_done;
         if (thread->must_quit) {
@@ -111,21 +113,21 @@ static void *run_calls(void *argument) {
         if (has_call) {
             run_call(thread);
         } else {
-            (void)pthread_cond_wait(&thread->changed, &thread->mutex);
+            bp_lock_wait(&thread->lock, &thread->changed);
         }
     }
-    (void)pthread_mutex_unlock(&thread->mutex);
+    bp_lock_release(&thread->lock);
     drop_thread(thread);
     return NULL;
 }
 
 static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *error) {
     call_thread *thread = calloc(1, sizeof *thread);
-    if (thread == NULL || pthread_mutex_init(&thread->mutex, NULL) != 0) {
+    if (thread == NULL || !bp_lock_init(&thread->lock, BP_LOCK_PROVIDER_THREAD)) {
         free(thread);
         return bp_fail_memory(error, "start a thread for providers");
     }
-    (void)pthread_mutex_init(&thread->target_mutex, NULL);
+    (void)bp_lock_init(&thread->target_lock, BP_LOCK_PROVIDER_STREAM);
     bugpack_status status = bp_condition_init(&thread->changed, error);
     if (status == BUGPACK_OK) {
         atomic_init(&thread->reference_count, 2);
@@ -135,8 +137,8 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
         }
     }
     if (status != BUGPACK_OK) {
-        (void)pthread_mutex_destroy(&thread->target_mutex);
-        (void)pthread_mutex_destroy(&thread->mutex);
+        bp_lock_destroy(&thread->target_lock);
+        bp_lock_destroy(&thread->lock);
         free(thread);
         return status;
     }
@@ -146,7 +148,7 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
 
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
     bp_runner *runner = calloc(1, sizeof *runner);
-    if (runner == NULL || pthread_mutex_init(&runner->mutex, NULL) != 0) {
+    if (runner == NULL || !bp_lock_init(&runner->lock, BP_LOCK_RUNNER)) {
         free(runner);
         return bp_fail_memory(error, "make a runner");
     }
@@ -157,10 +159,10 @@ bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error) {
 /* Tells the thread to end. `is_idle`: it will end at once, so wait; else it is detached. */
 static void stop_thread(call_thread *thread, bool is_idle) {
     pthread_t id = thread->thread;
-    (void)pthread_mutex_lock(&thread->mutex);
+    bp_lock_acquire(&thread->lock);
     thread->must_quit = true;
     (void)pthread_cond_broadcast(&thread->changed);
-    (void)pthread_mutex_unlock(&thread->mutex);
+    bp_lock_release(&thread->lock);
     drop_thread(thread);
     if (is_idle) {
         (void)pthread_join(id, NULL);
@@ -176,14 +178,14 @@ void bp_runner_free(bp_runner *runner) {
     if (runner->thread != NULL) {
         stop_thread(runner->thread, true);
     }
-    (void)pthread_mutex_destroy(&runner->mutex);
+    bp_lock_destroy(&runner->lock);
     free(runner);
 }
 
 static void set_thread(bp_runner *runner, call_thread *thread) {
-    (void)pthread_mutex_lock(&runner->mutex);
+    bp_lock_acquire(&runner->lock);
     runner->thread = thread;
-    (void)pthread_mutex_unlock(&runner->mutex);
+    bp_lock_release(&runner->lock);
 }
 
 void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context) {
@@ -192,17 +194,17 @@ void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *
 }
 
 void bp_runner_wake(bp_runner *runner) {
-    (void)pthread_mutex_lock(&runner->mutex);
+    bp_lock_acquire(&runner->lock);
     call_thread *thread = runner->thread;
     if (thread != NULL) {
         atomic_fetch_add_explicit(&thread->reference_count, 1, memory_order_relaxed);
     }
-    (void)pthread_mutex_unlock(&runner->mutex);
+    bp_lock_release(&runner->lock);
     if (thread != NULL) {
-        (void)pthread_mutex_lock(&thread->mutex);
+        bp_lock_acquire(&thread->lock);
         thread->was_woken = true;
         (void)pthread_cond_broadcast(&thread->changed);
-        (void)pthread_mutex_unlock(&thread->mutex);
+        bp_lock_release(&thread->lock);
         drop_thread(thread);
     }
 }
@@ -210,14 +212,14 @@ void bp_runner_wake(bp_runner *runner) {
 /* Waits for the call that was handed to the thread. True when it has returned in time. */
 static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns) {
     call_thread *thread = runner->thread;
-    (void)pthread_mutex_lock(&thread->mutex);
+    bp_lock_acquire(&thread->lock);
     while (!thread->is_done && !bp_cancel_is_due(token)) {
         if (thread->was_woken && runner->on_wake != NULL) {
             thread->was_woken = false;
-            (void)pthread_mutex_unlock(&thread->mutex);
+            bp_lock_release(&thread->lock);
             runner->on_wake(runner->on_wake_context);
-            (void)pthread_mutex_lock(&thread->mutex);
-        } else if (!bp_condition_wait_until(&thread->changed, &thread->mutex, deadline_ns)) {
+            bp_lock_acquire(&thread->lock);
+        } else if (!bp_lock_wait_until(&thread->lock, &thread->changed, deadline_ns)) {
             break;
         }
     }
@@ -227,11 +229,11 @@ static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint6
     } else {
         atomic_store(&thread->writer.is_abandoned, true);
     }
-    (void)pthread_mutex_unlock(&thread->mutex);
+    bp_lock_release(&thread->lock);
     if (!is_done) {
-        (void)pthread_mutex_lock(&thread->target_mutex);
+        bp_lock_acquire(&thread->target_lock);
         thread->target = NULL;
-        (void)pthread_mutex_unlock(&thread->target_mutex);
+        bp_lock_release(&thread->target_lock);
     }
     return is_done;
 }
@@ -239,7 +241,7 @@ static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint6
 /* Hands the call over to the thread, whose writer passes on to `target`. */
 static void begin_call(call_thread *thread, bp_provider *provider, bugpack_writer *target) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
-    (void)pthread_mutex_lock(&thread->mutex);
+    bp_lock_acquire(&thread->lock);
     bp_writer_release(&thread->writer);
     bp_writer_init(&thread->writer, spec->limit_bytes);
     bp_writer_set_channel(&thread->writer, bugpack_report_channel(target));
@@ -252,7 +254,7 @@ static void begin_call(call_thread *thread, bp_provider *provider, bugpack_write
     thread->provider = bp_provider_retain(provider);
     thread->is_done = false;
     (void)pthread_cond_broadcast(&thread->changed);
-    (void)pthread_mutex_unlock(&thread->mutex);
+    bp_lock_release(&thread->lock);
 }
 
 /* Takes over what the manifest says of a call that returned, and drops what it does not keep. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/entry_guard.h"
+#include "base/lock.h"
 #include "base/status.h"
 
 struct bp_filter {
@@ -19,6 +20,7 @@ static size_t run_filter(bugpack_direction direction, uint32_t type, void *bytes
     if (!bp_entry_guard_enter(&filter->guard, &entry)) {
         return 0; /* the ring is closed too */
     }
+    bp_lock_check_none_held();
     size_t left = filter->run(direction, type, bytes, byte_count, filter->context);
     bp_entry_guard_leave(&entry);
     return left;

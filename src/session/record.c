@@ -1,6 +1,7 @@
 /*
  * The public calls that record: thin, so that they cost what the ring costs.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 struct bugpack_channel {
     bugpack *session;
     bp_traffic *traffic;
-    bp_filter *filter; /* NULL: none */
+    bp_filter *filter;     /* NULL: none */
+    atomic_bool is_closed; /* the ring stays, for the reports to come */
 };
 
 static bugpack_status read_channel_options(const bugpack_channel_options *given,
@@ -76,7 +78,7 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
 void bugpack_channel_close(bugpack_channel *channel) {
     bp_guard_entry entry;
     if (channel != NULL && bp_session_enter(channel->session, &entry) == BUGPACK_OK) {
-        bp_traffic_close(channel->traffic);
+        atomic_store_explicit(&channel->is_closed, true, memory_order_relaxed);
         bp_filter_close(channel->filter);
         bp_session_leave(&entry);
     }
@@ -111,7 +113,8 @@ void bp_session_free_channels(bugpack *session) {
 
 void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
                      const char *type_name, const void *bytes, size_t byte_count) {
-    if (channel != NULL && bp_session_check(channel->session) == BUGPACK_OK) {
+    if (channel != NULL && bp_session_check(channel->session) == BUGPACK_OK &&
+        !atomic_load_explicit(&channel->is_closed, memory_order_relaxed)) {
         bp_traffic_append(channel->traffic, direction, type, type_name, bytes, byte_count);
     }
 }

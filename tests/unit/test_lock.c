@@ -127,15 +127,6 @@ Test(lock, may_be_released_in_any_order) {
     bp_lock_check_none_held();
 }
 
-Test(lock, lets_the_host_run_under_its_filter) {
-    bp_lock filter;
-    cr_assert(bp_lock_init(&filter, BP_LOCK_FILTER));
-    bp_lock_acquire(&filter);
-    bp_lock_check_none_held();
-    bp_lock_release(&filter);
-    bp_lock_destroy(&filter);
-}
-
 static void *try_it(void *lock) {
     return bp_lock_try_acquire(lock) ? lock : NULL;
 }

@@ -22,9 +22,6 @@ size_t bp_thread_local_bytes(void) {
     return 0; /* dyld takes them from the heap, at a thread's first use */
 }
 
-void bp_thread_stand_back(void) {
-}
-
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
     int result = pthread_cond_init(condition, NULL);
     if (result != 0) {

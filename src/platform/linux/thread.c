@@ -55,12 +55,6 @@ size_t bp_thread_local_bytes(void) {
     return sum;
 }
 
-void bp_thread_stand_back(void) {
-    static const int steps = 10;
-    /* 0 is the calling thread, not the process (setpriority(2), "C library/kernel differences"). */
-    (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + steps);
-}
-
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
     pthread_condattr_t attributes;
     int result = pthread_condattr_init(&attributes);

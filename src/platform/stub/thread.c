@@ -19,9 +19,6 @@ size_t bp_thread_local_bytes(void) {
     return 0; /* macOS keeps them on the heap */
 }
 
-void bp_thread_stand_back(void) {
-}
-
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
     int result = pthread_cond_init(condition, NULL);
     if (result != 0) {
