@@ -1,5 +1,5 @@
 /*
- * When to give up a piece of work: at a deadline, or because somebody took it back.
+ * When to give up a piece of work: at a deadline, or because it was cancelled.
  */
 #ifndef BP_BASE_CANCEL_H
 #define BP_BASE_CANCEL_H
@@ -11,7 +11,7 @@
 #include <bugpack/error.h>
 
 /*
- * All zero: never. Whoever works asks between two pieces; whoever takes it back sets the flag, on
+ * All zero: never. Whoever works asks between two pieces; whoever cancels sets the flag, on
  * any thread, and wakes what waits. Where NULL is given instead of one, the answer is never.
  */
 typedef struct bp_cancel_token {

@@ -32,7 +32,7 @@ typedef struct bp_civil_time {
     unsigned year, month, day, hour, minute, second;
 } bp_civil_time;
 
-/* The second that `wall_ns` lies in: UTC, whatever TZ says, and without a lock. */
+/* The second of `wall_ns`: UTC, whatever TZ says, and without a lock. */
 bp_civil_time bp_clock_civil(uint64_t wall_ns);
 
 /*

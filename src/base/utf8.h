@@ -3,7 +3,7 @@
  *
  * The kernel lets a thread name hold any byte, and a host may log anything; JSON must be UTF-8. A
  * byte that is not part of a well-formed sequence, and NUL, which C strings cannot carry, becomes
- * the private-use character U+EF00 plus the byte. A character that already lies in U+EF00..U+EFFF
+ * the private-use character U+EF00 plus the byte. A character that already is in U+EF00..U+EFFF
  * is escaped byte by byte in the same way, so that decoding is exact for every input. (MirBSD's
  * OPTU-8 maps stray octets to U+EF80..U+EFFF likewise.)
  */

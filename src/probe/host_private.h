@@ -4,7 +4,6 @@
 #ifndef BP_PROBE_HOST_PRIVATE_H
 #define BP_PROBE_HOST_PRIVATE_H
 
-
 #include "base/lock.h"
 #include "probe/host_capture.h"
 

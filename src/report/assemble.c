@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "platform/host.h"
-#include "report/recorded.h"
+#include "report/ring_entries.h"
 #include "report/window.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -134,9 +134,9 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     return status;
 }
 
-static bugpack_status add_recorded(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
-    return bp_recorded_add(job->snapshot, assembly->bundle, error);
+    return bp_ring_entries_add(job->snapshot, assembly->bundle, error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -162,9 +162,9 @@ static const struct {
     bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
     bp_stage stage;
 } steps[] = {
-    {note_process, BP_STAGE_SNAPSHOT}, {ask_providers, BP_STAGE_PROVIDERS},
-    {add_recorded, BP_STAGE_RECORDED}, {add_own_entries, BP_STAGE_RECORDED},
-    {wait_window, BP_STAGE_WINDOW},    {add_metrics, BP_STAGE_METRICS},
+    {note_process, BP_STAGE_SNAPSHOT},  {ask_providers, BP_STAGE_PROVIDERS},
+    {add_ring_entries, BP_STAGE_RINGS}, {add_own_entries, BP_STAGE_RINGS},
+    {wait_window, BP_STAGE_WINDOW},     {add_metrics, BP_STAGE_METRICS},
     {add_metadata, BP_STAGE_METRICS},
 };
 

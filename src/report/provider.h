@@ -58,7 +58,7 @@ typedef struct bp_runner bp_runner;
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
 
 /*
- * Makes a call that is under way look at its halt again, which somebody else has set. Any thread,
+ * Makes a call that is under way check its token again, which somebody else has set. Any thread,
  * also while there is no call.
  */
 void bp_runner_wake(bp_runner *runner);
@@ -66,14 +66,14 @@ void bp_runner_wake(bp_runner *runner);
 /* What the waiting thread does each time it was woken so, without a lock. Before the first call. */
 void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
 
-/* Ends its thread. One that hangs inside a provider is left behind, and frees itself later. */
+/* Ends its thread. One that hangs inside a provider is detached, and frees itself later. */
 void bp_runner_free(bp_runner *runner);
 
 /*
  * Calls the provider on the runner's thread, where its content is also checked and converted, and
- * waits until that is done, its own time limit passes or `halt` (NULL for none) is due. Fills
+ * waits until that is done, its own time limit passes or `token` (NULL for none) is due. Fills
  * `writer`, which must be fresh, with the artefact or with the reason why there is none; it never
- * fails otherwise. False when the provider was retired before: then there is nothing to tell.
+ * fails otherwise. False when the provider was retired before: then there is no entry.
  */
 bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                     bugpack_writer *writer);

@@ -4,17 +4,6 @@
 #include "platform/thread.h"
 #include "report/queue_private.h"
 
-/* The queue that the calling thread works for; NULL for others. */
-static _Thread_local const bp_job_queue *own_queue;
-
-void bp_job_queue_own_thread(const bp_job_queue *queue) {
-    own_queue = queue;
-}
-
-bool bp_job_queue_is_own_thread(const bp_job_queue *queue) {
-    return own_queue != NULL && (queue == NULL || own_queue == queue);
-}
-
 /* The first manual job; with `may_join` one that others may share. The lock is held. */
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     bp_job *job = queue->first;

@@ -20,8 +20,8 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
 /*
  * Copies what was checked. Where the pixels find no room, or the copies that `held_bytes` counts
  * for the session would take over BUGPACK_PICTURE_MAX_BYTES, the trigger goes on without them and
- * the ledger says why: a picture is not worth a report. NO_MEMORY only without memory for that.
- * `held_bytes` is borrowed until bp_screenshot_free, which takes the bytes back. Any thread.
+ * the manifest says why: a picture is not worth a report. NO_MEMORY only without memory for that.
+ * `held_bytes` is borrowed until bp_screenshot_free, which subtracts the bytes. Any thread.
  */
 bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
                                   _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot);

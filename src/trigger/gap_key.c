@@ -58,7 +58,7 @@ static void join(bp_gap_key *key, const char *channel, size_t channel_bytes, con
 }
 
 void bp_gap_key_make_unknown(bp_gap_key *key, const char *channel, uint64_t opcode) {
-    /* By hand: snprintf would take as long as all the rest of a repeated sight. */
+    /* By hand: snprintf would take as long as all the rest of a repeated occurrence. */
     char tail[sizeof unknown_word + 20];
     char *at = tail + sizeof tail;
     do {

@@ -13,7 +13,7 @@
 /* What a longer key keeps of its front; behind it come '~' and 16 hexadecimal digits. */
 #define BP_GAP_KEY_FRONT_BYTES (BUGPACK_GAP_KEY_MAX_BYTES - 17)
 
-/* What an empty key is counted as: no report could name it, and no ledger. */
+/* What an empty key is counted as: no report could name it, and no manifest. */
 #define BP_GAP_KEY_UNNAMED "unnamed"
 
 /* A key on its way into the table. `text` is the caller's, or points into `made`: not to be copied.

@@ -71,8 +71,8 @@ void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
 /*
  * One row for each key, in the order of their first occurrence, the caller's to free; texts are
  * borrowed from the table. `writing` (NULL for none) is a row whose report is just being written,
- * for its own ledger: who reads that has the report. NULL and 0 when there are none, or without
- * memory: then the status says so. Any thread.
+ * for its own manifest: whoever reads that has the report. NULL and 0 when there are none, or
+ * without memory: then the status says so. Any thread.
  */
 bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_gap **ret_rows,
                             size_t *ret_count, bugpack_error *error);

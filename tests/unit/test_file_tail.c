@@ -153,8 +153,8 @@ Test(file_tail, refuses_a_limit_of_0_and_passes_on_what_the_sink_says) {
     bp_buffer_init(&out, 4);
     bp_file_tail tail = {.original_bytes = 77};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, &error),
-                 BUGPACK_ERR_LIMIT));
+    cr_assert(
+        eq(int, bp_file_read_tail(fd, "log", 100, append, &out, &tail, &error), BUGPACK_ERR_LIMIT));
     cr_assert(
         eq(int, bp_file_read_tail(fd, "log", 0, append, &out, &tail, &error), BUGPACK_ERR_INVALID));
     cr_assert(eq(u64, tail.original_bytes, 77));

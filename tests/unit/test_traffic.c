@@ -27,26 +27,25 @@ static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options
     return traffic;
 }
 
-/* What a report would have of these channels: the pcap, read back, and what the ledger says. */
+/* What a report would have of these channels: the pcap, read back, and what the manifest says. */
 static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_count,
                                 uint64_t until_ns, bp_traffic_extent *ret_extent) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_snapshot frozen[4];
+    bp_traffic_snapshot snapshots[4];
     bp_temp_file out;
     for (size_t i = 0; i < channel_count; i++) {
         cr_assert(zero(int, (int)bp_traffic_take_snapshot(channels[i], until_ns, 1000, dir.fd, NULL,
-                                                          &frozen[i], NULL)));
+                                                          &snapshots[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(frozen, channel_count, bp_temp_file_sink, &out,
-                                                   ret_extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(snapshots, channel_count, bp_temp_file_sink,
+                                                   &out, ret_extent, NULL)));
     traffic_pcap pcap;
-    cr_assert(zero(int, (int)bp_temp_file_flush(&out, NULL)));
-    cr_assert(traffic_pcap_read(&out, &pcap));
+    cr_assert(zero(int, (int)bp_temp_file_flush(&out, NULL)) && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
     for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_snapshot_release(&frozen[i]);
+        bp_traffic_snapshot_release(&snapshots[i]);
     }
     cr_assert(eq(sz, temp_dir_count(&dir), 0));
     temp_dir_remove(&dir);
@@ -292,16 +291,16 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     for (int i = 0; i < 10000; i++) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
     }
-    bp_traffic_snapshot frozen;
+    bp_traffic_snapshot snapshots;
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(
-        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
-    cr_expect(eq(u64, frozen.pins_view.first_sequence, 1));
-    cr_expect(zero(u64, frozen.pins_view.evicted_count));
-    cr_expect(zero(u64, frozen.pins_view.refused_count));
-    cr_expect(gt(u64, frozen.pins_view.record_count, 4096 / 64 - 4));
-    bp_traffic_snapshot_release(&frozen);
+    cr_assert(zero(int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL,
+                                                      &snapshots, NULL)));
+    cr_expect(eq(u64, snapshots.pins_view.first_sequence, 1));
+    cr_expect(zero(u64, snapshots.pins_view.evicted_count));
+    cr_expect(zero(u64, snapshots.pins_view.refused_count));
+    cr_expect(gt(u64, snapshots.pins_view.record_count, 4096 / 64 - 4));
+    bp_traffic_snapshot_release(&snapshots);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }
@@ -383,19 +382,19 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     fill_with_numbers(traffic, 100);
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_snapshot frozen;
-    cr_assert(zero(
-        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
+    bp_traffic_snapshot snapshots;
+    cr_assert(zero(int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL,
+                                                      &snapshots, NULL)));
     bp_temp_file out;
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
-    cr_expect(eq(int,
-                 (int)bp_traffic_print_pcap(&frozen, 1, bp_temp_file_sink, &out, &extent, &error),
-                 (int)BUGPACK_ERR_LIMIT));
+    cr_expect(
+        eq(int, (int)bp_traffic_print_pcap(&snapshots, 1, bp_temp_file_sink, &out, &extent, &error),
+           (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
-    bp_traffic_snapshot_release(&frozen);
+    bp_traffic_snapshot_release(&snapshots);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }

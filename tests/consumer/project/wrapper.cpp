@@ -20,10 +20,16 @@ void check(bool is_true, const char *what) {
 
 // Counts its copies that are alive, to see when a callable is destroyed.
 struct witness {
-    explicit witness(int *alive) : alive_(alive) { ++*alive_; }
-    witness(const witness &other) : alive_(other.alive_) { ++*alive_; }
+    explicit witness(int *alive) : alive_(alive) {
+        ++*alive_;
+    }
+    witness(const witness &other) : alive_(other.alive_) {
+        ++*alive_;
+    }
     witness &operator=(const witness &) = delete;
-    ~witness() { --*alive_; }
+    ~witness() {
+        --*alive_;
+    }
     int *alive_;
 };
 
@@ -31,8 +37,8 @@ void use(bugpackxx::session &session, int *alive) {
     const witness held(alive);
     check(session.provide_json("session.json",
                                [held](bugpackxx::writer &out) {
-                                   return out.write("{\"name\": ") || out.write_json_string("a\"b") ||
-                                          out.write("}");
+                                   return out.write("{\"name\": ") ||
+                                          out.write_json_string("a\"b") || out.write("}");
                                }) == BUGPACK_OK,
           "provide_json");
     check(session.provide_text("session.json", [](bugpackxx::writer &) { return 0; }) ==
@@ -99,12 +105,13 @@ int main(int argc, char **argv) {
         use(session, &alive);
         bugpackxx::report_request request;
         request.description = "from C++";
-        check(session.report_async(request,
-                                   [&, held = witness(&alive)](const bugpack_report_result &result) {
-                                       check(result.status == BUGPACK_OK, result.error.message);
-                                       done++;
-                                   }) == BUGPACK_OK,
-              "report_async");
+        check(
+            session.report_async(request,
+                                 [&, held = witness(&alive)](const bugpack_report_result &result) {
+                                     check(result.status == BUGPACK_OK, result.error.message);
+                                     done++;
+                                 }) == BUGPACK_OK,
+            "report_async");
         check(session.flush(std::chrono::seconds(60)) == BUGPACK_OK, "flush");
         check(session.cancel() == BUGPACK_ERR_NO_TICKET, "cancel");
     }
@@ -114,6 +121,7 @@ int main(int argc, char **argv) {
 #endif
     check(alive == 0, "everything was destroyed");
     options.app_name = nullptr;
-    check(!bugpackxx::session(options, &error) && error.status == BUGPACK_ERR_INVALID, "bad options");
+    check(!bugpackxx::session(options, &error) && error.status == BUGPACK_ERR_INVALID,
+          "bad options");
     return failures == 0 ? 0 : 1;
 }

@@ -1,8 +1,8 @@
 /*
  * What a snapshot of the rings holds, as artefacts of a report.
  */
-#ifndef BP_REPORT_RECORDED_H
-#define BP_REPORT_RECORDED_H
+#ifndef BP_REPORT_RING_ENTRIES_H
+#define BP_REPORT_RING_ENTRIES_H
 
 #include "recorder/snapshot.h"
 #include "report/bundle.h"
@@ -12,6 +12,6 @@
  * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
  * itself; the manifest says why. Fails only when the bundle cannot take one.
  */
-bugpack_status bp_recorded_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error);
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/recorded.h"
+#include "report/ring_entries.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -186,7 +186,7 @@ static bool is_worth_telling(const bp_snapshot_part *part) {
     return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK);
 }
 
-bugpack_status bp_recorded_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error) {
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot};
     bugpack_status status = BUGPACK_OK;
     if (snapshot->log.is_on) {
