@@ -42,7 +42,7 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
     cr_assert(zero(int, (int)bp_traffic_print_pcap(snapshots, channel_count, bp_temp_file_sink,
                                                    &out, ret_extent, NULL)));
     traffic_pcap pcap;
-    cr_assert(zero(int, (int)bp_temp_file_flush(&out, NULL)) && traffic_pcap_read(&out, &pcap));
+    cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
     for (size_t i = 0; i < channel_count; i++) {
         bp_traffic_snapshot_release(&snapshots[i]);
