@@ -2,30 +2,34 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 
-static uint64_t read_clock(clockid_t id) {
+uint64_t bp_clock_read_ns(clockid_t id) {
     struct timespec now = {0};
     (void)clock_gettime(id, &now);
     return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
+struct timespec bp_clock_timespec(uint64_t ns) {
+    return (struct timespec){.tv_sec = (time_t)(ns / BP_NS_PER_SEC),
+                             .tv_nsec = (long)(ns % BP_NS_PER_SEC)};
+}
+
 uint64_t bp_clock_monotonic_ns(void) {
 #ifdef CLOCK_UPTIME_RAW
     /* macOS, where CLOCK_MONOTONIC goes on while the machine sleeps and has whole microseconds. */
-    return read_clock(CLOCK_UPTIME_RAW);
+    return bp_clock_read_ns(CLOCK_UPTIME_RAW);
 #else
-    return read_clock(CLOCK_MONOTONIC);
+    return bp_clock_read_ns(CLOCK_MONOTONIC);
 #endif
 }
 
 uint64_t bp_clock_wall_ns(void) {
-    return read_clock(CLOCK_REALTIME);
+    return bp_clock_read_ns(CLOCK_REALTIME);
 }
 
 uint64_t bp_clock_wall_tick_ns(void) {
 #ifdef CLOCK_REALTIME_COARSE
-    uint64_t now_ns = read_clock(CLOCK_REALTIME_COARSE);
+    uint64_t now_ns = bp_clock_read_ns(CLOCK_REALTIME_COARSE);
     if (now_ns != 0) {
         return now_ns;
     }
@@ -44,9 +48,7 @@ void bp_clock_sleep_until(uint64_t deadline_ns) {
         if (now_ns >= deadline_ns) {
             return;
         }
-        uint64_t left_ns = deadline_ns - now_ns;
-        struct timespec left = {.tv_sec = (time_t)(left_ns / BP_NS_PER_SEC),
-                                .tv_nsec = (long)(left_ns % BP_NS_PER_SEC)};
+        struct timespec left = bp_clock_timespec(deadline_ns - now_ns);
         (void)nanosleep(&left, NULL);
     }
 }

@@ -7,6 +7,7 @@
 #define BP_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define BP_NS_PER_SEC 1000000000ull
 #define BP_NS_PER_MS 1000000ull
@@ -23,6 +24,12 @@ uint64_t bp_clock_wall_ns(void);
 /* The wall clock as of the system's last tick, where it has such a clock: a few milliseconds behind
  * at most, at a fifth of the price. */
 uint64_t bp_clock_wall_tick_ns(void);
+
+/* Any clock of the system; 0 when it cannot be read. */
+uint64_t bp_clock_read_ns(clockid_t id);
+
+/* The same length or instant for a system call. */
+struct timespec bp_clock_timespec(uint64_t ns);
 
 /* Sleeps until the monotonic clock shows `deadline_ns`, whatever signals arrive. */
 void bp_clock_sleep_until(uint64_t deadline_ns);

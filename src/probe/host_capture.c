@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -178,13 +177,6 @@ static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_o
     return self;
 }
 
-static uint64_t read_boottime_ns(void) {
-    struct timespec now;
-    return clock_gettime(CLOCK_BOOTTIME, &now) == 0
-               ? (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec
-               : 0;
-}
-
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
                               int cgroup_fd, bp_host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
@@ -192,12 +184,13 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
     bool has_our_ids;
     bp_instant began = bp_clock_now();
     uint64_t self = find_self(root, proc_fd, &has_our_ids);
-    *summary = (bp_host_summary){.captured_wall_ns = began.wall_ns,
-                                 .boottime_ns = root->is_recording ? 0 : read_boottime_ns(),
-                                 .self_tgid = self,
-                                 .ticks_per_sec = root->ticks_per_sec != 0 ? root->ticks_per_sec
-                                                  : ticks > 0              ? (uint64_t)ticks
-                                                                           : 100};
+    *summary =
+        (bp_host_summary){.captured_wall_ns = began.wall_ns,
+                          .boottime_ns = root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME),
+                          .self_tgid = self,
+                          .ticks_per_sec = root->ticks_per_sec != 0 ? root->ticks_per_sec
+                                           : ticks > 0              ? (uint64_t)ticks
+                                                                    : 100};
     const bp_host_reader model = {.proc_fd = proc_fd,
                                   .ticks_per_sec = summary->ticks_per_sec,
                                   .cgroups = &passes->cgroups,

@@ -1,7 +1,6 @@
 #include "probe/ticker.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -45,23 +44,17 @@ uint64_t bp_ticker_next_slot(const bp_tick *tick, uint64_t interval_ns, uint32_t
     return next_ns;
 }
 
-static uint64_t thread_cpu_ns(void) {
-    struct timespec cpu = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    return (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
-}
-
 /* Samples, and fills in what `tick` does not have yet. */
 static bugpack_status sample(bp_ticker *ticker, bp_tick *tick) {
     bp_task_snapshot snapshot = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    uint64_t cpu_before_ns = thread_cpu_ns();
+    uint64_t cpu_before_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     tick->began_ns = bp_clock_monotonic_ns();
     bugpack_status status = bp_task_snapshot_take(ticker->task, true, &snapshot, &error);
     ticker->sample(ticker->context, status == BUGPACK_OK ? &snapshot : NULL, &error);
     bp_task_snapshot_release(&snapshot);
     tick->ended_ns = bp_clock_monotonic_ns();
-    tick->cpu_ns = thread_cpu_ns() - cpu_before_ns;
+    tick->cpu_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns;
     return status;
 }
 

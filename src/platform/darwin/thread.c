@@ -1,7 +1,6 @@
 #include "platform/thread.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -41,8 +40,7 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
     /* A year is as good as for ever, and no length that the kernel has to compute with. */
     const uint64_t longest_ns = 365ull * 86400 * BP_NS_PER_SEC;
     uint64_t left_ns = deadline_ns - now_ns < longest_ns ? deadline_ns - now_ns : longest_ns;
-    struct timespec left = {.tv_sec = (time_t)(left_ns / BP_NS_PER_SEC),
-                            .tv_nsec = (long)(left_ns % BP_NS_PER_SEC)};
+    struct timespec left = bp_clock_timespec(left_ns);
     return pthread_cond_timedwait_relative_np(condition, mutex, &left) != ETIMEDOUT ||
            left_ns == longest_ns;
 }

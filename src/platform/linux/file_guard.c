@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -58,8 +57,7 @@ static void wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
     }
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct timespec left = {.tv_sec = (time_t)(left_ns / BP_NS_PER_SEC),
-                            .tv_nsec = (long)(left_ns % BP_NS_PER_SEC)};
+    struct timespec left = bp_clock_timespec(left_ns);
     (void)sigtimedwait(signals, NULL, &left);
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -307,12 +306,8 @@ const char *bp_process_name(const bp_process *process) {
 }
 
 uint64_t bp_process_boottime_ns(const bp_process *process) {
-    if (process->root.is_recording) {
-        return process->root.boottime_ns;
-    }
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
+    return process->root.is_recording ? process->root.boottime_ns
+                                      : bp_clock_read_ns(CLOCK_BOOTTIME);
 }
 
 uint64_t bp_process_start_ns(const bp_process *process) {

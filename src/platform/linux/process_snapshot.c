@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -151,10 +150,8 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
     snapshot->taken_ns =
         process->root.is_recording ? process->root.monotonic_ns : bp_clock_monotonic_ns();
     if (process->is_own) {
-        struct timespec cpu = {0};
-        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
         snapshot->cpu_unit_ns = 1;
-        snapshot->process_cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
+        snapshot->process_cpu = bp_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
         return BUGPACK_OK;
     }
     bp_proc_stat stat;

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -71,8 +70,7 @@ bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error
 
 bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                              uint64_t deadline_ns) {
-    struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / BP_NS_PER_SEC),
-                                .tv_nsec = (long)(deadline_ns % BP_NS_PER_SEC)};
+    struct timespec deadline = bp_clock_timespec(deadline_ns);
     return pthread_cond_timedwait(condition, mutex, &deadline) != ETIMEDOUT;
 }
 

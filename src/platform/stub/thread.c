@@ -1,7 +1,5 @@
 #include "platform/thread.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/status.h"
 
@@ -37,10 +35,8 @@ bool bp_condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
         return false;
     }
     uint64_t left_ns = deadline_ns - now_ns;
-    uint64_t until_ns =
-        bp_clock_wall_ns() + (left_ns < longest_wait_ns ? left_ns : longest_wait_ns);
-    struct timespec until = {.tv_sec = (time_t)(until_ns / BP_NS_PER_SEC),
-                             .tv_nsec = (long)(until_ns % BP_NS_PER_SEC)};
+    left_ns = left_ns < longest_wait_ns ? left_ns : longest_wait_ns;
+    struct timespec until = bp_clock_timespec(bp_clock_wall_ns() + left_ns);
     (void)pthread_cond_timedwait(condition, mutex, &until);
     return true;
 }
