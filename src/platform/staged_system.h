@@ -1,15 +1,15 @@
 /*
  * What of a staged file differs from system to system: each call is implemented once per system
- * (linux/, darwin/, stub/). All but the first return 0, or -1 with errno.
+ * (linux/, darwin/, stub/). The last two return 0, or -1 with errno.
  */
 #ifndef BP_PLATFORM_STAGED_SYSTEM_H
 #define BP_PLATFORM_STAGED_SYSTEM_H
 
-/* Whether bp_staged_link_unnamed can give a name to this file, which has none. */
-int bp_staged_is_linkable(int fd);
+#include <stdbool.h>
 
-/* Gives the file its first name. Fails with EEXIST where `name` is taken, by whatever. */
-int bp_staged_link_unnamed(int fd, int dir_fd, const char *name);
+/* The path by which linkat(2) can give this unnamed file a name; false where there is none. */
+#define BP_STAGED_PATH_BYTES 32
+bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]);
 
 /* Brings what was written to the disk, as far down as the system can reach. */
 int bp_staged_sync(int fd);

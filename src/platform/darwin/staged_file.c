@@ -8,17 +8,10 @@
 
 #include "platform/staged_system.h"
 
-int bp_staged_is_linkable(int fd) {
+bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]) {
     (void)fd;
-    return 0;
-}
-
-int bp_staged_link_unnamed(int fd, int dir_fd, const char *name) {
-    (void)fd;
-    (void)dir_fd;
-    (void)name;
-    errno = ENOTSUP;
-    return -1;
+    (void)ret_path;
+    return false;
 }
 
 /*

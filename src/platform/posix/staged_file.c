@@ -1,6 +1,7 @@
 #include "platform/staged_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct bp_staged_file {
     char *dir_name; /* for sentences */
     bool is_published;
     char temp_name[BP_PRIVATE_FILE_NAME_BYTES]; /* "" when the file has no name */
+    char unnamed_path[BP_STAGED_PATH_BYTES];    /* by which it is linked then */
 };
 
 static const unsigned max_suffix = 9999;
@@ -28,7 +30,7 @@ static const unsigned max_suffix = 9999;
  */
 static int open_file(bp_staged_file *file) {
     int fd = bp_private_file_open_unnamed(file->dir_fd, true);
-    if (fd >= 0 && bp_staged_is_linkable(fd)) {
+    if (fd >= 0 && bp_staged_unnamed_path(fd, file->unnamed_path)) {
         return fd;
     }
     if (fd >= 0) {
@@ -95,7 +97,7 @@ static bool is_rename_unknown(int rename_errno) {
  */
 static int attach(bp_staged_file *file, const char *name) {
     if (file->temp_name[0] == '\0') {
-        return bp_staged_link_unnamed(file->fd, file->dir_fd, name);
+        return linkat(AT_FDCWD, file->unnamed_path, file->dir_fd, name, AT_SYMLINK_FOLLOW);
     }
     if (linkat(file->dir_fd, file->temp_name, file->dir_fd, name, 0) == 0) {
         (void)unlinkat(file->dir_fd, file->temp_name, 0);
