@@ -11,37 +11,12 @@
 typedef int mallctl_function(const char *name, void *old, size_t *old_bytes, void *fresh,
                              size_t fresh_bytes);
 
-/* Counters are as of the last advance of the epoch (jemalloc(3), "epoch"). */
-static int advance_epoch(mallctl_function *mallctl) {
-    uint64_t epoch = 1;
-    return mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
-}
-
-/* The types of the counters are those that jemalloc(3) gives them. */
-static int read_size(mallctl_function *mallctl, const char *name, uint64_t *ret_value) {
-    size_t value = 0;
-    size_t value_bytes = sizeof value;
-    int result = mallctl(name, &value, &value_bytes, NULL, 0);
-    if (result == 0 && value_bytes != sizeof value) {
-        result = EINVAL;
-    }
-    if (result == 0) {
-        *ret_value = value;
-    }
-    return result;
-}
-
-static int read_unsigned(mallctl_function *mallctl, const char *name, uint64_t *ret_value) {
-    unsigned value = 0;
-    size_t value_bytes = sizeof value;
-    int result = mallctl(name, &value, &value_bytes, NULL, 0);
-    if (result == 0 && value_bytes != sizeof value) {
-        result = EINVAL;
-    }
-    if (result == 0) {
-        *ret_value = value;
-    }
-    return result;
+/* Reads a counter of the type that jemalloc(3) gives it. 0 or an errno. */
+static int read_value(mallctl_function *mallctl, const char *name, void *value,
+                      size_t value_bytes) {
+    size_t read_bytes = value_bytes;
+    int result = mallctl(name, value, &read_bytes, NULL, 0);
+    return result == 0 && read_bytes != value_bytes ? EINVAL : result;
 }
 
 /*
@@ -53,10 +28,10 @@ static bool is_used(mallctl_function *mallctl, const bugpack_heap_state *state) 
     if (state->allocated_bytes == 0 && state->active_bytes == 0) {
         return false;
     }
-    uint64_t own_bytes = 0;
+    size_t own_bytes = 0;
     return state->allocated_bytes == BUGPACK_HEAP_UNKNOWN ||
-           read_size(mallctl, "stats.arenas.4096.internal", &own_bytes) != 0 || own_bytes == 0 ||
-           state->allocated_bytes > own_bytes;
+           read_value(mallctl, "stats.arenas.4096.internal", &own_bytes, sizeof own_bytes) != 0 ||
+           own_bytes == 0 || state->allocated_bytes > own_bytes;
 }
 
 /*
@@ -67,7 +42,9 @@ static bool is_used(mallctl_function *mallctl, const bugpack_heap_state *state) 
 static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
     reading->state = bp_heap_state_of("jemalloc");
     reading->missing[0] = '\0';
-    int result = advance_epoch(mallctl);
+    /* Counters are as of the last advance of the epoch (jemalloc(3), "epoch"). */
+    uint64_t epoch = 1;
+    int result = mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
     if (result != 0) {
         bp_heap_reading_miss(reading, "epoch", result);
         return true;
@@ -81,13 +58,19 @@ static bool read_counters(mallctl_function *mallctl, bp_heap_reading *reading) {
                  {"stats.resident", &state->resident_bytes},
                  {"stats.mapped", &state->mapped_bytes}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        result = read_size(mallctl, sizes[i].name, sizes[i].value);
-        if (result != 0) {
+        size_t size = 0;
+        result = read_value(mallctl, sizes[i].name, &size, sizeof size);
+        if (result == 0) {
+            *sizes[i].value = size;
+        } else {
             bp_heap_reading_miss(reading, sizes[i].name, result);
         }
     }
-    result = read_unsigned(mallctl, "arenas.narenas", &state->narenas);
-    if (result != 0) {
+    unsigned arena_count = 0;
+    result = read_value(mallctl, "arenas.narenas", &arena_count, sizeof arena_count);
+    if (result == 0) {
+        state->narenas = arena_count;
+    } else {
         bp_heap_reading_miss(reading, "arenas.narenas", result);
     }
     return is_used(mallctl, state);
