@@ -24,40 +24,24 @@ bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, si
     return false;
 }
 
-static void take_dynamic(bp_elf_object *object, const Elf64_Dyn *entry) {
-    uint64_t value = entry->d_un.d_val;
-    switch (entry->d_tag) {
-    case DT_SYMTAB:
-        object->symbols = value;
-        break;
-    case DT_STRTAB:
-        object->strings = value;
-        break;
-    case DT_STRSZ:
-        object->strings_bytes = value;
-        break;
-    case DT_GNU_HASH:
-        object->hash = value;
-        break;
-    case DT_RELA:
-        object->relocations = value;
-        break;
-    case DT_RELASZ:
-        object->relocations_bytes = value;
-        break;
-    default:
-        break;
-    }
-}
-
 static void read_dynamic(bp_elf_object *object, const Elf64_Phdr *segment) {
+    const struct {
+        Elf64_Sxword tag;
+        uint64_t *value;
+    } wanted[] = {{DT_SYMTAB, &object->symbols},      {DT_STRTAB, &object->strings},
+                  {DT_STRSZ, &object->strings_bytes}, {DT_GNU_HASH, &object->hash},
+                  {DT_RELA, &object->relocations},    {DT_RELASZ, &object->relocations_bytes}};
     Elf64_Dyn entry;
     for (size_t i = 0; i < dynamic_entry_max && (i + 1) * sizeof entry <= segment->p_filesz; i++) {
         if (!bp_elf_read_at(object, segment->p_vaddr + i * sizeof entry, &entry, sizeof entry) ||
             entry.d_tag == DT_NULL) {
             return;
         }
-        take_dynamic(object, &entry);
+        for (size_t j = 0; j < sizeof wanted / sizeof wanted[0]; j++) {
+            if (entry.d_tag == wanted[j].tag) {
+                *wanted[j].value = entry.d_un.d_val;
+            }
+        }
     }
 }
 
@@ -80,7 +64,6 @@ bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
     object->segment_count = header.e_phnum;
     for (size_t i = 0; i < object->segment_count; i++) {
         if (object->segments[i].p_type == PT_DYNAMIC) {
-            object->is_dynamic = true;
             read_dynamic(object, &object->segments[i]);
         }
     }

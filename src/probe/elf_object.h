@@ -26,7 +26,6 @@
 
 typedef struct bp_elf_object {
     int fd; /* borrowed */
-    bool is_dynamic;
     Elf64_Phdr segments[BP_ELF_SEGMENT_MAX];
     size_t segment_count;
     /* From the dynamic section, as addresses of the file; 0 where there is none. */
