@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "model/thread_heap.h"
-#include "probe/heap_options.h"
+#include "probe/heap_prober.h"
 #include "probe/thread_pointers.h"
 
 typedef enum bp_object_kind {
