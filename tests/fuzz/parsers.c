@@ -15,7 +15,6 @@
 #include "platform/darwin/procargs.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/host_text.h"
-#include "platform/linux/proc_maps.h"
 #include "platform/linux/proc_text.h"
 #include "probe/elf_bounds.h"
 #include "probe/elf_object.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "platform/linux/proc_maps.h"
 #include "platform/linux/proc_text.h"
 
 static const char limits_text[] =

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/status.h"
 
 uint64_t bp_thread_id(void) {
     /* The id of THREAD_IDENTIFIER_INFO. No system call: libpthread keeps it with the thread, and
@@ -15,18 +14,6 @@ uint64_t bp_thread_id(void) {
 
 void bp_thread_set_name(const char *name) {
     (void)pthread_setname_np(name);
-}
-
-size_t bp_thread_local_bytes(void) {
-    return 0; /* dyld takes them from the heap, at a thread's first use */
-}
-
-bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
-    int result = pthread_cond_init(condition, NULL);
-    if (result != 0) {
-        return bp_fail_errno(error, result, "cannot make a condition variable");
-    }
-    return BUGPACK_OK;
 }
 
 /* A condition variable's clock cannot be chosen here, but a relative wait is measured by a clock

@@ -14,8 +14,8 @@
 
 #include "base/file.h"
 #include "platform/linux/files.h"
-#include "platform/linux/proc_maps.h"
 #include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
 
 #ifdef SYS_openat2
 #include <linux/openat2.h>

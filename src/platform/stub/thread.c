@@ -1,7 +1,6 @@
 #include "platform/thread.h"
 
 #include "base/clock.h"
-#include "base/status.h"
 
 uint64_t bp_thread_id(void) {
     /* Unique among running threads, which is enough for log records. */
@@ -11,18 +10,6 @@ uint64_t bp_thread_id(void) {
 
 void bp_thread_set_name(const char *name) {
     (void)name;
-}
-
-size_t bp_thread_local_bytes(void) {
-    return 0; /* macOS keeps them on the heap */
-}
-
-bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
-    int result = pthread_cond_init(condition, NULL);
-    if (result != 0) {
-        return bp_fail_errno(error, result, "cannot make a condition variable");
-    }
-    return BUGPACK_OK;
 }
 
 /* POSIX alone can only wait by the wall clock. Short waits keep a jump of that clock short too. */
