@@ -177,6 +177,14 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
     }
 }
 
+void bp_file_close(int fd) {
+    int caller_errno = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    errno = caller_errno;
+}
+
 bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bugpack_error *error) {
     int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {

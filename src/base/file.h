@@ -53,6 +53,9 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
 /* Opens `path` below `dir_fd`, reads it whole, and closes it. Not restricted to regular files. */
 bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bugpack_error *error);
 
+/* Closes a descriptor, unless it is -1, and leaves errno alone. */
+void bp_file_close(int fd);
+
 /* What of a file was kept. */
 typedef struct bp_file_tail {
     uint64_t original_bytes; /* its size when it was read */

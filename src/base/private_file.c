@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /*
  * Exactly 0600, whatever the umask or a default ACL made of it. A file system that has no modes
  * (vfat) will do as long as it keeps others out.
@@ -27,15 +29,11 @@ static int settle(int fd) {
     enum { standard_stream_count = 3 };
     if (fd >= 0 && fd < standard_stream_count) {
         int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
-        int dup_errno = errno;
-        (void)close(fd);
-        errno = dup_errno;
+        bp_file_close(fd);
         fd = above;
     }
     if (fd >= 0 && !make_private(fd)) {
-        int mode_errno = errno;
-        (void)close(fd);
-        errno = mode_errno;
+        bp_file_close(fd);
         fd = -1;
     }
     return fd;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/private_file.h"
 #include "base/status.h"
 
@@ -18,9 +19,7 @@ static int open_nameless(int dir_fd) {
     /* Why there is no unnamed file does not matter: what stops this one as well is reported. */
     fd = bp_private_file_open_named(dir_fd, name);
     if (fd >= 0 && unlinkat(dir_fd, name, 0) != 0) {
-        int unlink_errno = errno;
-        (void)close(fd);
-        errno = unlink_errno;
+        bp_file_close(fd);
         return -1;
     }
     return fd;
@@ -40,9 +39,7 @@ bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t m
 }
 
 void bp_temp_file_release(bp_temp_file *temp_file) {
-    if (temp_file->fd >= 0) {
-        (void)close(temp_file->fd);
-    }
+    bp_file_close(temp_file->fd);
     bp_buffer_release(&temp_file->pending);
     *temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
 }

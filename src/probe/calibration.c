@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 static const int64_t far_bytes = 65536;
 
@@ -181,9 +182,7 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
                       : spawn(calibrator_path, high_library, high_out, arguments, &pid);
     const int ours[] = {answer_pipe[1], high_out, high_library};
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-        if (ours[i] >= 0) {
-            (void)close(ours[i]);
-        }
+        bp_file_close(ours[i]);
     }
     ssize_t length = -1;
     if (failure == 0) {

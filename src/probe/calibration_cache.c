@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/id.h"
+#include "base/private_file.h"
 #include "probe/calibration.h"
 
 static bool is_build_id(const char *text) {
@@ -80,19 +80,15 @@ bool bp_calibration_cache_load(const char *build_id, uint64_t slot,
 void bp_calibration_cache_store(const char *build_id, uint64_t slot,
                                 const bp_calibration *calibration) {
     char name[96];
-    char temporary[BP_ID_BYTES + 8];
-    char id[BP_ID_BYTES];
+    char temporary[BP_PRIVATE_FILE_NAME_BYTES];
     char text[BP_CALIBRATION_TEXT_BYTES];
     int directory_fd = is_build_id(build_id) ? open_cache(true) : -1;
     if (directory_fd < 0) {
         return;
     }
-    bp_id_new(id);
     file_name(build_id, name);
-    (void)snprintf(temporary, sizeof temporary, ".new-%s", id);
     bp_calibration_format(slot, calibration, text);
-    int fd = openat(directory_fd, temporary,
-                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+    int fd = bp_private_file_open_named(directory_fd, temporary);
     if (fd >= 0) {
         /* Not synced: after a power cut it is measured again. */
         size_t length = strlen(text);

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "platform/linux/files.h"
 #include "probe/elf_bounds.h"
 
@@ -44,9 +44,7 @@ const bp_libdw *bp_libdw_get(void) {
 void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {
     (void)dw->dwarf_end(file->dwarf);
     (void)dw->elf_end(file->elf);
-    if (file->fd >= 0) {
-        (void)close(file->fd);
-    }
+    bp_file_close(file->fd);
     *file = (bp_debug_file){.fd = -1};
 }
 

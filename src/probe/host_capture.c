@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "probe/host_passes.h"
 
@@ -236,9 +237,7 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
         *ret_summary = summary;
     }
     bp_temp_file_release(&passes.body);
-    if (cgroup_fd >= 0) {
-        (void)close(cgroup_fd);
-    }
+    bp_file_close(cgroup_fd);
     (void)close(proc_fd);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/lock.h"
 #include "platform/linux/files.h"
 #include "platform/linux/host_text.h"
@@ -168,12 +169,6 @@ static const struct figure_row {
             {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
             {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
 
-static void close_if_open(int fd) {
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-}
-
 static int open_below(int top_fd, const char *top, const char *path) {
     char relative[path_bytes_max + 32];
     int length = snprintf(relative, sizeof relative, "%s%s", top, path);
@@ -212,7 +207,7 @@ static void read_cgroup(int cgroup_fd, bool is_unified, bp_host_cgroup *cgroup) 
             continue;
         }
         if (rows[i].controller != open_controller) {
-            close_if_open(dir_fd);
+            bp_file_close(dir_fd);
             dir_fd = open_below(cgroup_fd, rows[i].controller, cgroup->path);
             open_controller = rows[i].controller;
         }
@@ -221,7 +216,7 @@ static void read_cgroup(int cgroup_fd, bool is_unified, bp_host_cgroup *cgroup) 
     if (is_unified) {
         read_unified(dir_fd, cgroup);
     }
-    close_if_open(dir_fd);
+    bp_file_close(dir_fd);
 }
 
 /* From outside a cgroup namespace a path may lead above its root: "/../other". */

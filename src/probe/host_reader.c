@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "platform/linux/files.h"
 #include "platform/linux/host_text.h"
 #include "platform/linux/proc_text.h"
@@ -21,9 +22,7 @@ bool bp_host_reader_init(bp_host_reader *reader) {
 }
 
 void bp_host_reader_release(bp_host_reader *reader) {
-    if (reader->process_fd >= 0) {
-        (void)close(reader->process_fd);
-    }
+    bp_file_close(reader->process_fd);
     reader->process_fd = -1;
     free(reader->text);
     reader->text = NULL;
@@ -54,9 +53,7 @@ static bool open_process(bp_host_reader *reader, uint64_t tgid) {
     if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
         return true;
     }
-    if (reader->process_fd >= 0) {
-        (void)close(reader->process_fd);
-    }
+    bp_file_close(reader->process_fd);
     (void)snprintf(name, sizeof name, "%llu", (unsigned long long)tgid);
     reader->process_fd = openat(reader->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     reader->open_tgid = tgid;

@@ -229,3 +229,13 @@ Test(file, says_that_a_file_is_missing_or_cannot_be_read) {
     cr_assert(eq(sz, out.size, 0));
     bp_buffer_release(&out);
 }
+
+Test(file, closes_a_descriptor_or_none_and_leaves_errno_alone) {
+    int fd = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cr_assert(ge(int, fd, 0));
+    errno = EXDEV;
+    bp_file_close(-1);
+    bp_file_close(fd);
+    cr_expect(eq(int, errno, EXDEV));
+    cr_expect(eq(int, fcntl(fd, F_GETFD), -1));
+}

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/proc_scan.h"
 
@@ -27,9 +28,7 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
         count = read(fd, out + done, out_bytes - done);
         done += count > 0 ? (size_t)count : 0;
     } while ((count > 0 && done < out_bytes) || (count < 0 && errno == EINTR));
-    int read_errno = errno;
-    (void)close(fd);
-    errno = read_errno;
+    bp_file_close(fd);
     return count < 0 ? -1 : (ssize_t)done;
 }
 
@@ -111,24 +110,20 @@ bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
 int bp_reopen_regular(int path_fd) {
     struct stat info;
     char name[40];
-    if (fstat(path_fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    int fd = -1;
+    if (fstat(path_fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+        fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    } else {
         errno = ESTALE;
-        return -1;
     }
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-    return open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bp_file_close(path_fd);
+    return fd;
 }
 
 int bp_open_regular(const char *path) {
     int path_fd = open(path, O_PATH | O_CLOEXEC);
-    if (path_fd < 0) {
-        return -1;
-    }
-    int fd = bp_reopen_regular(path_fd);
-    int open_errno = errno;
-    (void)close(path_fd);
-    errno = open_errno;
-    return fd;
+    return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
 }
 
 static bool read_for_build_id(void *context, uint64_t offset, void *out, size_t byte_count) {

@@ -28,7 +28,7 @@ bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count);
  */
 int bp_open_regular(const char *path);
 
-/* The same for the file of an O_PATH descriptor. */
+/* The same for the file of an O_PATH descriptor, which it closes. */
 int bp_reopen_regular(int path_fd);
 
 /* The build id of an open file (build_id.h); "" when it has none. */

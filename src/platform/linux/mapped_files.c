@@ -180,20 +180,17 @@ static int open_in_root(int process_fd, const char *path) {
         return -1;
     }
     int fd = -1;
-    int open_errno = ENOSYS;
+    errno = ENOSYS;
 #ifdef SYS_openat2
     struct open_how how = {.flags = (uint64_t)flags,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
-    open_errno = errno;
 #endif
-    if (fd < 0 && open_errno == ENOSYS) {
+    if (fd < 0 && errno == ENOSYS) {
         /* Before Linux 5.6 a link may lead elsewhere, which the inode then shows. */
         fd = openat(root_fd, path + strspn(path, "/"), flags);
-        open_errno = errno;
     }
-    (void)close(root_fd);
-    errno = open_errno;
+    bp_file_close(root_fd);
     return fd;
 }
 
@@ -242,9 +239,5 @@ int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is
         errno = path_errno;
         return -1;
     }
-    int fd = bp_reopen_regular(path_fd);
-    int open_errno = errno;
-    (void)close(path_fd);
-    errno = open_errno;
-    return fd;
+    return bp_reopen_regular(path_fd);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
@@ -42,9 +43,7 @@ static bugpack_status open_root(bp_proc_root *ret_root, bugpack_error *error) {
     if (fd < 0 && (open_errno == EMFILE || open_errno == ENFILE || open_errno == ENOMEM)) {
         return bp_fail_errno(error, open_errno, "cannot open /proc");
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    bp_file_close(fd);
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
 }
 
@@ -164,11 +163,10 @@ static bugpack_status open_files(bp_process *process, bugpack_error *error) {
 }
 
 /*
- * The sequence matters. The directory pins one process, not a number: once that process is gone,
- * every read through it fails, even when another has its id (get_proc_task in fs/proc/internal.h).
- * The pidfd is made from the number, so it could be of a successor, but only if the first process
- * was gone by then, and in that case reading stat afterwards fails. So when stat could be read,
- * both descriptors are of the process whose start time it gave.
+ * The sequence matters. The directory pins one process: once that is gone, every read through it
+ * fails, even when another has its id (get_proc_task in fs/proc/internal.h). The pidfd is made from
+ * the number and could be a successor's; but then reading stat afterwards fails. So when stat could
+ * be read, both descriptors are of the process whose start time it gave.
  */
 static bugpack_status open_descriptors(bp_process *process, int root_fd, const char *name,
                                        bugpack_error *error) {
@@ -290,9 +288,7 @@ void bp_process_close(bp_process *process) {
     const int fds[] = {process->root.fd, process->directory_fd, process->pidfd, process->threads_fd,
                        process->statm_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
+        bp_file_close(fds[i]);
     }
     free(process);
 }

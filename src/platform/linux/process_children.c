@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
@@ -72,9 +73,7 @@ static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *childre
     size_t count = 0;
     int list_fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int result = list_fd < 0 ? errno : bp_proc_list_numbers(list_fd, &pids, &count);
-    if (list_fd >= 0) {
-        (void)close(list_fd);
-    }
+    bp_file_close(list_fd);
     for (size_t i = 0; result == 0 && i < count; i++) {
         if (pids[i] > 0 && pids[i] <= INT32_MAX && parent_of(proc_fd, pids[i]) == process->pid &&
             !bp_pid_list_add(children, (pid_t)pids[i])) {

@@ -153,9 +153,7 @@ static void count_fds(const bp_process *process, bp_process_facts *facts) {
     size_t count = 0;
     int fd = openat(process->directory_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int result = fd < 0 ? errno : bp_proc_list_numbers(fd, &numbers, &count);
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    bp_file_close(fd);
     free(numbers);
     if (result != 0) {
         bp_facts_deny(facts, "open files", result);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
@@ -139,9 +140,7 @@ static void read_memory_of_others(const bp_process *process, bp_task_snapshot *s
     if (length > 0) {
         (void)take_memory(process, text, (size_t)length, snapshot, NULL);
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    bp_file_close(fd);
 }
 
 /* The CPU time of the whole process, and when that was. */

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 
 enum { standard_stream_count = 3 };
@@ -13,9 +14,7 @@ bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error) {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd >= 0 && fd < standard_stream_count) {
         int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
-        int dup_errno = errno;
-        (void)close(fd);
-        errno = dup_errno;
+        bp_file_close(fd);
         fd = above;
     }
     if (fd < 0) {

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/private_file.h"
 #include "base/status.h"
 #include "platform/staged_system.h"
@@ -33,9 +34,7 @@ static int open_file(bp_staged_file *file) {
     if (fd >= 0 && bp_staged_unnamed_path(fd, file->unnamed_path)) {
         return fd;
     }
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    bp_file_close(fd);
     /* Why there is no unnamed file does not matter: what stops this one as well is reported. */
     fd = bp_private_file_open_named(file->dir_fd, file->temp_name);
     if (fd >= 0) {
@@ -164,9 +163,7 @@ void bp_staged_file_free(bp_staged_file *file) {
     if (file->temp_name[0] != '\0' && !file->is_published) {
         (void)unlinkat(file->dir_fd, file->temp_name, 0);
     }
-    if (file->fd >= 0) {
-        (void)close(file->fd);
-    }
+    bp_file_close(file->fd);
     free(file->dir_name);
     free(file);
 }

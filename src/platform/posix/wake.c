@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 
 enum { standard_stream_count = 3 };
@@ -11,14 +12,11 @@ enum { standard_stream_count = 3 };
 /* Above the standard streams, close-on-exec and non-blocking; -1 with errno, and closed then. */
 static int prepare(int fd) {
     int above = fcntl(fd, F_DUPFD_CLOEXEC, standard_stream_count);
-    int failed_errno = errno;
-    (void)close(fd);
+    bp_file_close(fd);
     if (above >= 0 && fcntl(above, F_SETFL, O_NONBLOCK) != 0) {
-        failed_errno = errno;
-        (void)close(above);
+        bp_file_close(above);
         above = -1;
     }
-    errno = failed_errno;
     return above;
 }
 
@@ -33,12 +31,8 @@ bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error) {
     int write_end = prepare(ends[1]);
     if (read_end < 0 || write_end < 0) {
         int failed_errno = read_end < 0 ? read_errno : errno;
-        if (read_end >= 0) {
-            (void)close(read_end);
-        }
-        if (write_end >= 0) {
-            (void)close(write_end);
-        }
+        bp_file_close(read_end);
+        bp_file_close(write_end);
         return bp_fail_errno(error, failed_errno, "cannot make a descriptor for events");
     }
     *ret_wake = (bp_wake){.fd = read_end, .raise_fd = write_end};
