@@ -1,18 +1,13 @@
 /*
- * Guards files that this process has mapped against being truncated by another one, which would be
- * SIGBUS at the next store. One thread of ours waits for that, and may do other work in between.
+ * Guards mapped files against truncation by another process, which would be SIGBUS at the next
+ * store. One thread of ours waits for that, and may do other work in between.
  *
- * Linux: a write lease (fcntl(2), F_SETLEASE) blocks whoever opens or truncates the file until its
- * holder gives it up, for at most /proc/sys/fs/lease-break-time (45 s). After that the kernel takes
- * the lease away: only a process that is stopped for so long can still be harmed. The signal that
- * announces it goes to the waiting thread alone (F_SETOWN_EX), which has it blocked and waits for
- * it, so that the host neither sees it nor needs a handler. Opening for reading counts too: a lease
- * that allows readers cannot be had on a file that is open for writing. So whoever looks into a
- * running session's files ends the guard.
+ * Linux: a write lease (fcntl(2), F_SETLEASE) blocks whoever opens or truncates the file, for at
+ * most /proc/sys/fs/lease-break-time (45 s). Opening for reading counts too, so whoever looks into
+ * a running session's files ends the guard. The signal that announces it goes to the waiting thread
+ * alone (F_SETOWN_EX), which has it blocked: the host neither sees it nor needs a handler.
  *
- * Elsewhere: nothing is guarded, and rings stay in memory. macOS has no leases; its flag
- * UF_IMMUTABLE, set after mapping, would prevent a truncation, but would also keep a dead session's
- * files from being removed, and nobody has tried it.
+ * Elsewhere nothing is guarded, and rings stay in memory (docs/ARCHITECTURE.md).
  */
 #ifndef BP_PLATFORM_FILE_GUARD_H
 #define BP_PLATFORM_FILE_GUARD_H

@@ -2,15 +2,11 @@
  * A process and its descendants: the members, and one sum of CPU time that only grows. Pure: each
  * system reads its own processes.
  *
- * A parent that waits for a child takes over its time (getrusage(2), RUSAGE_CHILDREN), so summing
- * all members with that time normally loses nothing. Time is lost if no parent waits: SIGCHLD was
- * ignored, or the parent ended first and another process waited. So the last sum of each process is
- * remembered, and time that does not reappear elsewhere is counted as lost.
- *
- * A parent is read before its children. A child that ends in between is missing, while its parent's
- * counters do not include it yet. So the time of an ended process is first pending, and lost only
- * after a round in which no process ended. A zombie is still a member: otherwise its time would
- * count twice once its parent waits.
+ * A parent that waits for a child takes over its time (getrusage(2), RUSAGE_CHILDREN). Otherwise,
+ * as with an ignored SIGCHLD, the last time of the child is remembered and counted as lost. A
+ * parent is read before its children, so an ended child is first pending, and lost only after a
+ * round in which no process ended. A zombie is still a member: its time would count twice once its
+ * parent waits.
  */
 #ifndef BP_PLATFORM_PROCESS_TREE_H
 #define BP_PLATFORM_PROCESS_TREE_H

@@ -1,9 +1,7 @@
 /*
- * A file that does not exist until it is complete.
- *
- * It is written without a name where the system can (O_TMPFILE), else under a temporary name of
- * ours, with mode 0600 whatever the umask, and gets its name in one step that never replaces
- * anything: no file, no symbolic link, no FIFO. Measured reasons are in docs/ARCHITECTURE.md.
+ * A file that does not exist until it is complete: written without a name (O_TMPFILE), else under a
+ * temporary one, with mode 0600 whatever the umask. It gets its name in one step that never
+ * replaces anything. Measured reasons are in docs/ARCHITECTURE.md.
  */
 #ifndef BP_PLATFORM_STAGED_FILE_H
 #define BP_PLATFORM_STAGED_FILE_H
@@ -30,13 +28,10 @@ bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error);
 
 /*
  * Gives the file `stem` + `extension` as its name, or `stem`-2, -3, … up to -9999 where that is
- * taken, and syncs the directory. The name that it got, without the directory, is put in
- * `ret_name`. A stem that is too long for the file system (NAME_MAX with suffix and extension)
- * fails (IO, ENAMETOOLONG), as does a `ret_name` that is too small; a stem that is empty or has a
- * slash is INVALID, and so is a second publishing. UNSUPPORTED where the file system has neither
- * hard links nor a rename that never replaces. When only the sync of the directory fails, the file
- * stands and the call succeeds: the caller has a whole file, and a file system that cannot sync a
- * directory is not a reason to lose it.
+ * taken, and syncs the directory; if only that sync fails, the call succeeds. `ret_name` gets the
+ * name without the directory. Errors: IO with ENAMETOOLONG for a name too long for the file system
+ * or for `ret_name`; INVALID for a stem that is empty or has a slash, and for a second publishing;
+ * UNSUPPORTED where the file system has neither hard links nor a rename that never replaces.
  */
 bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, const char *extension,
                                       char *ret_name, size_t name_bytes, bugpack_error *error);

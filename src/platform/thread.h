@@ -38,10 +38,9 @@ const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes);
 void bp_thread_set_name(const char *name);
 
 /*
- * Starts a thread of bugpack, to be joined or detached. All signals are blocked except those of
- * faults on the thread itself: the host's handlers do not run on it, and a file-size limit is EFBIG
- * instead of SIGXFSZ. It is scheduled as SCHED_OTHER and has 256 KiB of stack beside thread-local
- * variables.
+ * Starts a thread of bugpack, to be joined or detached, as SCHED_OTHER and with 256 KiB of stack
+ * beside thread-local variables. All signals but those of faults on the thread itself are blocked:
+ * no handler of the host runs on it, and a file-size limit is EFBIG instead of SIGXFSZ.
  */
 bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *ret_thread,
                                bugpack_error *error);
@@ -73,11 +72,9 @@ static inline bool bp_lock_wait_until(bp_lock *lock, pthread_cond_t *condition,
 }
 
 /*
- * Whether this process made the guard. After a fork, a raw clone or a double fork the child reads
- * false; checking costs one load. On Linux the guard is in a page that the kernel wipes in the
- * child (MADV_WIPEONFORK, Linux 4.14) and that all sessions of a process share; elsewhere it is the
- * process id, which a late descendant could get again once this process has ended. Made without a
- * lock, so also in a forked child.
+ * Whether this process made the guard: false in a child of fork or clone. Checking costs one load.
+ * On Linux the kernel wipes its page in the child (MADV_WIPEONFORK, Linux 4.14); elsewhere it is
+ * the process id, which a late descendant could get again. Made without a lock, so also in a child.
  */
 typedef struct bp_fork_guard bp_fork_guard;
 bugpack_status bp_fork_guard_new(bp_fork_guard **ret_guard, bugpack_error *error);

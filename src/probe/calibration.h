@@ -51,13 +51,10 @@ const char *bp_calibration_refusal(const bp_calibration_facts *facts);
 bool bp_calibration_owners_count(int fd);
 
 /*
- * Runs the helper: the bugpack command `calibrator_path` (its own process uses "/proc/self/exe")
- * with the argument "calibrate-jemalloc", for the library open as `library_fd`. It has an empty
- * environment but for what the C library needs and no descriptor but the library and a pipe. It
- * drops every privilege before it loads anything, and is killed after `timeout_ms`. False with a
- * clause in `reason`.
- *
- * A host that waits for any child may collect the helper in our place; that does no harm.
+ * Runs the helper, the command `calibrator_path` with "calibrate-jemalloc", for the library open as
+ * `library_fd`. It has only the environment that the C library needs, and no descriptor but the
+ * library and a pipe; it drops every privilege before it loads anything, and is killed after
+ * `timeout_ms`. False with a clause in `reason`. A host that waits for any child may reap it.
  */
 bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t slot,
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,

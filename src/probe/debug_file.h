@@ -11,8 +11,7 @@
 #include <gelf.h>
 #include <stdbool.h>
 
-/* The functions of libdw and libelf that we call, found at run time. */
-/* X(name) for each function; the member has the function's own name. */
+/* The functions of libdw and libelf that we call, found at run time. X(name) for each. */
 #define BP_LIBDW_FUNCTIONS(X)                                                                      \
     X(elf_begin)                                                                                   \
     X(elf_end)                                                                                     \

@@ -1,7 +1,6 @@
 /*
  * The memory that libelf and libdw would take for a file, computed before they open it: they read
- * whole sections, as large as the file claims, and a sparse file of a few kilobytes can claim
- * anything. Linux only.
+ * whole sections, and a sparse file of a few kilobytes can claim any size. Linux only.
  */
 #ifndef BP_PROBE_ELF_BOUNDS_H
 #define BP_PROBE_ELF_BOUNDS_H

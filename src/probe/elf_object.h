@@ -1,7 +1,6 @@
 /*
  * The loader's view of a 64-bit ELF file: segments, dynamic symbols, TLS relocations. The file may
- * be malformed, and may change while it is read: every access is a bounded pread, so that a
- * shrinking file is an error and no SIGBUS. Linux only.
+ * be malformed or change meanwhile: every access is a bounded pread. Linux only.
  */
 #ifndef BP_PROBE_ELF_OBJECT_H
 #define BP_PROBE_ELF_OBJECT_H

@@ -43,8 +43,7 @@ typedef struct bp_host_plan {
  * them is known last, so they wait in a temporary file in the directory `dir_fd`.
  *
  * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of that file, or no descriptors are left), or the
- * sink's.
- * Blocks for seconds with 10,000 threads. Any thread.
+ * sink's. Blocks for seconds with 10,000 threads. Any thread.
  */
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
                                bp_sink *sink, void *context, bp_host_summary *ret_summary,

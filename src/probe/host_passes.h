@@ -1,7 +1,6 @@
 /*
- * Two passes by a few threads: over the processes, whose threads are listed and whose jemalloc is
- * probed, and over the threads, in batches of neighbours. Each reader prints its batch, and the
- * batches are written to a temporary file in their sequence. Linux only.
+ * Two passes by a few threads: over the processes, and over their threads in batches. Each reader
+ * prints its batch; batches are written to a temporary file in their sequence. Linux only.
  */
 #ifndef BP_PROBE_HOST_PASSES_H
 #define BP_PROBE_HOST_PASSES_H

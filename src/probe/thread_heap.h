@@ -1,11 +1,6 @@
 /*
  * The allocation counters of every thread of another process, which does not cooperate and, with
- * glibc, is not stopped either.
- *
- * jemalloc counts for each thread how much it has allocated and freed. A counter's address is the
- * thread pointer, plus the distance of jemalloc's thread-local block (a constant for an executable,
- * a slot filled by the loader for a library), plus the counter's place in the block (from debug
- * data or a calibration). docs/ARCHITECTURE.md explains it in full.
+ * glibc, is not stopped either. docs/ARCHITECTURE.md explains how they are found.
  */
 #ifndef BP_PROBE_THREAD_HEAP_H
 #define BP_PROBE_THREAD_HEAP_H

@@ -1,12 +1,9 @@
 /*
- * The thread pointers of a running glibc process, without stopping it.
+ * The thread pointers of a running glibc process, without stopping it. Linux only.
  *
- * For libthread_db, libc.so.6 has constants that describe its thread structures
- * (nptl_db/structs.def): the heads of the lists of threads, and the places of links and id in a
- * thread's structure. We read these constants from the file and walk the lists through
- * process_vm_readv. libthread_db itself calls back into global symbols (ps_pdread, …), which a
- * library must not define in its host, and refuses a process with another version of glibc, as in a
- * container. Linux only.
+ * libc.so.6 has constants for libthread_db that describe its thread structures
+ * (nptl_db/structs.def). We read them from the file and walk the lists of threads through
+ * process_vm_readv. docs/ARCHITECTURE.md says why not with libthread_db itself.
  */
 #ifndef BP_PROBE_THREAD_POINTERS_H
 #define BP_PROBE_THREAD_POINTERS_H

@@ -1,10 +1,9 @@
 /*
  * Samples a process at a steady interval, called by a thread that keeps time.
  *
- * Ticks are on a grid from the first one on, so they do not drift. A tick that is late (the machine
- * was busy, the process was stopped) is taken once; the slots that have passed by then are left
- * out. No two ticks begin closer together than half an interval. A machine's sleep is no delay,
- * because the monotonic clock stands still in it.
+ * Ticks are on a grid from the first one on, so they do not drift. A late tick is taken once, and
+ * the slots that have passed by then are left out. No two ticks begin closer together than half an
+ * interval. The monotonic clock stops in sleep, so that is no delay.
  */
 #ifndef BP_PROBE_TICKER_H
 #define BP_PROBE_TICKER_H

@@ -1,10 +1,9 @@
 /*
  * Values of the macOS kernel. Pure, without a system header, tested everywhere.
  *
- * The kernel counts in three units: a task's times and a process's start in ticks of its clock,
- * Mach's times of a thread in seconds and microseconds, libproc's times of a thread in nanoseconds
- * (fill_taskthreadinfo in xnu/osfmk/kern/bsd_kern.c). A tick is a nanosecond on Intel and 125/3 ns
- * on Apple silicon.
+ * A task's times and a process's start are in ticks (1 ns on Intel, 125/3 ns on Apple silicon),
+ * Mach's times of a thread in seconds and microseconds, libproc's in nanoseconds
+ * (fill_taskthreadinfo in xnu/osfmk/kern/bsd_kern.c).
  */
 #ifndef BP_PLATFORM_DARWIN_CONVERT_H
 #define BP_PLATFORM_DARWIN_CONVERT_H

@@ -1,11 +1,9 @@
 /*
- * Parsers of the files that a capture of the whole machine reads. Pure, tested everywhere; the
- * bytes may be anything.
+ * Parsers of the files that a capture of the whole machine reads. Pure; the bytes may be anything.
  *
- * A parser that returns false has left its outputs alone. Groups of counters differ: a group is
- * measured when all its counters are there and valid; else its counters are 0 and its bit in
- * `measured` is clear. Layouts: proc(5), kernel/sched/debug.c, Documentation/accounting/psi.rst and
- * Documentation/admin-guide/cgroup-v2.rst.
+ * False leaves the outputs alone, but for groups of counters: a group whose counters are not all
+ * there and valid is 0, and its bit in `measured` is clear. Layouts: proc(5), kernel/sched/debug.c,
+ * Documentation/accounting/psi.rst and Documentation/admin-guide/cgroup-v2.rst.
  */
 #ifndef BP_PLATFORM_LINUX_HOST_TEXT_H
 #define BP_PLATFORM_LINUX_HOST_TEXT_H
