@@ -42,18 +42,15 @@ static bool read_layout(bp_build_id_reader *reader, void *context, elf_layout *r
         (header[IDENT_DATA] != DATA_LITTLE && header[IDENT_DATA] != DATA_BIG)) {
         return false;
     }
-    elf_layout layout = {.is_64 = header[IDENT_CLASS] == CLASS_64,
-                         .is_big = header[IDENT_DATA] == DATA_BIG};
-    if (layout.is_64) {
-        layout.headers_offset = number_at(header + 32, 8, layout.is_big);
-        layout.header_bytes = (size_t)number_at(header + 54, 2, layout.is_big);
-        layout.header_count = (size_t)number_at(header + 56, 2, layout.is_big);
-    } else {
-        layout.headers_offset = number_at(header + 28, 4, layout.is_big);
-        layout.header_bytes = (size_t)number_at(header + 42, 2, layout.is_big);
-        layout.header_count = (size_t)number_at(header + 44, 2, layout.is_big);
-    }
-    if (layout.header_bytes != (layout.is_64 ? 56u : 32u)) {
+    bool is_64 = header[IDENT_CLASS] == CLASS_64;
+    bool is_big = header[IDENT_DATA] == DATA_BIG;
+    elf_layout layout = {.is_64 = is_64,
+                         .is_big = is_big,
+                         .headers_offset =
+                             number_at(header + (is_64 ? 32 : 28), is_64 ? 8 : 4, is_big),
+                         .header_bytes = (size_t)number_at(header + (is_64 ? 54 : 42), 2, is_big),
+                         .header_count = (size_t)number_at(header + (is_64 ? 56 : 44), 2, is_big)};
+    if (layout.header_bytes != (is_64 ? 56u : 32u)) {
         return false;
     }
     *ret_layout = layout;
