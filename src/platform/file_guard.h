@@ -21,9 +21,8 @@ typedef struct bp_file_guard bp_file_guard;
 
 /*
  * Called on the waiting thread when somebody else wants the file: to stop using the mapping (see
- * bp_ring_detach). True when that is done; the other process then goes on, and this is not called
- * for the file again. After false it is called again in a tenth of a second. It must not call
- * bp_file_guard_…
+ * bp_ring_detach). True when that is done; after false it is called again in a tenth of a second.
+ * It must not call bp_file_guard_…
  */
 typedef bool bp_file_guard_yield(void *context);
 
@@ -47,10 +46,9 @@ void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns);
 void bp_file_guard_wake(bp_file_guard *guard); /* any thread, once a thread is bound */
 
 /*
- * Guards the regular file `fd`, which has to be this process's, owned by its user, and open nowhere
- * else; `fd` stays open until it is removed. A thread must be bound. UNSUPPORTED where that is not
- * possible: on another system, a network file system, under a filter on system calls, for a file
- * that somebody has open. Any thread.
+ * Guards the regular file `fd`, which its user owns and nobody else has open; `fd` stays open until
+ * it is removed. A thread must be bound. UNSUPPORTED where that is not possible: another system, a
+ * network file system, a filter on system calls, a file that somebody has open. Any thread.
  */
 bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yield *yield,
                                  void *context, bugpack_error *error);

@@ -48,10 +48,9 @@ bugpack_status bp_process_tree_copy(const bp_process_tree *tree, bp_process_tree
                                     bugpack_error *error);
 
 /*
- * Reads one process: its counters, its threads and memory (none of a zombie), and appends the pids
- * of its children, best effort. The caller releases `ret_snapshot`. NO_PROCESS when it has ended;
- * NO_MEMORY ends the walk; after any other failure a known process keeps its last counters and an
- * unknown one is skipped.
+ * Reads one process: its counters, its threads and memory (none of a zombie), and appends its
+ * children, best effort. The caller releases `ret_snapshot`. NO_MEMORY ends the walk; after any
+ * other failure but NO_PROCESS a known process keeps its last counters.
  */
 typedef struct bp_tree_reader {
     bugpack_status (*read)(void *context, pid_t pid, bool with_names, bp_tree_member *ret_member,

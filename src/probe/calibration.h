@@ -1,10 +1,8 @@
 /*
  * Where a stripped shared jemalloc has its counters. A short-lived helper loads the same file, asks
  * mallctl for the addresses of its thread's counters, and prints their distances from the address
- * in the library's TLS slot. Linux only.
- *
- * Loading a library runs its code, and a process under investigation can map any file. So only a
- * file that programs of this user would load anyway is run: bp_calibration_refusal is the rule.
+ * in the library's TLS slot. Only a file that programs of this user would load anyway is run:
+ * bp_calibration_refusal is the rule. Linux only.
  */
 #ifndef BP_PROBE_CALIBRATION_H
 #define BP_PROBE_CALIBRATION_H

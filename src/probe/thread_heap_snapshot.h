@@ -25,21 +25,17 @@ typedef struct bp_heap_target {
 bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
                                    bugpack_error *error);
 
-/*
- * Whether the process still runs the program in which the jemalloc was found. An exec leaves it its
- * pid and start time but none of its memory, so later readings are of another program. True where
- * it cannot be determined.
- */
+/* Whether the process still runs the program in which the jemalloc was found: an exec leaves it its
+ * pid and start time. True where it cannot be determined. */
 bool bp_heap_target_is_same(const bp_heap_target *target);
 
 /* Releases what find has found; the task stays open. */
 void bp_heap_target_release(bp_heap_target *target);
 
 /*
- * Lists the threads and reads the counters of each. The task's identity is checked before and
- * after, so nothing is read of a process that reused the pid, or of a program run since (also
- * NO_PROCESS). A thread that was not there both times is left out. Errors: NO_PROCESS, NO_MEMORY,
- * IO, DENIED.
+ * Lists the threads and reads the counters of each. A reused pid and an exec are noticed, as
+ * NO_PROCESS; a thread that was not there before and after is left out. Errors: NO_PROCESS,
+ * NO_MEMORY, IO, DENIED.
  */
 bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
                                      bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error);

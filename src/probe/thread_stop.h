@@ -14,12 +14,10 @@
 #include "model/thread_heap.h"
 
 /*
- * Reads the thread pointer of thread `tid`. Waits at most `timeout_ms` for it to stop. A signal
- * that it stopped for is delivered on, and a thread that was stopped already (SIGSTOP) stays
- * stopped. Returns NONE, or the step that failed, with its errno (ETIMEDOUT, ESRCH, EPERM …).
- *
- * The calling thread is the tracer and must end soon: a thread that did not stop in time is
- * released only when its tracer ends.
+ * Reads the thread pointer of thread `tid`, which has `timeout_ms` to stop. A signal that it
+ * stopped for is delivered on, and a stopped thread (SIGSTOP) stays stopped. Returns NONE, or the
+ * step that failed with its errno. The calling thread is the tracer and must end soon: one that did
+ * not stop in time is released only then.
  */
 bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
                                             int *ret_errno);

@@ -1,7 +1,6 @@
 /*
- * Addresses of thread-local variables relative to the thread pointer. Pure arithmetic for both
- * layouts of the ELF TLS specification (Drepper, "ELF Handling For Thread-Local Storage"), each
- * tested on every machine. All values may come from a malformed file.
+ * Addresses of thread-local variables relative to the thread pointer, in both layouts of Drepper's
+ * "ELF Handling For Thread-Local Storage". Pure; all values may come from a malformed file.
  */
 #ifndef BP_PROBE_TLS_ADDRESS_H
 #define BP_PROBE_TLS_ADDRESS_H

@@ -15,10 +15,9 @@ bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]) {
 }
 
 /*
- * fsync hands the bytes to the drive, which may keep them in its cache; F_FULLFSYNC empties that as
- * well (fsync(2) and fcntl(2) of macOS). Network file systems and many foreign ones do not know it,
- * and say so in different words. Only what the disk itself reports is final: fsync, asked after
- * that, may well say that all is fine.
+ * fsync leaves the bytes in the drive's cache; F_FULLFSYNC empties that as well (fsync(2) and
+ * fcntl(2) of macOS). File systems without it say so with different errors. Only what the disk
+ * itself reports is final: fsync, asked after that, may well succeed.
  */
 int bp_staged_sync(int fd) {
     int result;

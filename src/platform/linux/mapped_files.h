@@ -30,10 +30,9 @@ int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files);
 void bp_mapped_files_release(bp_mapped_files *files);
 
 /*
- * Opens the mapped file for reading, close-on-exec: by its path below the root of the process, or,
- * where that names no file or another one by now, through map_files, which needs a privilege. -1
- * with errno. `ret_is_there` says whether the path names the mapped file: if not, a " (deleted)" at
- * its end is the kernel's.
+ * Opens the mapped file for reading, close-on-exec: by its path below the root of the process, else
+ * through map_files, which needs a privilege. -1 with errno. `ret_is_there` says whether the path
+ * names the mapped file: if not, a " (deleted)" at its end is the kernel's.
  */
 int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is_there);
 

@@ -41,10 +41,9 @@ static bool is_same_file(int dir_fd, const char *name, const struct stat *before
 }
 
 /*
- * The looks come in an order that leaves no gap: what the name is (before opening, so that no
- * device or FIFO is opened), what was opened, nobody writes it, and the name still means it. A name
- * in our pattern holds 128 random bits, so nobody makes it anew between the last look and the
- * removal.
+ * The checks leave no gap: what the name is (so that no device or FIFO is opened), what was opened,
+ * that nobody writes it, and that the name still means it. A name in our pattern has 128 random
+ * bits, so nobody makes it anew before the removal.
  */
 static bool sweep_one(int dir_fd, const char *name) {
     struct stat info;
