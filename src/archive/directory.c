@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "archive/end_record.h"
 #include "archive/header.h"
 #include "base/status.h"
 
@@ -41,19 +40,20 @@ static bugpack_status refuse_entry(const look *state, const bp_directory_entry *
                                          name_bytes, entry->name, why);
 }
 
-bugpack_status bp_directory_pread(int fd, const char *path, uint64_t offset, void *bytes,
-                                  size_t byte_count, bugpack_error *error) {
+/* Exactly `byte_count` bytes at `offset`. */
+static bugpack_status read_at(const look *state, uint64_t offset, void *bytes, size_t byte_count) {
     for (size_t done = 0; done < byte_count;) {
-        ssize_t count = pread(fd, (char *)bytes + done, byte_count - done, (off_t)(offset + done));
+        ssize_t count =
+            pread(state->fd, (char *)bytes + done, byte_count - done, (off_t)(offset + done));
         if (count < 0 && errno == EINTR) {
             continue;
         }
         if (count < 0) {
-            return bp_fail_errno(error, errno, "cannot read \"%s\"", path);
+            return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
         }
         if (count == 0) {
-            return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" became shorter while it was read",
-                           path);
+            return bp_fail(state->error, BUGPACK_ERR_CORRUPT,
+                           "\"%s\" became shorter while it was read", state->path);
         }
         done += (size_t)count;
     }
@@ -74,8 +74,7 @@ static bugpack_status read_tail(look *state) {
     directory->file_bytes = (uint64_t)info.st_size;
     size_t end_bytes =
         directory->file_bytes < sizeof end ? (size_t)directory->file_bytes : sizeof end;
-    bugpack_status status = bp_directory_pread(
-        state->fd, state->path, directory->file_bytes - end_bytes, end, end_bytes, state->error);
+    bugpack_status status = read_at(state, directory->file_bytes - end_bytes, end, end_bytes);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -93,8 +92,7 @@ static bugpack_status read_tail(look *state) {
     if (directory->tail == NULL) {
         return bp_fail_memory(state->error, "read a zip");
     }
-    status = bp_directory_pread(state->fd, state->path, directory->tail_offset, directory->tail,
-                                tail_bytes, state->error);
+    status = read_at(state, directory->tail_offset, directory->tail, tail_bytes);
     size_t both_bytes = tail_bytes < end_bytes ? tail_bytes : end_bytes;
     if (status == BUGPACK_OK && memcmp(directory->tail + tail_bytes - both_bytes,
                                        end + end_bytes - both_bytes, both_bytes) != 0) {
@@ -154,8 +152,7 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     if (entry->header_offset != offset || limit - offset < BP_ZIP_LOCAL_BYTES) {
         return refuse_entry(state, entry, misplaced);
     }
-    bugpack_status status = bp_directory_pread(state->fd, state->path, offset, state->local,
-                                               BP_ZIP_LOCAL_BYTES, state->error);
+    bugpack_status status = read_at(state, offset, state->local, BP_ZIP_LOCAL_BYTES);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -163,9 +160,8 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     if (length == 0 || limit - offset < length || limit - offset - length < entry->packed_bytes) {
         return refuse_entry(state, entry, misplaced);
     }
-    status = bp_directory_pread(state->fd, state->path, offset + BP_ZIP_LOCAL_BYTES,
-                                state->local + BP_ZIP_LOCAL_BYTES, length - BP_ZIP_LOCAL_BYTES,
-                                state->error);
+    status = read_at(state, offset + BP_ZIP_LOCAL_BYTES, state->local + BP_ZIP_LOCAL_BYTES,
+                     length - BP_ZIP_LOCAL_BYTES);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -209,14 +205,42 @@ static bugpack_status check_places(look *state) {
     return status;
 }
 
+/* ASCII alone, whatever locale the program is in. */
+static int lower(char byte) {
+    return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : (unsigned char)byte;
+}
+
+static int compare_names(const void *one, const void *other) {
+    const char *left = *(const char *const *)one;
+    const char *right = *(const char *const *)other;
+    while (*left != '\0' && lower(*left) == lower(*right)) {
+        left++;
+        right++;
+    }
+    return lower(*left) - lower(*right);
+}
+
+/* No two names may differ at most in case. */
 static bugpack_status check_names(const look *state) {
-    const char *twice = NULL;
-    bugpack_status status = bp_directory_find_double(&state->directory, &twice, state->error);
-    return status == BUGPACK_OK && twice != NULL
-               ? bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                         "\"%s\" is no report: two entries are called \"%s\", but for case",
-                         state->path, twice)
-               : status;
+    const bp_directory *directory = &state->directory;
+    const char **names = calloc(directory->entry_count, sizeof *names);
+    if (names == NULL) {
+        return bp_fail_memory(state->error, "read a zip");
+    }
+    for (size_t i = 0; i < directory->entry_count; i++) {
+        names[i] = directory->entries[i].name;
+    }
+    qsort(names, directory->entry_count, sizeof *names, compare_names);
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 1; status == BUGPACK_OK && i < directory->entry_count; i++) {
+        if (compare_names(&names[i - 1], &names[i]) == 0) {
+            status = bp_fail(state->error, BUGPACK_ERR_CORRUPT,
+                             "\"%s\" is no report: two entries are called \"%s\", but for case",
+                             state->path, names[i]);
+        }
+    }
+    free(names);
+    return status;
 }
 
 bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,

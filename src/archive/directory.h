@@ -51,18 +51,4 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
                                  bugpack_error *error);
 void bp_directory_release(bp_directory *directory);
 
-/* Why an entry cannot have this name, as the end of a sentence; NULL when it can. */
-const char *bp_directory_refuse_name(const char *name, size_t byte_count);
-
-/* The first of two entries whose names differ at most in case (ASCII), or NULL. NO_MEMORY. */
-bugpack_status bp_directory_find_double(const bp_directory *directory, const char **ret_name,
-                                        bugpack_error *error);
-
-/*
- * Reads exactly `byte_count` bytes at `offset`. IO with the errno; CORRUPT where the file ends
- * before.
- */
-bugpack_status bp_directory_pread(int fd, const char *path, uint64_t offset, void *bytes,
-                                  size_t byte_count, bugpack_error *error);
-
 #endif

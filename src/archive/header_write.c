@@ -16,8 +16,6 @@ enum {
     version_zip64 = 45,
     version_made = 63,     /* of the specification */
     made_on_unix = 3 << 8, /* so that the mode is in the upper half of the external attributes */
-    flag_utf8 = 1 << 11,
-    id_zip64 = 0x0001,
     id_times = 0x5455,
     id_padding = 0xA220, /* "Growth Hint": readers skip it (4.6.10) */
     padding_signature = 0xA028,
@@ -54,18 +52,11 @@ static bool is_large(const bp_entry_header *header) {
     return header->bytes >= BP_ZIP_ELSEWHERE_32 || header->packed_bytes >= BP_ZIP_ELSEWHERE_32;
 }
 
-static bool is_ascii(const char *name) {
-    while (*name != '\0' && (unsigned char)*name < 0x80) {
-        name++;
-    }
-    return *name == '\0';
-}
-
 /* What both headers have in common: from the version to the length of the extra fields. */
 static void put_common(const bp_entry_header *header, bool is_zip64, size_t extra_bytes,
                        bp_buffer *out) {
     put(out, is_zip64 ? version_zip64 : version_plain, 2);
-    put(out, is_ascii(header->name) ? 0 : flag_utf8, 2);
+    put(out, bp_zip_is_ascii(header->name, strlen(header->name)) ? 0 : BP_ZIP_FLAG_UTF8, 2);
     put(out, header->method, 2);
     put(out, dos_time(header->wall_ns), 4);
     put(out, header->crc, 4);
@@ -93,7 +84,7 @@ void bp_header_write_local(const bp_entry_header *header, bp_buffer *out) {
     put_common(header, is_large(header), sizes_bytes + times_field_bytes(header), out);
     (void)bp_buffer_append_text(out, header->name);
     /* The place for a zip64 field is always there; padding fills it where none is needed. */
-    put(out, is_large(header) ? id_zip64 : id_padding, 2);
+    put(out, is_large(header) ? BP_ZIP_EXTRA_ZIP64 : id_padding, 2);
     put(out, sizes_bytes - 4, 2);
     put(out, is_large(header) ? header->bytes : padding_signature, 8);
     put(out, is_large(header) ? header->packed_bytes : 0, 8);
@@ -112,7 +103,7 @@ void bp_header_write_central(const bp_entry_header *header, bp_buffer *out) {
     put(out, is_far ? BP_ZIP_ELSEWHERE_32 : header->offset, 4);
     (void)bp_buffer_append_text(out, header->name);
     if (zip64_bytes > 0) {
-        put(out, id_zip64, 2);
+        put(out, BP_ZIP_EXTRA_ZIP64, 2);
         put(out, zip64_bytes, 2);
     }
     if (is_large(header)) {
