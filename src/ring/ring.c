@@ -1,17 +1,20 @@
 #include "ring/ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "ring/ring_private.h"
 
-bugpack_status bp_ring_round_capacity(size_t capacity_bytes, uint64_t *ret_capacity,
-                                      bugpack_error *error) {
+/* Rounds up to pages. INVALID outside the bounds. */
+static bugpack_status round_capacity(size_t capacity_bytes, uint64_t *ret_capacity,
+                                     bugpack_error *error) {
     if (capacity_bytes < BP_FRAME_CAPACITY_MIN || capacity_bytes > BP_FRAME_CAPACITY_MAX) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a ring of %zu bytes is not between 4 KiB and 1 GiB", capacity_bytes);
@@ -32,16 +35,17 @@ void *bp_ring_map_memory(size_t byte_count) {
     return mapping != MAP_FAILED ? mapping : NULL;
 }
 
-bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
-                            bp_ring **ret_ring, bugpack_error *error) {
+/* Makes a ring over `mapping`, which is all zeros. Unmaps it on failure. */
+static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
+                                bp_ring **ret_ring, bugpack_error *error) {
     /* Whole cache lines, so that two rings share none. */
     bp_ring *ring = aligned_alloc(64, (sizeof(bp_ring) + 63) & ~(size_t)63);
-    if (ring == NULL) {
-        return bp_fail_memory(error, "make a ring");
+    if (ring != NULL) {
+        memset(ring, 0, sizeof *ring);
     }
-    memset(ring, 0, sizeof *ring);
-    if (!bp_lock_init(&ring->lock, BP_LOCK_RING)) {
+    if (ring == NULL || !bp_lock_init(&ring->lock, BP_LOCK_RING)) {
         free(ring);
+        (void)munmap(mapping, mapped_bytes);
         return bp_fail_memory(error, "make a ring");
     }
     bp_frame_page *page = mapping;
@@ -64,7 +68,7 @@ bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacit
 
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
     uint64_t capacity = 0;
-    bugpack_status status = bp_ring_round_capacity(capacity_bytes, &capacity, error);
+    bugpack_status status = round_capacity(capacity_bytes, &capacity, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -73,11 +77,58 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
     if (mapping == NULL) {
         return bp_fail_errno(error, errno, "cannot make a ring of %zu bytes", capacity_bytes);
     }
-    status = bp_ring_make(mapping, mapped_bytes, capacity, -1, ret_ring, error);
-    if (status != BUGPACK_OK) {
-        (void)munmap(mapping, mapped_bytes);
+    return make_ring(mapping, mapped_bytes, capacity, -1, ret_ring, error);
+}
+
+/* Allocates all blocks: a hole would be filled at the first store, or be SIGBUS. */
+static int allocate(int fd, off_t byte_count) {
+#if defined(_POSIX_ADVISORY_INFO) && _POSIX_ADVISORY_INFO > 0
+    int result;
+    do {
+        result = posix_fallocate(fd, 0, byte_count);
+    } while (result == EINTR);
+    return result;
+#else
+    /* macOS lacks this option of POSIX: write the blocks. */
+    static const char zeros[4096];
+    for (off_t done = 0; done < byte_count;) {
+        off_t left = byte_count - done;
+        size_t step = left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros;
+        ssize_t count = pwrite(fd, zeros, step, done);
+        if (count < 0 && errno != EINTR) {
+            return errno;
+        }
+        done += count > 0 ? count : 0;
     }
-    return status;
+    return 0;
+#endif
+}
+
+bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
+                                  bugpack_error *error) {
+    uint64_t capacity = 0;
+    bugpack_status status = round_capacity(capacity_bytes, &capacity, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    struct stat found;
+    if (fstat(fd, &found) != 0) {
+        return bp_fail_errno(error, errno, "cannot examine the file of a ring");
+    }
+    if (!S_ISREG(found.st_mode) || found.st_size != 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "the file of a ring has to be regular and empty");
+    }
+    size_t mapped_bytes = (size_t)(BP_FRAME_DATA_START + capacity);
+    int result = allocate(fd, (off_t)mapped_bytes);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot allocate %zu bytes for a ring", mapped_bytes);
+    }
+    void *mapping = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapping == MAP_FAILED) {
+        return bp_fail_errno(error, errno, "cannot map the file of a ring");
+    }
+    return make_ring(mapping, mapped_bytes, capacity, fd, ret_ring, error);
 }
 
 void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number) {
@@ -90,7 +141,6 @@ void bp_ring_close(bp_ring *ring) {
     /* Appends use the mapping only under the lock and while the ring is open. */
     bp_lock_acquire(&ring->lock);
     void *mapping = ring->page;
-    ring->is_closed = true;
     ring->page = NULL;
     ring->data = NULL;
     bp_lock_release(&ring->lock);
@@ -235,7 +285,7 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     uint64_t needed = bp_frame_bytes(payload_bytes);
     bp_lock_acquire(&ring->lock);
     bp_frame_page *page = ring->page;
-    if (!fits || ring->is_closed) {
+    if (!fits || page == NULL) {
         ring->refused_count++;
         if (page != NULL) {
             atomic_store_explicit(&page->refused_count, ring->refused_count, memory_order_relaxed);

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buffer.h"
 #include "base/status.h"
@@ -13,13 +15,17 @@
 
 static const size_t piece_bytes = 64 * 1024;
 
-/* A deliberate race, resolved by the tail; ThreadSanitizer must not report it. */
+/*
+ * A deliberate race, as in a seqlock: the result is valid only when the tail, read after
+ * bp_ring_fence(acquire), has not passed `from`. All three arguments are multiples of 8.
+ */
 #if defined(__has_attribute)
 #if __has_attribute(no_sanitize)
 __attribute__((no_sanitize("thread")))
 #endif
 #endif
-void bp_ring_copy_racing(void *to, const void *from, size_t byte_count) {
+static void
+copy_racing(void *to, const void *from, size_t byte_count) {
     uint64_t *out = to;
     const volatile uint64_t *in = from;
     for (size_t i = 0; i < byte_count / sizeof *out; i++) {
@@ -54,7 +60,7 @@ static void fetch(copying *copy, size_t wanted) {
     if (to == NULL) {
         return;
     }
-    bp_ring_copy_racing(to, copy->ring->data + offset, byte_count);
+    copy_racing(to, copy->ring->data + offset, byte_count);
     bp_ring_fence(memory_order_acquire);
     uint64_t tail = atomic_load_explicit(&copy->ring->page->tail, memory_order_relaxed);
     if (tail <= copy->position) {
@@ -156,4 +162,59 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
     copy.view.refused_count = atomic_load_explicit(&page->refused_count, memory_order_relaxed);
     *ret_view = copy.view;
     return BUGPACK_OK;
+}
+
+#ifdef MREMAP_FIXED
+
+/* Copies the positions from `from` to `to`, at most the capacity, to the same offsets. */
+static void copy_positions(unsigned char *to_data, const bp_ring *ring, uint64_t from,
+                           uint64_t to) {
+    uint64_t byte_count = to - from < ring->capacity ? to - from : ring->capacity;
+    uint64_t offset = from % ring->capacity;
+    uint64_t first = ring->capacity - offset < byte_count ? ring->capacity - offset : byte_count;
+    copy_racing(to_data + offset, ring->data + offset, (size_t)first);
+    copy_racing(to_data, ring->data, (size_t)(byte_count - first));
+}
+
+bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
+    if (ring->fd < 0 || atomic_load_explicit(&ring->is_detached, memory_order_relaxed)) {
+        return BUGPACK_OK;
+    }
+    unsigned char *memory = bp_ring_map_memory(ring->mapped_bytes);
+    if (memory == NULL) {
+        return bp_fail_errno(error, errno, "cannot move a ring into memory");
+    }
+    unsigned char *to_data = memory + BP_FRAME_DATA_START;
+    /* First everything while writers go on, then under their lock what they wrote meanwhile. Stale
+     * bytes of the first copy are before the tail, where nobody reads. */
+    uint64_t head = atomic_load_explicit(&ring->page->head, memory_order_acquire);
+    copy_positions(to_data, ring, head, head + ring->capacity);
+    bp_lock_acquire(&ring->lock);
+    copy_positions(to_data, ring, head, ring->head);
+    copy_racing(memory, ring->page, BP_FRAME_DATA_START);
+    void *moved = mremap(memory, ring->mapped_bytes, ring->mapped_bytes,
+                         MREMAP_MAYMOVE | MREMAP_FIXED, ring->page);
+    int move_errno = errno;
+    bp_lock_release(&ring->lock);
+    if (moved == MAP_FAILED) {
+        (void)munmap(memory, ring->mapped_bytes);
+        return bp_fail_errno(error, move_errno, "cannot move a ring into memory");
+    }
+    atomic_store_explicit(&ring->is_detached, true, memory_order_relaxed);
+    return BUGPACK_OK;
+}
+
+#else
+
+bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
+    if (ring->fd < 0) {
+        return BUGPACK_OK;
+    }
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a mapping cannot be replaced on this system");
+}
+
+#endif
+
+bool bp_ring_is_detached(const bp_ring *ring) {
+    return atomic_load_explicit(&ring->is_detached, memory_order_relaxed);
 }

@@ -31,16 +31,7 @@ struct bp_ring {
     uint64_t sequence, refused_count;
     uint64_t head_offset, tail_offset;
     uint64_t wrap_offset; /* where frames ended when head last returned to offset 0 */
-    bool is_closed;
 };
-
-/* Makes a ring over `mapping`, which is all zeros. Takes ownership of the mapping on success. */
-bugpack_status bp_ring_make(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
-                            bp_ring **ret_ring, bugpack_error *error);
-
-/* Rounds a capacity up to pages. INVALID outside the bounds. */
-bugpack_status bp_ring_round_capacity(size_t capacity_bytes, uint64_t *ret_capacity,
-                                      bugpack_error *error);
 
 /* Zeroed memory for a ring, not touched; a forked child sees zeros. NULL with errno. */
 void *bp_ring_map_memory(size_t byte_count);
@@ -64,12 +55,5 @@ static inline void bp_ring_fence(memory_order order) {
     atomic_thread_fence(order);
 #endif
 }
-
-/*
- * Copies out of a ring while writers may overwrite it, as in a seqlock: the result is valid only
- * when the tail, read after bp_ring_fence(acquire), has not passed `from`. All three arguments are
- * multiples of 8.
- */
-void bp_ring_copy_racing(void *to, const void *from, size_t byte_count);
 
 #endif
