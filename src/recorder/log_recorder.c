@@ -73,9 +73,7 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
     const char *thread = bp_thread_recent_name(now_ns, &thread_bytes);
     size_t kept = bp_utf8_cut(message, message_bytes, recorder->message_max_bytes);
     size_t given = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
-    size_t channel_bytes = given > BUGPACK_CHANNEL_MAX_BYTES
-                               ? bp_utf8_cut(channel, given, BUGPACK_CHANNEL_MAX_BYTES)
-                               : given;
+    size_t channel_bytes = bp_utf8_cut(channel, given, BUGPACK_CHANNEL_MAX_BYTES);
     log_header header = {.tid = bp_thread_id(),
                          .message_bytes = (uint32_t)kept,
                          .channel_bytes = (uint8_t)channel_bytes,

@@ -8,14 +8,39 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "recorder/notification_record.h"
+#include "model/fields.h"
+#include "recorder/log_recorder.h"
+#include "ring/ring_reader.h"
+#include "json/json.h"
 
 enum { kept_count = BUGPACK_NOTIFICATION_KEPT };
+
+/* The tags of records, which later versions read too: a whole notification, or its header alone,
+ * for a repetition. */
+#define TAG_WHOLE 1u
+#define TAG_REPEATED 2u
+
+/*
+ * Every record has the sum so far, so the newest one of an id is enough. A whole one is followed by
+ * source and text, without a NUL.
+ */
+typedef struct record_header {
+    uint64_t id; /* from 1, in the order of the first occurrence */
+    uint64_t first_ns, last_ns;
+    uint32_t count;
+    uint16_t text_bytes;
+    uint8_t source_bytes;
+    uint8_t level; /* with LEVEL_CUT when source or text were longer */
+} record_header;
+
+#define LEVEL_CUT 0x80u
+
+enum { body_max_bytes = BUGPACK_CHANNEL_MAX_BYTES + BUGPACK_NOTIFICATION_MAX_BYTES };
 
 /* The longest record with the ring's frame, and as many as are kept. */
 enum {
     frame_bytes = BP_RING_FRAME_BYTES,
-    record_bytes = frame_bytes + sizeof(bp_notification_header) + BP_NOTIFICATION_BODY_BYTES,
+    record_bytes = frame_bytes + sizeof(record_header) + body_max_bytes,
     live_bytes = kept_count * record_bytes
 };
 
@@ -30,10 +55,10 @@ enum { old_bytes = 2 * live_bytes, look_count = 8, rewrite_count = 2 };
 
 /* One of the newest. */
 typedef struct slot {
-    bp_notification_header header; /* id 0: the slot is free */
+    record_header header; /* id 0: the slot is free */
     uint64_t hash;
     uint64_t written_at; /* position of the newest record with the text */
-    char body[BP_NOTIFICATION_BODY_BYTES];
+    char body[body_max_bytes];
 } slot;
 
 /* All of them, at index `id % kept_count`. The hashes are apart, so that a search reads 4 KiB. */
@@ -108,21 +133,18 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t byte_count) 
 static void fill(slot *made, uint64_t now_ns, bugpack_level level, const char *source,
                  const char *text, size_t text_bytes) {
     size_t source_bytes = source == NULL ? 0 : strnlen(source, BUGPACK_CHANNEL_MAX_BYTES + 1);
-    size_t source_kept =
-        source_bytes == 0 ? 0 : bp_utf8_cut(source, source_bytes, BUGPACK_CHANNEL_MAX_BYTES);
-    size_t text_kept =
-        text_bytes == 0 ? 0 : bp_utf8_cut(text, text_bytes, BUGPACK_NOTIFICATION_MAX_BYTES);
+    size_t source_kept = bp_utf8_cut(source, source_bytes, BUGPACK_CHANNEL_MAX_BYTES);
+    size_t text_kept = bp_utf8_cut(text, text_bytes, BUGPACK_NOTIFICATION_MAX_BYTES);
     unsigned known_level = level > BUGPACK_LEVEL_FATAL   ? BUGPACK_LEVEL_FATAL
                            : level < BUGPACK_LEVEL_TRACE ? BUGPACK_LEVEL_INFO
                                                          : level;
     bool is_cut = source_kept < source_bytes || text_kept < text_bytes;
-    made->header = (bp_notification_header){
-        .first_ns = now_ns,
-        .last_ns = now_ns,
-        .count = 1,
-        .text_bytes = (uint16_t)text_kept,
-        .source_bytes = (uint8_t)source_kept,
-        .level = (uint8_t)(known_level | (is_cut ? BP_NOTIFICATION_CUT : 0))};
+    made->header = (record_header){.first_ns = now_ns,
+                                   .last_ns = now_ns,
+                                   .count = 1,
+                                   .text_bytes = (uint16_t)text_kept,
+                                   .source_bytes = (uint8_t)source_kept,
+                                   .level = (uint8_t)(known_level | (is_cut ? LEVEL_CUT : 0))};
     if (source_kept > 0) {
         memcpy(made->body, source, source_kept);
     }
@@ -175,8 +197,7 @@ static slot *insert(bp_notifications *notifications, const slot *made) {
 static void append(bp_notifications *notifications, slot *of, bool whole) {
     const struct iovec parts[] = {{.iov_base = &of->header, .iov_len = sizeof of->header},
                                   {.iov_base = of->body, .iov_len = whole ? body_bytes(of) : 0}};
-    (void)bp_ring_append(notifications->ring,
-                         whole ? BP_NOTIFICATION_WHOLE : BP_NOTIFICATION_REPEATED, parts, 2);
+    (void)bp_ring_append(notifications->ring, whole ? TAG_WHOLE : TAG_REPEATED, parts, 2);
     if (whole) {
         of->written_at = notifications->position;
     }
@@ -206,7 +227,7 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
         if (repeated == NULL) {
             append(notifications, insert(notifications, &made), true);
         } else {
-            bp_notification_header *header = &repeated->header;
+            record_header *header = &repeated->header;
             header->count += header->count < UINT32_MAX;
             header->last_ns = now_ns > header->last_ns ? now_ns : header->last_ns;
             append(notifications, repeated, false);
@@ -214,4 +235,136 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
         rewrite_old(notifications);
     }
     bp_lock_release(&notifications->lock);
+}
+
+/* What is known of one, at index `id % kept_count`. */
+typedef struct notification {
+    record_header header; /* id 0: none */
+    bool has_body;
+    char body[body_max_bytes];
+} notification;
+
+typedef struct merged {
+    uint64_t newest_id;
+    notification places[kept_count];
+} merged;
+
+/* False for a record that this version cannot have written. */
+static bool read_header(const bp_ring_record *record, const void *payload, record_header *header) {
+    if (record->payload_bytes < sizeof *header) {
+        return false;
+    }
+    memcpy(header, payload, sizeof *header);
+    size_t body_bytes =
+        record->tag == TAG_WHOLE ? (size_t)header->source_bytes + header->text_bytes : 0;
+    return (record->tag == TAG_WHOLE || record->tag == TAG_REPEATED) && header->id != 0 &&
+           header->count != 0 && header->source_bytes <= BUGPACK_CHANNEL_MAX_BYTES &&
+           header->text_bytes <= BUGPACK_NOTIFICATION_MAX_BYTES &&
+           record->payload_bytes == sizeof *header + body_bytes;
+}
+
+/* Merges one record. Rewritten ones make ids come out of order. */
+static void merge(merged *all, const bp_ring_record *record, const void *payload) {
+    record_header header;
+    if (!read_header(record, payload, &header)) {
+        return;
+    }
+    notification *place = &all->places[header.id % kept_count];
+    if (header.id < place->header.id) {
+        return;
+    }
+    if (header.id > place->header.id) {
+        place->has_body = false;
+        place->header = header;
+    }
+    if (header.count > place->header.count) {
+        place->header.count = header.count;
+    }
+    if (header.last_ns > place->header.last_ns) {
+        place->header.last_ns = header.last_ns;
+    }
+    if (record->tag == TAG_WHOLE && !place->has_body) {
+        place->has_body = true;
+        place->header.source_bytes = header.source_bytes;
+        place->header.text_bytes = header.text_bytes;
+        memcpy(place->body, (const char *)payload + sizeof header,
+               (size_t)header.source_bytes + header.text_bytes);
+    }
+    all->newest_id = header.id > all->newest_id ? header.id : all->newest_id;
+}
+
+static void print_one(bp_json *json, const notification *of, uint64_t wall_offset_ns) {
+    const record_header *header = &of->header;
+    bp_json_object_begin(json, NULL);
+    bp_model_add_time(json, "first", header->first_ns + wall_offset_ns);
+    bp_model_add_time(json, "last", header->last_ns + wall_offset_ns);
+    bp_json_add_uint(json, "count", header->count);
+    bp_json_add_text(json, "level", bp_level_name((uint8_t)(header->level & ~LEVEL_CUT)));
+    if (of->has_body) {
+        bp_json_add_bytes(json, "source", header->source_bytes == 0 ? NULL : of->body,
+                          header->source_bytes);
+        bp_json_add_bytes(json, "text", of->body + header->source_bytes, header->text_bytes);
+    }
+    if ((header->level & LEVEL_CUT) != 0) {
+        bp_json_add_bool(json, "truncated", true);
+    }
+    bp_json_object_end(json);
+}
+
+static bugpack_status print_table(const merged *all, uint64_t wall_offset_ns, bp_buffer *out,
+                                  uint32_t *ret_count, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    uint32_t count = 0;
+    uint64_t oldest_id =
+        all->newest_id < kept_count ? 1 : all->newest_id - (uint64_t)kept_count + 1;
+    bp_json_array_begin(&json, "notifications");
+    for (uint64_t i = 0; i < kept_count; i++) {
+        const notification *place = &all->places[(oldest_id + i) % kept_count];
+        if (place->header.id == oldest_id + i) {
+            print_one(&json, place, wall_offset_ns);
+            count++;
+        }
+    }
+    bp_json_array_end(&json);
+    bp_json_add_uint(&json, "dropped", all->newest_id - count);
+    bugpack_status status = bp_json_finish(&json, error);
+    if (status == BUGPACK_OK) {
+        *ret_count = count;
+    }
+    return status;
+}
+
+/* The reader stops in the same way where it cannot read. */
+static bugpack_status check_end(const bp_ring_reader *reader, const bp_temp_file *records,
+                                bugpack_error *error) {
+    if (reader->window.status != BUGPACK_OK) {
+        return bp_fail_memory(error, "write the notifications");
+    }
+    if (reader->offset != records->size) {
+        return bp_fail(error, BUGPACK_ERR_IO, "cannot read the notifications back");
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_notifications_print(const bp_temp_file *records, uint64_t wall_offset_ns,
+                                      bp_buffer *out, uint32_t *ret_count, bugpack_error *error) {
+    merged *all = calloc(1, sizeof *all);
+    if (all == NULL) {
+        return bp_fail_memory(error, "write the notifications");
+    }
+    bp_ring_reader reader;
+    bp_ring_reader_init(&reader, records);
+    const bp_ring_record *record;
+    const void *payload = NULL;
+    while ((record = bp_ring_reader_next(&reader, &payload)) != NULL) {
+        merge(all, record, payload);
+    }
+    bugpack_status status = check_end(&reader, records, error);
+    bp_ring_reader_release(&reader);
+    if (status == BUGPACK_OK) {
+        status = print_table(all, wall_offset_ns, out, ret_count, error);
+    }
+    free(all);
+    return status;
 }
