@@ -42,8 +42,4 @@ void bp_history_record_make(const bp_metrics *metrics, uint64_t began_ns, uint64
 /* The size of its payload. */
 size_t bp_history_record_bytes(const bp_history_record *record);
 
-/* Reads a payload; false when it is of another kind or invalid. */
-bool bp_history_record_read(uint32_t tag, const void *payload, size_t payload_bytes,
-                            bp_history_record *ret_record);
-
 #endif
