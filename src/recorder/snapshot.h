@@ -13,6 +13,7 @@
 #include <bugpack/traffic.h>
 
 #include "base/temp_file.h"
+#include "recorder/session_dir.h"
 #include "recorder/traffic.h"
 #include "ring/ring.h"
 
@@ -47,5 +48,13 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 
 /* The number of descriptors that it holds. */
 unsigned bp_snapshot_fds(bp_snapshot *snapshot);
+
+/*
+ * Copies the rings of a dead session, in `session_dir_fd`, into temporary files in `dir_fd`, with
+ * pread alone. A missing file is a ring that was off; of a damaged one the whole records are
+ * recovered.
+ */
+void bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
+                      bp_snapshot *ret_snapshot);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "model/metrics.h"
 #include "platform/host.h"
-#include "recorder/recovery.h"
 #include "recorder/session_dir.h"
+#include "recorder/snapshot.h"
 #include "report/destination.h"
 #include "report/ring_entries.h"
 
