@@ -4,26 +4,155 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "recorder/traffic_lane.h"
+#include "recorder/pcap.h"
+#include "recorder/traffic.h"
+#include "recorder/traffic_record.h"
 #include "json/json.h"
 
 static const size_t line_max_bytes = 64 * 1024;
 
-/* What is printed, and where to: one of the two. */
-typedef struct choice {
+/* A pinned message, and the offset of its record in the file of pins. */
+typedef struct traffic_pin {
+    uint64_t sequence, offset;
+} traffic_pin;
+
+/*
+ * The messages of one channel, one by one in the order of the ring; first those that only the pins
+ * still have. All zero before it is opened.
+ */
+typedef struct traffic_lane {
+    const bp_traffic_snapshot *snapshot;
+    bp_pcap_stream stream;
+    bp_traffic_window window;
+    traffic_pin *pins; /* ascending by sequence */
+    size_t pin_count, next_pin;
+    uint64_t message_offset;
+    bp_traffic_record message; /* the next one of the ring */
+    bp_traffic_record current; /* the next one of this lane */
+    bool has_message, has_current, is_pinned;
+    uint64_t current_wall_ns;
+    uint64_t expected_sequence; /* of the next message, if none is missing */
+} traffic_lane;
+
+static int compare_pins(const void *left, const void *right) {
+    uint64_t a = ((const traffic_pin *)left)->sequence, b = ((const traffic_pin *)right)->sequence;
+    return a < b ? -1 : a > b;
+}
+
+/* More than bp_traffic_pins_ring_bytes allows; a file may claim any number. */
+static const size_t pin_count_max = 128 * 1024;
+
+/* Threads may pin in another order than they record, so pins are sorted. */
+static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
+    size_t capacity = 0;
+    uint64_t offset = 0, begin = 0;
+    bp_traffic_record record;
+    bp_traffic_window_move(&at->window, &at->snapshot->pins);
+    while (at->pin_count < pin_count_max && bp_traffic_record_next(&at->window, &offset, &record)) {
+        if (at->pin_count == capacity) {
+            capacity = capacity == 0 ? 64 : 2 * capacity;
+            traffic_pin *grown = realloc(at->pins, capacity * sizeof *grown);
+            if (grown == NULL) {
+                return bp_fail_memory(error, "write the traffic");
+            }
+            at->pins = grown;
+        }
+        at->pins[at->pin_count++] = (traffic_pin){.sequence = record.sequence, .offset = begin};
+        begin = offset;
+    }
+    if (at->pin_count > 1) {
+        qsort(at->pins, at->pin_count, sizeof *at->pins, compare_pins);
+    }
+    return BUGPACK_OK;
+}
+
+static void read_message(traffic_lane *at) {
+    bp_traffic_window_move(&at->window, &at->snapshot->messages);
+    at->has_message = bp_temp_file_is_open(&at->snapshot->messages) &&
+                      bp_traffic_record_next(&at->window, &at->message_offset, &at->message);
+}
+
+/* Reads the next pinned message, if it is older than the ring's next one. */
+static bool read_pin(traffic_lane *at) {
+    while (at->next_pin < at->pin_count) {
+        const traffic_pin *next = &at->pins[at->next_pin];
+        if (at->has_message && next->sequence > at->message.sequence) {
+            return false;
+        }
+        at->next_pin++;
+        if (at->has_message && next->sequence == at->message.sequence) {
+            continue;
+        }
+        uint64_t offset = next->offset;
+        bp_traffic_window_move(&at->window, &at->snapshot->pins);
+        if (bp_traffic_record_next(&at->window, &offset, &at->current)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves to the next message. Times never run backwards. */
+static void lane_advance(traffic_lane *at) {
+    if (at->has_current && !at->is_pinned) {
+        read_message(at); /* only now: the last one's bytes were fetched from the same window */
+    }
+    at->is_pinned = read_pin(at);
+    at->has_current = at->is_pinned;
+    if (!at->is_pinned && at->has_message) {
+        at->current = at->message;
+        at->has_current = true;
+    }
+    if (at->has_current) {
+        uint64_t wall_ns = at->current.monotonic_ns + at->snapshot->wall_offset_ns;
+        at->current_wall_ns = wall_ns > at->current_wall_ns ? wall_ns : at->current_wall_ns;
+    }
+}
+
+/* Borrows the channel and moves to its first message. IO, NO_MEMORY. */
+static bugpack_status lane_open(traffic_lane *at, bp_traffic_snapshot *snapshot,
+                                bugpack_error *error) {
+    const bp_traffic_identity *identity = &snapshot->identity;
+    at->snapshot = snapshot;
+    at->expected_sequence = 1;
+    at->stream = (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
+                                  .host_is_server = identity->host_is_server != 0,
+                                  .host_port = identity->host_port,
+                                  .peer_port = identity->peer_port,
+                                  .number = identity->number};
+    bugpack_status status = BUGPACK_OK;
+    if (bp_temp_file_is_open(&snapshot->messages)) {
+        status = bp_temp_file_flush(&snapshot->messages, error);
+    }
+    if (status == BUGPACK_OK && bp_temp_file_is_open(&snapshot->pins)) {
+        status = bp_temp_file_flush(&snapshot->pins, error);
+        if (status == BUGPACK_OK) {
+            status = index_pins(at, error);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        read_message(at);
+        lane_advance(at);
+    }
+    return status;
+}
+
+static void lane_release(traffic_lane *at) {
+    free(at->pins);
+    at->pins = NULL;
+}
+
+/* Prints one of the two. */
+typedef struct printer {
     bp_sink *pcap_sink; /* NULL: frames are only counted */
     bp_sink *index_sink;
     void *context;
-} choice;
-
-typedef struct printer {
-    choice how;
-    bp_traffic_lane *lanes;
+    traffic_lane *lanes;
     size_t lane_count;
     bp_buffer line; /* of the index */
     uint64_t frame_count;
     bp_traffic_extent extent;
-    bp_traffic_lane *source; /* whose bytes are being fetched */
+    traffic_lane *source; /* whose bytes are being fetched */
     unsigned char segment[BP_PCAP_SEGMENT_BYTES];
 } printer;
 
@@ -50,7 +179,7 @@ static void print_cuts(unsigned cuts, bp_buffer *out) {
 
 /* A line of traffic-index.jsonl for the current message of a lane. `frame`: its first frame in the
  * pcap, from 1 as Wireshark counts. */
-static void append_index_line(const bp_traffic_lane *at, uint64_t frame, bp_buffer *out) {
+static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer *out) {
     const bp_traffic_record *message = &at->current;
     const char *channel = at->snapshot->identity.name;
     char time[BP_CLOCK_ISO_BYTES];
@@ -77,7 +206,7 @@ static void append_index_line(const bp_traffic_lane *at, uint64_t frame, bp_buff
 /* A bp_pcap_fetch: from the window, or for more than it holds straight from the file. */
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
-    bp_traffic_lane *at = print->source;
+    traffic_lane *at = print->source;
     const bp_temp_file *temp_file = at->is_pinned ? &at->snapshot->pins : &at->snapshot->messages;
     offset += at->current.bytes_offset;
     if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
@@ -95,7 +224,7 @@ static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     return print->segment;
 }
 
-static void count(bp_traffic_extent *extent, bp_traffic_lane *at) {
+static void count(bp_traffic_extent *extent, traffic_lane *at) {
     const bp_traffic_record *current = &at->current;
     if (current->sequence >= at->expected_sequence) {
         extent->missing_count += current->sequence - at->expected_sequence;
@@ -111,20 +240,20 @@ static void count(bp_traffic_extent *extent, bp_traffic_lane *at) {
     extent->to_wall_ns = at->current_wall_ns;
 }
 
-static bugpack_status index_current(printer *print, const bp_traffic_lane *at, uint64_t frame) {
+static bugpack_status index_current(printer *print, const traffic_lane *at, uint64_t frame) {
     bp_buffer_clear(&print->line);
     append_index_line(at, frame, &print->line);
     return print->line.status != BUGPACK_OK
                ? print->line.status
-               : print->how.index_sink(print->how.context, print->line.data, print->line.size);
+               : print->index_sink(print->context, print->line.data, print->line.size);
 }
 
-static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
+static bugpack_status print_current(printer *print, traffic_lane *at) {
     bugpack_status status = BUGPACK_OK;
     uint64_t frames_before = at->stream.frame_count;
     if (!at->stream.is_open) {
-        status = bp_pcap_write_open(&at->stream, at->current_wall_ns, print->how.pcap_sink,
-                                    print->how.context);
+        status =
+            bp_pcap_write_open(&at->stream, at->current_wall_ns, print->pcap_sink, print->context);
     }
     if (status == BUGPACK_OK) {
         bp_pcap_message message = {.direction = at->current.direction,
@@ -134,10 +263,9 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
                                    .fetch = fetch,
                                    .source = print};
         print->source = at;
-        status =
-            bp_pcap_write_message(&at->stream, &message, print->how.pcap_sink, print->how.context);
+        status = bp_pcap_write_message(&at->stream, &message, print->pcap_sink, print->context);
     }
-    if (status == BUGPACK_OK && print->how.index_sink != NULL) {
+    if (status == BUGPACK_OK && print->index_sink != NULL) {
         status =
             index_current(print, at, print->frame_count + at->stream.message_frame - frames_before);
     }
@@ -147,10 +275,10 @@ static bugpack_status print_current(printer *print, bp_traffic_lane *at) {
 }
 
 /* At most 64 channels: looking at each is cheaper than a heap. */
-static bp_traffic_lane *earliest(const printer *print) {
-    bp_traffic_lane *found = NULL;
+static traffic_lane *earliest(const printer *print) {
+    traffic_lane *found = NULL;
     for (size_t i = 0; i < print->lane_count; i++) {
-        bp_traffic_lane *at = &print->lanes[i];
+        traffic_lane *at = &print->lanes[i];
         if (at->has_current && (found == NULL || at->current_wall_ns < found->current_wall_ns)) {
             found = at;
         }
@@ -159,13 +287,13 @@ static bp_traffic_lane *earliest(const printer *print) {
 }
 
 static bugpack_status print_all(printer *print, bugpack_error *error) {
-    bugpack_status status = print->how.pcap_sink != NULL
-                                ? bp_pcap_write_header(print->how.pcap_sink, print->how.context)
+    bugpack_status status = print->pcap_sink != NULL
+                                ? bp_pcap_write_header(print->pcap_sink, print->context)
                                 : BUGPACK_OK;
-    bp_traffic_lane *at;
+    traffic_lane *at;
     while (status == BUGPACK_OK && (at = earliest(print)) != NULL) {
         status = print_current(print, at);
-        bp_traffic_lane_advance(at);
+        lane_advance(at);
     }
     for (size_t i = 0; i < print->lane_count; i++) {
         if (print->lanes[i].window.system_errno != 0) {
@@ -182,22 +310,24 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
 }
 
 static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t channel_count,
-                                     const choice *how, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error) {
+                                     bp_sink *pcap_sink, bp_sink *index_sink, void *context,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
-    bp_traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
+    traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
     bugpack_status status = BUGPACK_OK;
     if (print == NULL || lanes == NULL) {
         free(print);
         free(lanes);
         return bp_fail_memory(error, "write the traffic");
     }
-    print->how = *how;
+    print->pcap_sink = pcap_sink;
+    print->index_sink = index_sink;
+    print->context = context;
     print->lanes = lanes;
     print->lane_count = channel_count;
     bp_buffer_init(&print->line, line_max_bytes);
     for (size_t i = 0; status == BUGPACK_OK && i < channel_count; i++) {
-        status = bp_traffic_lane_open(&lanes[i], &channels[i], error);
+        status = lane_open(&lanes[i], &channels[i], error);
     }
     if (status == BUGPACK_OK) {
         status = print_all(print, error);
@@ -206,7 +336,7 @@ static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t chann
         *ret_extent = print->extent;
     }
     for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_lane_release(&lanes[i]);
+        lane_release(&lanes[i]);
     }
     bp_buffer_release(&print->line);
     free(lanes);
@@ -217,13 +347,11 @@ static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t chann
 bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
                                      bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
                                      bugpack_error *error) {
-    const choice how = {.pcap_sink = sink, .context = context};
-    return print_channels(channels, channel_count, &how, ret_extent, error);
+    return print_channels(channels, channel_count, sink, NULL, context, ret_extent, error);
 }
 
 bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
                                       bp_sink *sink, void *context, bugpack_error *error) {
-    const choice how = {.index_sink = sink, .context = context};
     bp_traffic_extent extent;
-    return print_channels(channels, channel_count, &how, &extent, error);
+    return print_channels(channels, channel_count, NULL, sink, context, &extent, error);
 }
