@@ -95,7 +95,7 @@ static bugpack_status write_at(bp_archive *archive, uint64_t offset, const char 
     return BUGPACK_OK;
 }
 
-/* A bp_sink: behind what is written already. */
+/* A bp_sink: after what is written already. */
 static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
     bp_archive *archive = context;
     bugpack_status status = write_at(archive, archive->size, bytes, byte_count);

@@ -1,11 +1,9 @@
 /*
  * Writes a zip to a descriptor, entry by entry, as a stream.
  *
- * An entry's bytes pass through the filter, are counted and compressed, and go straight to their
- * place in the zip. Its header is written in front of them when the entry ends, and the directory
- * behind the last entry. So nothing is written twice, memory does not depend on the size of an
- * entry, and an entry that fails is rolled back without a trace. libzip cannot write like this: it
- * asks for each entry's size and checksum before its bytes, and each entry before the next.
+ * An entry's bytes are filtered, compressed and written to their place in the zip; its header is
+ * written before them when the entry ends. So no byte is written twice, and memory does not depend
+ * on the size of an entry. libzip asks for an entry's size and checksum before its bytes.
  */
 #ifndef BP_ARCHIVE_ARCHIVE_H
 #define BP_ARCHIVE_ARCHIVE_H
@@ -40,9 +38,9 @@ bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_
 void bp_archive_free(bp_archive *archive);
 
 /*
- * Sees all bytes of all entries before they are counted and compressed, and passes on what is to be
- * written: redaction, checksums. With `bytes` NULL the entry ends: what was held back is passed on
- * now. An entry that is rolled back ends without that call. Any status but OK fails the entry.
+ * Gets all bytes of all entries before they are compressed, and passes on what is to be written.
+ * With `bytes` NULL the entry ends, and what was held back is passed on. An entry that is rolled
+ * back ends without that call. Any status but OK fails the entry.
  */
 typedef bugpack_status bp_archive_filter(void *context, const char *entry, const void *bytes,
                                          size_t byte_count, bp_sink *pass_on, void *archive);
@@ -51,13 +49,11 @@ typedef bugpack_status bp_archive_filter(void *context, const char *entry, const
 void bp_archive_set_filter(bp_archive *archive, bp_archive_filter *filter, void *context);
 
 /*
- * Starts an entry; only one is open at a time. `name` is copied.
- * In the directory entries are ascending by `rank`, and those of one rank in the order of writing.
- * Their bytes are in the order of writing.
+ * Starts an entry; only one is open at a time. `name` is copied. The directory is sorted by `rank`,
+ * and entries of one rank are in the order of writing.
  *
- * INVALID, and nothing has changed: a name that is empty, over 65,535 bytes, not UTF-8 or there
- * already; BP_ARCHIVE_ENTRY_MAX entries; another one is open.
- * NO_MEMORY.
+ * NO_MEMORY, or INVALID, and nothing has changed: a name that is empty, over 65,535 bytes, not
+ * UTF-8 or there already; BP_ARCHIVE_ENTRY_MAX entries; another one is open.
  */
 bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned rank,
                                 bugpack_error *error);
@@ -82,9 +78,8 @@ bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_
 void bp_archive_roll_back(bp_archive *archive);
 
 /*
- * Writes the directory. On success the descriptor holds a whole zip of `ret_bytes` bytes, not yet
- * synced. On failure what it holds is to be thrown away. Either way the archive is over. INVALID
- * without an entry, or with one open.
+ * Writes the directory: the descriptor holds a whole zip of `ret_bytes` bytes, not yet synced. On
+ * failure discard it. INVALID without an entry, with one open, and in a second call.
  */
 bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
 

@@ -21,9 +21,8 @@ void bp_deflater_free(bp_deflater *deflater);
 void bp_deflater_reset(bp_deflater *deflater);
 
 /*
- * Compresses all of `bytes` and passes on what comes out in pieces of at most 64 KiB. `is_last`
- * ends the stream; there may be no bytes then. Fails only when the sink does, with its status: the
- * stream is over then.
+ * Compresses all of `bytes` and passes on the result in pieces of at most 64 KiB. `is_last` ends
+ * the stream; there may be no bytes then. Fails only when the sink does, which ends the stream too.
  */
 bugpack_status bp_deflate(bp_deflater *deflater, const void *bytes, size_t byte_count, bool is_last,
                           bp_sink *sink, void *context);

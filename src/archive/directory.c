@@ -101,7 +101,7 @@ static bugpack_status read_tail(look *state) {
     return status;
 }
 
-/* Copies the names, which in the directory have no NUL, behind each other. */
+/* Copies the names, which have no NUL in the directory. */
 static bugpack_status keep_names(look *state) {
     bp_directory *directory = &state->directory;
     directory->names = malloc((size_t)state->end.directory_bytes + directory->entry_count);
@@ -143,8 +143,8 @@ static bugpack_status read_entries(look *state) {
     return at != directory_bytes ? refuse(state, "its directory is damaged") : keep_names(state);
 }
 
-/* Looks at the header before the bytes of an entry, which must be at `offset`, and tells where they
- * end. Everything stays below the directory. */
+/* Checks the header of an entry, which must be at `offset`, and returns where its bytes end: before
+ * the directory. */
 static bugpack_status check_place(look *state, const bp_directory_entry *entry, uint64_t offset,
                                   uint64_t *ret_end) {
     static const char misplaced[] = "its bytes are not where they should be";

@@ -1,12 +1,11 @@
 /*
- * Our own look at a zip that may be hostile, before libzip sees it.
+ * Validates a zip that may be hostile, before libzip opens it.
  *
  * libzip 1.7.3 accepts much that no report has, also with its consistency checks: names that lead
- * elsewhere, entries that share their bytes, an archive whose end was zeroed as an empty one. So
- * here a zip is only what a report can be: entries one behind the other from byte 0, each with a
- * header that says the same as the directory; the directory behind the last; then the end, without
- * a comment; nothing before, between or behind. Only regular files with plain names, stored or
- * deflated, whose sizes stand before their bytes.
+ * elsewhere, entries that share their bytes, an archive whose end was zeroed as an empty one. A
+ * report has entries one after the other from byte 0, each with a header that agrees with the
+ * directory; the directory after the last; then the end, without a comment; and nothing else. Its
+ * entries are regular files with plain names, stored or deflated, with sizes before their bytes.
  */
 #ifndef BP_ARCHIVE_DIRECTORY_H
 #define BP_ARCHIVE_DIRECTORY_H
@@ -40,12 +39,9 @@ typedef struct bp_directory {
 } bp_directory;
 
 /*
- * Reads and checks the zip in `fd`, without moving its offset; `path` is for sentences. It takes
- * memory in proportion to the directory, which is bounded, and reads the headers but not the bytes
- * of entries.
- *
- * CORRUPT with what is wrong: not a zip, damaged, or more than a report may be. NO_MEMORY. IO with
- * the errno. `ret_directory` is released by the caller.
+ * Reads and checks the zip in `fd`, without moving its offset, and without the bytes of entries.
+ * `path` is for sentences; the caller releases `ret_directory`. CORRUPT with what is wrong,
+ * NO_MEMORY, IO with the errno.
  */
 bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,
                                  bugpack_error *error);

@@ -78,7 +78,7 @@ static const char *walk_extra(const unsigned char *extra, size_t extra_bytes,
     return NULL;
 }
 
-/* Takes the next 8 bytes of the zip64 field where the plain value stands there. */
+/* Takes the next 8 bytes of the zip64 field where the plain value says so. */
 static bool take_large(uint64_t *value, const unsigned char **zip64, size_t *zip64_bytes) {
     if (*value != BP_ZIP_ELSEWHERE_32) {
         return true;
@@ -205,7 +205,7 @@ static const char not_a_zip[] = "it is no zip, or its end is missing";
 static const char several_parts[] = "it is a part of a zip in several files";
 static const char bad_zip64_end[] = "its zip64 end is damaged";
 
-/* What the plain end says; its numbers may stand elsewhere. */
+/* What the plain end says; its numbers may be in the zip64 one. */
 typedef struct plain_end {
     uint16_t entry_count;
     uint32_t directory_bytes, directory_offset;
@@ -231,7 +231,7 @@ static bool is_elsewhere(const plain_end *end) {
            end->directory_offset == BP_ZIP_ELSEWHERE_32;
 }
 
-/* A number that stands in both must be the same in both. */
+/* A number that both have must be the same in both. */
 static bool agrees(uint64_t plain, uint64_t elsewhere, uint64_t large) {
     return plain == elsewhere || plain == large;
 }
@@ -249,12 +249,11 @@ static const char *parse_zip64(const unsigned char *bytes, uint64_t offset, cons
         return several_parts;
     }
     bp_end_record record = {bp_zip_u64(bytes + 32), bp_zip_u64(bytes + 48), bp_zip_u64(bytes + 40)};
-    bool is_good =
-        bp_zip_u64(locator + 8) == offset &&
-        bp_zip_u64(bytes + 4) == BP_ZIP64_END_BYTES - 12 /* counts from behind itself */ &&
-        agrees(plain->entry_count, BP_ZIP_ELSEWHERE_16, record.entry_count) &&
-        agrees(plain->directory_bytes, BP_ZIP_ELSEWHERE_32, record.directory_bytes) &&
-        agrees(plain->directory_offset, BP_ZIP_ELSEWHERE_32, record.directory_offset);
+    bool is_good = bp_zip_u64(locator + 8) == offset &&
+                   bp_zip_u64(bytes + 4) == BP_ZIP64_END_BYTES - 12 /* counts from its own end */ &&
+                   agrees(plain->entry_count, BP_ZIP_ELSEWHERE_16, record.entry_count) &&
+                   agrees(plain->directory_bytes, BP_ZIP_ELSEWHERE_32, record.directory_bytes) &&
+                   agrees(plain->directory_offset, BP_ZIP_ELSEWHERE_32, record.directory_offset);
     if (!is_good) {
         return bad_zip64_end;
     }

@@ -1,10 +1,9 @@
 /*
- * Reading a report that may be hostile: what every command that opens one stands on.
+ * Reads a report that may be hostile.
  *
- * The zip is first looked at by our own eyes (archive/directory.h), which refuse whatever no report
- * has; then libzip opens it with its consistency checks and must see the same entries; then every
- * byte that comes out of an entry is counted, against what the entry declares and against what the
- * caller allows. Nothing is ever extracted to a path that the archive chose.
+ * We validate the zip first (archive/directory.h). Then libzip opens it with its consistency checks
+ * and must see the same entries. Every byte that comes out of an entry is counted, against what the
+ * entry declares and what the caller allows. No path in the archive is ever used.
  */
 #ifndef BP_ARCHIVE_READER_H
 #define BP_ARCHIVE_READER_H
@@ -28,12 +27,9 @@ typedef struct bp_archive_member {
 } bp_archive_member;
 
 /*
- * Opens the zip in `fd`, a regular file (bp_file_open_regular), which stays the caller's and is to
- * stay open until the reader is freed; its offset is not moved. `path` is for sentences and copied.
- * The bytes of entries are not read yet. Memory is in proportion to the directory, whose size is
- * bounded.
- *
- * CORRUPT with what is wrong; IO with the errno; NO_MEMORY.
+ * Opens the zip in `fd`, a regular file, which stays the caller's and must stay open until the
+ * reader is freed; its offset is not moved. `path` is for sentences and copied. CORRUPT with what
+ * is wrong; IO with the errno; NO_MEMORY.
  */
 bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reader **ret_reader,
                                       bugpack_error *error);

@@ -18,13 +18,12 @@
 #include "ring/ring.h"
 
 /*
- * Holds the snapshots of the newest window, and records one compact summary per interval. It does
- * not sample: the sampler thread gives it snapshots. One writer; readers on any thread.
+ * Holds the snapshots of the newest window, and records one compact summary per interval. One
+ * writer, the sampler thread; readers on any thread.
  *
- * A snapshot of 10,000 threads takes 860 KiB, so few are held: those of a window and one more, so
- * that a trigger just before the newest one has its window too. When more than eight come per
- * window, some are skipped. When one exceeds BP_HISTORY_LARGE_BYTES, three are held, and a window
- * may span up to twice its time.
+ * A snapshot of 10,000 threads takes 860 KiB, so few are held: those of a window and one more, for
+ * a trigger just before the newest one. Of more than eight per window some are skipped. When one
+ * exceeds BP_HISTORY_LARGE_BYTES, three are held, and a window may span up to twice its time.
  */
 typedef struct bp_history bp_history;
 
@@ -46,9 +45,9 @@ size_t bp_history_ring_bytes(size_t sample_count);
 
 /*
  * Takes a snapshot (with names) and empties `snapshot`, also on failure. From the second one on it
- * appends a record of the time since the previous one; a missed sample makes a longer interval.
- * Errors: NO_MEMORY; INVALID for a snapshot that is not newer than the last, has another CPU unit,
- * or does not fit into the ring. A refused snapshot leaves no trace.
+ * appends a record of the time since the previous one. NO_MEMORY; INVALID, with nothing changed,
+ * for a snapshot that is not newer than the last, has another CPU unit, or does not fit into the
+ * ring.
  */
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error);
@@ -60,9 +59,8 @@ typedef struct bp_history_held {
 
 /*
  * Holds the window that ended at the newest snapshot not after `until_ns`, spanning at least
- * window_ms. False when there is none yet, or when it ended more than `max_age_ns` before
- * `until_ns`: then the caller has to sample. Called by the trigger itself, because a few seconds
- * later the window has been dropped. Costs one short lock. Any thread.
+ * window_ms. False when there is none, or when it ended more than `max_age_ns` before `until_ns`.
+ * To be called at the trigger: a few seconds later the window has been dropped. Any thread.
  */
 bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns,
                      bp_history_held *ret_held);
@@ -84,10 +82,9 @@ bp_ring *bp_history_ring(bp_history *history);
  * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
  * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "thread_count", "threads":
  * [{"tid", "name", "cpu_percent"}…]}`, busiest first, at most BP_HISTORY_BUSIEST, none at 0. The
- * times are those of the snapshot that ended the interval; memory that was not known is left out.
- * A record that makes no sense (a file may be damaged or hostile) is skipped. `records` is flushed
- * by the caller. `ret_count`: the lines. The sink gets whole lines.
- * Errors: NO_MEMORY, IO where not all of `records` can be read, or the sink's.
+ * times are those of the snapshot that ended the interval; unknown memory is left out. Invalid
+ * records are skipped. `records` is flushed; the sink gets whole lines, `ret_count` of them.
+ * NO_MEMORY, IO where not all of `records` can be read, or the sink's error.
  */
 bugpack_status bp_history_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
                                 void *context, uint64_t *ret_count, bugpack_error *error);

@@ -18,13 +18,6 @@ static void give(bp_line_splitter *splitter, size_t byte_count) {
     memmove(splitter->pending, splitter->pending + byte_count, splitter->pending_bytes);
 }
 
-static void drop_carriage_return(bp_line_splitter *splitter) {
-    size_t pending_bytes = splitter->pending_bytes;
-    if (pending_bytes > 0 && splitter->pending[pending_bytes - 1] == '\r') {
-        splitter->pending_bytes--;
-    }
-}
-
 static void cut_if_too_long(bp_line_splitter *splitter) {
     if (splitter->pending_bytes > BUGPACK_LOG_MESSAGE_MAX_BYTES) {
         give(splitter, bp_utf8_cut(splitter->pending, splitter->pending_bytes,
@@ -35,7 +28,10 @@ static void cut_if_too_long(bp_line_splitter *splitter) {
 
 /* An empty rest of a line that was begun adds no line; an empty line does. */
 static void give_rest(bp_line_splitter *splitter) {
-    drop_carriage_return(splitter);
+    size_t pending_bytes = splitter->pending_bytes;
+    if (pending_bytes > 0 && splitter->pending[pending_bytes - 1] == '\r') {
+        splitter->pending_bytes--;
+    }
     cut_if_too_long(splitter);
     if (splitter->pending_bytes > 0 || !splitter->has_begun) {
         give(splitter, splitter->pending_bytes);

@@ -27,16 +27,13 @@ typedef struct bp_line_splitter {
 void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void *context);
 
 /*
- * Gives every line that is now complete; the rest stays pending. A line ends with a
- * newline or a carriage return and a newline. One that is longer than BUGPACK_LOG_MESSAGE_MAX_BYTES
- * is given in parts of at most that size, cut between characters.
+ * Gives every line that is now complete; the rest stays pending. A line ends with a newline, or a
+ * carriage return and a newline. One over BUGPACK_LOG_MESSAGE_MAX_BYTES is given in parts.
  */
 void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t byte_count);
 
-/*
- * Gives the pending bytes as a line, without a final carriage return: half an end of line, or what
- * a progress display begins its next line with. A newline that follows adds no line.
- */
+/* Gives the pending bytes as a line, without a final carriage return. A newline that follows adds
+ * no line. */
 void bp_line_splitter_flush(bp_line_splitter *splitter);
 
 #endif

@@ -21,15 +21,13 @@ typedef struct bp_log_recorder bp_log_recorder;
 bugpack_status bp_log_recorder_new(bp_ring *ring, bugpack_level level,
                                    bp_log_recorder **ret_recorder, bugpack_error *error);
 
-/* Closes the ring (bp_ring_close) and wants no records from then on. Writers may be inside, or come
- * later. */
+/* Closes the ring and refuses records from then on. Writers may be inside, or come later. */
 void bp_log_recorder_close(bp_log_recorder *recorder);
 
 /* Frees the ring too. No other thread may be inside. NULL is fine. */
 void bp_log_recorder_free(bp_log_recorder *recorder);
 
-/* Whether a record of this level would be recorded; asked before a message is formatted. Any
- * thread. */
+/* Whether a message of this level is worth formatting. Any thread. */
 bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level);
 
 /* Changes the level while the session runs. Any thread. */
@@ -50,9 +48,9 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 const char *bp_level_name(uint8_t level);
 
 /*
- * Prints logs.jsonl from copied or recovered records: one JSON object a line, in their order. Wall
- * times are monotonic times plus `wall_offset_ns`. One that is not a log record is skipped.
- * Errors: NO_MEMORY, IO where not all of `records` can be read, or the sink's.
+ * Prints logs.jsonl from copied or recovered records: one JSON object a line, in their order.
+ * Invalid records are skipped. NO_MEMORY, IO where not all of `records` can be read, or the sink's
+ * error.
  */
 bugpack_status bp_log_print(const bp_temp_file *records, uint64_t wall_offset_ns, bp_sink *sink,
                             void *context, bugpack_error *error);

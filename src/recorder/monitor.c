@@ -81,12 +81,11 @@ static void free_monitor(bp_monitor *monitor) {
 
 bugpack_status bp_monitor_new(bp_monitor **ret_monitor, bugpack_error *error) {
     bp_monitor *monitor = calloc(1, sizeof *monitor);
-    if (monitor == NULL || !bp_lock_init(&monitor->lock, BP_LOCK_MONITOR)) {
-        free(monitor);
-        return bp_fail_memory(error, "start the monitor");
-    }
-    if (pthread_cond_init(&monitor->changed, NULL) != 0) {
-        bp_lock_destroy(&monitor->lock);
+    bool has_lock = monitor != NULL && bp_lock_init(&monitor->lock, BP_LOCK_MONITOR);
+    if (!has_lock || pthread_cond_init(&monitor->changed, NULL) != 0) {
+        if (has_lock) {
+            bp_lock_destroy(&monitor->lock);
+        }
         free(monitor);
         return bp_fail_memory(error, "start the monitor");
     }

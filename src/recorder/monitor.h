@@ -33,7 +33,7 @@ void bp_monitor_free(bp_monitor *monitor);
 /* Adds a task, which is called at once. At most BP_MONITOR_TASK_MAX. Any thread. */
 void bp_monitor_add(bp_monitor *monitor, bp_monitor_task *task, void *context);
 
-/* Removes the task; when this returns, it is not running. Unknown ones are fine. Any thread but the
+/* Removes the task, which is not running afterwards. An unknown one is fine. Any thread but the
  * monitor's. */
 void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task);
 

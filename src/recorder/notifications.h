@@ -22,14 +22,12 @@ typedef struct bp_notifications bp_notifications;
 
 /*
  * Takes ownership of the ring on success; it has at least bp_notifications_ring_bytes. Every
- * bp_notifications_add is one record in it (a repetition is a short one with the sum so far), so
- * the file alone is enough for recovery. Memory, 320 KiB when all of it is used, is only for
- * finding repetitions: the newest 500 with their texts, by hash. NO_MEMORY.
+ * bp_notifications_add is a record in it, so the file alone is enough for recovery. Memory, up to
+ * 320 KiB, is only for finding repetitions. NO_MEMORY.
  *
- * A flood of repetitions evicts nothing: a notification whose record gets old is written again. A
- * snapshot has all of them as long as fewer than 250 came between its instant and the copy
- * (thousands when they repeat each other); a notification that such a flood overtakes appears
- * without its text, or is counted as dropped.
+ * A notification whose record gets old is written again, so repetitions evict nothing. When more
+ * than 250 come between the instant of a snapshot and its copy (thousands when they repeat each
+ * other), some appear without their text, or are counted as dropped.
  */
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
                                     bugpack_error *error);

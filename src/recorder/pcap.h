@@ -1,11 +1,10 @@
 /*
  * Frames that Wireshark reassembles: a classic pcap file (nanosecond magic, little endian) with
- * Ethernet, IPv4 or IPv6, and TCP. Pure: bytes in, bytes out. No memory is allocated.
+ * Ethernet, IPv4 or IPv6, and TCP. No memory is allocated.
  *
- * A message that was not kept whole looks as if a snap length had cut it: the headers have the real
- * length and the record has fewer bytes, so sequence numbers go on without a gap and Wireshark says
- * "packet size limited during capture", not "segment lost". Segments after the kept bytes are
- * frames with headers alone.
+ * A cut message looks as if a snap length had cut it: the headers have the real length and the
+ * record has fewer bytes, so Wireshark says "packet size limited during capture", not "segment
+ * lost". Segments after the kept bytes are frames with headers alone.
  */
 #ifndef BP_RECORDER_PCAP_H
 #define BP_RECORDER_PCAP_H
@@ -21,9 +20,7 @@
 /* The most payload that one segment has: with headers it stays below IPv4's 65,535 bytes. */
 #define BP_PCAP_SEGMENT_BYTES 65000u
 
-/*
- * The length that a longer message gets: a damaged record must not become millions of frames.
- */
+/* The length that a longer message gets: a damaged record must not become millions of frames. */
 #define BP_PCAP_MESSAGE_MAX_BYTES ((uint64_t)256 << 20)
 
 /*

@@ -49,10 +49,9 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
                                bugpack_error *error);
 
 /*
- * Frees the memory of all rings and channels and removes the session's directory. About 1 KiB, and
- * as much per channel, remains until bp_recorder_free and refuses all records: other threads may be
- * inside log, notifications and channels, or come later. No thread may be inside anything else.
- * NULL is fine.
+ * Frees the memory of all rings and channels and removes the session's directory. Other threads may
+ * be inside log, notifications and channels, or come later, until bp_recorder_free: their records
+ * are refused. No thread may be inside anything else. NULL is fine.
  */
 void bp_recorder_close(bp_recorder *recorder);
 

@@ -45,8 +45,7 @@ void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, s
 
 /*
  * Sets `reason`, if it is "", to one clause that says why the ring's records would not outlive the
- * host: it was made in memory, or moved there when another program wanted its file. Leaves it alone
- * when they would, when memory was asked for, and for NULL. Any thread.
+ * host. Leaves it alone when they would, when memory was asked for, and for NULL. Any thread.
  */
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes);
 

@@ -80,16 +80,16 @@ typedef struct bp_found_session {
     int dir_fd; /* -1 unless dead */
     /* Of a running one as far as it is written, or zeros. */
     bp_session_identity identity;
-    int64_t
-        pid; /* of a running one: its lock's holder; 0: in another pid namespace, -1: none now */
+    /* Of a running one, the holder of its lock; 0: in another pid namespace, -1: none now. */
+    int64_t pid;
     int lock_fd; /* held while dead, so that no two recoveries share one */
 } bp_found_session;
 
 /*
- * Lists the sessions below `base_dir`, oldest name first, calling `visit` for each; `app_name`
- * (NULL for all) filters. `visit` borrows its argument and returns true when it made a report of a
- * dead session, whose directory is then removed. Directories of other users, links, and other names
- * are skipped. A missing base directory is an empty one.
+ * Calls `visit` for each session below `base_dir`, by name; `app_name` (NULL for all) filters.
+ * `visit` borrows its argument and returns true when it made a report of a dead session, whose
+ * directory is then removed. Directories of other users, links, and other names are skipped. A
+ * missing base directory is an empty one.
  */
 typedef bool bp_session_dir_visit(const bp_found_session *found, void *context);
 bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,

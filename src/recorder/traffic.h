@@ -47,7 +47,7 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
 
 /*
  * Refuses messages from now on and frees all memory but about 1 KiB. Other threads may be inside or
- * come later; the filter may still be called for messages that are refused afterwards.
+ * come later; the filter may still be called.
  */
 void bp_traffic_close(bp_traffic *traffic);
 
@@ -111,20 +111,17 @@ typedef struct bp_traffic_extent {
 } bp_traffic_extent;
 
 /*
- * Prints traffic.pcap of these channels, merged by time. A message that is in pins and ring appears
- * once, as the ring has it. Times never run backwards. Sequence numbers run per direction; where
- * messages are missing between the pinned ones and the rest, the numbers go on without a gap, so
- * that a dissector keeps its state, and the manifest says so. Memory: 16 KiB a channel, 128 KiB,
- * and 16 bytes for each pinned message.
+ * Prints traffic.pcap of these channels, merged by time, which never runs backwards. A message that
+ * is in pins and ring appears once. Where messages are missing after the pinned ones, TCP's numbers
+ * go on without a gap, so that a dissector keeps its state; the manifest says so. Memory: 128 KiB,
+ * 16 KiB a channel, and 16 bytes for each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
                                      bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
                                      bugpack_error *error);
 
-/*
- * Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A second
- * pass over the records, so that only one entry of a report is open at a time.
- */
+/* Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A pass of
+ * its own, because only one entry of a report can be open. */
 bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
                                       bp_sink *sink, void *context, bugpack_error *error);
 

@@ -2,10 +2,9 @@
  * The layout of a ring, the same in memory and in a file: one header page, then the data area that
  * frames are written to in turns. Other processes and later versions read it.
  *
- * A frame is a mark, a bp_ring_record, the payload, and padding to 8. A frame is never split: where
- * it does not fit before the end, a pad (one word) sends the reader back to offset 0, so a frame
- * always begins there. Measured against split frames, the pad costs at most one record a turn and
- * saves a branch in every copy and checksum.
+ * A frame is a mark, a bp_ring_record, the payload, and padding to 8. Where it does not fit before
+ * the end, a pad (one word) sends the reader back to offset 0, so a frame always begins there. The
+ * pad costs at most one record a turn and saves a branch in every copy and checksum.
  */
 #ifndef BP_RING_FRAME_H
 #define BP_RING_FRAME_H
@@ -71,12 +70,11 @@ uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
  * Computes a mark. The payload comes in one piece, or in pieces of which all but the first begin at
  * a multiple of BP_FRAME_SECTOR in the ring.
  *
- * Up to BP_FRAME_HASH_WHOLE bytes the whole payload is hashed; of a larger one the first
- * BP_FRAME_LINE bytes of each sector. The checksum is for writes torn by a loss of power (a killed
- * process loses no store): disks tear between sectors, so a sector is new or old as a whole. An old
- * one that begins like the new one is not noticed. Measured for 16 KiB, which take 300 ns to copy
- * into a large ring: whole payload 850 ns, 16 bytes of each sector 54 ns. The hash is of the copy,
- * because another process may be changing the caller's bytes.
+ * Of a payload over BP_FRAME_HASH_WHOLE bytes only the first BP_FRAME_LINE bytes of each sector are
+ * hashed: 54 ns for 16 KiB, and 850 ns for all of it, where the copy takes 300 ns. The checksum is
+ * for writes torn by a loss of power, and disks tear between sectors. An old sector that begins
+ * like the new one is not noticed. The hash is of the copy in the ring, because another process may
+ * be changing the caller's bytes.
  */
 #define BP_FRAME_SECTOR 512u
 #define BP_FRAME_LINE 16u

@@ -35,22 +35,18 @@ typedef struct bp_ring_record {
 #define BP_RING_FRAME_BYTES 32u
 
 /*
- * A ring of `capacity_bytes`, from 4 KiB to 1 GiB, rounded up to pages. A record takes
- * BP_RING_FRAME_BYTES beside its payload; each turn leaves a gap at the end that is smaller than
- * the record which did not fit there. Memory is mapped and not touched: a page costs nothing until
- * an append reaches it, and one page fault then. A forked child finds zeros in it.
+ * A ring of `capacity_bytes`, from 4 KiB to 1 GiB, rounded up to pages. A page costs nothing until
+ * an append reaches it. A forked child finds zeros in it.
  */
 bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
 
 /*
  * The same in a file. `fd` is an empty regular file, open for reading and writing; the ring
- * allocates it (posix_fallocate, so that a full disk is an error now and not SIGBUS later), maps it
- * and owns the descriptor. On failure the descriptor stays the caller's.
+ * allocates all of it and owns the descriptor. On failure the descriptor stays the caller's.
  *
- * A truncation by another process would be SIGBUS here: give bp_ring_fd to bp_file_guard_add
- * (platform/file_guard.h) with a callback that calls bp_ring_detach, and free the ring when it
- * cannot be guarded. Choose a directory on tmpfs: elsewhere the kernel writes pages back, and the
- * next store to such a page waits for the file system.
+ * A truncation by another process would be SIGBUS here: guard bp_ring_fd (platform/file_guard.h)
+ * with a callback that calls bp_ring_detach, or free the ring. Choose a directory on tmpfs:
+ * elsewhere a store waits for the file system after the kernel has written its page back.
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
@@ -59,10 +55,9 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
 int bp_ring_fd(const bp_ring *ring);
 
 /*
- * Moves a ring from its file into memory at the same addresses. Appends and copies go on; the file
- * keeps its present content and may then be truncated without harm. Appends wait while the bytes
- * written during the first pass are copied. No-op without a file. One caller at a time; other
- * threads may use the ring. NO_MEMORY, UNSUPPORTED.
+ * Moves a ring into memory at the same addresses while other threads use it. Its file keeps what it
+ * has, and may then be truncated. No-op without a file. One caller at a time. NO_MEMORY,
+ * UNSUPPORTED.
  */
 bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
 
@@ -85,9 +80,8 @@ typedef enum bp_ring_kind {
 void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number);
 
 /*
- * Refuses appends from now on and frees the memory and the descriptor; waits for at most one
- * append. A few hundred bytes remain until bp_ring_free, so writers may be inside or come later.
- * No reader may be inside. Idempotent.
+ * Refuses appends from now on and frees the memory and the descriptor. Writers may be inside or
+ * come later, until bp_ring_free; no reader may be. Idempotent.
  */
 void bp_ring_close(bp_ring *ring);
 
@@ -95,8 +89,8 @@ void bp_ring_close(bp_ring *ring);
 void bp_ring_free(bp_ring *ring);
 
 /*
- * Counters of one writer, updated under the ring's lock and read without one. Atomic additions of
- * the writer's own would cost each append about 6 ns. One tally belongs to one ring.
+ * Counters of one writer, updated under its ring's lock and read without one. Atomic additions
+ * would cost each append about 6 ns.
  */
 typedef struct bp_ring_tally {
     _Atomic uint64_t record_count;
@@ -140,10 +134,9 @@ typedef struct bp_ring_view {
 void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
 
 /*
- * Gives `sink` every record that is still there and was stamped up to `until_ns`, oldest first,
- * each a bp_ring_record with payload and padding, in pieces of whole records. Takes no lock, so
- * writers go on and never wait. Memory: 64 KiB, or one record when that is larger. `sink` may do
- * anything but close the ring; its failure is returned. Any thread.
+ * Gives `sink` every record stamped up to `until_ns`, oldest first, each a bp_ring_record with
+ * payload and padding, in pieces of whole records. Takes no lock. Memory: 64 KiB, or one record
+ * when that is larger. `sink` must not close the ring; its failure is returned. Any thread.
  */
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);

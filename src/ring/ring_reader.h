@@ -9,9 +9,8 @@
 #include "ring/ring.h"
 
 /*
- * Copies the records up to `until_ns` (bp_ring_copy) into a new temporary file in `dir_fd`, which
- * keeps `token` (borrowed, may be NULL; ends the copy early). The caller releases `ret_records`,
- * also after a failure.
+ * bp_ring_copy into a new temporary file in `dir_fd`, which keeps `token` (borrowed, may be NULL;
+ * ends the copy early). The caller releases `ret_records`, also after a failure.
  */
 bugpack_status bp_ring_copy_to_file(bp_ring *ring, uint64_t until_ns, int dir_fd,
                                     const bp_cancel_token *token, bp_temp_file *ret_records,
@@ -33,8 +32,8 @@ void bp_ring_reader_init(bp_ring_reader *reader, const bp_temp_file *temp_file);
 void bp_ring_reader_release(bp_ring_reader *reader);
 
 /*
- * The next record, or NULL at the end and where the file cannot be read; `offset` tells which. Both
- * pointers are valid until the next call. The payload is aligned to 8.
+ * The next record, or NULL at the end and where the file cannot be read: then `offset` is not the
+ * file's size. Both pointers are valid until the next call. The payload is aligned to 8.
  */
 const bp_ring_record *bp_ring_reader_next(bp_ring_reader *reader, const void **ret_payload);
 
