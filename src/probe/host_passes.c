@@ -28,7 +28,7 @@ static void report_progress(const bp_host_passes *passes) {
  * the passes reports for all, so that the callback runs under no lock. */
 static void end_step(bp_host_member *member) {
     atomic_fetch_add_explicit(&member->passes->steps_done, 1, memory_order_relaxed);
-    if (!member->is_started) {
+    if (member->is_caller) {
         report_progress(member->passes);
     }
 }
@@ -124,6 +124,7 @@ static void *run_member(void *argument) {
 void bp_host_passes_run(bp_host_member *members, unsigned member_count, bool is_second_pass) {
     for (unsigned i = 0; i < member_count; i++) {
         members[i].is_second_pass = is_second_pass;
+        members[i].is_caller = i == 0;
         members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
                                                          &members[i].thread, NULL) == BUGPACK_OK;
     }

@@ -36,7 +36,9 @@ typedef struct bp_host_passes {
 typedef struct bp_host_member {
     bp_host_passes *passes;
     bp_host_reader reader;
-    bool is_second_pass, is_started;
+    bool is_second_pass;
+    bool is_caller;  /* the thread that runs the passes is one of ours too, and reports progress */
+    bool is_started; /* a thread of its own; not looked at by that thread */
     pthread_t thread;
 } bp_host_member;
 
