@@ -10,7 +10,7 @@
 
 #include "model/metadata.h"
 
-/* Enough for every stem with its NUL, and with "-9999.zip" behind it within NAME_MAX (255). */
+/* Enough for every stem with its NUL, and with "-9999.zip" after it within NAME_MAX (255). */
 #define BP_NAME_STEM_BYTES 224
 
 /*
@@ -20,6 +20,21 @@
  */
 void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detail, uint64_t wall_ns,
                          char ret_stem[BP_NAME_STEM_BYTES]);
+
+typedef struct bp_report_name {
+    size_t app_bytes; /* the name begins with so many bytes of the app's word */
+    bp_report_kind kind;
+    uint64_t wall_secs; /* of the trigger, since 1970 */
+    unsigned number;    /* 1, or N of "-N" where the name was taken */
+} bp_report_name;
+
+/*
+ * Reads `<app>-<kind>[-<detail>]-YYYY-MM-DDTHH-MM-SSZ[-N].zip` as strictly as bp_name_report_stem
+ * writes it: a detail just where the kind has one, a date that exists, no other byte. False for all
+ * else, and also for a name that could be read in two ways: in `a-pedantic-b-crash-….zip` the app
+ * may be `a` or `a-pedantic-b`, and nobody should remove another's report.
+ */
+bool bp_name_parse_report(const char *name, bp_report_name *ret_parsed);
 
 /* The word that an app's name becomes there. */
 #define BP_NAME_APP_BYTES 65
@@ -38,8 +53,8 @@ bool bp_name_is_same_entry(const char *one, const char *other);
 bool bp_name_is_in_the_way(const char *one, const char *other);
 
 /*
- * Where an entry stands in a report: ascending in the order of docs/REPORT_FORMAT.md. Entries that
- * the table does not name share one rank, between the named ones and the manifest.
+ * The place of an entry in a report, in the order of docs/REPORT_FORMAT.md. Entries that the table
+ * does not name share one rank, between the named ones and the manifest.
  */
 unsigned bp_name_entry_rank(const char *name);
 

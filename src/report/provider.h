@@ -52,18 +52,37 @@ const char *bp_provider_name(const bp_provider *provider);
  */
 bool bp_provider_retire(bp_provider *provider);
 
+/* These are for the runner. */
+typedef enum bp_provider_entry {
+    BP_PROVIDER_ENTERED,
+    BP_PROVIDER_RETIRED,
+    BP_PROVIDER_STILL_RUNNING /* an earlier call has not returned yet */
+} bp_provider_entry;
+
+const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider);
+
+/* Claims the provider for one call. After BP_PROVIDER_ENTERED a leave must follow. */
+bp_provider_entry bp_provider_enter(bp_provider *provider);
+void bp_provider_leave(bp_provider *provider);
+
+/*
+ * Ends what a callback wrote into `given` before it returned `result`: passes on what is left, JSON
+ * to `sink` once it is checked. Afterwards `given` has no content, and its line has the outcome.
+ * Where that is neither OK nor TRUNCATED, discard what the sink got. `limit_bytes` is the limit of
+ * `given`.
+ */
+void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
+                        bp_sink *sink, void *context);
+
 typedef struct bp_runner bp_runner;
 
 /* A runner; its first thread starts with the first call. One report at a time uses it. */
 bugpack_status bp_runner_new(bp_runner **ret_runner, bugpack_error *error);
 
-/*
- * Makes a call that is under way check its token again, which somebody else has set. Any thread,
- * also while there is no call.
- */
+/* Makes a running call look at its cancel token again. Any thread, also while there is no call. */
 void bp_runner_wake(bp_runner *runner);
 
-/* What the waiting thread does each time it was woken so, without a lock. Before the first call. */
+/* What the waiting thread does after each such wake, without a lock. Before the first call. */
 void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
 
 /* Ends its thread. One that hangs inside a provider is detached, and frees itself later. */
@@ -72,8 +91,8 @@ void bp_runner_free(bp_runner *runner);
 /*
  * Calls the provider on the runner's thread, where its content is also checked and converted, and
  * waits until that is done, its own time limit passes or `token` (NULL for none) is due. Fills
- * `writer`, which must be fresh, with the artefact or with the reason why there is none; it never
- * fails otherwise. False when the provider was retired before: then there is no entry.
+ * `writer`, which must be fresh, with the artefact or with the reason why there is none. False when
+ * the provider was retired before: then there is nothing to report.
  */
 bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                     bugpack_writer *writer);

@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "platform/file_time.h"
 #include "report/name.h"
-#include "report/name_parse.h"
 
 struct report {
     char *name;
@@ -120,30 +119,27 @@ static bugpack_status list(int dir_fd, const char *dir_name, const bp_retention_
     return is_listed ? BUGPACK_OK : bp_fail_memory(error, "list reports");
 }
 
+static int compare(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
 /*
- * What goes first stands first. Within a second the file's own time comes before the number: a name
- * that was removed is taken again.
+ * The next to be removed comes first. Within a second the time of the file decides before the
+ * number, because a name that was removed is used again.
  */
 static int compare_reports(const void *one, const void *other) {
     const struct report *a = one;
     const struct report *b = other;
-    if (a->is_first != b->is_first) {
-        return a->is_first ? -1 : 1;
-    }
-    if (a->is_future != b->is_future) {
-        return a->is_future ? -1 : 1;
-    }
-    if (a->wall_secs != b->wall_secs) {
-        return a->wall_secs < b->wall_secs ? -1 : 1;
-    }
-    if (a->written_at.tv_sec != b->written_at.tv_sec) {
-        return a->written_at.tv_sec < b->written_at.tv_sec ? -1 : 1;
-    }
-    if (a->written_at.tv_nsec != b->written_at.tv_nsec) {
-        return a->written_at.tv_nsec < b->written_at.tv_nsec ? -1 : 1;
-    }
-    if (a->number != b->number) {
-        return a->number < b->number ? -1 : 1;
+    const int differences[] = {compare(b->is_first, a->is_first),
+                               compare(b->is_future, a->is_future),
+                               compare((int64_t)a->wall_secs, (int64_t)b->wall_secs),
+                               compare(a->written_at.tv_sec, b->written_at.tv_sec),
+                               compare(a->written_at.tv_nsec, b->written_at.tv_nsec),
+                               compare(a->number, b->number)};
+    for (size_t i = 0; i < sizeof differences / sizeof differences[0]; i++) {
+        if (differences[i] != 0) {
+            return differences[i];
+        }
     }
     return strcmp(a->name, b->name);
 }

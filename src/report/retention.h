@@ -1,7 +1,7 @@
 /*
  * Keeping a directory of reports within bounds: the oldest go, own files only.
  *
- * What is removed is named like a report of the app (report/name_parse.h), is a regular file and
+ * What is removed is named like a report of the app (report/name.h), is a regular file and
  * belongs to this user. Nothing is opened and no link is followed, so that a FIFO, a directory or a
  * link of such a name stays where it is, and costs nothing.
  */

@@ -7,8 +7,6 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
-#include "report/accept.h"
-#include "report/call.h"
 #include "report/provider.h"
 
 /*

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "recorder/note.h"
-#include "report/accept.h"
 #include "report/name.h"
+#include "report/provider.h"
 #include "trigger/pedantic_summary.h"
 #include "trigger/trigger.h"
 

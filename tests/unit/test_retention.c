@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "report/name.h"
-#include "report/name_parse.h"
 #include "support/temp_dir.h"
 
 static const uint64_t now_ns = 1795221411 * BP_NS_PER_SEC; /* 2026-11-21T00:36:51Z */
