@@ -38,27 +38,17 @@ void bp_file_trim_directory(char *path) {
 }
 
 bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error) {
-    char *absolute = NULL;
+    char directory[PATH_MAX] = "";
+    char *absolute;
     if (path[0] == '\0') {
         return bp_fail(error, BUGPACK_ERR_INVALID, "a path is empty");
     }
-    if (path[0] == '/') {
-        absolute = strdup(path);
-    } else {
-        char directory[PATH_MAX];
-        if (getcwd(directory, sizeof directory) == NULL) {
-            return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"",
-                                 path);
-        }
-        /* No bound: a path that is too long fails by name where it is used. */
-        size_t absolute_bytes = strlen(directory) + strlen(path) + 2;
-        absolute = malloc(absolute_bytes);
-        if (absolute != NULL) {
-            (void)snprintf(absolute, absolute_bytes, "%s/%s",
-                           strcmp(directory, "/") == 0 ? "" : directory, path);
-        }
+    if (path[0] != '/' && getcwd(directory, sizeof directory) == NULL) {
+        return bp_fail_errno(error, errno, "cannot find the working directory for \"%s\"", path);
     }
-    if (absolute == NULL) {
+    const char *slash = path[0] == '/' || strcmp(directory, "/") == 0 ? "" : "/";
+    /* No bound: a path that is too long fails by name where it is used. */
+    if (asprintf(&absolute, "%s%s%s", directory, slash, path) < 0) {
         return bp_fail_memory(error, "keep a path");
     }
     *ret_path = absolute;
@@ -140,6 +130,24 @@ bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
     }
     *ret_fd = fd;
     return BUGPACK_OK;
+}
+
+int64_t bp_file_read_range(int fd, void *bytes, size_t byte_count, uint64_t offset) {
+    size_t done = 0;
+    while (done < byte_count) {
+        ssize_t count = pread(fd, (char *)bytes + done, byte_count - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return -1;
+        }
+        if (count == 0) {
+            break;
+        }
+        done += (size_t)count;
+    }
+    return (int64_t)done;
 }
 
 /* One read(2) that signals cannot break; the count, or -1 with errno. */

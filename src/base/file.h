@@ -42,9 +42,13 @@ bugpack_status bp_file_make_path(const char *path, bugpack_error *error);
 bugpack_status bp_file_open_regular(int dir_fd, const char *path, int *ret_fd,
                                     bugpack_error *error);
 
+/* Reads `byte_count` bytes at `offset`, whatever signals arrive; fewer only at the end of the file.
+ * -1 with errno. */
+int64_t bp_file_read_range(int fd, void *bytes, size_t byte_count, uint64_t offset);
+
 /*
  * Appends the whole of a descriptor, from its current offset. Reads until end of file, so it works
- * where st_size is 0 (as under /proc). Fails with NO_MEMORY when the buffer's maximum is passed,
+ * where st_size is 0 (as under /proc). Fails with LIMIT when the buffer's maximum is passed,
  * and else as bp_fail_process_errno says, because files of a process end with it. `name` is for the
  * sentence.
  */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -13,25 +12,6 @@
 static const uint64_t measured_max_bytes = (uint64_t)64 << 20;
 
 enum { piece_bytes = 16 * 1024 };
-
-/* Reads up to `byte_count` bytes at `offset`; fewer only at the end of the file. */
-static ssize_t read_range(int fd, char *bytes, size_t byte_count, off_t offset) {
-    size_t done = 0;
-    while (done < byte_count) {
-        ssize_t count = pread(fd, bytes + done, byte_count - done, offset + (off_t)done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return -1;
-        }
-        if (count == 0) {
-            break;
-        }
-        done += (size_t)count;
-    }
-    return (ssize_t)done;
-}
 
 /*
  * How long a file is that does not tell: under /proc its size is 0, under /sys that of a page, and
@@ -42,7 +22,7 @@ static bugpack_status measure(int fd, const char *name, uint64_t *ret_size, bugp
     char bytes[piece_bytes];
     uint64_t size = 0;
     while (size <= measured_max_bytes) {
-        ssize_t count = read_range(fd, bytes, sizeof bytes, (off_t)size);
+        int64_t count = bp_file_read_range(fd, bytes, sizeof bytes, size);
         if (count < 0) {
             return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
         }
@@ -65,7 +45,8 @@ static bugpack_status find_size(int fd, const char *name, uint64_t *ret_size,
     if (fstat(fd, &info) != 0) {
         return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
     }
-    ssize_t count = info.st_size > 0 ? read_range(fd, &last, 1, info.st_size - 1) : 0;
+    int64_t count =
+        info.st_size > 0 ? bp_file_read_range(fd, &last, 1, (uint64_t)info.st_size - 1) : 0;
     if (count < 0) {
         return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
     }
@@ -76,12 +57,12 @@ static bugpack_status find_size(int fd, const char *name, uint64_t *ret_size,
     return BUGPACK_OK;
 }
 
-/* Where the first line behind `at` begins; `size` where none does before the end. -1 with errno. */
+/* Where the first line after `at` begins; `size` where none does before the end. -1 with errno. */
 static int64_t find_next_line(int fd, uint64_t at, uint64_t size) {
     char bytes[piece_bytes];
     while (at < size) {
         size_t wanted = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        ssize_t count = read_range(fd, bytes, wanted, (off_t)at);
+        int64_t count = bp_file_read_range(fd, bytes, wanted, at);
         if (count < 0) {
             return -1;
         }
@@ -94,12 +75,12 @@ static int64_t find_next_line(int fd, uint64_t at, uint64_t size) {
     return (int64_t)size;
 }
 
-/* How many bytes behind a cut inside a line are to go, so that no character is cut. -1 with errno.
+/* How many bytes after a cut inside a line are dropped, so that no character is cut. -1 with errno.
  */
 static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
     char bytes[4]; /* the one before the cut, and at most three of a character that began there */
-    ssize_t count = read_range(fd, bytes, sizeof bytes, (off_t)at);
-    ssize_t skip = 1;
+    int64_t count = bp_file_read_range(fd, bytes, sizeof bytes, at);
+    int64_t skip = 1;
     while (skip < count && ((unsigned char)bytes[skip] & 0xC0) == 0x80) {
         skip++;
     }
@@ -108,7 +89,7 @@ static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
 
 /*
  * Moves `*at`, which is one byte before the first that may be kept, to the first line that begins
- * behind it; where there is none, inside the one line that is over the limit.
+ * after it; where there is none, inside the one line that is over the limit.
  */
 static bugpack_status skip_partial_line(int fd, const char *name, uint64_t size, uint64_t *at,
                                         bool *ret_inside_line, bugpack_error *error) {
@@ -143,8 +124,8 @@ bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes,
     tail.skipped_bytes = at;
     while (status == BUGPACK_OK && at < tail.original_bytes) {
         uint64_t left = tail.original_bytes - at;
-        ssize_t count =
-            read_range(fd, bytes, left < sizeof bytes ? (size_t)left : sizeof bytes, (off_t)at);
+        int64_t count =
+            bp_file_read_range(fd, bytes, left < sizeof bytes ? (size_t)left : sizeof bytes, at);
         if (count < 0) {
             return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
         }

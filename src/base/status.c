@@ -99,20 +99,12 @@ bugpack_status bp_fail_errno(bugpack_error *error, int system_errno, const char 
 bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, const char *format,
                                      ...) {
     bugpack_status status = BUGPACK_ERR_IO;
-    switch (system_errno) {
-    case ENOMEM:
+    if (system_errno == ENOMEM) {
         status = BUGPACK_ERR_NO_MEMORY;
-        break;
-    case ESRCH:
-    case ENOENT:
+    } else if (system_errno == ESRCH || system_errno == ENOENT) {
         status = BUGPACK_ERR_NO_PROCESS;
-        break;
-    case EACCES:
-    case EPERM:
+    } else if (system_errno == EACCES || system_errno == EPERM) {
         status = BUGPACK_ERR_DENIED;
-        break;
-    default:
-        break;
     }
     va_list arguments;
     va_start(arguments, format);
@@ -126,37 +118,23 @@ bugpack_status bp_fail_memory(bugpack_error *error, const char *what) {
 }
 
 const char *bugpack_status_name(bugpack_status status) {
-    switch (status) {
-    case BUGPACK_OK:
-        return "ok";
-    case BUGPACK_ERR_INVALID:
-        return "invalid argument";
-    case BUGPACK_ERR_NO_MEMORY:
-        return "out of memory";
-    case BUGPACK_ERR_IO:
-        return "input or output failed";
-    case BUGPACK_ERR_NO_PROCESS:
-        return "no such process";
-    case BUGPACK_ERR_TIMEOUT:
-        return "timed out";
-    case BUGPACK_ERR_DENIED:
-        return "access denied";
-    case BUGPACK_ERR_BUSY:
-        return "busy with other reports";
-    case BUGPACK_ERR_INERT:
-        return "session of the parent process";
-    case BUGPACK_ERR_CLOSED:
-        return "session closed";
-    case BUGPACK_ERR_UNSUPPORTED:
-        return "not supported on this system";
-    case BUGPACK_ERR_CANCELLED:
-        return "cancelled";
-    case BUGPACK_ERR_CORRUPT:
-        return "corrupt data";
-    case BUGPACK_ERR_LIMIT:
-        return "limit reached";
-    case BUGPACK_ERR_NO_TICKET:
-        return "no such report";
-    }
-    return "unknown status";
+    static const char *const names[] = {
+        [-BUGPACK_OK] = "ok",
+        [-BUGPACK_ERR_INVALID] = "invalid argument",
+        [-BUGPACK_ERR_NO_MEMORY] = "out of memory",
+        [-BUGPACK_ERR_IO] = "input or output failed",
+        [-BUGPACK_ERR_NO_PROCESS] = "no such process",
+        [-BUGPACK_ERR_TIMEOUT] = "timed out",
+        [-BUGPACK_ERR_DENIED] = "access denied",
+        [-BUGPACK_ERR_BUSY] = "busy with other reports",
+        [-BUGPACK_ERR_INERT] = "session of the parent process",
+        [-BUGPACK_ERR_CLOSED] = "session closed",
+        [-BUGPACK_ERR_UNSUPPORTED] = "not supported on this system",
+        [-BUGPACK_ERR_CORRUPT] = "corrupt data",
+        [-BUGPACK_ERR_CANCELLED] = "cancelled",
+        [-BUGPACK_ERR_LIMIT] = "limit reached",
+        [-BUGPACK_ERR_NO_TICKET] = "no such report",
+    };
+    static const int last = sizeof names / sizeof names[0] - 1;
+    return status <= 0 && status >= -last ? names[-status] : "unknown status";
 }

@@ -136,9 +136,5 @@ bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error)
 
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,
                           size_t byte_count) {
-    ssize_t count;
-    do {
-        count = pread(temp_file->fd, bytes, byte_count, (off_t)offset);
-    } while (count < 0 && errno == EINTR);
-    return count;
+    return bp_file_read_range(temp_file->fd, bytes, byte_count, offset);
 }

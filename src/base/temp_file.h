@@ -48,7 +48,7 @@ void bp_temp_file_release(bp_temp_file *temp_file);
 bool bp_temp_file_is_open(const bp_temp_file *temp_file);
 
 /*
- * Appends. INVALID for a closed one; NO_MEMORY, and nothing is appended, where it would hold more
+ * Appends. INVALID for a closed one; LIMIT, and nothing is appended, where it would hold more
  * than `max_size` bytes; IO, where how much was written is not known; CANCELLED or TIMEOUT, where
  * its token is due. All of them stick.
  */
@@ -63,8 +63,8 @@ bugpack_status bp_temp_file_sink(void *temp_file, const void *bytes, size_t byte
 bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error);
 
 /*
- * Reads back, after a flush: up to `byte_count` bytes at `offset`; 0 at the end, -1 with errno. A
- * count may be short of what is there.
+ * Reads back, after a flush: up to `byte_count` bytes at `offset`; fewer only at the end, -1
+ * with errno.
  */
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,
                           size_t byte_count);

@@ -81,22 +81,6 @@ bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_cou
     return bp_buffer_append(out, plain, (size_t)(at - plain));
 }
 
-bugpack_status bp_utf8_decode(bp_buffer *out, const char *text, size_t byte_count) {
-    const unsigned char *at = (const unsigned char *)text;
-    const unsigned char *end = at + byte_count;
-    while (at < end) {
-        size_t length = bp_utf8_sequence_length(at, (size_t)(end - at));
-        if (is_escape(at, length)) {
-            unsigned char byte = (unsigned char)(((at[1] & 0x03) << 6) | (at[2] & 0x3F));
-            (void)bp_buffer_append_char(out, (char)byte);
-        } else {
-            (void)bp_buffer_append(out, at, length == 0 ? 1 : length);
-        }
-        at += length == 0 ? 1 : length;
-    }
-    return out->status;
-}
-
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit) {
     if (byte_count <= limit) {
         return byte_count;

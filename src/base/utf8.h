@@ -1,5 +1,5 @@
 /*
- * Any bytes as valid UTF-8, and back.
+ * Any bytes as valid UTF-8, from which they can be decoded again.
  *
  * The kernel lets a thread name hold any byte, and a host may log anything; JSON must be UTF-8. A
  * byte that is not part of a well-formed sequence, and NUL, which C strings cannot carry, becomes
@@ -25,9 +25,6 @@ bool bp_utf8_is_valid(const void *bytes, size_t byte_count);
 
 /* Appends the escaped form: at most three bytes for each one that comes in. */
 bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count);
-
-/* Appends the original bytes of a text that bp_utf8_encode made. */
-bugpack_status bp_utf8_decode(bp_buffer *out, const char *text, size_t byte_count);
 
 /* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);

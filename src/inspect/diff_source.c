@@ -1,6 +1,5 @@
 #include "inspect/diff_source.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,11 +55,8 @@ static bugpack_status find_kind(bp_diff_side *side, bugpack_error *error) {
 /* A damaged report still begins like one, and is then refused as a zip. */
 static bool begins_as_zip(int fd) {
     char begin[4];
-    ssize_t count;
-    do {
-        count = pread(fd, begin, sizeof begin, 0);
-    } while (count < 0 && errno == EINTR);
-    return count == sizeof begin && memcmp(begin, "PK", 2) == 0;
+    return bp_file_read_range(fd, begin, sizeof begin, 0) == sizeof begin &&
+           memcmp(begin, "PK", 2) == 0;
 }
 
 bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_error *error) {
