@@ -1,5 +1,6 @@
 #include "inspect/diff.h"
 #include "model/fields.h"
+#include "model/heap_state.h"
 #include "model/metadata.h"
 #include "json/json.h"
 
@@ -95,11 +96,10 @@ static void add_heap(bp_json *json, const bugpack_heap_state *before,
     bp_model_add_known_text(json, "before", before->allocator);
     bp_model_add_known_text(json, "after", after->allocator);
     bp_json_object_end(json);
-    add_heap_number(json, "allocated_bytes", before->allocated_bytes, after->allocated_bytes);
-    add_heap_number(json, "active_bytes", before->active_bytes, after->active_bytes);
-    add_heap_number(json, "resident_bytes", before->resident_bytes, after->resident_bytes);
-    add_heap_number(json, "mapped_bytes", before->mapped_bytes, after->mapped_bytes);
-    add_heap_number(json, "narenas", before->narenas, after->narenas);
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        add_heap_number(json, bp_heap_number_keys[i], bp_heap_number_get(before, i),
+                        bp_heap_number_get(after, i));
+    }
     bp_json_object_end(json);
 }
 

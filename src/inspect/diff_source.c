@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "model/heap_state.h"
 #include "json/pick.h"
 
 const char *bp_diff_artefact_name(bp_diff_artefact artefact) {
@@ -195,22 +196,25 @@ static void copy_allocator(const bp_json_token *token, bugpack_heap_state *state
 bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
                                  bugpack_heap_state *ret_state, bugpack_error *error) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
-    uint64_t *const numbers[] = {&state.allocated_bytes, &state.active_bytes, &state.resident_bytes,
-                                 &state.mapped_bytes, &state.narenas};
-    bp_json_pick picks[] = {{.path = "allocated_bytes"}, {.path = "active_bytes"},
-                            {.path = "resident_bytes"},  {.path = "mapped_bytes"},
-                            {.path = "narenas"},         {.path = "allocator"}};
-    const size_t number_count = sizeof numbers / sizeof numbers[0];
-    bugpack_status status = pick(text, path, BP_DIFF_HEAP, picks, number_count + 1, error);
+    bp_json_pick picks[BP_HEAP_NUMBER_COUNT + 1] = {[BP_HEAP_NUMBER_COUNT] = {.path = "allocator"}};
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        picks[i].path = bp_heap_number_keys[i];
+    }
+    bugpack_status status = pick(text, path, BP_DIFF_HEAP, picks, BP_HEAP_NUMBER_COUNT + 1, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    for (size_t i = 0; i < number_count; i++) {
-        if (picks[i].token.byte_count > 0 && !bp_json_token_uint(&picks[i].token, numbers[i])) {
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        uint64_t value;
+        if (picks[i].token.byte_count == 0) {
+            continue;
+        }
+        if (!bp_json_token_uint(&picks[i].token, &value)) {
             return refuse(path, BP_DIFF_HEAP, picks[i].path, error);
         }
+        bp_heap_number_set(&state, i, value);
     }
-    copy_allocator(&picks[number_count].token, &state);
+    copy_allocator(&picks[BP_HEAP_NUMBER_COUNT].token, &state);
     *ret_state = state;
     return BUGPACK_OK;
 }

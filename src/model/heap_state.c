@@ -1,37 +1,36 @@
 #include "model/heap_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/fields.h"
 
-/* One number of the state, in the order of all forms. */
-typedef struct heap_number {
-    const char *key;
+const char *const bp_heap_number_keys[] = {"allocated_bytes", "active_bytes", "resident_bytes",
+                                           "mapped_bytes", "narenas"};
+
+static const size_t offsets[BP_HEAP_NUMBER_COUNT] = {
+    offsetof(bugpack_heap_state, allocated_bytes), offsetof(bugpack_heap_state, active_bytes),
+    offsetof(bugpack_heap_state, resident_bytes), offsetof(bugpack_heap_state, mapped_bytes),
+    offsetof(bugpack_heap_state, narenas)};
+
+uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number) {
     uint64_t value;
-} heap_number;
+    memcpy(&value, (const char *)state + offsets[number], sizeof value);
+    return value;
+}
 
-enum { number_count = 5 };
-
-static void list_numbers(const bugpack_heap_state *state, heap_number ret_numbers[number_count]) {
-    const heap_number numbers[number_count] = {{"allocated_bytes", state->allocated_bytes},
-                                               {"active_bytes", state->active_bytes},
-                                               {"resident_bytes", state->resident_bytes},
-                                               {"mapped_bytes", state->mapped_bytes},
-                                               {"narenas", state->narenas}};
-    memcpy(ret_numbers, numbers, sizeof numbers);
+void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value) {
+    memcpy((char *)state + offsets[number], &value, sizeof value);
 }
 
 bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *out,
                                    bugpack_error *error) {
-    heap_number numbers[number_count];
-    list_numbers(state, numbers);
     bp_json json;
     bp_json_begin(&json, out);
-    for (size_t i = 0; i < number_count; i++) {
-        if (numbers[i].value != BUGPACK_HEAP_UNKNOWN) {
-            bp_json_add_uint(&json, numbers[i].key, numbers[i].value);
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        uint64_t value = bp_heap_number_get(state, i);
+        if (value != BUGPACK_HEAP_UNKNOWN) {
+            bp_json_add_uint(&json, bp_heap_number_keys[i], value);
         }
     }
     if (state->allocator[0] != '\0') {
@@ -40,22 +39,19 @@ bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *o
     return bp_json_finish(&json, error);
 }
 
-/* A number as text, in `storage` unless it is unknown. */
-static const char *value_text(uint64_t value, char storage[24]) {
+static void append_value(bp_buffer *out, uint64_t value) {
     if (value == BUGPACK_HEAP_UNKNOWN) {
-        return "(unknown)";
+        (void)bp_buffer_append_text(out, "(unknown)");
+    } else {
+        (void)bp_buffer_printf(out, "%" PRIu64, value);
     }
-    (void)snprintf(storage, 24, "%" PRIu64, value);
-    return storage;
 }
 
 bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *out) {
-    heap_number numbers[number_count];
-    list_numbers(state, numbers);
-    for (size_t i = 0; i < number_count; i++) {
-        char storage[24];
-        (void)bp_buffer_printf(out, "%s: %s\n", numbers[i].key,
-                               value_text(numbers[i].value, storage));
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        (void)bp_buffer_printf(out, "%s: ", bp_heap_number_keys[i]);
+        append_value(out, bp_heap_number_get(state, i));
+        (void)bp_buffer_append_char(out, '\n');
     }
     return out->status;
 }
@@ -73,16 +69,16 @@ static void diff_allocator(const bugpack_heap_state *before, const bugpack_heap_
 
 bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
                                   bp_buffer *out) {
-    heap_number old_numbers[number_count], new_numbers[number_count];
-    list_numbers(before, old_numbers);
-    list_numbers(after, new_numbers);
     diff_allocator(before, after, out);
-    for (size_t i = 0; i < number_count; i++) {
-        if (old_numbers[i].value != new_numbers[i].value) {
-            char old_storage[24], new_storage[24];
-            (void)bp_buffer_printf(out, "%s: %s \xe2\x86\x92 %s\n", old_numbers[i].key,
-                                   value_text(old_numbers[i].value, old_storage),
-                                   value_text(new_numbers[i].value, new_storage));
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        uint64_t old_value = bp_heap_number_get(before, i);
+        uint64_t new_value = bp_heap_number_get(after, i);
+        if (old_value != new_value) {
+            (void)bp_buffer_printf(out, "%s: ", bp_heap_number_keys[i]);
+            append_value(out, old_value);
+            (void)bp_buffer_append_text(out, " \xe2\x86\x92 ");
+            append_value(out, new_value);
+            (void)bp_buffer_append_char(out, '\n');
         }
     }
     return out->status;

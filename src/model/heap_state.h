@@ -4,9 +4,18 @@
 #ifndef BP_MODEL_HEAP_STATE_H
 #define BP_MODEL_HEAP_STATE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <bugpack/heap_state.h>
 
 #include "base/buffer.h"
+
+/* The numbers of a state by key, in the order of all forms. */
+#define BP_HEAP_NUMBER_COUNT 5
+extern const char *const bp_heap_number_keys[BP_HEAP_NUMBER_COUNT];
+uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number);
+void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value);
 
 /* Appends heap-state.json; what is not known is left out. */
 bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *out,

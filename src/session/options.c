@@ -2,7 +2,6 @@
 
 #include "base/status.h"
 #include "base/struct_size.h"
-#include "session/options_strings.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };

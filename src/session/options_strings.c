@@ -2,8 +2,6 @@
  * The strings of a session's options: copies of the host's, and paths made absolute, because a host
  * may free the ones and change its directory under the others.
  */
-#include "session/options_strings.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +11,38 @@
 #include "base/status.h"
 #include "session/session.h"
 
-static bool copy_text(const char **text) {
-    if (*text != NULL) {
-        *text = strdup(*text);
-        return *text != NULL;
-    }
-    return true;
+/* One text; NULL stays NULL. False without memory. */
+static bool copy_text(const char *given, const char **ret_copy) {
+    *ret_copy = given == NULL ? NULL : strdup(given);
+    return given == NULL || *ret_copy != NULL;
 }
 
-/* The host's place for the recorder, or the system's; NULL when there is neither. */
+/* The patterns of gap keys. */
+static bool copy_patterns(const bugpack_options *given, bugpack_options *options) {
+    size_t count = given->pedantic_ignore == NULL ? 0 : given->pedantic_ignore_count;
+    if (count == 0) {
+        return true;
+    }
+    const char **patterns = calloc(count, sizeof *patterns);
+    bool is_copied = patterns != NULL;
+    options->pedantic_ignore = patterns;
+    options->pedantic_ignore_count = count;
+    for (size_t i = 0; is_copied && i < count; i++) {
+        const char *pattern = given->pedantic_ignore[i];
+        is_copied = copy_text(pattern == NULL ? "" : pattern, &patterns[i]);
+    }
+    return is_copied;
+}
+
+static bool copy_texts(const bugpack_options *given, bugpack_options *options) {
+    return copy_text(given->app_name, &options->app_name) &&
+           copy_text(given->app_version, &options->app_version) &&
+           copy_text(given->app_build_id, &options->app_build_id) &&
+           copy_text(given->calibrator_path, &options->calibrator_path) &&
+           copy_patterns(given, options);
+}
+
+/* The host's directory for the recorder, or the system's; NULL if there is neither. */
 static bugpack_status copy_recorder_dir(const char *given, bugpack_options *options,
                                         bugpack_error *error) {
     char default_dir[PATH_MAX];
@@ -35,25 +56,18 @@ static bugpack_status copy_recorder_dir(const char *given, bugpack_options *opti
     return status;
 }
 
-/* The patterns of gap keys; the list and its strings become ours, or NULL. */
-static bool copy_patterns(bugpack_options *options) {
-    const char *const *given = options->pedantic_ignore;
-    options->pedantic_ignore = NULL;
-    if (given == NULL || options->pedantic_ignore_count == 0) {
-        options->pedantic_ignore_count = 0;
-        return true;
+/* A directory of reports. */
+static bugpack_status copy_dir(const char *given, const char **ret_dir, bugpack_error *error) {
+    char *absolute = NULL;
+    bugpack_status status = bp_file_absolute_path(given, &absolute, error);
+    if (status == BUGPACK_OK) {
+        bp_file_trim_directory(absolute);
+        *ret_dir = absolute;
     }
-    char **patterns = calloc(options->pedantic_ignore_count, sizeof *patterns);
-    bool is_copied = patterns != NULL;
-    options->pedantic_ignore = (const char *const *)patterns;
-    for (size_t i = 0; is_copied && i < options->pedantic_ignore_count; i++) {
-        patterns[i] = strdup(given[i] == NULL ? "" : given[i]);
-        is_copied = patterns[i] != NULL;
-    }
-    return is_copied;
+    return status;
 }
 
-/* The host's place for reports, or the system's. */
+/* The host's directory for reports, or the system's. */
 static bugpack_status copy_report_dir(const char *given, bugpack_options *options,
                                       bugpack_error *error) {
     char default_dir[PATH_MAX];
@@ -65,59 +79,29 @@ static bugpack_status copy_report_dir(const char *given, bugpack_options *option
         }
         given = default_dir;
     }
-    char *absolute = NULL;
-    if (status == BUGPACK_OK) {
-        status = bp_file_absolute_path(given, &absolute, error);
-    }
-    if (status == BUGPACK_OK) {
-        bp_file_trim_directory(absolute);
-    }
-    options->report_dir = absolute;
-    return status;
+    return status == BUGPACK_OK ? copy_dir(given, &options->report_dir, error) : status;
 }
 
 /* A directory for one kind of report: the host's, or `fallback` below report_dir. */
-static bugpack_status copy_kind_dir(const char **dir, const char *report_dir, const char *fallback,
-                                    bugpack_error *error) {
-    const char *given = *dir;
-    char *absolute = NULL;
-    bugpack_status status = BUGPACK_OK;
-    *dir = NULL;
-    if (given != NULL) {
-        status = bp_file_absolute_path(given, &absolute, error);
-    } else {
-        size_t absolute_bytes = strlen(report_dir) + strlen(fallback) + 2;
-        absolute = malloc(absolute_bytes);
-        if (absolute == NULL) {
-            return bp_fail_memory(error, "open a session");
-        }
-        (void)snprintf(absolute, absolute_bytes, "%s/%s", report_dir, fallback);
+static bugpack_status copy_kind_dir(const char *given, const char *report_dir, const char *fallback,
+                                    const char **ret_dir, bugpack_error *error) {
+    char *below = NULL;
+    if (given == NULL && asprintf(&below, "%s/%s", report_dir, fallback) < 0) {
+        return bp_fail_memory(error, "open a session");
     }
-    if (status == BUGPACK_OK) {
-        bp_file_trim_directory(absolute);
-    }
-    *dir = absolute;
+    bugpack_status status = copy_dir(given != NULL ? given : below, ret_dir, error);
+    free(below);
     return status;
 }
 
 bugpack_status bp_options_copy_strings(bugpack_options *options, bugpack_error *error) {
     const bugpack_options given = *options;
-    const char **texts[] = {&options->app_name, &options->app_version, &options->app_build_id,
-                            &options->calibrator_path};
-    bool is_copied = true;
-    options->report_dir = options->recorder_dir = NULL;
+    options->app_name = options->app_version = options->app_build_id = NULL;
+    options->report_dir = options->recorder_dir = options->calibrator_path = NULL;
     options->pedantic_dir = options->auto_snapshot_dir = NULL;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (!is_copied) {
-            *texts[i] = NULL;
-        } else {
-            is_copied = copy_text(texts[i]);
-        }
-    }
-    if (!is_copied) {
-        options->pedantic_ignore = NULL;
-    }
-    if (!is_copied || !copy_patterns(options)) {
+    options->pedantic_ignore = NULL;
+    options->pedantic_ignore_count = 0;
+    if (!copy_texts(&given, options)) {
         return bp_fail_memory(error, "open a session");
     }
     bugpack_status status = copy_report_dir(given.report_dir, options, error);
@@ -125,13 +109,12 @@ bugpack_status bp_options_copy_strings(bugpack_options *options, bugpack_error *
         status = copy_recorder_dir(given.recorder_dir, options, error);
     }
     if (status == BUGPACK_OK) {
-        options->pedantic_dir = given.pedantic_dir;
-        status = copy_kind_dir(&options->pedantic_dir, options->report_dir, "", error);
+        status = copy_kind_dir(given.pedantic_dir, options->report_dir, "", &options->pedantic_dir,
+                               error);
     }
     if (status == BUGPACK_OK) {
-        options->auto_snapshot_dir = given.auto_snapshot_dir;
-        status = copy_kind_dir(&options->auto_snapshot_dir, options->report_dir, "auto-snapshots",
-                               error);
+        status = copy_kind_dir(given.auto_snapshot_dir, options->report_dir, "auto-snapshots",
+                               &options->auto_snapshot_dir, error);
     }
     return status;
 }

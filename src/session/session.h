@@ -82,6 +82,13 @@ void bp_session_free_channels(bugpack *session);
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *settings,
                                bugpack_error *error);
 
+/*
+ * Replaces the host's strings by copies, and fills in the directories that it did not name. Each
+ * field is ours or NULL also on failure, so that both releases can be called. Errors: NO_MEMORY,
+ * INVALID (an empty path), IO, UNSUPPORTED (no directory is known).
+ */
+bugpack_status bp_options_copy_strings(bugpack_options *options, bugpack_error *error);
+
 /* Frees what was copied. The patterns of gap keys are freed apart, and later: a gap that comes
  * after the close is still compared with them. */
 void bp_options_release(bugpack_options *settings);
