@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 #include "model/host_threads.h"
 #include "json/pick.h"
@@ -83,14 +84,8 @@ static bool push_thread(sums_reader *reading) {
             return false;
         }
     }
-    if (sums->count == sums->capacity) {
-        size_t capacity = sums->capacity == 0 ? 256 : sums->capacity * 2;
-        bp_host_sum *items = realloc(sums->items, capacity * sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        sums->items = items;
-        sums->capacity = capacity;
+    if (!bp_array_reserve(&sums->items, sums->count, &sums->capacity)) {
+        return false;
     }
     bool is_measured = reading->is_measured && reading->has_value;
     sums->items[sums->count++] = (bp_host_sum){.name_offset = reading->name,

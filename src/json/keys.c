@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "json/literal.h"
 
 void bp_json_keys_release(bp_json_keys *keys) {
@@ -11,17 +12,8 @@ void bp_json_keys_release(bp_json_keys *keys) {
 }
 
 bugpack_status bp_json_keys_add(bp_json_keys *keys, size_t offset) {
-    if (keys->count == keys->capacity) {
-        size_t capacity = keys->capacity == 0 ? 32 : keys->capacity * 2;
-        bp_json_key *grown = NULL;
-        if (capacity <= SIZE_MAX / sizeof *grown) { /* where size_t has 32 bits */
-            grown = realloc(keys->keys, capacity * sizeof *grown);
-        }
-        if (grown == NULL) {
-            return BUGPACK_ERR_NO_MEMORY;
-        }
-        keys->keys = grown;
-        keys->capacity = capacity;
+    if (!bp_array_reserve(&keys->keys, keys->count, &keys->capacity)) {
+        return BUGPACK_ERR_NO_MEMORY;
     }
     keys->keys[keys->count++] = (bp_json_key){.offset = offset};
     return BUGPACK_OK;

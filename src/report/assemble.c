@@ -11,11 +11,37 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "model/metrics.h"
 #include "platform/host.h"
 #include "report/ring_entries.h"
-#include "report/window.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
+
+typedef enum stage {
+    STAGE_SNAPSHOT,
+    STAGE_PROVIDERS,
+    STAGE_RINGS,
+    STAGE_WINDOW,
+    STAGE_METRICS,
+    STAGE_ARCHIVE
+} stage;
+
+/* Where each stage begins, in percent. A sample window takes most of the time where there is one;
+ * the last percents are the disk's. */
+static const unsigned char begins_with_window[] = {0, 2, 10, 15, 75, 78, 97};
+static const unsigned char begins_without[] = {0, 5, 35, 45, 45, 48, 97};
+
+/* How often a wait looks at its progress. */
+static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
+
+/* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
+static void show_progress(const bp_progress *progress, stage at, uint64_t done, uint64_t total) {
+    const unsigned char *begins = progress->has_window ? begins_without : begins_with_window;
+    /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
+    uint64_t part = done >= total ? 100 : 100 * done / total;
+    progress->on_step(progress->context,
+                      (uint32_t)(begins[at] + (begins[at + 1] - begins[at]) * part / 100));
+}
 
 /* What one report needs while it is assembled. */
 struct assembly {
@@ -25,7 +51,10 @@ struct assembly {
     const bp_progress *progress;
     bp_bundle *bundle;
     char report_id[BP_ID_BYTES];
-    bp_window window;
+    /* The first sample, unless the job brings a window of the history. */
+    bugpack_status window_status;
+    bugpack_error window_error;
+    uint64_t window_began_ns;
 };
 
 /*
@@ -47,9 +76,9 @@ static bugpack_status note_process(const struct assembly *assembly, bugpack_erro
 
 /* A step is done. A cancelled report begins no other, and asks no further provider: each would cost
  * a thread, for nothing. */
-static bugpack_status step(const struct assembly *assembly, bp_stage stage, uint64_t done,
-                           uint64_t total, bugpack_error *error) {
-    bp_progress_step(assembly->progress, stage, done, total);
+static bugpack_status step(const struct assembly *assembly, stage at, uint64_t done, uint64_t total,
+                           bugpack_error *error) {
+    show_progress(assembly->progress, at, done, total);
     return bp_cancel_check(&assembly->job->token, error);
 }
 
@@ -77,7 +106,7 @@ static bugpack_status ask_providers(const struct assembly *assembly, bugpack_err
     bugpack_status status =
         bp_provider_list_get(assembly->context->providers, &providers, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        status = step(assembly, BP_STAGE_PROVIDERS, i, count, error);
+        status = step(assembly, STAGE_PROVIDERS, i, count, error);
         if (status == BUGPACK_OK) {
             status = ask_provider(assembly, providers[i], error);
         }
@@ -126,7 +155,7 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
     bugpack_status status = context->list_triggers(context->triggers, job, &triggers, error);
     if (status == BUGPACK_OK) {
         bp_bundle_set_triggers(assembly->bundle, triggers.entries, triggers.count);
-        bp_progress_step(assembly->progress, BP_STAGE_ARCHIVE, 0, 0);
+        show_progress(assembly->progress, STAGE_ARCHIVE, 0, 0);
         status = bp_destination_publish(&job->destination, assembly->bundle, result, error);
         bp_bundle_set_triggers(assembly->bundle, NULL, 0);
     }
@@ -145,27 +174,102 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
                                           : BUGPACK_OK;
 }
 
-static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
-    const bp_report_context *context = assembly->context;
-    return context->settings->without_process
-               ? BUGPACK_OK
-               : bp_window_add(context, assembly->job, &assembly->window, assembly->bundle, error);
+static void begin_window(struct assembly *assembly) {
+    assembly->window_began_ns = bp_clock_monotonic_ns();
+    if (!assembly->job->has_window) {
+        bp_sampler *sampler =
+            bp_subject_sampler(assembly->context->subject, &assembly->window_error);
+        assembly->window_status = sampler == NULL
+                                      ? assembly->window_error.status
+                                      : bp_sampler_begin(sampler, &assembly->window_error);
+    }
 }
 
+/* Waits until the window has passed, unless the job brings one or the first sample failed. */
 static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
-    bp_window_wait(assembly->context, assembly->job, &assembly->window, assembly->progress);
-    return bp_cancel_check(&assembly->job->token, error);
+    const bp_progress *progress = assembly->progress;
+    const bp_cancel_token *token = &assembly->job->token;
+    uint64_t began_ns = assembly->window_began_ns;
+    uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
+    uint64_t end_ns = began_ns + window_ns;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    bool may_wait = assembly->window_status == BUGPACK_OK && !assembly->job->has_window;
+    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(token)) {
+        show_progress(progress, STAGE_WINDOW, now_ns - began_ns, window_ns);
+        uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
+        may_wait = progress->wait(progress->context, until_ns);
+        now_ns = bp_clock_monotonic_ns();
+    }
+    return bp_cancel_check(token, error);
+}
+
+/* The second sample and the arithmetic, or the window of the history that ended at the trigger. */
+static bugpack_status compute(const bp_report_context *context, const bp_job *job,
+                              bp_metrics *ret_metrics, uint64_t *ret_ended_ns,
+                              bugpack_error *error) {
+    uint64_t began_ns = 0;
+    if (job->has_window) {
+        return bp_history_held_compute(&job->window, ret_metrics, &began_ns, ret_ended_ns, error);
+    }
+    bugpack_status status =
+        bp_sampler_end(bp_subject_sampler(context->subject, NULL), ret_metrics, error);
+    *ret_ended_ns = bp_clock_monotonic_ns();
+    return status;
+}
+
+/* The metrics are there: prints and releases them. */
+static bugpack_status print(bp_metrics *metrics, bp_instant began, uint64_t ended_ns,
+                            bugpack_writer *writer, bugpack_error *error) {
+    bugpack_status status = bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
+    bp_manifest_line *line = &writer->line;
+    line->covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
+    line->covers_from_wall_ns = line->covers_to_wall_ns - metrics->sample_window_ms * BP_NS_PER_MS;
+    if (metrics->vanished_count > 0) { /* such a thread has no row in the metrics */
+        (void)snprintf(line->note, sizeof line->note, "threads that ended inside the window: %zu",
+                       metrics->vanished_count);
+    }
+    bp_metrics_release(metrics);
+    return status;
+}
+
+/* The entry exists and says why it has no metrics: it still counts as missing. */
+static bugpack_status print_unavailable(const char *reason, bugpack_writer *writer,
+                                        bugpack_error *error) {
+    writer->line.status = BP_ARTEFACT_FAILED;
+    writer->line.is_missing = true;
+    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
+    return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
+}
+
+static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_metrics metrics;
+    if (assembly->context->settings->without_process) {
+        return BUGPACK_OK;
+    }
+    bugpack_error detail = assembly->window_error;
+    bugpack_status status = assembly->window_status;
+    bp_writer_init(&writer, json_limit_bytes);
+    bp_instant began = bp_clock_now();
+    uint64_t ended_ns = 0;
+    if (status == BUGPACK_OK) {
+        status = compute(assembly->context, assembly->job, &metrics, &ended_ns, &detail);
+    }
+    status = status == BUGPACK_OK ? print(&metrics, began, ended_ns, &writer, error)
+                                  : print_unavailable(detail.message, &writer, error);
+    bp_writer_stamp(&writer, began);
+    return bp_bundle_put(assembly->bundle, "runtime-metrics.json", status, &writer, error);
 }
 
 /* The steps after the snapshot, in their order, and the stage that each one completes. */
 static const struct {
     bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
-    bp_stage stage;
+    stage stage;
 } steps[] = {
-    {note_process, BP_STAGE_SNAPSHOT},  {ask_providers, BP_STAGE_PROVIDERS},
-    {add_ring_entries, BP_STAGE_RINGS}, {add_own_entries, BP_STAGE_RINGS},
-    {wait_window, BP_STAGE_WINDOW},     {add_metrics, BP_STAGE_METRICS},
-    {add_metadata, BP_STAGE_METRICS},
+    {note_process, STAGE_SNAPSHOT},  {ask_providers, STAGE_PROVIDERS},
+    {add_ring_entries, STAGE_RINGS}, {add_own_entries, STAGE_RINGS},
+    {wait_window, STAGE_WINDOW},     {add_metrics, STAGE_METRICS},
+    {add_metadata, STAGE_METRICS},
 };
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
@@ -192,7 +296,7 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
     struct assembly assembly = {
         .context = context, .runner = runner, .job = job, .progress = progress};
     bp_id_new(assembly.report_id);
-    bp_window_begin(context, job, &assembly.window);
+    begin_window(&assembly);
     progress->wait_snapshot(progress->context);
     /* What the snapshot met comes first, so that a bad destination costs no window. */
     if (job->snapshot_status != BUGPACK_OK) {

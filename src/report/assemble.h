@@ -5,7 +5,18 @@
 #define BP_REPORT_ASSEMBLE_H
 
 #include "report/job.h"
-#include "report/progress.h"
+
+/* How a report shows its progress, and what it waits for. */
+typedef struct bp_progress {
+    /* Called at every step, with a percentage that may be the same as before. */
+    void (*on_step)(void *context, uint32_t percent);
+    /* Waits until `until_ns` (monotonic), or less. False: the report should wait no longer. */
+    bool (*wait)(void *context, uint64_t until_ns);
+    /* Waits until the snapshot thread has filled its fields of the job. */
+    void (*wait_snapshot)(void *context);
+    void *context;
+    bool has_window; /* no sample window has to pass */
+} bp_progress;
 
 /* Assembles the job's report and publishes it; fills the result on success and on failure. Worker
  * only. */

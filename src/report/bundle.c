@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "archive/archive.h"
+#include "base/array.h"
 #include "base/status.h"
 #include "platform/staged_file.h"
 #include "report/name.h"
@@ -65,22 +66,14 @@ void bp_bundle_free(bp_bundle *bundle) {
     free(bundle);
 }
 
-static bugpack_status make_room(bp_bundle *bundle, bugpack_error *error) {
-    if (bundle->count < bundle->capacity) {
-        return BUGPACK_OK;
-    }
+static bugpack_status reserve_line(bp_bundle *bundle, bugpack_error *error) {
     if (bundle->count >= artefact_max_count) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "a report holds at most %zu artefacts",
                        artefact_max_count);
     }
-    size_t capacity = bundle->capacity == 0 ? 16 : bundle->capacity * 2;
-    bp_manifest_line *lines = realloc(bundle->lines, capacity * sizeof *lines);
-    if (lines == NULL) {
-        return bp_fail_memory(error, "collect an artefact");
-    }
-    bundle->lines = lines;
-    bundle->capacity = capacity;
-    return BUGPACK_OK;
+    return bp_array_reserve(&bundle->lines, bundle->count, &bundle->capacity)
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "collect an artefact");
 }
 
 bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writer *writer,
@@ -110,7 +103,7 @@ static void end_entry(bp_bundle *bundle, bugpack_writer *writer, uint64_t *ret_b
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error) {
-    bugpack_status status = make_room(bundle, error);
+    bugpack_status status = reserve_line(bundle, error);
     if (status != BUGPACK_OK) {
         return status;
     }

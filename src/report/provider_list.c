@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "report/name.h"
@@ -40,25 +41,6 @@ void bp_provider_list_free(bp_provider_list *list) {
     }
 }
 
-/* The lock is held. */
-static bugpack_status reserve(bp_provider_list *list, bugpack_error *error) {
-    if (list->count < list->capacity) {
-        return BUGPACK_OK;
-    }
-    if (list->count >= provider_max_count) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT, "a session has at most %zu providers",
-                       provider_max_count);
-    }
-    size_t capacity = list->capacity == 0 ? 8 : list->capacity * 2;
-    bp_provider **providers = realloc(list->providers, capacity * sizeof *providers);
-    if (providers == NULL) {
-        return bp_fail_memory(error, "register a provider");
-    }
-    list->providers = providers;
-    list->capacity = capacity;
-    return BUGPACK_OK;
-}
-
 /* Takes the reference over on success. The lock is held. */
 static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugpack_error *error) {
     const char *name = bp_provider_name(provider);
@@ -67,11 +49,15 @@ static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugp
             return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
         }
     }
-    bugpack_status status = reserve(list, error);
-    if (status == BUGPACK_OK) {
-        list->providers[list->count++] = provider;
+    if (list->count >= provider_max_count) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "a session has at most %zu providers",
+                       provider_max_count);
     }
-    return status;
+    if (!bp_array_reserve(&list->providers, list->count, &list->capacity)) {
+        return bp_fail_memory(error, "register a provider");
+    }
+    list->providers[list->count++] = provider;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_provider_list_add(bp_provider_list *list, const bp_provider_spec *spec,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "platform/file_time.h"
@@ -49,19 +50,6 @@ static bool is_ours(int dir_fd, const char *name, struct stat *ret_info) {
            S_ISREG(ret_info->st_mode) && ret_info->st_uid == geteuid();
 }
 
-static bool make_room(struct listing *listing) {
-    if (listing->count < listing->capacity) {
-        return true;
-    }
-    size_t capacity = listing->capacity == 0 ? 64 : listing->capacity * 2;
-    struct report *reports = realloc(listing->reports, capacity * sizeof *reports);
-    if (reports != NULL) {
-        listing->reports = reports;
-        listing->capacity = capacity;
-    }
-    return reports != NULL;
-}
-
 /* Counts a report, and lists it unless it is the one that stays. False without memory. */
 static bool take_in(struct listing *listing, const bp_retention_policy *policy, const char *name,
                     const bp_report_name *parsed, const struct stat *info) {
@@ -73,7 +61,8 @@ static bool take_in(struct listing *listing, const bp_retention_policy *policy, 
         return true;
     }
     char *own_name = strdup(name);
-    if (own_name == NULL || !make_room(listing)) {
+    if (own_name == NULL ||
+        !bp_array_reserve(&listing->reports, listing->count, &listing->capacity)) {
         free(own_name);
         return false;
     }

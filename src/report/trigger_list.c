@@ -4,22 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(bp_trigger_list *list) {
-    if (list->count < list->capacity) {
-        return true;
-    }
-    size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-    bp_trigger_entry *entries = realloc(list->entries, capacity * sizeof *entries);
-    if (entries != NULL) {
-        list->entries = entries;
-        list->capacity = capacity;
-    }
-    return entries != NULL;
-}
+#include "base/array.h"
 
 void bp_trigger_list_add(bp_trigger_list *list, const bp_trigger_entry *entry) {
     char *key = entry->key == NULL ? NULL : strdup(entry->key);
-    if ((entry->key != NULL && key == NULL) || !reserve(list)) {
+    if ((entry->key != NULL && key == NULL) ||
+        !bp_array_reserve(&list->entries, list->count, &list->capacity)) {
         free(key);
         list->is_failed = true;
         return;

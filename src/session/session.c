@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "recorder/note.h"
-#include "sources/register.h"
+#include "sources/source.h"
 
 /* Ten minutes of the past, however often the process is sampled. */
 static const uint64_t history_span_ms = 600000;

@@ -1,5 +1,3 @@
-#include "sources/register.h"
-
 #include "sources/source.h"
 
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error) {

@@ -22,6 +22,9 @@ typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error
 BP_SOURCES(BP_DECLARE_SOURCE)
 #undef BP_DECLARE_SOURCE
 
+/* Registers the sources that apply to the session. */
+bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
+
 /* The host asks for these. Strings are copied. */
 bugpack_status bp_source_file(const bp_report_context *context, const char *name, const char *path,
                               bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);

@@ -1,0 +1,21 @@
+#include "base/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t *capacity) {
+    if (count < *capacity) {
+        return true;
+    }
+    size_t wanted = *capacity == 0 ? 16 : *capacity * 2;
+    void *array;
+    memcpy(&array, items, sizeof array);
+    if (wanted > SIZE_MAX / 2 / item_bytes ||
+        (array = realloc(array, wanted * item_bytes)) == NULL) {
+        return false;
+    }
+    memcpy(items, &array, sizeof array);
+    *capacity = wanted;
+    return true;
+}

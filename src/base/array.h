@@ -1,0 +1,18 @@
+/*
+ * Arrays that grow by doubling.
+ */
+#ifndef BP_BASE_ARRAY_H
+#define BP_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Makes room for one item after the first `count` of `*items`, which was allocated with malloc or
+ * is NULL, and updates it and `*capacity`. False without memory: then nothing has changed.
+ */
+#define bp_array_reserve(items, count, capacity)                                                   \
+    bp_array_reserve_bytes((items), sizeof **(items), (count), (capacity))
+bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t *capacity);
+
+#endif
