@@ -11,8 +11,11 @@
 
 #include <bugpack/error.h>
 
+#include "base/buffer.h"
 #include "inspect/change.h"
-#include "inspect/host_sums.h"
+
+/* What threads are grouped by. */
+typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
 
 /* A counter summed over the threads of one name. */
 typedef struct bp_host_row {
@@ -42,5 +45,8 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
                                     size_t after_bytes, bp_host_key key, const char *counter,
                                     bp_host_diff *ret_diff, bugpack_error *error);
 void bp_host_diff_release(bp_host_diff *diff);
+
+/* Whether there is a counter of this name. */
+bool bp_host_diff_has_counter(const char *counter);
 
 #endif

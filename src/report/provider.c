@@ -105,11 +105,9 @@ bool bp_provider_retire(bp_provider *provider) {
 }
 
 static void refuse_result(bugpack_writer *given) {
-    char reason[BP_REASON_BYTES];
-    memcpy(reason, given->line.reason, sizeof reason);
-    bp_writer_refuse(given,
-                     given->line.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED : given->line.status,
-                     "%s", reason[0] != '\0' ? reason : "the provider failed");
+    const bp_manifest_line line = given->line;
+    bp_writer_refuse(given, line.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED : line.status, "%s",
+                     line.reason[0] != '\0' ? line.reason : "the provider failed");
 }
 
 static void accept_json(bugpack_writer *given, bp_sink *sink, void *context) {
