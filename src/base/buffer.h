@@ -12,7 +12,7 @@
 #include <bugpack/error.h>
 #include <bugpack/export.h>
 
-/* `data` is NULL or holds `size` bytes and one NUL behind them. */
+/* `data` is NULL or holds `size` bytes and a NUL. */
 typedef struct bp_buffer {
     char *data;
     size_t size;
@@ -34,10 +34,8 @@ bugpack_status bp_buffer_printf(bp_buffer *buffer, const char *format, ...) BUGP
 bugpack_status bp_buffer_vprintf(bp_buffer *buffer, const char *format, va_list arguments)
     BUGPACK_PRINTF(2, 0);
 
-/*
- * Makes room for `byte_count` more bytes and returns where they go, or NULL. The caller writes
- * there and then calls bp_buffer_commit with how many it really wrote.
- */
+/* Makes room for `byte_count` more bytes and returns where to write them, or NULL.
+ * bp_buffer_commit then adds as many as were written. */
 char *bp_buffer_reserve(bp_buffer *buffer, size_t byte_count);
 void bp_buffer_commit(bp_buffer *buffer, size_t byte_count);
 

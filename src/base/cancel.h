@@ -1,5 +1,5 @@
 /*
- * When to give up a piece of work: at a deadline, or because it was cancelled.
+ * When to give up a piece of work: at a deadline, or when it is cancelled.
  */
 #ifndef BP_BASE_CANCEL_H
 #define BP_BASE_CANCEL_H
@@ -10,10 +10,8 @@
 
 #include <bugpack/error.h>
 
-/*
- * All zero: never. Whoever works asks between two pieces; whoever cancels sets the flag, on
- * any thread, and wakes what waits. Where NULL is given instead of one, the answer is never.
- */
+/* All zero, or NULL in place of one: never. The flag may be set on any thread; the work checks the
+ * token between two pieces. */
 typedef struct bp_cancel_token {
     uint64_t deadline_ns; /* monotonic; 0 for none */
     atomic_bool is_cancelled;

@@ -1,7 +1,7 @@
 /*
- * Who is inside a public call, so that a close can wait for the calls that are inside and refuse
- * those that come later. A session has one guard for its slow calls, and each traffic channel one
- * for its filter. Calls that only record need none: the lock of their ring serves as one.
+ * Counts the calls that are inside, so that a close can wait for them and refuse later ones. A
+ * session has one guard for its slow calls, and each channel one for its filter. Calls that only
+ * record need none: they have the lock of their ring.
  */
 #ifndef BP_BASE_ENTRY_GUARD_H
 #define BP_BASE_ENTRY_GUARD_H
@@ -46,7 +46,7 @@ void bp_entry_guard_leave(bp_guard_entry *entry);
  * others get false and wait for nothing. */
 bool bp_entry_guard_shut(bp_entry_guard *guard);
 
-/* Reports that everything behind a guard that is shut is closed, and waits for that. */
+/* Reports that everything a guard protects is closed, and waits for that. */
 void bp_entry_guard_set_done(bp_entry_guard *guard);
 void bp_entry_guard_wait_done(bp_entry_guard *guard);
 

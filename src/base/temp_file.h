@@ -1,9 +1,6 @@
 /*
- * Bytes that are too many for memory: a file without a name, which is gone when it is closed.
- *
- * The rings are copied into temporary files at the trigger, so that a report of 50 MiB costs no
- * more memory than a few buffers. One thread at a time. Nothing is synced: most of it never reaches
- * the disk. On a tmpfs it is memory all the same.
+ * Bytes that are too many for memory, as the copies of the rings: a file without a name, which is
+ * deleted when it is closed. One thread at a time. Nothing is synced.
  *
  * Writing past RLIMIT_FSIZE raises SIGXFSZ, which kills, unless the calling thread blocks it, as
  * bugpack's own threads do: then the write fails with EFBIG.

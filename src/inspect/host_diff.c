@@ -65,7 +65,7 @@ static void take_key(sums_reader *reading, const bp_json_token *token) {
 /*
  * A kernel worker appends its current task to its name, after '-' or '+' (wq_worker_comm,
  * kernel/workqueue.c), which would make it another worker in the next capture. Rescuers
- * ("kworker/R-…") differ in nothing else, so theirs is kept.
+ * ("kworker/R-…") differ in nothing else, so theirs stays.
  */
 static void cut_worker(bp_buffer *names, size_t begin) {
     static const char prefix[] = "kworker/";
@@ -173,7 +173,7 @@ static int compare_names(const void *one, const void *other) {
 
 /* Adds up equal names. */
 static void fold(host_sums *sums) {
-    size_t kept = 0;
+    size_t count = 0;
     for (size_t i = 0; i < sums->count; i++) {
         sums->items[i].name = bp_buffer_text(&sums->names) + sums->items[i].name_offset;
     }
@@ -181,17 +181,17 @@ static void fold(host_sums *sums) {
         qsort(sums->items, sums->count, sizeof *sums->items, compare_names);
     }
     for (size_t i = 0; i < sums->count; i++) {
-        host_sum *last = kept > 0 ? &sums->items[kept - 1] : NULL;
+        host_sum *last = count > 0 ? &sums->items[count - 1] : NULL;
         const host_sum *item = &sums->items[i];
         if (last == NULL || strcmp(last->name, item->name) != 0) {
-            sums->items[kept++] = *item;
+            sums->items[count++] = *item;
             continue;
         }
         last->thread_count += item->thread_count;
         last->sum = item->sum > UINT64_MAX - last->sum ? UINT64_MAX : last->sum + item->sum;
         last->is_measured = last->is_measured || item->is_measured;
     }
-    sums->count = kept;
+    sums->count = count;
 }
 
 /* Finds a counter by its name in the JSON. */

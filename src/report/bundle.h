@@ -38,10 +38,9 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
                                bugpack_error *error);
 
 /*
- * Takes over what a writer holds, or has streamed, as the artefact `name`. Artefacts with content
- * become entries of the zip; all of them become lines of the manifest. The writer is empty
- * afterwards. An entry that cannot be written costs itself, not the report: the manifest says that
- * it failed, and why. On failure nothing was taken.
+ * Takes over what a writer holds, or has streamed, as the artefact `name`, and empties the writer.
+ * Artefacts with content become entries of the zip; all become lines of the manifest, also an entry
+ * that cannot be written: it does not fail the report. On failure nothing was taken.
  */
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error);
@@ -53,24 +52,23 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
 bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
                              bugpack_writer *writer, bugpack_error *error);
 
-/* What triggers came to so far, for the manifest; borrowed until the bundle was published. */
+/* The triggers for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
 
 /* How many artefacts are missing; their names and reasons, a line each, cut where `text` ends. */
 uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_bytes);
 
 /*
- * The disk space that a report takes while it is made, beside attachments, whose size is not known
- * before: a copy of the rings of `snapshot_bytes` and the zip. Each byte of the zip is written
- * once. Printed, a record is longer than in its ring, but deflate undoes that; records that do not
- * shrink make the zip as large as the rings, with a few percent for frames and headers.
+ * The disk space that a report takes while it is made, without attachments, whose size is not
+ * known: a copy of the rings of `snapshot_bytes`, and the zip, which is about as large if they do
+ * not compress.
  */
 uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes);
 
 /*
- * Adds the manifest, syncs the zip and gives it the name `stem` + `extension`, or one with a number
- * where that is taken: afterwards it is on disk whole, under `ret_name` (without directory), or
- * there is nothing. CANCELLED or TIMEOUT when the token was due before it got its name.
+ * Adds the manifest, syncs the zip and gives it the name `stem` + `extension`, with a number if
+ * that is taken. It is then whole on disk as `ret_name` (without directory), or absent. CANCELLED
+ * or TIMEOUT when the token was due before.
  */
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
                                  char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,

@@ -1,5 +1,5 @@
 /*
- * Events that wait until a host's main loop takes them: a bounded queue behind a descriptor.
+ * Events that wait until a host's main loop takes them: a bounded queue with a descriptor.
  */
 #ifndef BP_REPORT_EVENT_QUEUE_H
 #define BP_REPORT_EVENT_QUEUE_H
@@ -19,9 +19,8 @@ void bp_event_queue_free(bp_event_queue *queue);
 int bp_event_queue_fd(const bp_event_queue *queue);
 
 /*
- * Adds a copy. Progress that waits already for the same report is brought up to date instead. When
- * BUGPACK_EVENTS_MAX wait, the oldest progress makes room, or else the oldest event; progress that
- * finds only others is dropped itself.
+ * Adds a copy, or updates progress of the same report that waits already. When the queue is full,
+ * the oldest progress is dropped, or else the oldest event; new progress never drops another event.
  */
 void bp_event_queue_put(bp_event_queue *queue, const bugpack_event *event);
 

@@ -1,6 +1,5 @@
 /*
- * What a session reports to its host about reports on their way: the callback, and the queue behind
- * the descriptor.
+ * Events about report jobs for the host: a callback, and a queue with a descriptor.
  */
 #ifndef BP_REPORT_EVENTS_H
 #define BP_REPORT_EVENTS_H

@@ -1,8 +1,8 @@
 /*
  * A report job: one report on its way from its trigger to its zip.
  *
- * A job does not know who triggered it. What differs between triggers is a table of functions, its
- * type, and a payload that only those functions look at.
+ * A job does not know its trigger. The differences are a table of functions, its type, and a
+ * payload that only those functions use.
  */
 #ifndef BP_REPORT_JOB_H
 #define BP_REPORT_JOB_H
@@ -59,7 +59,7 @@ struct bp_job {
     bool has_window;   /* the history had one at the trigger */
     bool is_manual;    /* a person or the API asked: the option when_busy applies */
     bool is_shared;    /* one report can serve several requests like this one */
-    bool yields;       /* waits behind other jobs, in a line without bound; hurries at a close */
+    bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
     bool only_channel; /* traffic of `channel` alone */
     bool borrows_snapshot; /* snapshot and window belong to somebody else */
     bool makes_report_dir; /* report_dir is bugpack's own choice, and may be missing */

@@ -11,11 +11,8 @@
 #include "report/context.h"
 #include "report/destination.h"
 
-/*
- * Fails with IO and ENOSPC when writing `needed_bytes` would leave the destination's file system
- * with less than `min_free_bytes` (0: no bound). A file system that does not say how much is free
- * is no obstacle. Any thread.
- */
+/* Fails with IO and ENOSPC when writing `needed_bytes` would leave less than `min_free_bytes` (0:
+ * no bound) of the destination's file system, where that is known. Any thread. */
 bugpack_status bp_limits_check_room(uint64_t min_free_bytes, const bp_destination *destination,
                                     uint64_t needed_bytes, bugpack_error *error);
 
@@ -26,11 +23,8 @@ typedef struct bp_limits_rolling {
     uint64_t max_bytes;
 } bp_limits_rolling;
 
-/*
- * Brings the directory of a report that was just written back within its bounds: first those of
- * `rolling` (NULL for none), then those of the settings over all kinds. The new report stays. What
- * is removed is logged. Worker.
- */
+/* Brings the directory of a new report within the bounds of `rolling` (NULL for none), then within
+ * those of the settings over all kinds. The new report stays; what is removed is logged. Worker. */
 void bp_limits_apply(const bp_report_context *context, const char *report_path,
                      const bp_limits_rolling *rolling);
 

@@ -1,9 +1,8 @@
 /*
  * Providers: registered sources of artefacts, asked under a time limit.
  *
- * A provider is somebody else's code and may hang for ever. It is called on a runner thread that
- * can be left behind; everything that such a call touches is counted by references and outlives the
- * report, the registry and the session, until the call returns.
+ * A provider is the host's code and may hang for ever. It is called on a thread that can be
+ * detached; what such a call touches is counted by references and lives until the call returns.
  */
 #ifndef BP_REPORT_PROVIDER_H
 #define BP_REPORT_PROVIDER_H

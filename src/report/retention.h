@@ -1,9 +1,7 @@
 /*
- * Keeping a directory of reports within bounds: the oldest go, own files only.
- *
- * What is removed is named like a report of the app (report/name.h), is a regular file and
- * belongs to this user. Nothing is opened and no link is followed, so that a FIFO, a directory or a
- * link of such a name stays where it is, and costs nothing.
+ * Removes the oldest reports of a directory until it is within its bounds. Only regular files of
+ * this user that are named like a report of the app are removed. Nothing is opened and no link is
+ * followed.
  */
 #ifndef BP_REPORT_RETENTION_H
 #define BP_REPORT_RETENTION_H
@@ -26,8 +24,8 @@
 /* Which reports count, and how much of them may stay. */
 typedef struct bp_retention_policy {
     const char *app;      /* as the session has it; NULL: of every app */
-    unsigned kinds;       /* BP_RETENTION_KIND of each that counts and may go */
-    unsigned first_kinds; /* of these, what goes before any of the others goes */
+    unsigned kinds;       /* BP_RETENTION_KIND of each that counts and may be removed */
+    unsigned first_kinds; /* of these, those to be removed before all others */
     uint32_t max_count;   /* 0: any number */
     uint64_t max_bytes;   /* by file size; 0: any */
     const char *keep;     /* the name of the one that stays whatever it costs; NULL: none */
@@ -44,15 +42,13 @@ typedef struct bp_retention_outcome {
 } bp_retention_outcome;
 
 /*
- * Removes reports from the directory `dir_fd` (borrowed; `dir_name` is for sentences), until it is
- * within the policy or nothing is left that may go. The oldest by name goes first, and before that
- * what is dated after `now_wall_ns`: it was written before the clock was set back, and would else
- * outlive everything that is written from now on.
+ * Removes reports from the directory `dir_fd` (borrowed; `dir_name` is for sentences) until it is
+ * within the policy, the oldest by name first. Reports dated after `now_wall_ns` count as older
+ * still: they were written before the clock was set back.
  *
- * Looks at no more than BP_RETENTION_LOOK_MAX reports of those that are there; the next call goes
- * on. `on_removed` and `ret_outcome` are optional. Errors: IO (the directory cannot be read, or a
- * report that had to go could not be removed, after the others were), NO_MEMORY. Any thread; two at
- * once, also in two processes, remove each what the other has left.
+ * Lists at most BP_RETENTION_LOOK_MAX reports in one call. `on_removed` and `ret_outcome` are
+ * optional. Errors: IO (the directory cannot be read, or a report could not be removed, after the
+ * others were), NO_MEMORY. Any thread, any number at once, also in other processes.
  */
 #define BP_RETENTION_LOOK_MAX 20000
 bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,

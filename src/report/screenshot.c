@@ -13,7 +13,7 @@ enum { bytes_per_pixel = 4 };
 
 struct bp_screenshot {
     _Atomic(uint64_t) *held_bytes;
-    unsigned char *bytes; /* rows without padding; NULL when there was no room for them */
+    unsigned char *bytes; /* rows without padding; NULL when they were not copied */
     uint64_t byte_count;  /* counted in held_bytes */
     bp_pixels pixels;
     bugpack_region region; /* all 0: none */

@@ -18,10 +18,10 @@ typedef struct bp_screenshot bp_screenshot;
 bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region);
 
 /*
- * Copies what was checked. Where the pixels find no room, or the copies that `held_bytes` counts
- * for the session would take over BUGPACK_PICTURE_MAX_BYTES, the trigger goes on without them and
- * the manifest says why: a picture is not worth a report. NO_MEMORY only without memory for that.
- * `held_bytes` is borrowed until bp_screenshot_free, which subtracts the bytes. Any thread.
+ * Copies what was checked. Without memory for the pixels, or when all copies that `held_bytes`
+ * counts would exceed BUGPACK_PICTURE_MAX_BYTES, the report goes on without them and the manifest
+ * says why. NO_MEMORY only without memory for that. `held_bytes` is borrowed until
+ * bp_screenshot_free. Any thread.
  */
 bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
                                   _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot);

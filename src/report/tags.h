@@ -1,6 +1,6 @@
 /*
- * The tags of a session. A set never changes: setting a tag makes a new one, so that a trigger
- * takes the tags of its instant by a reference.
+ * The tags of a session. A set never changes: setting a tag makes a new one, so a job refers to the
+ * tags of its trigger.
  */
 #ifndef BP_REPORT_TAGS_H
 #define BP_REPORT_TAGS_H
@@ -24,7 +24,7 @@ bugpack_status bp_tags_new(bp_tags **ret_tags, bugpack_error *error);
 /* NULL is fine. */
 void bp_tags_free(bp_tags *tags);
 
-/* bugpack_set_tag, for who has checked the session. */
+/* bugpack_set_tag, without the check of the session. */
 bugpack_status bp_tags_set(bp_tags *tags, const char *key, const char *value);
 
 /* The tags now, with a reference; NULL for none. NULL gives NULL. */

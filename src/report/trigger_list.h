@@ -1,5 +1,5 @@
 /*
- * What the triggers of a session came to, as the manifest lists it.
+ * The triggers of a session and their outcome, for the manifest.
  */
 #ifndef BP_REPORT_TRIGGER_LIST_H
 #define BP_REPORT_TRIGGER_LIST_H
@@ -17,16 +17,11 @@ typedef struct bp_trigger_list {
     bool is_failed; /* out of memory; sticks */
 } bp_trigger_list;
 
-/*
- * Appends a copy of `entry` and its key; its reason must live as long as the session does. A
- * trigger may hold its lock meanwhile.
- */
+/* Appends a copy of `entry` and its key; its reason is borrowed for as long as the session. The
+ * caller may hold its lock. */
 void bp_trigger_list_add(bp_trigger_list *list, const bp_trigger_entry *entry);
 
-/*
- * Counts the report of `kind` and `key` (NULL for none) as written: whoever reads its manifest has
- * it.
- */
+/* Counts the report of `kind` and `key` (NULL for none) as written: its own manifest lists it. */
 void bp_trigger_list_count_written(bp_trigger_list *list, bp_report_kind kind, const char *key);
 
 void bp_trigger_list_release(bp_trigger_list *list);

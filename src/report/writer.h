@@ -20,11 +20,9 @@
 #define BP_WRITER_CHANNEL_BYTES 264
 
 /*
- * One artefact while it is made. The public functions of provide.h append to `content`; a collector
- * of ours also fills the manifest line directly. `line.name` stays NULL here.
- *
- * Where there is a sink, `content` is passed on to it whenever it holds 64 KiB, and
- * bp_writer_flush passes on the rest. Else it stays in memory.
+ * One artefact while it is made. The functions of provide.h append to `content`; our own collectors
+ * also fill the manifest line, but its name. With a sink, `content` is passed on whenever it holds
+ * 64 KiB; bp_writer_flush passes on the rest.
  */
 struct bugpack_writer {
     bp_buffer content; /* its max_size is what may still be written */
@@ -35,8 +33,7 @@ struct bugpack_writer {
     bp_manifest_line line;
     /* Set when nobody waits for it any more: a late provider gets TIMEOUT and can stop. */
     atomic_bool is_abandoned;
-    /* The channel that the report is about; "" for none. A copy, because a provider that hangs
-     * outlives the report. */
+    /* "" for none. A copy: a provider that hangs outlives the report. */
     char report_channel[BP_WRITER_CHANNEL_BYTES];
 };
 

@@ -30,42 +30,27 @@ struct bugpack {
     _Atomic(uint64_t) held_picture_bytes; /* of all reports together */
 };
 
-/*
- * OK, INVALID for NULL, or INERT in the child of a fork. Every public call asks this first. It does
- * not say whether the session is closed: the calls that only record learn that from their ring.
- */
+/* OK, INVALID for NULL, or INERT in the child of a fork; not whether the session is closed. For the
+ * calls that only record: the lock of their ring refuses them after a close. */
 bugpack_status bp_session_check(const bugpack *session);
 
 /*
- * What every other public call does instead: OK, INVALID, INERT, or CLOSED from when the close has
- * begun, which then waits for those that are inside. After OK the call must leave on the same
- * thread, and may use all of the session until then. Calls may nest. A thread that is inside and
- * closes the session (a callback that the host gave it) does nothing. Never waits; a pthread_cancel
- * is held back until the leave.
- *
- *     bp_guard_entry entry;
- *     bugpack_status status = bp_session_enter(session, &entry);
- *     if (status != BUGPACK_OK) {
- *         return status;
- *     }
- *     …
- *     bp_session_leave(&entry);
- *
- * Do not wait inside for what only the close brings about.
+ * Every other public call enters instead: OK, INVALID, INERT, or CLOSED once the close has begun.
+ * After OK the call must leave on the same thread, and may use all of the session until then. Calls
+ * may nest. A close waits for the calls that are inside; one from inside does nothing. Never waits;
+ * a pthread_cancel is held back until the leave.
  */
 bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry);
 void bp_session_leave(bp_guard_entry *entry);
 
-/* Keeps what is left of a closed session for who may still use its handle (a log stream), beyond
- * the newest sessions, which are kept anyway (close.c). The last to drop it frees it. Any thread.
- */
+/* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
+ * the newest sessions. The last to drop it frees it. Any thread. */
 void bp_session_retain(bugpack *session);
 void bp_session_drop(bugpack *session);
 
 /*
- * The two halves of an end. Retire ends the threads and frees all that is large, or the host's: no
- * slow call is inside, and none comes later. What is left is what the calls that only record look
- * at. Free frees that too, and then no call may come at all.
+ * The two halves of an end. Retire ends the threads and frees all but what the calls that only
+ * record look at: no slow call is inside or comes later. Free frees the rest: no call comes at all.
  */
 void bp_session_retire(bugpack *session);
 void bp_session_free(bugpack *session);

@@ -12,7 +12,7 @@
 static const char unknown_word[] = ":unknown:";
 static const char overflow_word[] = "overflow";
 
-/* With the longest number behind it a key still fits; whatever the number, a channel is cut alike.
+/* A key fits with the longest number, and a channel is cut the same whatever the number.
  */
 enum { unknown_channel_max_bytes = BUGPACK_GAP_KEY_MAX_BYTES - (sizeof unknown_word - 1) - 20 };
 

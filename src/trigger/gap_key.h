@@ -10,19 +10,19 @@
 
 #include <bugpack/gap.h>
 
-/* What a longer key keeps of its front; behind it come '~' and 16 hexadecimal digits. */
+/* Bytes at the front of a longer key; '~' and 16 hexadecimal digits follow. */
 #define BP_GAP_KEY_FRONT_BYTES (BUGPACK_GAP_KEY_MAX_BYTES - 17)
 
-/* What an empty key is counted as: no report could name it, and no manifest. */
+/* What an empty key is counted as: no report and no manifest could name it. */
 #define BP_GAP_KEY_UNNAMED "unnamed"
 
 /* A key on its way into the table. `text` is the caller's, or points into `made`: not to be copied.
  */
 typedef struct bp_gap_key {
-    const char *text; /* any bytes but NUL; `bytes` long, and a NUL behind them */
+    const char *text; /* any bytes but NUL; `bytes` long, then a NUL */
     size_t bytes;     /* 1 to BUGPACK_GAP_KEY_MAX_BYTES */
     size_t channel_bytes;
-    bool is_unknown; /* its kind is "unknown": its channel has room for few of these */
+    bool is_unknown; /* its kind is "unknown": a channel may have few of these */
     char made[BUGPACK_GAP_KEY_MAX_BYTES + 1];
 } bp_gap_key;
 

@@ -25,7 +25,7 @@ typedef struct bp_gap bp_gap;
 typedef struct bp_gaps_options {
     uint32_t cap;              /* reports in all; what is over BUGPACK_GAP_KEYS_MAX means that */
     uint32_t channel_cap;      /* of these, for one channel; 0: no share of its own */
-    const char *const *ignore; /* fnmatch patterns, borrowed for as long as the table lives */
+    const char *const *ignore; /* fnmatch patterns, borrowed until the table is freed */
     size_t ignore_count;
 } bp_gaps_options;
 
@@ -34,7 +34,7 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 /* NULL is fine. */
 void bp_gaps_free(bp_gaps *gaps);
 
-/* What an occurrence came to. */
+/* The outcome of an occurrence. */
 typedef enum bp_gap_occurrence {
     BP_GAP_COUNTED,     /* that is all */
     BP_GAP_REPORT,      /* its place is taken: report it, and call bp_gaps_settle */
@@ -61,7 +61,6 @@ void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written);
 const char *bp_gap_text(const bp_gap *gap);
 size_t bp_gap_channel_bytes(const bp_gap *gap);
 
-/* Where all of it stands. */
 typedef struct bp_gaps_totals {
     uint32_t written_count, pending_count, distinct_count;
     uint64_t occurrence_count;
@@ -69,10 +68,9 @@ typedef struct bp_gaps_totals {
 void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
 
 /*
- * One row for each key, in the order of their first occurrence, the caller's to free; texts are
- * borrowed from the table. `writing` (NULL for none) is a row whose report is just being written,
- * for its own manifest: whoever reads that has the report. NULL and 0 when there are none, or
- * without memory: then the status says so. Any thread.
+ * One row for each key by first occurrence, the caller's to free; texts are borrowed from the
+ * table. `writing` (NULL for none) is a row whose report is being written, and counts as written.
+ * NO_MEMORY. Any thread.
  */
 bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_gap **ret_rows,
                             size_t *ret_count, bugpack_error *error);
