@@ -2,8 +2,8 @@
  * The monitor: one thread of a session that does what is due at a time. It samples the process,
  * asks the triggers, marks the session as alive, and guards the ring files.
  *
- * A task must be short, must not wait for the host, and may read files under /proc but must not
- * touch a disk: while it runs, whoever opens a ring file waits.
+ * A task must be short and must not wait for the host: while it runs, whoever opens a ring file
+ * waits. It may read files under /proc, close files, and write a few bytes, but never sync.
  */
 #ifndef BP_RECORDER_MONITOR_H
 #define BP_RECORDER_MONITOR_H
