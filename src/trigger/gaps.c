@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* XXH3 as the compiler can inline it; no library is linked. */
 #define XXH_INLINE_ALL
@@ -69,9 +70,14 @@ struct bp_gaps {
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
                            bugpack_error *error) {
-    bp_gaps *gaps = calloc(1, sizeof *gaps);
-    if (gaps == NULL || !bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
-        free(gaps);
+    /* Not calloc: from a heap that was used before it would write all of the table. */
+    bp_gaps *gaps =
+        mmap(NULL, sizeof *gaps, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (gaps == MAP_FAILED) {
+        return bp_fail_memory(error, "count gaps");
+    }
+    if (!bp_lock_init(&gaps->lock, BP_LOCK_GAPS)) {
+        (void)munmap(gaps, sizeof *gaps);
         return bp_fail_memory(error, "count gaps");
     }
     gaps->options = *options;
@@ -96,7 +102,7 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 void bp_gaps_free(bp_gaps *gaps) {
     if (gaps != NULL) {
         bp_lock_destroy(&gaps->lock);
-        free(gaps);
+        (void)munmap(gaps, sizeof *gaps);
     }
 }
 
