@@ -72,7 +72,10 @@ bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pic
 }
 
 bool bp_json_token_is(const bp_json_token *token, const char *text) {
-    return token->byte_count == strlen(text) && memcmp(token->text, text, token->byte_count) == 0;
+    size_t byte_count = strlen(text);
+    /* An empty token may have no text at all. */
+    return token->byte_count == byte_count &&
+           (byte_count == 0 || memcmp(token->text, text, byte_count) == 0);
 }
 
 /* Appends a decimal digit; false when it is none, or the value would not fit. */

@@ -170,6 +170,7 @@ Test(bundle, what_is_not_published_leaves_nothing) {
     bugpack_writer writer;
     stream_into(bundle, "one", &writer, sizeof text, SIZE_MAX / 4);
     bp_bundle_free(bundle);
+    bp_buffer_release(&writer.content);
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
     bp_bundle_free(NULL);
 }
