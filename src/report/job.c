@@ -91,14 +91,22 @@ static bugpack_status copy_rings(const bp_report_context *context, bp_job *job,
     return BUGPACK_OK;
 }
 
-/* What will be written: the copy of the rings, unless the job borrows one, and the zip. */
 static bugpack_status check_room(const bp_report_context *context, const bp_job *job,
-                                 uint64_t spare_bytes, bugpack_error *error) {
-    uint64_t needed_bytes = job->borrows_snapshot
-                                ? 0
-                                : bp_bundle_needed_bytes(bp_recorder_used_bytes(context->recorder));
-    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination,
-                                needed_bytes + spare_bytes, error);
+                                 uint64_t needed_bytes, bugpack_error *error) {
+    return bp_limits_check_room(context->settings->min_free_bytes, &job->destination, needed_bytes,
+                                error);
+}
+
+/* Of a borrowed snapshot only the zip is still to be written. */
+static bugpack_status borrow_snapshot(const bp_report_context *context, bp_job *job,
+                                      bugpack_error *error) {
+    bugpack_status status = job->type->take_snapshot(job, error);
+    if (status == BUGPACK_OK) {
+        uint64_t snapshot_bytes = bp_snapshot_bytes(job->snapshot);
+        status = check_room(context, job, bp_bundle_needed_bytes(snapshot_bytes) - snapshot_bytes,
+                            error);
+    }
+    return status;
 }
 
 static bugpack_status take(const bp_report_context *context, bp_job *job, uint64_t spare_bytes,
@@ -107,14 +115,14 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
     if (status == BUGPACK_OK) {
         status = open_destination(context->settings, job, error);
     }
+    if (status == BUGPACK_OK && job->type->take_snapshot != NULL) {
+        return borrow_snapshot(context, job, error);
+    }
     if (status == BUGPACK_OK) {
-        status = check_room(context, job, spare_bytes, error);
+        uint64_t ring_bytes = bp_recorder_used_bytes(context->recorder);
+        status = check_room(context, job, bp_bundle_needed_bytes(ring_bytes) + spare_bytes, error);
     }
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    return job->type->take_snapshot != NULL ? job->type->take_snapshot(job, error)
-                                            : copy_rings(context, job, error);
+    return status == BUGPACK_OK ? copy_rings(context, job, error) : status;
 }
 
 void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {
