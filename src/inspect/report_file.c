@@ -1,5 +1,6 @@
 #include "inspect/report_file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,8 +59,10 @@ static bugpack_status parse(const bp_report_file *report, const char *name, cons
     }
     return schema <= BP_SCHEMA_NUMBER
                ? BUGPACK_OK
-               : bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "\"%s\" was written by a later bugpack",
-                         report->path);
+               : bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                         "\"%s\" was written by a later bugpack: %s has schema %" PRIu64
+                         ", and this one reads schemas up to %d",
+                         report->path, name, schema, BP_SCHEMA_NUMBER);
 }
 
 /* Reads one of the two documents that every report has. */

@@ -17,7 +17,7 @@
 #include "base/id.h"
 
 /* Rises when a published key is renamed, removed or changes meaning. */
-#define BP_SCHEMA_NUMBER 1
+#define BP_SCHEMA_NUMBER 2
 
 /* The <kind> of a report's file name and the report_type of its metadata. */
 typedef enum bp_report_kind {

@@ -67,7 +67,7 @@ const broken = [
   ['host-threads.json', (d) => { d.summary.unread[0].cause = 'mood'; }, '/summary/unread/0/cause'],
   ['metadata.json', (d) => { delete d.report_id; }, "/ must have required property 'report_id'"],
   ['metadata.json', (d) => { d.report_id = 'short'; }, '/report_id must match'],
-  ['metadata.json', (d) => { d.schema = 2; }, '/schema must be equal to constant'],
+  ['metadata.json', (d) => { d.schema = 1; }, '/schema must be equal to constant'],
   ['metadata.json', (d) => { d.sequence = '3'; }, '/sequence must be integer'],
   ['metadata.json', (d) => { d.report_type = 'panic'; }, '/report_type must be equal to one of'],
   ['metadata.json', (d) => { delete d.gap_key; }, "/ must have required property 'gap_key'"],

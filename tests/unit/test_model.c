@@ -12,7 +12,7 @@ TestSuite(model, .init = setup, .fini = teardown);
 Test(model, metadata_has_every_key_in_order) {
     EXPECT_PRINTED(bp_metadata_print(&sample_metadata_full, &out, &error),
                    "{\n"
-                   "  \"schema\": 1,\n"
+                   "  \"schema\": 2,\n"
                    "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
                    "  \"session_id\": \"ffeeddccbbaa99887766554433221100\",\n"
                    "  \"sequence\": 3,\n"
@@ -56,7 +56,7 @@ Test(model, metadata_has_every_key_in_order) {
 Test(model, metadata_leaves_out_what_there_is_not) {
     EXPECT_PRINTED(bp_metadata_print(&sample_metadata_bare, &out, &error),
                    "{\n"
-                   "  \"schema\": 1,\n"
+                   "  \"schema\": 2,\n"
                    "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
                    "  \"sequence\": 1,\n"
                    "  \"app\": {\n"
@@ -135,7 +135,7 @@ Test(model, metrics_that_there_are_not_say_why) {
 Test(model, manifest_counts_what_is_missing_and_says_why) {
     EXPECT_PRINTED(bp_manifest_print(&sample_manifest_full, &out, &error),
                    "{\n"
-                   "  \"schema\": 1,\n"
+                   "  \"schema\": 2,\n"
                    "  \"report_id\": \"00112233445566778899aabbccddeeff\",\n"
                    "  \"complete\": false,\n"
                    "  \"missing\": 1,\n"

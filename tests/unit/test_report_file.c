@@ -117,10 +117,22 @@ Test(report_file, refuses_what_is_no_report_and_says_why) {
 }
 
 Test(report_file, refuses_the_report_of_a_later_version_as_such) {
-    const made_member later[] = {{"metadata.json", "{\"schema\": 2, \"report_id\": \"0a\"}", false},
+    const made_member later[] = {{"metadata.json", "{\"schema\": 3, \"report_id\": \"0a\"}", false},
                                  members[2]};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_report_file *report = NULL;
     cr_expect(eq(int, open_made(later, 2, &report, &error), BUGPACK_ERR_UNSUPPORTED));
-    cr_expect(eq(str, error.message, "\"t.zip\" was written by a later bugpack"));
+    cr_expect(eq(str, error.message,
+                 "\"t.zip\" was written by a later bugpack: metadata.json has schema 3, and this "
+                 "one reads schemas up to 2"));
+}
+
+Test(report_file, reads_the_reports_of_both_schemas) {
+    const made_member today[] = {{"metadata.json", "{\"schema\": 2, \"report_id\": \"0a\"}", false},
+                                 members[2]};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    cr_assert(open_made(today, 2, &report, &error) == BUGPACK_OK, "%s", error.message);
+    bp_report_file_close(report);
+    bp_report_file_close(open_good());
 }
