@@ -11,6 +11,7 @@
 /* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
 enum { number_max_bytes = 336 };
 
+/* The last byte of a control character is its code point. */
 static bugpack_status append_escape(bp_buffer *out, char character) {
     const char *short_form = character != '\0' ? strchr(bp_json_escaped, character) : NULL;
     if (short_form != NULL) {
@@ -20,10 +21,19 @@ static bugpack_status append_escape(bp_buffer *out, char character) {
     return bp_buffer_printf(out, "\\u%04x", (unsigned)(unsigned char)character);
 }
 
-/* NUL is not among them: bp_utf8_encode has a form of its own for it. */
-static bool needs_escape(char character) {
-    unsigned char byte = (unsigned char)character;
-    return (byte < 0x20 && byte != 0) || byte == '"' || byte == '\\';
+/*
+ * The length of the character at `text` if it is escaped, otherwise 0. These are a quote, a
+ * backslash and all control characters, C1 (U+0080 to U+009F) and DEL too: a document may be
+ * printed to a terminal, to which U+009B is what ESC [ is. NUL is not among them: bp_utf8_encode
+ * has a form of its own for it.
+ */
+static size_t escaped_length(const char *text, size_t available) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] == 0xC2 && available > 1 && bytes[1] >= 0x80 && bytes[1] < 0xA0) {
+        return 2;
+    }
+    return (bytes[0] < 0x20 && bytes[0] != 0) || bytes[0] == '"' || bytes[0] == '\\' ||
+           bytes[0] == 0x7F;
 }
 
 bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
@@ -32,9 +42,11 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
     (void)bp_buffer_append_char(out, '"');
     size_t plain = 0;
     for (size_t i = 0; i < byte_count; i++) {
-        /* Only ASCII is escaped, so a cut here never splits a character. */
-        if (needs_escape(text[i])) {
+        /* 0xC2 and ASCII begin a character wherever they are, so a cut here never splits one. */
+        size_t length = escaped_length(text + i, byte_count - i);
+        if (length > 0) {
             (void)bp_utf8_encode(out, text + plain, i - plain);
+            i += length - 1;
             (void)append_escape(out, text[i]);
             plain = i + 1;
         }

@@ -41,4 +41,19 @@ while [ "$is_busy" != true ] && [ $tries -lt 20 ]; do
 done
 expect_same 'busy over idle' true "$is_busy"
 
+fact 'a name cannot steer the terminal, neither by ESC nor by its form of one character'
+hostile=$(printf 'n\033[7m\302\2337m')
+cp "$(command -v sleep)" "./$hostile" || exit 1
+start "./$hostile" 300
+until [ "$(cat "/proc/$pid/comm")" = "$hostile" ]; do sleep 0.01; done
+for command in 'sample --window 50' 'heap --json'; do
+    # shellcheck disable=SC2086 # two words
+    run $command --pid "$pid"
+    expect_status 0
+    expect_out '\u001b[7m\u009b7m'
+    LC_ALL=C tr -d '\n\040-\176' <out >rest
+    [ ! -s rest ] || wrong "$command lets through a control character"
+    expect_same 'the name' "$hostile" "$(jq -r '.name // .threads[0].name' out)"
+done
+
 finish

@@ -80,10 +80,19 @@ Test(json_values, refuses_more_decimals_than_nine) {
 
 Test(json_values, escapes_text_and_keys_alike) {
     bp_json_begin(&json, &out);
-    bp_json_add_text(&json, "\"\\/\b\f\n\r\t\x01\x1f\x7f", "\"\\/\b\f\n\r\t\x01\x1f\x7f");
+    bp_json_add_text(&json, "\"\\/\b\f\n\r\t\x01\x1f", "\"\\/\b\f\n\r\t\x01\x1f");
     cr_expect(eq(str, (char *)line_of(),
-                 "{\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\":"
-                 "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"}"));
+                 "{\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\":"
+                 "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\"}"));
+}
+
+Test(json_values, escapes_the_controls_that_a_terminal_obeys_and_are_not_ascii) {
+    static const char text[] = "\x7f\xc2\x80x\xc2\x9b\xc2\x9f\xc2\xa0\xe2\xc2\x9b\xc2";
+    bp_json_begin(&json, &out);
+    bp_json_add_text(&json, "a", text);
+    cr_expect(
+        eq(str, (char *)line_of(),
+           "{\"a\":\"\\u007f\\u0080x\\u009b\\u009f\xc2\xa0\xee\xbf\xa2\\u009b\xee\xbf\x82\"}"));
 }
 
 /* The streamed form is the same, so that a reader never sees which of the two wrote a text. */
