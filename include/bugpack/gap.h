@@ -4,8 +4,9 @@
  *
  * A gap has a key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each distinct
  * key gives one report, with the traffic of the key's channel and the rings as of the gap. Further
- * occurrences are only counted. A session takes at most pedantic_cap such reports, and at most
- * pedantic_channel_cap for one channel. What is suppressed is counted in the manifest of every
+ * occurrences are only counted. A session takes at most pedantic_cap such reports. One channel may
+ * use all of them, less a few that are held back for open channels without a report, or
+ * pedantic_channel_cap of them. What is suppressed is counted in the manifest of every
  * later report and in "<app>-pedantic-summary-<time>.json", written beside the reports when the
  * session is closed. If a report cannot be written, the next occurrence of its key tries again, at
  * most BUGPACK_GAP_TRIES times.

@@ -115,8 +115,9 @@ typedef struct bugpack_options {
      * the mode starts enabled. */
     bool pedantic;
     const char *pedantic_dir;
-    /* How many reports pedantic mode takes: in all, default 50, and for one channel, default 20.
-     * BUGPACK_OFF: no such limit. */
+    /* How many reports pedantic mode takes: in all, default 50, and for one channel. BUGPACK_OFF: no
+     * such limit. By default one channel may use all of them, less two for each other open traffic
+     * channel that has had no report; at most ten, and a fifth of pedantic_cap, are held back. */
     uint32_t pedantic_cap, pedantic_channel_cap;
     /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
      * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's

@@ -238,8 +238,6 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;
-    /* The streams of one program are no channels of a protocol, so they share one cap. */
-    options.pedantic_cap = options.pedantic_channel_cap = 50;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     options.on_event = on_event;

@@ -131,6 +131,19 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
     return status;
 }
 
+void bp_channels_end(bp_channels *channels, const bp_traffic *channel) {
+    atomic_store_explicit(&channels->is_ended[bp_traffic_identity_of(channel)->number], true,
+                          memory_order_relaxed);
+}
+
+const char *bp_channels_open_name(const bp_channels *channels, size_t at) {
+    if (at >= atomic_load_explicit(&channels->count, memory_order_acquire)) {
+        return NULL;
+    }
+    bool is_ended = atomic_load_explicit(&channels->is_ended[at], memory_order_relaxed);
+    return is_ended ? "" : bp_traffic_identity_of(channels->list[at])->name;
+}
+
 void bp_channels_close(bp_channels *channels) {
     for (size_t i = 0; i < channels->count; i++) {
         bp_traffic_close(channels->list[i]);

@@ -4,6 +4,8 @@
 #ifndef BP_RECORDER_CHANNELS_H
 #define BP_RECORDER_CHANNELS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +28,7 @@ typedef struct bp_channels {
     _Atomic size_t count;
     bp_traffic *list[BUGPACK_CHANNEL_MAX];
     void *users[BUGPACK_CHANNEL_MAX];
+    atomic_bool is_ended[BUGPACK_CHANNEL_MAX]; /* the host has closed it */
 } bp_channels;
 
 /* NO_MEMORY; then there is nothing to release. */
@@ -46,6 +49,13 @@ size_t bp_channels_list(const bp_channels *channels, bp_traffic *const **ret_lis
 
 /* The `user` of the channel at this index of the list. Any thread. */
 void *bp_channels_user(const bp_channels *channels, size_t at);
+
+/* Notes that the host has closed a channel; its messages remain. Any thread. */
+void bp_channels_end(bp_channels *channels, const bp_traffic *channel);
+
+/* The name of the channel at this index: "" if the host has closed it, NULL after the last. Any
+ * thread. */
+const char *bp_channels_open_name(const bp_channels *channels, size_t at);
 
 /* Closes each channel (bp_traffic_close); the channels remain. */
 void bp_channels_close(bp_channels *channels);

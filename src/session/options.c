@@ -23,7 +23,7 @@ static const bp_field fields[] = {
     FIELD(traffic_budget_bytes,      (uint64_t)50 << 20,               0),
     FIELD(history_interval_ms,       1000,                             0),
     FIELD(pedantic_cap,              50,                               UINT32_MAX),
-    FIELD(pedantic_channel_cap,      20,                               0),
+    FIELD(pedantic_channel_cap,      0,                                UINT32_MAX),
     FIELD(auto_snapshot_interval_ms, 0,                                0),
     FIELD(auto_snapshot_max_count,   20,                               0),
     FIELD(auto_snapshot_max_bytes,   (uint64_t)512 << 20,              0),

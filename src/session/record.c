@@ -79,6 +79,7 @@ void bugpack_channel_close(bugpack_channel *channel) {
     bp_guard_entry entry;
     if (channel != NULL && bp_session_enter(channel->session, &entry) == BUGPACK_OK) {
         atomic_store_explicit(&channel->is_closed, true, memory_order_relaxed);
+        bp_channels_end(bp_recorder_channels(channel->session->context.recorder), channel->traffic);
         bp_filter_close(channel->filter);
         bp_session_leave(&entry);
     }

@@ -1,5 +1,6 @@
 #include "trigger/gap_key.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,4 +80,12 @@ void bp_gap_key_make_overflow(bp_gap_key *key, const bp_gap_key *of, bool of_unk
         snprintf(tail, sizeof tail, "%s%s", of_unknown ? unknown_word : ":", overflow_word);
     join(key, of->text, of->channel_bytes, tail, (size_t)tail_bytes);
     key->is_unknown = false;
+}
+
+bool bp_gap_key_matches(const bp_gap_key *key, const char *const *patterns, size_t pattern_count) {
+    bool is_match = false;
+    for (size_t i = 0; i < pattern_count && !is_match; i++) {
+        is_match = fnmatch(patterns[i], key->text, 0) == 0;
+    }
+    return is_match;
 }

@@ -1,6 +1,5 @@
 #include "trigger/gaps.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <bugpack/traffic.h>
+
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/lock.h"
 #include "base/status.h"
 
 enum { slot_count = 2 * BUGPACK_GAP_KEYS_MAX }; /* a power of two: half of them stay empty */
-
 static const char table_overflow[] = "overflow";
+
+/* What is held back for one channel, and for all together. */
+static const uint32_t held_places = 2, held_places_max = 10;
 
 /* What became of a key. It moves between the first two, and stays in the others. */
 typedef enum gap_state {
@@ -25,8 +28,14 @@ typedef enum gap_state {
     GAP_PENDING, /* a report is on its way */
     GAP_WRITTEN,
     GAP_IGNORED,
-    GAP_GIVEN_UP /* its tries are used up */
+    GAP_GIVEN_UP
 } gap_state;
+
+/* Whether one of the host's open channels has had a report. */
+struct open_channel {
+    const struct channel *channel; /* of its gaps; NULL: none was found */
+    uint32_t searched_count;       /* so many rows were searched for one */
+};
 
 /* Where a key is counted. */
 typedef enum row_kind {
@@ -51,8 +60,7 @@ struct bp_gap {
     bool takes[row_kind_count]; /* keys without a row of their own are counted here */
     struct channel *channel;
     uint64_t count, first_wall_ns, last_wall_ns;
-    const char
-        *refusal; /* why the last occurrence of an open key led to no report; NULL: none did */
+    const char *refusal; /* why its last occurrence led to no report; NULL: it did */
 };
 
 struct bp_gaps {
@@ -60,12 +68,13 @@ struct bp_gaps {
     uint64_t seed; /* of the hash, so that nobody can aim at one slot */
     char cap_reason[80], channel_cap_reason[80];
     bp_lock lock; /* of what follows; held for a look-up, or for a copy of all rows */
-    bool is_cap_reported;
+    bool is_cap_reported, is_hold_reported;
     uint32_t gap_count, pending_count, written_count;
     uint64_t occurrence_count;
     uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
     struct bp_gap gaps[BUGPACK_GAP_KEYS_MAX];
     struct channel channels[BUGPACK_GAP_KEYS_MAX]; /* that of a channel's first row is used */
+    struct open_channel open_channels[BUGPACK_CHANNEL_MAX];
 };
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
@@ -83,9 +92,6 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
     gaps->options = *options;
     if (gaps->options.cap > BUGPACK_GAP_KEYS_MAX) {
         gaps->options.cap = BUGPACK_GAP_KEYS_MAX;
-    }
-    if (options->channel_cap == 0 || options->channel_cap > gaps->options.cap) {
-        gaps->options.channel_cap = gaps->options.cap;
     }
     char id[BP_ID_BYTES];
     bp_id_new(id);
@@ -132,16 +138,25 @@ static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t 
     return NULL;
 }
 
-/* A walk over all rows, but only for a key that was never seen before. */
-static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
-    for (uint32_t i = 0; i < gaps->gap_count; i++) {
-        const bp_gap *gap = &gaps->gaps[i];
-        if (gap->channel_bytes == key->channel_bytes &&
-            memcmp(gap->text, key->text, key->channel_bytes) == 0) {
-            return gap->channel;
+/* Searches the rows from `*at` on for one of this channel, and moves `*at` behind the last. */
+static struct channel *find_channel(bp_gaps *gaps, const char *name, size_t name_bytes,
+                                    uint32_t *at) {
+    struct channel *channel = NULL;
+    for (; *at < gaps->gap_count && channel == NULL; (*at)++) {
+        const bp_gap *gap = &gaps->gaps[*at];
+        if (gap->channel_bytes == name_bytes && memcmp(gap->text, name, name_bytes) == 0) {
+            channel = gap->channel;
         }
     }
-    return &gaps->channels[gaps->gap_count]; /* the first of its channel */
+    return channel;
+}
+
+/* A walk over all rows, but only for a key that was never seen before. */
+static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
+    uint32_t at = 0;
+    struct channel *channel = find_channel(gaps, key->text, key->channel_bytes, &at);
+    /* Else it is the first of its channel. */
+    return channel != NULL ? channel : &gaps->channels[gaps->gap_count];
 }
 
 /* Finds the row of a key, or adds it where there is room. */
@@ -186,15 +201,6 @@ static const bp_gap_key *row_key(const bp_gap_key *key, row_kind kind, bp_gap_ke
     return made;
 }
 
-/* No lock: patterns and keys can be chosen to take their time. */
-static bool is_ignored(const bp_gaps *gaps, const char *text) {
-    bool is_match = false;
-    for (size_t i = 0; i < gaps->options.ignore_count && !is_match; i++) {
-        is_match = fnmatch(gaps->options.ignore[i], text, 0) == 0;
-    }
-    return is_match;
-}
-
 /* Adds a row for a key that has none, or for all keys that have no room. */
 static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key, const bool ignored[row_kind_count]) {
     bp_gap_key made;
@@ -229,10 +235,12 @@ static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
     }
     bool ignored[row_kind_count] = {false};
     if (gaps->options.ignore_count > 0) {
-        bp_lock_release(&gaps->lock);
+        const bp_gaps_options *options = &gaps->options;
+        bp_lock_release(&gaps->lock); /* patterns and keys can be chosen to take their time */
         for (row_kind kind = OWN_ROW; kind < row_kind_count; kind++) {
             bp_gap_key made;
-            ignored[kind] = is_ignored(gaps, row_key(key, kind, &made)->text);
+            ignored[kind] = bp_gap_key_matches(row_key(key, kind, &made), options->ignore,
+                                               options->ignore_count);
         }
         bp_lock_acquire(&gaps->lock);
         gap = find_row(gaps, key);
@@ -240,11 +248,36 @@ static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
     return gap != NULL ? gap : add_row(gaps, key, ignored);
 }
 
-/* True for the first call. */
-static bool is_first(bool *is_reported) {
-    bool is_first_call = !*is_reported;
-    *is_reported = true;
-    return is_first_call;
+/* Notes why an occurrence leads to no report. The first for this reason is `told`. */
+static bp_gap_occurrence refuse(bp_gap *gap, const char *reason, bool *is_told,
+                                bp_gap_occurrence told) {
+    bool is_first = !*is_told;
+    gap->refusal = reason;
+    *is_told = true;
+    return is_first ? told : BP_GAP_COUNTED;
+}
+
+/*
+ * How many places this channel must leave to open channels that have had no report. None, if it is
+ * such a channel itself. Each row is searched once for each channel, however often this is asked.
+ */
+static uint32_t count_held(bp_gaps *gaps, const struct channel *asking) {
+    const bp_gaps_options *options = &gaps->options;
+    uint32_t held_max = options->cap / 5 < held_places_max ? options->cap / 5 : held_places_max;
+    uint32_t held = 0;
+    const char *name = options->channel_at(options->channels, 0);
+    for (size_t i = 0; name != NULL; name = options->channel_at(options->channels, ++i)) {
+        struct open_channel *open = &gaps->open_channels[i];
+        if (open->channel == NULL && name[0] != '\0') {
+            open->channel = find_channel(gaps, name, strlen(name), &open->searched_count);
+        }
+        bool is_silent = open->channel == NULL || open->channel->place_count == 0;
+        if (is_silent && open->channel == asking && name[0] != '\0') {
+            return 0;
+        }
+        held += is_silent && name[0] != '\0' ? held_places : 0;
+    }
+    return held < held_max ? held : held_max;
 }
 
 /* What an occurrence of an open key leads to. */
@@ -253,13 +286,19 @@ static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled)
         gap->refusal = "pedantic mode was off";
         return BP_GAP_COUNTED;
     }
-    if (gaps->pending_count + gaps->written_count >= gaps->options.cap) {
-        gap->refusal = gaps->cap_reason;
-        return is_first(&gaps->is_cap_reported) ? BP_GAP_CAP : BP_GAP_COUNTED;
+    uint32_t place_count = gaps->pending_count + gaps->written_count;
+    uint32_t channel_cap = gaps->options.channel_cap;
+    if (place_count >= gaps->options.cap) {
+        return refuse(gap, gaps->cap_reason, &gaps->is_cap_reported, BP_GAP_CAP);
     }
-    if (gap->channel->place_count >= gaps->options.channel_cap) {
-        gap->refusal = gaps->channel_cap_reason;
-        return is_first(&gap->channel->is_cap_reported) ? BP_GAP_CHANNEL_CAP : BP_GAP_COUNTED;
+    if (channel_cap != 0 && gap->channel->place_count >= channel_cap) {
+        return refuse(gap, gaps->channel_cap_reason, &gap->channel->is_cap_reported,
+                      BP_GAP_CHANNEL_CAP);
+    }
+    if (channel_cap == 0 && gaps->options.channel_at != NULL &&
+        place_count + count_held(gaps, gap->channel) >= gaps->options.cap) {
+        return refuse(gap, "the places that are left are held back for channels without a report",
+                      &gaps->is_hold_reported, BP_GAP_HELD_BACK);
     }
     gap->channel->place_count++;
     gaps->pending_count++;
@@ -311,17 +350,13 @@ void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals) {
 
 /* Why a key has no report; "" when it has one. */
 static const char *reason_of(const bp_gap *gap) {
-    switch ((gap_state)gap->state) {
-    case GAP_OPEN:
-        break;
-    case GAP_PENDING:
-        return "its report is on its way";
-    case GAP_WRITTEN:
-        return "";
-    case GAP_IGNORED:
-        return "it is to be ignored";
-    case GAP_GIVEN_UP:
-        return "its report could not be written, and its tries are used up";
+    static const char *const reasons[] = {
+        [GAP_PENDING] = "its report is on its way",
+        [GAP_WRITTEN] = "",
+        [GAP_IGNORED] = "it is to be ignored",
+        [GAP_GIVEN_UP] = "its report could not be written, and its tries are used up"};
+    if (gap->state != GAP_OPEN) {
+        return reasons[gap->state];
     }
     if (gap->refusal != NULL) {
         return gap->refusal;

@@ -43,11 +43,18 @@ static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *
     return status;
 }
 
+static const char *channel_at(const void *channels, size_t at) {
+    return bp_channels_open_name(channels, at);
+}
+
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bugpack_options *settings = context->report->settings;
     const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
                                           .channel_cap = settings->pedantic_channel_cap,
+                                          .channel_at = channel_at,
+                                          .channels =
+                                              bp_recorder_channels(context->report->recorder),
                                           .ignore = settings->pedantic_ignore,
                                           .ignore_count = settings->pedantic_ignore_count};
     bugpack_status status = settings->pedantic ? check_dir(settings, error) : BUGPACK_OK;
@@ -242,6 +249,11 @@ void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
     } else if (seen == BP_GAP_CHANNEL_CAP) {
         note_cap(pedantic, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
                  settings->pedantic_channel_cap);
+    } else if (seen == BP_GAP_HELD_BACK) {
+        bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
+                    "the other reports of gaps are held back for channels without one: further "
+                    "ones of channel %.*s are only counted",
+                    (int)bp_gap_channel_bytes(gap), bp_gap_text(gap));
     }
 }
 

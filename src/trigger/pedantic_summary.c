@@ -71,7 +71,9 @@ bugpack_status bp_pedantic_write_summary(const bp_report_context *context, bp_ga
                                    .opened_wall_ns = context->identity->opened.wall_ns,
                                    .closed_wall_ns = bp_clock_wall_ns(),
                                    .cap = settings->pedantic_cap,
-                                   .channel_cap = settings->pedantic_channel_cap};
+                                   .channel_cap = settings->pedantic_channel_cap == UINT32_MAX
+                                                      ? 0
+                                                      : settings->pedantic_channel_cap};
     bugpack_status status = bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, error);
     if (status != BUGPACK_OK || summary.gap_count == 0) {
         return status;

@@ -131,6 +131,82 @@ Test(gaps, keep_one_channel_from_using_all_places) {
     bp_gaps_free(gaps);
 }
 
+/* The open channels of a test, and a table that holds places back for them. */
+static const char *channel_at(const void *channels, size_t at) {
+    return ((const char *const *)channels)[at];
+}
+
+static bp_gaps *make_open(uint32_t cap, const char *const *channels) {
+    const bp_gaps_options options = {.cap = cap, .channel_at = channel_at, .channels = channels};
+    bp_gaps *gaps = NULL;
+    cr_assert(zero(int, (int)bp_gaps_new(&options, &gaps, NULL)));
+    return gaps;
+}
+
+/* How many reports of so many keys of a channel are written. */
+static unsigned count_written(bp_gaps *gaps, const char *channel, unsigned key_count) {
+    unsigned written_count = 0;
+    char text[64];
+    for (unsigned i = 0; i < key_count; i++) {
+        (void)snprintf(text, sizeof text, "%s:unimpl:%u", channel, i);
+        written_count += see_and_settle(gaps, text, true);
+    }
+    return written_count;
+}
+
+Test(gaps, give_all_places_to_one_channel_that_is_alone) {
+    const char *const channels[] = {"display", "", NULL};
+    bp_gaps *gaps = make_open(50, channels);
+    cr_expect(eq(uint, count_written(gaps, "display", 60), 50));
+    expect_reason(gaps, "display:unimpl:50", "the session takes at most 50 reports of gaps");
+    bp_gaps_free(gaps);
+}
+
+Test(gaps, hold_two_places_back_for_each_open_channel_without_a_report) {
+    const char *channels[] = {"display", "inputs", "main", NULL};
+    bp_gaps *gaps = make_open(50, channels);
+    cr_expect(eq(uint, count_written(gaps, "display", 60), 46));
+    expect_reason(gaps, "display:unimpl:46",
+                  "the places that are left are held back for channels without a report");
+    cr_expect(eq(uint, count_written(gaps, "cursor", 5), 0), "it is no open channel");
+    cr_expect(eq(uint, count_written(gaps, "inputs", 5), 2));
+    cr_expect(not(see_and_settle(gaps, "display:unimpl:46", true)));
+    channels[2] = ""; /* closed */
+    cr_expect(eq(uint, count_written(gaps, "cursor", 5), 2));
+    bp_gaps_free(gaps);
+}
+
+Test(gaps, hold_at_most_ten_places_and_a_fifth_of_the_cap_back) {
+    const char *const channels[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", NULL};
+    static const struct {
+        uint32_t cap, written_count;
+    } cases[] = {{50, 40}, {20, 16}, {4, 4}, {100, 90}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_gaps *gaps = make_open(cases[i].cap, channels);
+        cr_expect(eq(uint, count_written(gaps, "other", 200), cases[i].written_count));
+        uint32_t held = cases[i].cap - cases[i].written_count;
+        for (uint32_t at = 0; at < 10; at++) {
+            /* A channel's first report takes a held place as long as there is one. */
+            cr_expect(eq(uint, count_written(gaps, channels[at], 1), at < held));
+        }
+        bp_gaps_free(gaps);
+    }
+}
+
+Test(gaps, hold_a_place_again_when_a_channels_only_report_failed) {
+    const char *const channels[] = {"display", "inputs", NULL};
+    bp_gaps *gaps = make_open(10, channels);
+    bp_gap *gap = NULL;
+    bp_gap *refused = NULL;
+    cr_expect(eq(int, (int)see_row(gaps, "inputs:1", &gap), BP_GAP_REPORT));
+    cr_expect(eq(uint, count_written(gaps, "display", 8), 8));
+    bp_gaps_settle(gaps, gap, false);
+    cr_expect(eq(int, (int)see_row(gaps, "display:8", &refused), BP_GAP_HELD_BACK));
+    cr_expect(eq(int, see(gaps, "display:8"), BP_GAP_COUNTED), "it is told once");
+    cr_expect(eq(uint, count_written(gaps, "inputs", 2), 2));
+    bp_gaps_free(gaps);
+}
+
 Test(gaps, count_while_off_and_report_at_the_next_sight) {
     bp_gaps *gaps = make_gaps(50, 20);
     bp_gap_key key;

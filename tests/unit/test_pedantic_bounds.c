@@ -157,6 +157,31 @@ Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose)
     temp_dir_remove(&p.dir);
 }
 
+Test(pedantic_bounds, one_channel_leaves_places_to_open_ones_without_a_report) {
+    pedantic p = pedantic_start();
+    bugpack_channel *channels[3];
+    static const char *const names[] = {"channel-0", "channel-1", "main"};
+    char key[64];
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(
+            zero(int, (int)bugpack_channel_open(p.session, names[i], NULL, &channels[i], NULL)));
+    }
+    for (unsigned i = 0; i < 60; i++) {
+        (void)snprintf(key, sizeof key, "channel-0:unimpl:%u", i);
+        bugpack_gap(p.session, key);
+    }
+    cr_expect(eq(uint, pedantic_settle(&p).written_count, 46));
+    bugpack_channel_close(channels[2]);
+    bugpack_gap(p.session, "channel-0:unimpl:46");
+    bugpack_gap(p.session, "channel-1:unimpl:0");
+    cr_expect(eq(uint, pedantic_settle(&p).written_count, 48));
+    char *summary = pedantic_close(&p);
+    cr_expect(eq(sz, count_of(summary, "are held back for channels without a report"), 13));
+    cr_expect(eq(sz, count_of(summary, "\"channel_cap\": 0,"), 1));
+    free(summary);
+    temp_dir_remove(&p.dir);
+}
+
 Test(pedantic_bounds, hostile_keys_stay_inside_the_directory_and_the_json) {
     pedantic p = pedantic_start();
     char *longest = malloc(10241);
