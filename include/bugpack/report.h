@@ -48,7 +48,9 @@ typedef struct bugpack_report_request {
     size_t struct_size;
     /* The user's words; free text, at most 64 KiB. */
     const char *description;
-    /* The channel that the report is about, for metadata.json; at most 256 bytes. */
+    /* The channel that the report is about, for metadata.json; at most 256 bytes. The report has
+     * the traffic of this channel alone, unless `flags` ask for all, or no traffic channel has this
+     * name; the note in manifest.json says which. */
     const char *channel;
     /* A file to write instead of a standard name in the session's directory. If the name is taken,
      * "-2", "-3", … is inserted before its extension. */
@@ -70,7 +72,12 @@ typedef struct bugpack_report_request {
     uint64_t retained;
     /* Receives the ticket of the accepted report (bugpack/events.h). */
     uint64_t *ret_ticket;
+    /* BUGPACK_REPORT_…, or 0. */
+    uint64_t flags;
 } bugpack_report_request;
+
+/* With a `channel`: the report has the traffic of all channels. */
+#define BUGPACK_REPORT_ALL_TRAFFIC UINT64_C(1)
 
 #define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)
 BUGPACK_DEFINE_INIT(bugpack_report_request)

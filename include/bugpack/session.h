@@ -33,7 +33,8 @@ typedef struct bugpack bugpack;
 typedef enum bugpack_when_busy {
     BUGPACK_WHEN_BUSY_QUEUE = 0,  /* up to BUGPACK_REPORT_QUEUE_MAX wait; then BUSY */
     BUGPACK_WHEN_BUSY_REFUSE = 1, /* BUSY at once */
-    /* Share the report that is under way: its ticket, result, instant, description and channel.
+    /* Share the report that is under way: its ticket, result, instant, description, channel and
+     * traffic.
      * Requests with an output_path, a screenshot, a timeout_ms or a retained snapshot are never
      * coalesced, nor with a report that was cancelled; they queue. */
     BUGPACK_WHEN_BUSY_COALESCE = 2
@@ -115,9 +116,10 @@ typedef struct bugpack_options {
      * the mode starts enabled. */
     bool pedantic;
     const char *pedantic_dir;
-    /* How many reports pedantic mode takes: in all, default 50, and for one channel. BUGPACK_OFF: no
-     * such limit. By default one channel may use all of them, less two for each other open traffic
-     * channel that has had no report; at most ten, and a fifth of pedantic_cap, are held back. */
+    /* How many reports pedantic mode takes: in all, default 50, and for one channel. BUGPACK_OFF:
+     * no such limit. By default one channel may use all of them, less two for each other open
+     * traffic channel that has had no report; at most ten, and a fifth of pedantic_cap, are held
+     * back. */
     uint32_t pedantic_cap, pedantic_channel_cap;
     /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
      * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's

@@ -144,21 +144,14 @@ static void copy_part(bp_recorder *recorder, bp_ring *ring, uint64_t until_ns, i
     }
 }
 
-/* The channel of that name; NULL when all are wanted. Notes for the manifest what was chosen. */
-static const bp_traffic *find_only(bp_traffic *const *list, size_t count, const char *name,
-                                   bp_snapshot *snapshot) {
-    if (name == NULL || count == 0) {
-        return NULL;
+/* The channel of that name; NULL when all are wanted, or none has it. */
+static const bp_traffic *find_only(bp_traffic *const *list, size_t count, const char *name) {
+    for (size_t i = 0; name != NULL && i < count; i++) {
+        if (strcmp(bp_traffic_identity_of(list[i])->name, name) == 0) {
+            return list[i];
+        }
     }
-    size_t i = 0;
-    while (i < count && strcmp(bp_traffic_identity_of(list[i])->name, name) != 0) {
-        i++;
-    }
-    (void)snprintf(snapshot->traffic_note, sizeof snapshot->traffic_note,
-                   i < count ? "the channel \"%.100s\" alone"
-                             : "no channel is called \"%.100s\": these are all",
-                   name);
-    return i < count ? list[i] : NULL;
+    return NULL;
 }
 
 static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
@@ -166,7 +159,7 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
     bp_traffic *const *list;
     size_t count = bp_channels_list(&recorder->channels, &list);
     snapshot->has_traffic = count > 0;
-    const bp_traffic *only = find_only(list, count, only_channel, snapshot);
+    const bp_traffic *only = find_only(list, count, only_channel);
     for (size_t i = 0; i < count && snapshot->traffic_error.status == BUGPACK_OK; i++) {
         if ((only == NULL || list[i] == only) &&
             bp_traffic_take_snapshot(list[i], until_ns, snapshot->wall_offset_ns, dir_fd,

@@ -74,8 +74,8 @@ uint64_t bp_recorder_used_bytes(bp_recorder *recorder);
 /*
  * Copies what was recorded up to `until_ns` (monotonic) into temporary files in `dir_fd`. Writers
  * go on. A ring that cannot be copied has its reason in its part. `only_channel` limits the traffic
- * to the channel of that name, if there is one; `traffic_note` says so. NULL: all channels. `token`
- * is borrowed as long as the snapshot lives; once it is due, copying ends early. Any thread.
+ * to the channel of that name, if there is one. NULL: all channels. `token` is borrowed as long as
+ * the snapshot lives; once it is due, copying ends early. Any thread.
  */
 void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                                int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot);

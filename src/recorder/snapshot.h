@@ -33,7 +33,6 @@ typedef struct bp_snapshot {
     bool has_traffic;
     bugpack_error traffic_error; /* the first of a channel */
     char traffic_loss_reason[256];
-    char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
     size_t channel_count;
     bp_traffic_snapshot channels[BUGPACK_CHANNEL_MAX];
 } bp_snapshot;

@@ -165,7 +165,8 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
 
 static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
-    return bp_ring_entries_add(job->snapshot, assembly->bundle, error);
+    return bp_ring_entries_add(job->snapshot, job->only_channel ? job->channel : NULL,
+                               assembly->bundle, error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {

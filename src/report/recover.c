@@ -78,7 +78,7 @@ static bugpack_status write_report(const bp_found_session *found, const char *re
     }
     if (status == BUGPACK_OK) {
         bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot);
-        status = bp_ring_entries_add(snapshot, bundle, &result->error);
+        status = bp_ring_entries_add(snapshot, NULL, bundle, &result->error);
     }
     if (status == BUGPACK_OK) {
         status = add_metadata(dead, report_id, bundle, &result->error);

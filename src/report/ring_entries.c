@@ -13,6 +13,9 @@
 /* What is being added. The extent is the pcap's, and then the index's too. */
 struct adding {
     bp_snapshot *snapshot;
+    bp_traffic_snapshot *channels; /* those whose traffic is wanted */
+    size_t channel_count;
+    char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
     bp_traffic_extent extent;
 };
 
@@ -110,8 +113,7 @@ static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer)
 
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
-    bp_snapshot *snapshot = adding->snapshot;
-    bugpack_status status = bp_traffic_print_pcap(snapshot->channels, snapshot->channel_count,
+    bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count,
                                                   bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
         tell_extent(&adding->extent, writer);
@@ -121,11 +123,10 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
 
 static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error) {
-    bp_snapshot *snapshot = adding->snapshot;
     writer->line.covers_from_wall_ns = adding->extent.from_wall_ns;
     writer->line.covers_to_wall_ns = adding->extent.to_wall_ns;
-    return bp_traffic_print_index(snapshot->channels, snapshot->channel_count, bp_writer_sink,
-                                  writer, error);
+    return bp_traffic_print_index(adding->channels, adding->channel_count, bp_writer_sink, writer,
+                                  error);
 }
 
 static void note(bugpack_writer *writer, const char *loss_reason, const char *choice) {
@@ -168,12 +169,33 @@ static bugpack_status add_ring(struct adding *adding, const bp_snapshot_part *pa
     return add_part(adding, name, print, part->loss_reason, "", bundle, &failure, error);
 }
 
+/* The traffic of one channel, where there is one of that name; else of all. */
+static void choose_channels(struct adding *adding, const char *only_channel) {
+    bp_snapshot *snapshot = adding->snapshot;
+    adding->channels = snapshot->channels;
+    adding->channel_count = snapshot->channel_count;
+    if (only_channel == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < snapshot->channel_count; i++) {
+        if (strcmp(snapshot->channels[i].identity.name, only_channel) == 0) {
+            adding->channels = &snapshot->channels[i];
+            adding->channel_count = 1;
+            (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
+                           "the channel \"%.100s\" alone", only_channel);
+            return;
+        }
+    }
+    (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
+                   "no channel is called \"%.100s\": these are all", only_channel);
+}
+
 static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugpack_error *error) {
     const bp_snapshot *snapshot = adding->snapshot;
     bugpack_error failure = snapshot->traffic_error;
     bugpack_status status =
         add_part(adding, "traffic.pcap", print_pcap, snapshot->traffic_loss_reason,
-                 snapshot->traffic_note, bundle, &failure, error);
+                 adding->traffic_note, bundle, &failure, error);
     if (status == BUGPACK_OK) { /* without a pcap there is nothing to index */
         status = add_part(adding, "traffic-index.jsonl", print_index, snapshot->traffic_loss_reason,
                           "", bundle, &failure, error);
@@ -186,8 +208,10 @@ static bool is_worth_telling(const bp_snapshot_part *part) {
     return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK);
 }
 
-bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error) {
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
+                                   bp_bundle *bundle, bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot};
+    choose_channels(&adding, only_channel);
     bugpack_status status = BUGPACK_OK;
     if (snapshot->log.is_on) {
         status = add_ring(&adding, &snapshot->log, "logs.jsonl", print_log, bundle, error);

@@ -10,8 +10,11 @@
 /*
  * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
  * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
- * itself; the manifest says why. Fails only when the bundle cannot take one.
+ * itself; the manifest says why. `only_channel` limits the traffic to the channel of that name, if
+ * the snapshot has one; a note says so. NULL: all channels. Fails only when the bundle cannot take
+ * an entry.
  */
-bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, bp_bundle *bundle, bugpack_error *error);
+bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
+                                   bp_bundle *bundle, bugpack_error *error);
 
 #endif

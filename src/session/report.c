@@ -31,7 +31,8 @@ static bugpack_status read_request(const bugpack_report_request *given,
         (request->description == NULL ||
          strnlen(request->description, description_max_bytes + 1) <= description_max_bytes) &&
         (request->channel == NULL ||
-         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes);
+         strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes) &&
+        (request->flags & ~BUGPACK_REPORT_ALL_TRAFFIC) == 0;
     return is_good ? bp_screenshot_check(request->screenshot, &request->region)
                    : BUGPACK_ERR_INVALID;
 }
@@ -80,6 +81,8 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
     job->is_manual = true;
+    job->only_channel = request->channel != NULL && request->channel[0] != '\0' &&
+                        (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0;
     job->is_shared = request->output_path == NULL && request->screenshot == NULL &&
                      request->retained == 0 && request->timeout_ms == 0;
     if (request->timeout_ms != 0) {

@@ -119,6 +119,71 @@ static size_t count_filtered(bugpack_direction direction, uint32_t type, void *b
     return byte_count;
 }
 
+/* Whether the pcap of a report has these bytes. */
+static bool has_traffic(const char *path, const char *text) {
+    size_t pcap_bytes = 0;
+    char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);
+    cr_assert(ne(ptr, pcap, NULL));
+    bool is_there = memmem(pcap, pcap_bytes, text, strlen(text)) != NULL;
+    free(pcap);
+    return is_there;
+}
+
+Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for) {
+    static const struct {
+        const char *channel;
+        uint64_t flags;
+        bool is_retained, has_audio;
+        const char *note;
+    } cases[] = {
+        {"video", 0, false, false, "the channel \\\"video\\\" alone"},
+        {"video", 0, true, false, "the channel \\\"video\\\" alone"},
+        {"video", BUGPACK_REPORT_ALL_TRAFFIC, false, true, NULL},
+        {"video", BUGPACK_REPORT_ALL_TRAFFIC, true, true, NULL},
+        {"cursor", 0, false, true, "no channel is called \\\"cursor\\\": these are all"},
+        {"", 0, false, true, NULL},
+        {NULL, 0, true, true, NULL},
+    };
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack_channel *channels[2];
+    static const char *const names[] = {"audio", "video"};
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(
+            zero(int, (int)bugpack_channel_open(session, names[i], NULL, &channels[i], NULL)));
+        bugpack_traffic(channels[i], BUGPACK_SENT, 1, NULL, i == 0 ? "a-message" : "v-message", 9);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+        request.channel = cases[i].channel;
+        request.flags = cases[i].flags;
+        if (cases[i].is_retained) {
+            request.retained = bugpack_notify_retain(session, BUGPACK_LEVEL_INFO, "t", "%zu", i);
+            cr_assert(ne(u64, request.retained, 0));
+        }
+        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+                  result.error.message);
+        cr_expect(has_traffic(result.path, "v-message"));
+        cr_expect(eq(int, has_traffic(result.path, "a-message"), cases[i].has_audio), "case %zu",
+                  i);
+        cr_expect(eq(int, report_entry_contains(result.path, "traffic-index.jsonl", "audio"),
+                     cases[i].has_audio));
+        cr_expect(cases[i].note != NULL ||
+                  (!report_entry_contains(result.path, "manifest.json", "alone") &&
+                   !report_entry_contains(result.path, "manifest.json", "these are all")));
+        cr_expect(cases[i].note == NULL ||
+                  report_entry_contains(result.path, "manifest.json", cases[i].note));
+    }
+    bugpack_report_request unknown = BUGPACK_REPORT_REQUEST_INIT;
+    unknown.flags = 2;
+    cr_expect(
+        eq(int, (int)bugpack_report_async(session, &unknown, NULL, NULL), BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
 Test(recording, a_closed_channel_takes_no_message_and_keeps_what_it_had) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));

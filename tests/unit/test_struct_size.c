@@ -21,7 +21,7 @@ ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recover_options, context);
 ENDS_WITH(bugpack_region, height);
-ENDS_WITH(bugpack_report_request, ret_ticket);
+ENDS_WITH(bugpack_report_request, flags);
 ENDS_WITH(bugpack_report_result, missing);
 ENDS_WITH(bugpack_running_session, pid);
 ENDS_WITH(bugpack_thread_heap_options, calibrator_path);
