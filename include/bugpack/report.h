@@ -36,8 +36,8 @@ typedef struct bugpack_picture {
     uint32_t reserved; /* 0 */
 } bugpack_picture;
 
-/* The part of a picture that the user pointed at; all 0: none. It must lie inside the picture. This
- * struct never grows. */
+/* The part of a picture that the user pointed at; all 0: none. What lies outside the picture is cut
+ * off. This struct never grows. */
 typedef struct bugpack_region {
     uint32_t x, y, width, height;
 } bugpack_region;

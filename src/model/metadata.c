@@ -13,13 +13,24 @@ const char *bp_report_kind_name(bp_report_kind kind) {
     return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "unknown";
 }
 
-/* Only monotonic times are subtracted: the wall clock may be set while a session is open. */
-static void add_uptime(bp_json *json, const char *key, const bp_metadata *metadata,
-                       uint64_t until_ns) {
+static uint64_t subtract(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* The uptime at `written`, and at the trigger. Only monotonic times are subtracted: the wall clock
+ * may be set while a session is open. */
+static void add_uptimes(bp_json *json, const bp_metadata *metadata, uint64_t uptime_ns) {
+    uint64_t waited_ns = subtract(metadata->written.monotonic_ns, metadata->triggered.monotonic_ns);
+    const double per_sec = (double)BP_NS_PER_SEC;
+    bp_json_add_number(json, "session_uptime_secs", (double)uptime_ns / per_sec, 3);
+    bp_json_add_number(json, "triggered_uptime_secs",
+                       (double)subtract(uptime_ns, waited_ns) / per_sec, 3);
+}
+
+static void add_session_uptimes(bp_json *json, const bp_metadata *metadata) {
     uint64_t opened_ns = metadata->session_opened.monotonic_ns;
     if (opened_ns != 0) {
-        uint64_t uptime_ns = until_ns > opened_ns ? until_ns - opened_ns : 0;
-        bp_json_add_number(json, key, (double)uptime_ns / (double)BP_NS_PER_SEC, 3);
+        add_uptimes(json, metadata, subtract(metadata->written.monotonic_ns, opened_ns));
     }
 }
 
@@ -31,7 +42,10 @@ static void add_origin(bp_json *json, const bp_metadata *metadata) {
     bp_model_add_known_text(json, "arch", metadata->arch);
     bp_model_add_known_text(json, "kernel", metadata->kernel);
     bp_json_object_end(json);
-    bp_json_add_int(json, "pid", metadata->pid);
+    bp_json_add_int(json, "pid", metadata->target.pid != 0 ? metadata->target.pid : metadata->pid);
+    if (metadata->started_wall_ns != 0) {
+        bp_model_add_time(json, "started_at", metadata->started_wall_ns);
+    }
 }
 
 static void add_region(bp_json *json, const bugpack_region *region) {
@@ -50,6 +64,16 @@ static void add_target(bp_json *json, const bp_metadata_target *target) {
         bp_json_object_begin(json, "target");
         bp_json_add_int(json, "pid", target->pid);
         bp_model_add_name(json, "name", target->name, sizeof target->name);
+        bp_json_object_end(json);
+    }
+}
+
+/* Who wrote the report, where it is not about its writer. */
+static void add_collector(bp_json *json, const bp_metadata *metadata) {
+    if (metadata->target.pid != 0 || metadata->is_about_none) {
+        bp_json_object_begin(json, "collector");
+        bp_json_add_int(json, "pid", metadata->pid);
+        add_session_uptimes(json, metadata);
         bp_json_object_end(json);
     }
 }
@@ -83,9 +107,13 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     add_region(&json, metadata->region);
     bp_model_add_time(&json, "timestamp", metadata->written.wall_ns);
     bp_model_add_time(&json, "triggered_at", metadata->triggered.wall_ns);
-    add_uptime(&json, "session_uptime_secs", metadata, metadata->written.monotonic_ns);
-    add_uptime(&json, "triggered_uptime_secs", metadata, metadata->triggered.monotonic_ns);
+    if (metadata->target.pid == 0) {
+        add_session_uptimes(&json, metadata);
+    } else if (metadata->target_uptime_ns != 0) {
+        add_uptimes(&json, metadata, metadata->target_uptime_ns);
+    }
     add_target(&json, &metadata->target);
+    add_collector(&json, metadata);
     add_tags(&json, metadata->tags, metadata->tag_count);
     return bp_json_finish(&json, error);
 }

@@ -4,6 +4,7 @@
 #ifndef BP_MODEL_METADATA_H
 #define BP_MODEL_METADATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -50,13 +51,17 @@ typedef struct bp_metadata {
     const char *app_name, *app_version, *app_build_id;
     const char *platform, *arch, *kernel;
     pid_t pid; /* of the process that writes the report */
+    /* Of the process that the report is about; 0 leaves it out. */
+    uint64_t started_wall_ns;
+    uint64_t target_uptime_ns; /* of a target, at `written` */
     bp_report_kind kind;
     const char *session_end; /* "died": the session was not closed */
     const char *gap_key, *channel, *description;
     const bugpack_region *region; /* of the screenshot; NULL for none */
-    /* Without a session, session_opened is all zero, and the uptimes are left out. */
+    /* Without a session, session_opened is all zero, and its uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;
+    bool is_about_none; /* about no process at all */
     const bp_tag *tags;
     size_t tag_count;
 } bp_metadata;

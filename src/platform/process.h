@@ -23,6 +23,9 @@ void bp_process_close(bp_process *process);
 pid_t bp_process_pid(const bp_process *process);
 const char *bp_process_name(const bp_process *process);
 
+/* How long ago the process began, suspended time included; also after its end. False: not known. */
+bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns);
+
 /* Reads the counters of this one process. */
 bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error);

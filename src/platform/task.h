@@ -68,6 +68,10 @@ pid_t bp_task_pid(const bp_task *task);
 /* The name of the process when it was opened: any bytes, NUL-terminated, "" when unknown. */
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 
+/* How long ago the process began, suspended time included; also after its end. False where it is
+ * not known. Not while the same task takes a snapshot. */
+bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns);
+
 /*
  * Reads all counters once. Names cost extra and are read only when `with_names`. One thread at a
  * time per task; another may read its facts meanwhile.

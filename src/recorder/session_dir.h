@@ -32,6 +32,7 @@ typedef struct bp_session_identity {
     int64_t target_pid; /* 0: the session was about its own process */
     char target_name[64];
     bp_instant opened;
+    uint64_t uptime_ns; /* of the process that the session is about, at `opened`; 0: not known */
     /* Updated by bp_session_dir_tick. Wall time = monotonic time + wall_offset_ns. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;

@@ -137,7 +137,12 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
                             .written = bp_clock_now(),
                             .target = *bp_subject_target(assembly->context->subject),
                             .tags = job->tags == NULL ? NULL : job->tags->tags,
+                            .is_about_none = settings->without_process,
                             .tag_count = job->tags == NULL ? 0 : job->tags->count};
+    metadata.target_uptime_ns = bp_subject_uptime(assembly->context->subject);
+    if (metadata.target_uptime_ns != 0) {
+        metadata.started_wall_ns = metadata.written.wall_ns - metadata.target_uptime_ns;
+    }
     memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
     bugpack_writer writer;

@@ -35,6 +35,11 @@ static bugpack_status add_metadata(const bp_session_identity *dead, const char *
         .triggered = dead->last_alive,
         .written = {.monotonic_ns = dead->last_alive.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
         .target = {.pid = (pid_t)dead->target_pid}};
+    if (dead->uptime_ns != 0) {
+        metadata.target_uptime_ns =
+            dead->uptime_ns + dead->last_alive.monotonic_ns - dead->opened.monotonic_ns;
+        metadata.started_wall_ns = dead->last_alive.wall_ns - metadata.target_uptime_ns;
+    }
     memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
     memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);

@@ -52,11 +52,19 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
     if (is_no_region(region)) {
         return BUGPACK_OK;
     }
-    bool is_inside = region->width > 0 && region->height > 0 && region->width <= picture->width &&
-                     region->height <= picture->height &&
-                     region->x <= picture->width - region->width &&
-                     region->y <= picture->height - region->height;
-    return is_inside ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+    bool is_visible = region->width > 0 && region->height > 0 && region->x < picture->width &&
+                      region->y < picture->height;
+    return is_visible ? BUGPACK_OK : BUGPACK_ERR_INVALID;
+}
+
+/* The part of a checked region inside the picture; no region stays none. */
+static bugpack_region clamp(const bugpack_region *region, const bp_pixels *pixels) {
+    bugpack_region part = *region;
+    uint32_t width_max = pixels->width - part.x;
+    uint32_t height_max = pixels->height - part.y;
+    part.width = part.width < width_max ? part.width : width_max;
+    part.height = part.height < height_max ? part.height : height_max;
+    return part;
 }
 
 /* Counts the bytes as held, unless all copies together would be too many. */
@@ -86,7 +94,7 @@ bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_
     bp_pixels pixels = read_pixels(picture);
     size_t row_bytes = (size_t)pixels.width * bytes_per_pixel;
     screenshot->held_bytes = held_bytes;
-    screenshot->region = *region;
+    screenshot->region = clamp(region, &pixels);
     screenshot->captured = bp_clock_now();
     if (!hold(screenshot, (uint64_t)row_bytes * pixels.height)) {
         screenshot->refusal = "the pictures of the reports that wait take all the room there is";

@@ -14,14 +14,15 @@
 
 typedef struct bp_screenshot bp_screenshot;
 
-/* Whether a request's picture and region make sense; no picture and no region do. INVALID. */
+/* Whether a request's picture and region make sense; no picture and no region do, and a region that
+ * lies partly in the picture does. INVALID. */
 bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region);
 
 /*
- * Copies what was checked. Without memory for the pixels, or when all copies that `held_bytes`
- * counts would exceed BUGPACK_PICTURE_MAX_BYTES, the report goes on without them and the manifest
- * says why. NO_MEMORY only without memory for that. `held_bytes` is borrowed until
- * bp_screenshot_free. Any thread.
+ * Copies what was checked; of the region, the part in the picture. Without memory for the pixels,
+ * or when all copies that `held_bytes` counts would exceed BUGPACK_PICTURE_MAX_BYTES, the report
+ * goes on without them and the manifest says why. NO_MEMORY only without memory for that.
+ * `held_bytes` is borrowed until bp_screenshot_free. Any thread.
  */
 bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
                                   _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot);

@@ -90,6 +90,13 @@ const bp_metadata_target *bp_subject_target(const bp_subject *subject) {
     return &subject->target;
 }
 
+uint64_t bp_subject_uptime(const bp_subject *subject) {
+    uint64_t uptime_ns = 0;
+    return subject->sampler != NULL && bp_task_uptime(bp_sampler_task(subject->sampler), &uptime_ns)
+               ? uptime_ns
+               : 0;
+}
+
 bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) {
     if (subject->sampler == NULL && error != NULL) {
         *error = subject->sampler_error;

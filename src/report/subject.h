@@ -27,6 +27,10 @@ void bp_subject_drop(bp_subject *subject);
 /* The other process; its pid is 0 where the session is about its own, or none. */
 const bp_metadata_target *bp_subject_target(const bp_subject *subject);
 
+/* How long ago the process began; 0 where that is not known. The worker's thread, as the sampler.
+ */
+uint64_t bp_subject_uptime(const bp_subject *subject);
+
 /* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.
  */
 bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error);

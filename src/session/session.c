@@ -46,6 +46,7 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
     *ret_identity = (bp_session_identity){.pid = getpid(),
                                           .target_pid = target->pid,
                                           .opened = opened,
+                                          .uptime_ns = bp_subject_uptime(session->context.subject),
                                           .last_alive = opened,
                                           .wall_offset_ns = opened.wall_ns - opened.monotonic_ns};
     const struct {

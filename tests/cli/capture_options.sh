@@ -22,8 +22,32 @@ echo "$zip" |
 fact 'the metadata say what was captured'
 expect_same 'the target' "$target sleep" \
     "$(value "$zip" metadata.json '"\(.target.pid) \(.target.name)"')"
+expect_same 'the process' "$target" "$(value "$zip" metadata.json .pid)"
+own=$(value "$zip" metadata.json .collector.pid)
+[ "$own" != "$target" ] || wrong "the collector is the target"
 expect_same 'the type' bugreport "$(value "$zip" metadata.json .report_type)"
 expect_same 'a description that nobody gave' null "$(value "$zip" metadata.json .description)"
+
+fact 'the uptimes are those of the target, as ps tells them'
+# ps cuts the time since boot, and the time of boot, to seconds.
+started=$(ps -o lstart= -p "$target")
+stated=$(value "$zip" metadata.json '.started_at[:19] + "Z" | fromdate')
+apart=$((stated - $(date -d "$started" +%s)))
+case $apart in
+    -1 | 0 | 1) ;;
+    *) wrong "it started $apart s after what ps says" ;;
+esac
+elapsed=$(ps -o etimes= -p "$target" | tr -d ' ')
+expect_same 'the uptimes' true \
+    "$(value "$zip" metadata.json ".session_uptime_secs <= $elapsed + 1 and
+        .session_uptime_secs > .collector.session_uptime_secs and
+        .triggered_uptime_secs <= .session_uptime_secs")"
+expect_same 'the start in process.json' "$stated" \
+    "$(value "$zip" process.json '.started_at[:19] + "Z" | fromdate')"
+capture_old=$(value "$zip" metadata.json .session_uptime_secs)
+capture --window 50
+expect_same 'the uptime grows' true \
+    "$(value "$zip" metadata.json ".session_uptime_secs > $capture_old")"
 
 fact 'the ledger has a line for each entry and each one left out, and calls the report complete'
 expect_same 'complete' true "$(value "$zip" manifest.json .complete)"

@@ -36,6 +36,20 @@ start() {
     started="$started $pid"
 }
 
+# await COMMAND: runs it until it succeeds. A test waits for a sign, and never for a time: the
+# limit is for a sign that never comes.
+await() {
+    tries=0
+    until eval "$1"; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 1200 ]; then
+            wrong "this never came true: $1"
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
 # skip REASON: ends the whole test as one that cannot run here.
 skip() {
     echo "skipped: $1"

@@ -77,17 +77,34 @@ done
 expect_same 'the process id' "$target" "$(value "$zip" process.json .pid)"
 expect_same 'the parent' $$ "$(value "$zip" process.json .parent_pid)"
 
+fact 'the padding of a title that a program wrote over its arguments is no argument'
+start python3 -c '
+import sys, time
+stat = open("/proc/self/stat").read().rpartition(")")[2].split()
+begin, end = int(stat[45]), int(stat[46])
+with open("/proc/self/mem", "r+b", buffering=0) as memory:
+    memory.seek(begin)
+    memory.write(b"server: writer".ljust(end - begin, b"\0"))
+time.sleep(300)' one two ''
+target=$pid
+await "grep -q '^server: writer' /proc/$target/cmdline"
+capture --window 50
+expect_status 0
+expect_same 'the command line' '["server: writer"]' "$(value "$zip" process.json '.command_line | tojson')"
+
+fact 'empty arguments are arguments'
+start python3 -c 'import time; time.sleep(300)' '' '' ''
+target=$pid
+await "grep -q sleep /proc/$target/cmdline"
+capture --window 50
+expect_same 'the command line' '["","",""]' "$(value "$zip" process.json '.command_line[-3:] | tojson')"
+
 fact 'threads are there, ascending, with their names'
 start python3 -c 'import threading, time
 for i in range(20): threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
 time.sleep(300)'
 target=$pid
-tries=0
-while [ "$(find "/proc/$target/task" -mindepth 1 -maxdepth 1 | wc -l)" -lt 21 ] &&
-    [ $tries -lt 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+await "[ \"\$(find /proc/$target/task -mindepth 1 -maxdepth 1 | wc -l)\" -eq 21 ]"
 capture --window 50
 expect_status 0
 expect_same 'the count' 21 "$(value "$zip" runtime-metrics.json '.threads | length')"

@@ -27,7 +27,8 @@ Test(model, metadata_has_every_key_in_order) {
                    "    \"arch\": \"x86_64\",\n"
                    "    \"kernel\": \"6.1.0\"\n"
                    "  },\n"
-                   "  \"pid\": 4711,\n"
+                   "  \"pid\": 4712,\n"
+                   "  \"started_at\": \"2026-11-21T00:34:51.123456Z\",\n"
                    "  \"report_type\": \"pedantic\",\n"
                    "  \"gap_key\": \"display:unimpl:draw_rop3\",\n"
                    "  \"channel\": \"display\",\n"
@@ -40,11 +41,16 @@ Test(model, metadata_has_every_key_in_order) {
                    "  },\n"
                    "  \"timestamp\": \"2026-11-21T00:36:54.123456Z\",\n"
                    "  \"triggered_at\": \"2026-11-21T00:36:52.123456Z\",\n"
-                   "  \"session_uptime_secs\": 3.123,\n"
-                   "  \"triggered_uptime_secs\": 1.5,\n"
+                   "  \"session_uptime_secs\": 123,\n"
+                   "  \"triggered_uptime_secs\": 121.377,\n"
                    "  \"target\": {\n"
                    "    \"pid\": 4712,\n"
                    "    \"name\": \"worker)\\n\xee\xbf\xbf\"\n"
+                   "  },\n"
+                   "  \"collector\": {\n"
+                   "    \"pid\": 4711,\n"
+                   "    \"session_uptime_secs\": 3.123,\n"
+                   "    \"triggered_uptime_secs\": 1.5\n"
                    "  },\n"
                    "  \"tags\": {\n"
                    "    \"gpu\": \"none\",\n"
@@ -75,9 +81,29 @@ Test(model, metadata_leaves_out_what_there_is_not) {
 
 Test(model, an_uptime_is_never_negative) {
     bp_metadata metadata = sample_metadata_full;
+    metadata.target.pid = 0;
     metadata.session_opened.monotonic_ns = metadata.triggered.monotonic_ns + 1;
     cr_assert(eq(int, bp_metadata_print(&metadata, &out, &error), BUGPACK_OK));
     cr_expect(strstr(out.data, "\"triggered_uptime_secs\": 0,\n") != NULL);
+}
+
+Test(model, a_report_about_its_writer_has_the_uptimes_of_the_session_and_no_collector) {
+    bp_metadata metadata = sample_metadata_full;
+    metadata.target.pid = 0;
+    cr_assert(eq(int, bp_metadata_print(&metadata, &out, &error), BUGPACK_OK));
+    cr_expect(strstr(out.data, "\"pid\": 4711,\n") != NULL);
+    cr_expect(strstr(out.data, "\n  \"session_uptime_secs\": 3.123,\n") != NULL);
+    cr_expect(strstr(out.data, "collector") == NULL);
+}
+
+Test(model, the_uptimes_of_a_target_are_left_out_where_they_are_not_known) {
+    bp_metadata metadata = sample_metadata_full;
+    metadata.target_uptime_ns = 0;
+    metadata.started_wall_ns = 0;
+    cr_assert(eq(int, bp_metadata_print(&metadata, &out, &error), BUGPACK_OK));
+    cr_expect(strstr(out.data, "\n  \"session_uptime_secs\"") == NULL);
+    cr_expect(strstr(out.data, "\n    \"session_uptime_secs\": 3.123,\n") != NULL);
+    cr_expect(strstr(out.data, "started_at") == NULL);
 }
 
 Test(model, metrics_have_exactly_the_published_shape) {

@@ -97,6 +97,32 @@ Test(proc_stat, rejects_garbage_and_huge_numbers_and_leaves_output_alone) {
     }
 }
 
+Test(proc_title, loses_its_padding_and_keeps_empty_arguments) {
+    static const struct {
+        const char *line;
+        size_t bytes;
+        uint64_t argument_count;
+        size_t wanted_bytes;
+    } cases[] = {
+        {"nginx: master\0\0\0\0", 17, 4, 17}, /* as many as were passed: not told apart */
+        {"nginx: master\0\0\0\0", 17, 3, 14},
+        {"nginx: master\0\0\0\0", 17, 0, 14},
+        {"printf\0\0", 8, 2, 8},
+        {"printf\0\0\0", 9, 3, 9},
+        {"printf\0\0", 8, 0, 8},
+        {"printf\0%s\0\0\0", 12, 0, 12},
+        {"a\0b\0\0\0", 6, 4, 6},
+        {"a\0b\0\0\0", 6, 2, 4},
+        {"\0\0\0", 3, 1, 3},
+        {"", 0, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect(eq(sz, bp_proc_trim_title(cases[i].line, cases[i].bytes, cases[i].argument_count),
+                     cases[i].wanted_bytes),
+                  "%zu", i);
+    }
+}
+
 Test(proc_statm, reads_two_numbers_and_rejects_anything_less) {
     uint64_t size = 1, resident = 2;
     cr_expect(not(bp_proc_parse_statm("", 0, &size, &resident)));

@@ -132,6 +132,27 @@ Test(screenshot, a_stride_of_zero_means_rows_without_padding) {
         sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
 }
 
+Test(screenshot, a_region_that_lies_partly_outside_is_its_part_in_the_picture) {
+    static const struct {
+        bugpack_region given, part;
+    } cases[] = {{{0, 0, width + 1, 1}, {0, 0, width, 1}},
+                 {{5, height - 1, 2, 9}, {5, height - 1, 2, 1}},
+                 {{1, 1, UINT32_MAX, UINT32_MAX}, {1, 1, width - 1, height - 1}}};
+    const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+        request.screenshot = &picture;
+        request.region = cases[i].given;
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+        cr_expect(zero(sz, count_wrong(result.path, "screenshot-region.png", cases[i].part)));
+        char line[64];
+        (void)snprintf(line, sizeof line, "\"width\": %u,\n    \"height\": %u\n",
+                       (unsigned)cases[i].part.width, (unsigned)cases[i].part.height);
+        cr_expect(report_entry_contains(result.path, "metadata.json", line));
+    }
+}
+
 static bugpack_status try_picture(bugpack_picture picture, bugpack_region region) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.screenshot = &picture;
@@ -159,13 +180,8 @@ Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         cr_expect(eq(int, (int)try_picture(bad[i], none), (int)BUGPACK_ERR_INVALID), "%zu", i);
     }
-    static const bugpack_region outside[] = {{0, 0, width + 1, 1},
-                                             {width, 0, 1, 1},
-                                             {0, height, 1, 1},
-                                             {1, 1, 0, 1},
-                                             {1, 1, 1, 0},
-                                             {UINT32_MAX, 0, 2, 1},
-                                             {1, 1, UINT32_MAX, UINT32_MAX}};
+    static const bugpack_region outside[] = {
+        {width, 0, 1, 1}, {0, height, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}, {UINT32_MAX, 0, 2, 1}};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
         cr_expect(eq(int, (int)try_picture(good, outside[i]), (int)BUGPACK_ERR_INVALID), "%zu", i);
     }

@@ -138,10 +138,10 @@ static bugpack_status snapshot_other(bp_process *process, bool with_names,
     return BUGPACK_OK;
 }
 
-static void read_uptime(bp_process *process, bp_task_snapshot *snapshot) {
+bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
     bp_darwin_uptime *uptime = &process->uptime;
     if (!uptime->is_known) {
-        return;
+        return false;
     }
     uint64_t now_ns = bp_darwin_ticks_to_ns(mach_continuous_time(), process->clock_tick);
     uint64_t since_ns = now_ns > uptime->opened_ns ? now_ns - uptime->opened_ns : 0;
@@ -149,8 +149,8 @@ static void read_uptime(bp_process *process, bp_task_snapshot *snapshot) {
     if (lived_ns > uptime->reported_ns) {
         uptime->reported_ns = lived_ns;
     }
-    snapshot->has_uptime = true;
-    snapshot->uptime_ns = uptime->reported_ns;
+    *ret_uptime_ns = uptime->reported_ns;
+    return true;
 }
 
 bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
@@ -160,7 +160,7 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
                                 ? bp_darwin_snapshot_own(process, with_names, &snapshot, error)
                                 : snapshot_other(process, with_names, &snapshot, error);
     if (status == BUGPACK_OK) {
-        read_uptime(process, &snapshot);
+        snapshot.has_uptime = bp_process_uptime(process, &snapshot.uptime_ns);
         *ret_snapshot = snapshot;
     }
     return status;

@@ -22,6 +22,7 @@ enum {
     FIELD_NICE = 19,
     FIELD_THREADS = 20,
     FIELD_START = 22,
+    FIELD_STACK_START = 28,
     FIELD_PROCESSOR = 39,
     FIELD_RT_PRIORITY = 40,
     FIELD_POLICY = 41,
@@ -133,9 +134,28 @@ bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_s
     stat.major_faults = fields.values[FIELD_MAJOR_FAULTS];
     stat.thread_count = fields.values[FIELD_THREADS];
     stat.start_ticks = fields.values[FIELD_START];
+    stat.stack_start = last >= FIELD_STACK_START ? fields.values[FIELD_STACK_START] : 0;
     stat.has_scheduling = last == FIELD_BLOCK_IO_TICKS && take_scheduling(&fields, &stat);
     *ret_stat = stat;
     return true;
+}
+
+size_t bp_proc_trim_title(const char *line, size_t line_bytes, uint64_t argument_count) {
+    uint64_t count = 0;
+    size_t filled_bytes = 0; /* up to the end of the last string that is not empty */
+    uint64_t filled_count = 0;
+    for (size_t i = 0; i < line_bytes; i++) {
+        if (line[i] == '\0') {
+            count++;
+            if (i > 0 && line[i - 1] != '\0') {
+                filled_bytes = i + 1;
+                filled_count = count;
+            }
+        }
+    }
+    bool is_padded = argument_count != 0 ? count != argument_count
+                                         : filled_count == 1 && count - filled_count > 1;
+    return is_padded && filled_count > 0 ? filled_bytes : line_bytes;
 }
 
 bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size_pages,

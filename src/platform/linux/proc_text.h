@@ -25,12 +25,22 @@ typedef struct bp_proc_stat {
     uint64_t waited_ticks; /* that of ended children that were waited for */
     uint64_t thread_count;
     uint64_t start_ticks; /* since boot */
+    uint64_t stack_start; /* where execve put the number of arguments; 0: not known */
     bool has_scheduling;  /* the text reaches as far as what follows */
     int64_t priority, nice;
     uint64_t processor, rt_priority, policy, block_io_ticks;
 } bp_proc_stat;
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
+
+/*
+ * The bytes of a command line, whose strings each end in NUL, without the padding of a title: a
+ * program that writes a title over its arguments fills the rest with NUL (setproctitle(3)). Empty
+ * strings at the end are arguments where there are as many strings as execve passed;
+ * `argument_count` is 0 where that is not known, and then so is a single empty string, or one after
+ * several that are not.
+ */
+size_t bp_proc_trim_title(const char *line, size_t line_bytes, uint64_t argument_count);
 
 /* The first two fields of statm, in pages. */
 bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size_pages,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -98,8 +99,22 @@ static bool read_limits(const bp_process *process, bp_process_facts *facts) {
     return true;
 }
 
+/* How many arguments the process was given: the first word of its stack, which no program has a
+ * reason to change. 0 where it cannot be read. */
+static uint64_t read_argument_count(const bp_process *process, const bp_proc_stat *stat) {
+    long count = 0;
+    struct iovec ours = {&count, sizeof count};
+    struct iovec theirs = {(void *)(uintptr_t)stat->stack_start, sizeof count};
+    bool may_read = process->root.has_our_ids && stat->stack_start != 0;
+    return may_read && process_vm_readv(process->pid, &ours, 1, &theirs, 1, 0) == sizeof count &&
+                   count > 0
+               ? (uint64_t)count
+               : 0;
+}
+
 /* The arguments as they are in memory; a program may overwrite them, and leave the last NUL off. */
-static bool read_command_line(const bp_process *process, bp_process_facts *facts) {
+static bool read_command_line(const bp_process *process, const bp_proc_stat *stat,
+                              bp_process_facts *facts) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer *line = &facts->command_line;
     bugpack_status status = bp_file_read_at(process->directory_fd, "cmdline", line, &error);
@@ -119,6 +134,9 @@ static bool read_command_line(const bp_process *process, bp_process_facts *facts
             return true;
         }
         return bp_buffer_append_char(line, '\0') == BUGPACK_OK;
+    }
+    if (status == BUGPACK_OK) {
+        line->size = bp_proc_trim_title(line->data, line->size, read_argument_count(process, stat));
     }
     return true;
 }
@@ -163,8 +181,7 @@ static void count_fds(const bp_process *process, bp_process_facts *facts) {
     facts->fd_count = known(count - (process->is_own && count > 0));
 }
 
-static void fill_from_stat(const bp_process *process, const bp_proc_stat *stat,
-                           bp_process_facts *facts) {
+static void fill_from_stat(bp_process *process, const bp_proc_stat *stat, bp_process_facts *facts) {
     facts->pid = process->pid;
     facts->parent_pid = known(stat->parent_pid);
     memcpy(facts->name, stat->name, sizeof facts->name);
@@ -174,10 +191,8 @@ static void fill_from_stat(const bp_process *process, const bp_proc_stat *stat,
     facts->minor_faults = known(stat->minor_faults);
     facts->major_faults = known(stat->major_faults);
     uint64_t wall_ns = process->root.is_recording ? process->root.wall_ns : bp_clock_wall_ns();
-    uint64_t boottime_ns = bp_process_boottime_ns(process);
-    uint64_t start_ns = bp_process_start_ns(process);
-    uint64_t age_ns = boottime_ns > start_ns ? boottime_ns - start_ns : 0;
-    if (age_ns <= wall_ns) {
+    uint64_t age_ns;
+    if (bp_process_uptime(process, &age_ns) && age_ns <= wall_ns) {
         facts->started_wall_ns = known(wall_ns - age_ns);
     }
 }
@@ -272,7 +287,7 @@ static bp_process choose_witness(const bp_process *process, const bp_proc_stat *
 
 /* False when memory is short. */
 static bool read_groups(const bp_process *process, const bp_process *witness,
-                        bp_process_facts *facts) {
+                        const bp_proc_stat *stat, bp_process_facts *facts) {
     bool has_files = witness->directory_fd >= 0;
     const bp_process *shown = has_files ? witness : process;
     read_numbers(shown, facts, "status", "status");
@@ -280,7 +295,7 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
     facts->has_oom = read_number(process, facts, "oom_score", &facts->oom_score) &&
                      read_number(process, facts, "oom_score_adj", &facts->oom_score_adj);
     if (!read_cgroup(shown, facts) || !read_limits(shown, facts) ||
-        !read_command_line(shown, facts)) {
+        !read_command_line(shown, stat, facts)) {
         return false;
     }
     if (has_files) {
@@ -294,7 +309,7 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
-    const bp_process *process = bp_task_process(task);
+    bp_process *process = bp_task_process(task);
     bp_process_facts facts = {0};
     bp_proc_stat stat;
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
@@ -304,7 +319,7 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     }
     fill_from_stat(process, &stat, &facts);
     bp_process witness = choose_witness(process, &stat);
-    if (!read_groups(process, &witness, &facts)) {
+    if (!read_groups(process, &witness, &stat, &facts)) {
         status = bp_fail_memory(error, "read the facts of a process");
     }
     if (status == BUGPACK_OK) {

@@ -51,12 +51,6 @@ bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
 
-/* Nanoseconds since boot, suspended time included; or the recording's. */
-uint64_t bp_process_boottime_ns(const bp_process *process);
-
-/* When the process began, in nanoseconds since boot. */
-uint64_t bp_process_start_ns(const bp_process *process);
-
 /* The ids of all threads, as the kernel lists them. `ret_tids` is the caller's to free. */
 bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
                                        size_t *ret_count, bugpack_error *error);

@@ -171,11 +171,7 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
     if (status != BUGPACK_OK) {
         goto out;
     }
-    uint64_t now_ns = bp_process_boottime_ns(process);
-    uint64_t start_ns = bp_process_start_ns(process);
-    snapshot.has_uptime = true;
-    /* A clock tick is coarse: the start may seem to be a little later than now. */
-    snapshot.uptime_ns = now_ns > start_ns ? now_ns - start_ns : 0;
+    snapshot.has_uptime = bp_process_uptime(process, &snapshot.uptime_ns);
     status = read_memory(process, &snapshot, error);
     if (status != BUGPACK_OK) {
         goto out;

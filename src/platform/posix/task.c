@@ -85,6 +85,10 @@ pid_t bp_task_pid(const bp_task *task) {
     return bp_process_pid(task->process);
 }
 
+bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
+    return bp_process_uptime(task->process, ret_uptime_ns);
+}
+
 /* Adds the counters of all descendants to the snapshot of the first process. */
 static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
                                       bugpack_error *error) {

@@ -43,6 +43,12 @@ pid_t bp_task_pid(const bp_task *task) {
     return 0;
 }
 
+bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
+    (void)task;
+    (void)ret_uptime_ns;
+    return false;
+}
+
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error) {
     (void)task;
