@@ -63,6 +63,29 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_read(bugpack_hea
                                                                      bugpack_error *error);
 
 /*
+ * Reads a state from heap-state.json, or from any JSON object that has these keys. A key that is
+ * missing or null is unknown, so `{}` is all unknown; other keys are ignored. The name of an
+ * allocator is cut to fit, and '?' replaces what is not printable ASCII in it. Fills `*ret_state`
+ * as far as its struct_size reaches.
+ *
+ * Errors: CORRUPT (not valid JSON, or a value of the wrong kind: "line L, column C: …"), INVALID
+ * (no text, struct_size), NO_MEMORY. Any thread. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_parse(const char *json,
+                                                                      size_t json_bytes,
+                                                                      bugpack_heap_state *ret_state,
+                                                                      bugpack_error *error);
+
+/*
+ * Formats a state as heap-state.json (docs/REPORT_FORMAT.md), without what is unknown. Ends in a
+ * newline and a NUL. Freed with bugpack_free.
+ *
+ * Errors: INVALID (struct_size), NO_MEMORY. Any thread. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status
+bugpack_heap_state_json(const bugpack_heap_state *state, char **ret_json, bugpack_error *error);
+
+/*
  * Formats a state for a person: a line `key: value` for each of allocated_bytes, active_bytes,
  * resident_bytes, mapped_bytes and narenas, in this order, "(unknown)" for an unknown value. Ends
  * in a newline. Freed with bugpack_free.
@@ -74,8 +97,8 @@ bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text, bugpac
 
 /*
  * Formats the difference of two states: a line `key: before → after` (UTF-8) for each value that
- * changed, "" if none did. A change of allocator comes first, `allocator: glibc → jemalloc`.
- * Ownership, errors and threads as above. Since 0.1.0.
+ * changed, "" if none did. The order is that of bugpack_heap_state_text; a change of allocator
+ * comes last, `allocator: glibc → jemalloc`. Ownership, errors and threads as above. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,

@@ -166,13 +166,16 @@ static void print_metrics(const bp_diff *diff, bool emphasis) {
     (void)print_table(diff, "process", BP_DIFF_FIGURE_COUNT, SIZE_MAX, make_figure_line);
 }
 
-static bool print_heap(const bp_diff *diff, bool emphasis) {
+/* `alone`: the lines are all the output, so that it is empty for equal states. */
+static bool print_heap(const bp_diff *diff, bool alone, bool emphasis) {
     char *text = NULL;
     if (bugpack_heap_state_diff(&diff->heap_before, &diff->heap_after, &text, NULL) != BUGPACK_OK) {
         return false;
     }
-    print_title("heap-state.json", emphasis);
-    (void)fputs(text[0] != '\0' ? text : "(no change)\n", stdout);
+    if (!alone) {
+        print_title("heap-state.json", emphasis);
+    }
+    (void)fputs(alone || text[0] != '\0' ? text : "(no change)\n", stdout);
     bugpack_free(text);
     return true;
 }
@@ -192,6 +195,9 @@ static void print_side(const char *title, const bp_diff_side *side) {
 
 /* At most `limit` groups of a capture. `emphasis`: headings are bold. False without memory. */
 static bool print_text(const bp_diff *diff, size_t limit, bool emphasis) {
+    if (diff->has_heap && !diff->has_host && !diff->has_metrics) {
+        return print_heap(diff, true, emphasis);
+    }
     print_side("before", &diff->before);
     print_side("after ", &diff->after);
     if (diff->has_host) {
@@ -200,7 +206,7 @@ static bool print_text(const bp_diff *diff, size_t limit, bool emphasis) {
     if (diff->has_metrics) {
         print_metrics(diff, emphasis);
     }
-    return !diff->has_heap || print_heap(diff, emphasis);
+    return !diff->has_heap || print_heap(diff, false, emphasis);
 }
 
 static bool print_json(const bp_diff *diff, size_t limit) {

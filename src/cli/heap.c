@@ -1,13 +1,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bugpack/heap.h>
+#include <bugpack/heap_state.h>
 #include <bugpack/sample.h>
 
+#include "base/file.h"
+#include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "inspect/diff_source.h"
 #include "run/descriptor.h"
 
 typedef struct heap_options {
@@ -15,6 +20,7 @@ typedef struct heap_options {
     uint32_t snapshot_count;
     uint32_t interval_ms;
     bool as_json;
+    bool of_state;
 } heap_options;
 
 static const bp_cli_bounds snapshots = {"a number", 1, 100000, 1};
@@ -29,8 +35,11 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(heap_options, interval_ms, 0, "interval-ms", "MS",
                  "time between snapshots (default 1000, at most 600000)", bp_cli_read_number,
                  &intervals),
+    BP_CLI_FLAG(heap_options, of_state, 0, "state",
+                "print the heap-state.json of a file or a report"),
     BP_CLI_FLAG(heap_options, as_json, 0, "json",
-                "JSON instead of text: the thread-heap.json of a report"),
+                "JSON instead of text: the thread-heap.json of a report,\n"
+                "with --state its heap-state.json"),
     BP_CLI_OPTIONS_END};
 
 /* SIGINT writes to it: the library watches a descriptor. */
@@ -91,12 +100,75 @@ static bp_cli_exit print_heap(const heap_options *given) {
     return bp_cli_finish_output() == BP_CLI_COMPLETE ? judge(&result) : BP_CLI_FAILED;
 }
 
+static bugpack_status read_state_file(const char *path, bugpack_heap_state *ret_state,
+                                      bugpack_error *error) {
+    bp_diff_side side = {.path = NULL};
+    bp_buffer text;
+    bp_buffer_init(&text, 0);
+    bugpack_status status = bp_diff_side_open(&side, path, error);
+    if (status == BUGPACK_OK) {
+        status = bp_diff_side_take(&side, BP_DIFF_HEAP, &text, error);
+    }
+    const bp_diff_presence *presence = &side.presence[BP_DIFF_HEAP];
+    if (status == BUGPACK_OK && !presence->is_there) {
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "no heap-state.json in \"%s\"%s%s", path,
+                         presence->reason[0] != '\0' ? ": " : "", presence->reason);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_diff_read_heap(&text, path, ret_state, error);
+    }
+    bp_buffer_release(&text);
+    bp_diff_side_release(&side);
+    return status;
+}
+
+static bugpack_status read_state_input(bugpack_heap_state *ret_state, bugpack_error *error) {
+    static const char name[] = "standard input";
+    bp_buffer text;
+    bp_buffer_init(&text, BP_DIFF_DOCUMENT_MAX_BYTES);
+    bugpack_status status = bp_file_read_fd(STDIN_FILENO, name, &text, error);
+    if (status == BUGPACK_OK) {
+        status = bp_diff_read_heap(&text, name, ret_state, error);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+/* `path` is NULL or "-" for standard input. */
+static bp_cli_exit print_state(const char *path, bool as_json) {
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char *text = NULL;
+    bugpack_status status = path == NULL || strcmp(path, "-") == 0
+                                ? read_state_input(&state, &error)
+                                : read_state_file(path, &state, &error);
+    if (status == BUGPACK_OK) {
+        status = as_json ? bugpack_heap_state_json(&state, &text, &error)
+                         : bugpack_heap_state_text(&state, &text, &error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    (void)fputs(text, stdout);
+    bugpack_free(text);
+    return bp_cli_finish_output();
+}
+
 static bp_cli_exit run(int argument_count, char **arguments) {
     heap_options options = {.snapshot_count = 1, .interval_ms = 1000};
+    char **operands;
     bp_cli_exit result;
-    if (!bp_cli_read_options(&bp_cli_heap_command, argument_count, arguments, &options, NULL,
+    if (!bp_cli_read_options(&bp_cli_heap_command, argument_count, arguments, &options, &operands,
                              &result)) {
         return result;
+    }
+    if (options.of_state) {
+        return options.pid == 0 ? print_state(operands[0], options.as_json)
+                                : bp_cli_say_usage("--state and --pid cannot be used together");
+    }
+    if (operands[0] != NULL) {
+        return bp_cli_say_usage("unexpected argument '%s'", operands[0]);
     }
     return options.pid != 0 ? print_heap(&options) : bp_cli_say_usage("option '--pid' is missing");
 }
@@ -105,12 +177,16 @@ const bp_cli_command bp_cli_heap_command = {
     "heap",
     "print what the threads of a jemalloc process allocated",
     "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms MS] [--json]\n"
+    "       bugpack heap --state [--json] [FILE|ZIP]\n"
     "\n"
     "Print how many bytes each thread of a running jemalloc process has allocated\n"
     "and freed since it began. The process is not changed and, as a rule, not\n"
-    "stopped.\n",
+    "stopped.\n"
+    "\n"
+    "With --state, print the totals of a heap: heap-state.json, by itself or in a\n"
+    "report; without a file, or with -, from standard input.\n",
     option_rows,
     "Exit status: 0 printed (also when the process has no jemalloc), 1 failed,\n"
     "2 usage, 3 some threads could not be read, 4 no such process.\n",
-    0,
+    1,
     run};

@@ -23,13 +23,32 @@ static const size_t text_max_bytes = (size_t)1 << 20;
 const bp_diff_figure bp_diff_figures[BP_DIFF_FIGURE_COUNT] = {
     {.key = "cpu_percent", .decimals = 2}, {.key = "rss_kb"}, {.key = "vm_size_kb"}};
 
+/* Whether an object has a key of a heap state, or none at all: such a state is all unknown. */
+static bool is_heap_state(const bp_json_pick *root, const bp_json_pick *keys, size_t key_count) {
+    if (!bp_json_token_is(&root->token, "{")) {
+        return false;
+    }
+    bool is_it = root->token.text[1 + strspn(root->token.text + 1, " \t\r\n")] == '}';
+    for (size_t i = 0; i < key_count; i++) {
+        is_it = is_it || keys[i].token.byte_count > 0;
+    }
+    return is_it;
+}
+
 /* Finds what a document is by keys that only it has. */
 static bugpack_status find_kind(bp_diff_side *side, bugpack_error *error) {
-    bp_json_pick picks[] = {
-        {.path = "threads"}, {.path = "summary"}, {.path = "process"}, {.path = "allocator"}};
+    enum { THREADS, SUMMARY, PROCESS, ROOT, ALLOCATOR, NUMBERS };
+    bp_json_pick picks[NUMBERS + BP_HEAP_NUMBER_COUNT] = {{.path = "threads"},
+                                                          {.path = "summary"},
+                                                          {.path = "process"},
+                                                          {.path = ""},
+                                                          {.path = "allocator"}};
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        bp_json_pick_all(bp_buffer_text(&side->document), side->document.size, picks, 4, &detail);
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        picks[NUMBERS + i].path = bp_heap_number_keys[i];
+    }
+    bugpack_status status = bp_json_pick_all(bp_buffer_text(&side->document), side->document.size,
+                                             picks, NUMBERS + BP_HEAP_NUMBER_COUNT, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return bp_fail(error, status, "\"%s\" is neither a report nor JSON: %s", side->path,
                        detail.message);
@@ -37,12 +56,13 @@ static bugpack_status find_kind(bp_diff_side *side, bugpack_error *error) {
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "%s", detail.message);
     }
-    bool has_threads = bp_json_token_is(&picks[0].token, "[");
-    if (has_threads && bp_json_token_is(&picks[1].token, "{")) {
+    bool has_threads = bp_json_token_is(&picks[THREADS].token, "[");
+    if (has_threads && bp_json_token_is(&picks[SUMMARY].token, "{")) {
         side->kind = BP_DIFF_HOST;
-    } else if (has_threads && bp_json_token_is(&picks[2].token, "{")) {
+    } else if (has_threads && bp_json_token_is(&picks[PROCESS].token, "{")) {
         side->kind = BP_DIFF_METRICS;
-    } else if (!has_threads && picks[3].token.byte_count > 0 && picks[3].token.text[0] == '"') {
+    } else if (!has_threads &&
+               is_heap_state(&picks[ROOT], picks + ALLOCATOR, 1 + BP_HEAP_NUMBER_COUNT)) {
         side->kind = BP_DIFF_HEAP;
     } else {
         return bp_fail(error, BUGPACK_ERR_CORRUPT,
@@ -126,17 +146,13 @@ bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, 
     return BUGPACK_OK;
 }
 
-/* Picks values of a document that should be this artefact. */
-static bugpack_status pick(const bp_buffer *text, const char *path, bp_diff_artefact artefact,
-                           bp_json_pick *picks, size_t pick_count, bugpack_error *error) {
-    bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        bp_json_pick_all(bp_buffer_text(text), text->size, picks, pick_count, &detail);
-    if (status == BUGPACK_ERR_CORRUPT) {
-        return bp_fail(error, status, "%s of \"%s\": %s", bp_diff_artefact_name(artefact), path,
-                       detail.message);
-    }
-    return status == BUGPACK_OK ? status : bp_fail(error, status, "%s", detail.message);
+/* Names the document in the sentence of a failure. */
+static bugpack_status explain(const char *path, bp_diff_artefact artefact,
+                              const bugpack_error *detail, bugpack_error *error) {
+    return detail->status == BUGPACK_ERR_CORRUPT
+               ? bp_fail(error, detail->status, "%s of \"%s\": %s", bp_diff_artefact_name(artefact),
+                         path, detail->message)
+               : bp_fail(error, detail->status, "%s", detail->message);
 }
 
 static bugpack_status refuse(const char *path, bp_diff_artefact artefact, const char *key,
@@ -153,10 +169,11 @@ bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
         {.path = "process.vm_size_kb"},  {.path = "process"},
         {.path = "available"},           {.path = "reason"}};
     bp_diff_value values[BP_DIFF_FIGURE_COUNT];
-    bugpack_status status =
-        pick(text, path, BP_DIFF_METRICS, picks, BP_DIFF_FIGURE_COUNT + 3, error);
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_json_pick_all(bp_buffer_text(text), text->size, picks,
+                                             BP_DIFF_FIGURE_COUNT + 3, &detail);
     if (status != BUGPACK_OK) {
-        return status;
+        return explain(path, BP_DIFF_METRICS, &detail, error);
     }
     if (bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT + 1].token, "false")) {
         bp_buffer reason;
@@ -181,40 +198,10 @@ bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
     return BUGPACK_OK;
 }
 
-static void copy_allocator(const bp_json_token *token, bugpack_heap_state *state) {
-    bp_buffer name;
-    bp_buffer_init(&name, text_max_bytes);
-    (void)bp_json_token_text(token, &name);
-    size_t kept = name.size < sizeof state->allocator ? name.size : sizeof state->allocator - 1;
-    for (size_t i = 0; i < kept; i++) {
-        state->allocator[i] = name.data[i] >= ' ' && name.data[i] <= '~' ? name.data[i] : '?';
-    }
-    state->allocator[kept] = '\0';
-    bp_buffer_release(&name);
-}
-
 bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
                                  bugpack_heap_state *ret_state, bugpack_error *error) {
-    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
-    bp_json_pick picks[BP_HEAP_NUMBER_COUNT + 1] = {[BP_HEAP_NUMBER_COUNT] = {.path = "allocator"}};
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        picks[i].path = bp_heap_number_keys[i];
-    }
-    bugpack_status status = pick(text, path, BP_DIFF_HEAP, picks, BP_HEAP_NUMBER_COUNT + 1, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        uint64_t value;
-        if (picks[i].token.byte_count == 0) {
-            continue;
-        }
-        if (!bp_json_token_uint(&picks[i].token, &value)) {
-            return refuse(path, BP_DIFF_HEAP, picks[i].path, error);
-        }
-        bp_heap_number_set(&state, i, value);
-    }
-    copy_allocator(&picks[BP_HEAP_NUMBER_COUNT].token, &state);
-    *ret_state = state;
-    return BUGPACK_OK;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        bp_heap_state_parse(bp_buffer_text(text), text->size, ret_state, &detail);
+    return status == BUGPACK_OK ? status : explain(path, BP_DIFF_HEAP, &detail, error);
 }

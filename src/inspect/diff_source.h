@@ -87,8 +87,7 @@ bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
                                     bp_diff_presence *presence, bugpack_error *error);
 
 /*
- * Reads a heap-state.json. The name of an allocator is cut to fit and '?' replaces what is not
- * printable ASCII in it: heap states are printed as lines. CORRUPT, NO_MEMORY.
+ * Reads a heap-state.json, with the path in the sentence of a failure. CORRUPT, NO_MEMORY.
  */
 bugpack_status bp_diff_read_heap(const bp_buffer *text, const char *path,
                                  bugpack_heap_state *ret_state, bugpack_error *error);

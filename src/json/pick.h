@@ -16,7 +16,7 @@
 
 /* A value to find. Of an object or an array the token is its opening bracket. */
 typedef struct bp_json_pick {
-    const char *path;    /* keys joined by '.', through objects alone: "process.rss_kb" */
+    const char *path;    /* keys joined by '.', through objects alone: "process.rss_kb"; "": root */
     bp_json_token token; /* points into the text; byte_count is 0 when there is none */
 } bp_json_pick;
 

@@ -16,8 +16,9 @@ enum {
     EXPECT_NOTHING /* the document is complete */
 };
 
+static const char byte_order_mark[] = "\xEF\xBB\xBF";
+
 void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count) {
-    static const char byte_order_mark[] = "\xEF\xBB\xBF";
     *scanner = (bp_json_scanner){.text = byte_count > 0 ? text : (const void *)"",
                                  .expected = EXPECT_VALUE};
     if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
@@ -32,14 +33,18 @@ void bp_json_scanner_release(bp_json_scanner *scanner) {
     bp_json_keys_release(&scanner->keys);
 }
 
-/* Fails with the position of `at`. The text before it was checked, so characters can be counted. */
-static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned char *at,
-                              bugpack_error *error, const char *sentence) {
+bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *error,
+                               const char *sentence) {
     if (error == NULL) {
         return BUGPACK_ERR_CORRUPT;
     }
+    const unsigned char *before = text;
+    const unsigned char *end = at;
+    if (end - before >= 3 && memcmp(before, byte_order_mark, 3) == 0) {
+        before += 3;
+    }
     size_t line = 1, column = 1;
-    for (const unsigned char *before = scanner->text; before < at; before++) {
+    for (; before < end; before++) { /* valid UTF-8, so characters can be counted */
         if (*before == '\n') {
             line++;
             column = 1;
@@ -48,6 +53,11 @@ static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned cha
         }
     }
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
+}
+
+static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned char *at,
+                              bugpack_error *error, const char *sentence) {
+    return bp_json_fail_at(scanner->text, at, error, sentence);
 }
 
 /* Fails at the current position: "expected ',' or '}', but found ';'". */

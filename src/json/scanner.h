@@ -39,6 +39,13 @@ void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byt
 void bp_json_scanner_release(bp_json_scanner *scanner);
 
 /*
+ * CORRUPT with "line L, column C: " and a sentence about what is at `at`, in a text that was
+ * checked up to there.
+ */
+bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *error,
+                               const char *sentence);
+
+/*
  * The next token. CORRUPT with "line L, column C: what was expected", or NO_MEMORY; after a failure
  * or BP_JSON_FINISH the scanner may only be released.
  */

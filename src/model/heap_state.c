@@ -1,9 +1,12 @@
 #include "model/heap_state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "model/fields.h"
+#include "json/pick.h"
 
 const char *const bp_heap_number_keys[] = {"allocated_bytes", "active_bytes", "resident_bytes",
                                            "mapped_bytes", "narenas"};
@@ -39,6 +42,71 @@ bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *o
     return bp_json_finish(&json, error);
 }
 
+/* A value that is null is unknown, like one that is not there. */
+static bool is_known(const bp_json_pick *pick) {
+    return pick->token.byte_count > 0 && !bp_json_token_is(&pick->token, "null");
+}
+
+/* Cuts a name to fit; '?' replaces what is not printable ASCII, because states are shown as lines.
+ */
+static bugpack_status copy_allocator(const bp_json_token *token, bugpack_heap_state *state,
+                                     bugpack_error *error) {
+    bp_buffer name;
+    bp_buffer_init(&name, token->byte_count + 1);
+    (void)bp_json_token_text(token, &name);
+    size_t kept = name.size < sizeof state->allocator ? name.size : sizeof state->allocator - 1;
+    for (size_t i = 0; i < kept; i++) {
+        state->allocator[i] = name.data[i] >= ' ' && name.data[i] <= '~' ? name.data[i] : '?';
+    }
+    state->allocator[kept] = '\0';
+    bugpack_status status =
+        name.status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "read the state of a heap");
+    bp_buffer_release(&name);
+    return status;
+}
+
+bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
+                                   bugpack_heap_state *ret_state, bugpack_error *error) {
+    enum { ALLOCATOR = BP_HEAP_NUMBER_COUNT, ROOT, PICK_COUNT };
+    bp_json_pick picks[PICK_COUNT] = {[ALLOCATOR] = {.path = "allocator"}, [ROOT] = {.path = ""}};
+    bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
+    char sentence[128];
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        picks[i].path = bp_heap_number_keys[i];
+    }
+    bugpack_status status = bp_json_pick_all(text, byte_count, picks, PICK_COUNT, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (!bp_json_token_is(&picks[ROOT].token, "{")) {
+        return bp_json_fail_at(text, picks[ROOT].token.text, error, "expected an object");
+    }
+    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
+        uint64_t value;
+        if (!is_known(&picks[i])) {
+            continue;
+        }
+        if (!bp_json_token_uint(&picks[i].token, &value) || value == BUGPACK_HEAP_UNKNOWN) {
+            (void)snprintf(sentence, sizeof sentence,
+                           "\"%s\" is not a whole number from 0 to %" PRIu64, picks[i].path,
+                           BUGPACK_HEAP_UNKNOWN - 1);
+            return bp_json_fail_at(text, picks[i].token.text, error, sentence);
+        }
+        bp_heap_number_set(&state, i, value);
+    }
+    if (is_known(&picks[ALLOCATOR])) {
+        if (picks[ALLOCATOR].token.text[0] != '"') {
+            return bp_json_fail_at(text, picks[ALLOCATOR].token.text, error,
+                                   "\"allocator\" is not a string");
+        }
+        status = copy_allocator(&picks[ALLOCATOR].token, &state, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_state = state;
+    }
+    return status;
+}
+
 static void append_value(bp_buffer *out, uint64_t value) {
     if (value == BUGPACK_HEAP_UNKNOWN) {
         (void)bp_buffer_append_text(out, "(unknown)");
@@ -69,7 +137,6 @@ static void diff_allocator(const bugpack_heap_state *before, const bugpack_heap_
 
 bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
                                   bp_buffer *out) {
-    diff_allocator(before, after, out);
     for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
         uint64_t old_value = bp_heap_number_get(before, i);
         uint64_t new_value = bp_heap_number_get(after, i);
@@ -81,5 +148,6 @@ bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpac
             (void)bp_buffer_append_char(out, '\n');
         }
     }
+    diff_allocator(before, after, out);
     return out->status;
 }

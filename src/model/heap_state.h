@@ -17,6 +17,13 @@ extern const char *const bp_heap_number_keys[BP_HEAP_NUMBER_COUNT];
 uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number);
 void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value);
 
+/*
+ * Reads heap-state.json as bugpack_heap_state_parse does, but for struct_size, which is set.
+ * CORRUPT with line and column, NO_MEMORY.
+ */
+bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
+                                   bugpack_heap_state *ret_state, bugpack_error *error);
+
 /* Appends heap-state.json; what is not known is left out. */
 bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *out,
                                    bugpack_error *error);

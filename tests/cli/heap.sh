@@ -26,6 +26,45 @@ for case in '2 --bytes 0 --ready r' '5 --bytes x --ready r' '5 --bytes 1' '5 --w
     expect_same "the status of <${case#* }>" "${case%% *}" "$?"
 done
 
+fact 'a state of the heap is printed from a file and from standard input, as text and as JSON'
+printf '{"narenas": 4, "allocated_bytes": 18446744073709551614, "later": 1}' >state.json
+run heap --state state.json
+expect_status 0
+expect_no_err
+expect_same 'the text' 'allocated_bytes: 18446744073709551614
+active_bytes: (unknown)
+resident_bytes: (unknown)
+mapped_bytes: (unknown)
+narenas: 4' "$(cat out)"
+run heap --state --json state.json
+expect_status 0
+printf '{\n  "allocated_bytes": 18446744073709551614,\n  "narenas": 4\n}\n' >wanted
+cmp -s wanted out || wrong "it is $(cat out)"
+for operand in '' -; do
+    # shellcheck disable=SC2086 # there may be none
+    printf '{}' | timeout 60 "$BUGPACK" heap --state $operand >out 2>err || wrong "status $?"
+    expect_no_err
+    expect_same 'what is not known' 5 "$(grep -c ': (unknown)$' out)"
+done
+
+fact 'what is no state is refused with its place, and what is no file by what it is'
+printf '{"allocated_bytes": 1,\n "narenas": -1}' >bad.json
+mkfifo fifo
+mkdir directory
+for case in 'bad.json:line 2, column 13: "narenas"' '/nowhere:No such file' 'fifo:it is a FIFO' \
+    'directory:it is a directory'; do
+    run heap --state "${case%%:*}"
+    expect_status 1
+    expect_no_out
+    expect_err "${case#*:}"
+done
+run heap --state --pid 1
+expect_usage '--state and --pid cannot be used together'
+run heap --state state.json more
+expect_usage "unexpected argument 'more'"
+run heap --pid 1 state.json
+expect_usage "unexpected argument 'state.json'"
+
 fact 'a missing process is status 4 and no JSON'
 start sleep 0
 wait "$pid"

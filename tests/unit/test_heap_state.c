@@ -68,6 +68,78 @@ Test(heap_state, json_leaves_out_what_is_not_known_and_keeps_zero) {
     EXPECT_PRINTED(bp_heap_state_print(&state, &out, &error), "{\n  \"active_bytes\": 0\n}\n");
 }
 
+static bugpack_status parse(const char *json, bugpack_heap_state *ret_state) {
+    *ret_state = (bugpack_heap_state)BUGPACK_HEAP_STATE_INIT;
+    return bugpack_heap_state_parse(json, strlen(json), ret_state, &error);
+}
+
+Test(heap_state, json_that_was_written_reads_back) {
+    bugpack_heap_state states[] = {full(), full(), BUGPACK_HEAP_STATE_INIT};
+    states[1].allocated_bytes = UINT64_MAX - 1;
+    states[1].active_bytes = 0;
+    states[1].resident_bytes = BUGPACK_HEAP_UNKNOWN;
+    states[1].allocator[0] = '\0';
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        char *json = NULL;
+        bugpack_heap_state back;
+        cr_assert(eq(int, bugpack_heap_state_json(&states[i], &json, &error), BUGPACK_OK));
+        cr_assert(eq(int, parse(json, &back), BUGPACK_OK), "%s", error.message);
+        EXPECT_TEXT(diff_of(&states[i], &back), "");
+        bugpack_free(json);
+    }
+}
+
+Test(heap_state, reads_what_others_write) {
+    static const struct {
+        const char *json, *text_of_difference;
+    } cases[] = {
+        {"{}", ""},
+        {"\xEF\xBB\xBF {\n}\n", ""},
+        {"{\"later\": [{\"narenas\": 1}], \"active_bytes\": null, \"allocator\": null}", ""},
+        {"{\"active_bytes\":1048576,\"allocated_bytes\":524288,\"resident_bytes\":2097152,"
+         "\"mapped_bytes\":4194304,\"narenas\":64}",
+         "allocated_bytes: (unknown) → 524288\n"
+         "active_bytes: (unknown) → 1048576\n"
+         "resident_bytes: (unknown) → 2097152\n"
+         "mapped_bytes: (unknown) → 4194304\n"
+         "narenas: (unknown) → 64\n"},
+        {"{\"allocator\": \"a\\nb\\u001b\\u00e9\"}", "allocator: (unknown) → a?b???\n"},
+        {"{\"allocator\": \"0123456789012345678901234567890123456789\"}",
+         "allocator: (unknown) → 0123456789012345678901234567890\n"}};
+    const bugpack_heap_state unknown = BUGPACK_HEAP_STATE_INIT;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bugpack_heap_state state;
+        cr_assert(eq(int, parse(cases[i].json, &state), BUGPACK_OK), "%s", error.message);
+        EXPECT_TEXT(diff_of(&unknown, &state), cases[i].text_of_difference);
+    }
+}
+
+Test(heap_state, refuses_what_is_no_state_with_line_and_column) {
+    static const char *const cases[][2] = {
+        {"", "line 1, column 1: "},
+        {"[]", "line 1, column 1: expected an object"},
+        {"7", "line 1, column 1: expected an object"},
+        {"{\"narenas\": 1,\n \"narenas\": 1}", "line 2, column 2: "},
+        {"{\n  \"narenas\": 1\n", "line 3, column 1: "},
+        {"{\"narenas\": -1}", "line 1, column 13: \"narenas\""},
+        {"\xEF\xBB\xBF{\"narenas\": -1}", "line 1, column 13: \"narenas\""},
+        {"{\"é\":\n\n2,\n\"active_bytes\": 1.5}", "line 4, column 17: \"active_bytes\""},
+        {"{\"mapped_bytes\": \"1\"}", "line 1, column 18: \"mapped_bytes\""},
+        {"{\"mapped_bytes\": {}}", "line 1, column 18: \"mapped_bytes\""},
+        {"{\"mapped_bytes\": 18446744073709551615}", "line 1, column 18: \"mapped_bytes\""},
+        {"{\"allocator\": 1}", "line 1, column 15: \"allocator\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bugpack_heap_state state = full();
+        cr_expect(eq(int,
+                     bugpack_heap_state_parse(cases[i][0], strlen(cases[i][0]), &state, &error),
+                     BUGPACK_ERR_CORRUPT),
+                  "%s", cases[i][0]);
+        cr_expect(eq(int, strncmp(error.message, cases[i][1], strlen(cases[i][1])), 0), "%s",
+                  error.message);
+        cr_expect(eq(u64, state.narenas, 64), "an output was touched");
+    }
+}
+
 Test(heap_state, text_has_a_line_for_each_number) {
     bugpack_heap_state state = full();
     EXPECT_TEXT(text_of(&state), "allocated_bytes: 524288\n"
@@ -105,12 +177,12 @@ Test(heap_state, difference_tells_only_what_changed) {
 Test(heap_state, difference_tells_what_came_to_be_known_and_what_was_lost) {
     bugpack_heap_state before = full();
     bugpack_heap_state after = BUGPACK_HEAP_STATE_INIT;
-    EXPECT_TEXT(diff_of(&before, &after), "allocator: jemalloc → (unknown)\n"
-                                          "allocated_bytes: 524288 → (unknown)\n"
+    EXPECT_TEXT(diff_of(&before, &after), "allocated_bytes: 524288 → (unknown)\n"
                                           "active_bytes: 1048576 → (unknown)\n"
                                           "resident_bytes: 2097152 → (unknown)\n"
                                           "mapped_bytes: 4194304 → (unknown)\n"
-                                          "narenas: 64 → (unknown)\n");
+                                          "narenas: 64 → (unknown)\n"
+                                          "allocator: jemalloc → (unknown)\n");
     after.active_bytes = 0;
     before = (bugpack_heap_state)BUGPACK_HEAP_STATE_INIT;
     EXPECT_TEXT(diff_of(&before, &after), "active_bytes: (unknown) → 0\n");
@@ -125,6 +197,10 @@ Test(heap_state, a_state_that_was_not_begun_is_refused_and_output_left_alone) {
     cr_expect(eq(int, bugpack_heap_state_diff(&state, &zeros, &text, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(int, bugpack_heap_state_diff(NULL, &state, &text, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(int, bugpack_heap_state_read(&zeros, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_json(&zeros, &text, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_parse("{}", 2, &zeros, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_parse("{}", 2, NULL, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bugpack_heap_state_parse(NULL, 0, &state, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(ptr, text, (char *)&state));
     cr_expect(eq(u64, zeros.mapped_bytes, 0));
 }

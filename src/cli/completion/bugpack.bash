@@ -76,7 +76,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        heap) _bugpack_words '--pid --snapshots --interval-ms --json --help' "$current" ;;
+        heap)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--pid --snapshots --interval-ms --state --json --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
         recover) _bugpack_words '--app --output-dir --help' "$current" ;;
         help) _bugpack_words 'capture diff heap recover run sample' "$current" ;;

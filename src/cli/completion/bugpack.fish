@@ -37,11 +37,12 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'
-complete -c bugpack -n '__fish_seen_subcommand_from diff' -F
+complete -c bugpack -n '__fish_seen_subcommand_from diff heap' -F
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l counter -x -a 'schedstat.run_ns smaps_rollup.rss_kb heap.allocated_bytes' -d 'What to compare'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l limit -x -d 'Show only so many changes'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'How often to look'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
+complete -c bugpack -n '__fish_seen_subcommand_from heap' -l state -d 'Print the heap state of a file or report'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'
