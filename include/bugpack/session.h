@@ -66,9 +66,11 @@ typedef struct bugpack_options {
     const char *app_version;
     const char *app_build_id;
 
-    /* Where reports are written. The last component must be a directory and not a symbolic link.
-     * NULL means $XDG_STATE_HOME/bugpack or ~/.local/state/bugpack (macOS: ~/Library/Application
-     * Support/bugpack), which is created with mode 0700. */
+    /* Where reports are written. The last component must be a directory and not a symbolic link;
+     * DENIED if everybody can write to it and it is not sticky. NULL means $XDG_STATE_HOME/bugpack
+     * or ~/.local/state/bugpack (macOS: ~/Library/Application Support/bugpack), which is created
+     * with mode 0700, and DENIED if it is not this user's or is open to others. A process with
+     * more privileges than its caller (setuid) does not ask the environment: INVALID. */
     const char *report_dir;
     /* Create the last component of report_dir, with mode 0700, if it is missing. */
     bool create_report_dir;
@@ -179,9 +181,9 @@ BUGPACK_DEFINE_INIT(bugpack_options)
  * threads (docs/THREADING.md). On success the caller owns `*ret_session` and closes it; on failure
  * it is untouched.
  *
- * Errors: INVALID (options), NO_PROCESS or DENIED (target_pid), IO (report_dir), NO_MEMORY,
- * UNSUPPORTED (a target_pid on a system without a sampler). Any thread. Several sessions may be
- * open in one process. Since 0.1.0.
+ * Errors: INVALID (options), NO_PROCESS or DENIED (target_pid), IO or DENIED (report_dir),
+ * NO_MEMORY, UNSUPPORTED (a target_pid on a system without a sampler). Any thread. Several sessions
+ * may be open in one process. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options *options,
                                                           bugpack **ret_session,

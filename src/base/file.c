@@ -61,10 +61,10 @@ bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd
     if (create && !make_directory(path, &make_errno)) {
         return bp_fail_errno(error, make_errno, "cannot make the directory \"%s\"", path);
     }
+    struct stat info;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         int open_errno = errno;
-        struct stat info;
         /* O_NOFOLLOW with O_DIRECTORY gives ENOTDIR for a link (open(2)): say what it is. */
         if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
             return bp_fail(error, BUGPACK_ERR_IO,
@@ -72,7 +72,31 @@ bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd
         }
         return bp_fail_errno(error, open_errno, "cannot use the directory \"%s\"", path);
     }
+    bugpack_status status = BUGPACK_OK;
+    if (fstat(fd, &info) != 0) {
+        status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
+    } else if ((info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0) {
+        status =
+            bp_fail(error, BUGPACK_ERR_DENIED,
+                    "cannot use the directory \"%s\": everybody can replace files in it", path);
+    }
+    if (status != BUGPACK_OK) {
+        (void)close(fd);
+        return status;
+    }
     *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_file_check_private(int fd, const char *path, bugpack_error *error) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
+    }
+    if (info.st_uid != geteuid() || (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        return bp_fail(error, BUGPACK_ERR_DENIED,
+                       "cannot use the directory \"%s\": it is not this user's alone", path);
+    }
     return BUGPACK_OK;
 }
 

@@ -24,12 +24,19 @@ void bp_file_trim_directory(char *path);
 bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error);
 
 /*
- * Opens a directory to hold on to: O_DIRECTORY, O_NOFOLLOW, close-on-exec. With `create`, its last
- * component is made with mode 0700, whatever the umask, when it is missing. The descriptor is the
- * caller's to close.
+ * Opens a directory to hold on to and write to: O_DIRECTORY, O_NOFOLLOW, close-on-exec. With
+ * `create`, its last component is made with mode 0700, whatever the umask, when it is missing. The
+ * descriptor is the caller's to close. DENIED where everybody can write and it is not sticky:
+ * others could replace what is written.
  */
 bugpack_status bp_file_open_directory(const char *path, bool create, int *ret_fd,
                                       bugpack_error *error);
+
+/*
+ * For a directory that the library chose, and nobody named: DENIED unless it belongs to this user
+ * and is closed to others, who could have made it first. `path` is for the sentence.
+ */
+bugpack_status bp_file_check_private(int fd, const char *path, bugpack_error *error);
 
 /* Makes a directory and whatever is missing above it, each with mode 0700. */
 bugpack_status bp_file_make_path(const char *path, bugpack_error *error);

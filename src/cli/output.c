@@ -16,7 +16,17 @@ enum { message_bytes = 2048 };
 const char *bp_cli_current_command;
 bool bp_cli_pipe_was_ignored;
 
+static void do_nothing(int number) {
+    (void)number;
+}
+
 bool bp_cli_prepare_output(void) {
+    /* A handler, because a command that is started must not inherit an ignored signal. */
+    const struct sigaction survive = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+        (void)sigaction(SIGXFSZ, &survive, NULL);
+    }
     bp_cli_pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) {

@@ -20,7 +20,8 @@ extern const char *bp_cli_current_command;
 extern bool bp_cli_pipe_was_ignored;
 
 /*
- * Ignores SIGPIPE, so that a reader that went away is a failed write with a message. Opens those of
+ * Ignores SIGPIPE, so that a reader that went away is a failed write with a message, and survives
+ * SIGXFSZ, so that a limit on the size of files is one too. Opens those of
  * descriptors 0 to 2 that are closed, in a way that every use of them fails: otherwise the next
  * file opened, perhaps the report itself, would become standard output and receive its text.
  * False, with errno, when that fails.

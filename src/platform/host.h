@@ -17,6 +17,10 @@ typedef struct bp_host_identity {
 } bp_host_identity;
 void bp_host_identify(bp_host_identity *ret_identity);
 
+/* An environment variable; NULL where it is not set, or where this process has more privileges than
+ * whoever set it. Borrowed. */
+const char *bp_host_environment(const char *name);
+
 /*
  * The directory that holds reports when the host names none, not yet made: on Linux
  * $XDG_STATE_HOME/bugpack when that is an absolute path, else ~/.local/state/bugpack; on macOS

@@ -5,6 +5,7 @@
 #define BP_PLATFORM_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,12 +47,22 @@ bugpack_status bp_thread_start(void *(*run)(void *), void *argument, pthread_t *
                                bugpack_error *error);
 
 /*
- * Disables pthread_cancel of the calling thread until the second call, which takes the result of
- * the first. For public calls that wait or open something: a thread cancelled there would leave a
- * lock held, or a stack that the worker still writes to.
+ * For public calls that wait, open or write something on the host's thread. Until the release a
+ * pthread_cancel of the thread takes no effect: it would leave a lock held, or a stack that the
+ * worker still writes to. And a write over RLIMIT_FSIZE fails with EFBIG: its SIGXFSZ, which would
+ * end the host, is blocked and dropped. May be nested.
  */
-int bp_thread_hold_cancel(void);
-void bp_thread_allow_cancel(int before);
+typedef struct bp_thread_hold {
+    int cancel;
+    sigset_t mask;        /* as the host had it */
+    bool had_size_signal; /* of the host's, pending and blocked */
+} bp_thread_hold;
+
+void bp_thread_hold_begin(bp_thread_hold *ret_hold);
+void bp_thread_hold_end(const bp_thread_hold *hold);
+
+/* Takes a signal of the calling thread that is pending and blocked, if it still is. */
+void bp_thread_drop_signal(int number);
 
 /* How much of each new stack thread-local variables take. */
 size_t bp_thread_local_bytes(void);

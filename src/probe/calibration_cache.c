@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/private_file.h"
+#include "platform/host.h"
 #include "probe/calibration.h"
 
 static bool is_build_id(const char *text) {
@@ -20,8 +21,8 @@ static bool is_build_id(const char *text) {
 }
 
 static bool cache_path(char out[PATH_MAX]) {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+    const char *cache = bp_host_environment("XDG_CACHE_HOME");
+    const char *home = bp_host_environment("HOME");
     int length;
     if (cache != NULL && cache[0] == '/') {
         length = snprintf(out, PATH_MAX, "%s/bugpack", cache);
@@ -37,12 +38,11 @@ static bool cache_path(char out[PATH_MAX]) {
 static int open_cache(bool create) {
     char path[PATH_MAX];
     int fd = -1;
-    struct stat info;
     if (!cache_path(path) || (create && bp_file_make_path(path, NULL) != BUGPACK_OK) ||
         bp_file_open_directory(path, false, &fd, NULL) != BUGPACK_OK) {
         return -1;
     }
-    if (fstat(fd, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+    if (bp_file_check_private(fd, path, NULL) != BUGPACK_OK) {
         (void)close(fd);
         return -1;
     }

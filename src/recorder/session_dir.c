@@ -38,22 +38,15 @@ struct bp_session_dir {
     bp_session_identity identity;
 };
 
-/* Opens `base_dir`, and refuses one that others can use. */
+/* Opens `base_dir`, and refuses one that others can use: they could plant a session there. */
 static bugpack_status open_base(const char *base_dir, bool create, int *ret_fd,
                                 bugpack_error *error) {
     int fd = -1;
-    struct stat info;
     bugpack_status status = bp_file_open_directory(base_dir, create, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (fstat(fd, &info) != 0) {
-        status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"", base_dir);
-    } else if (info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-        /* Another user could plant a session there. */
-        status = bp_fail(error, BUGPACK_ERR_DENIED,
-                         "cannot use the directory \"%s\": it is not this user's alone", base_dir);
-    }
+    status = bp_file_check_private(fd, base_dir, error);
     if (status != BUGPACK_OK) {
         (void)close(fd);
         return status;

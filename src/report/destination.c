@@ -72,8 +72,12 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
     if (request->parent_dir != NULL) {
         make_parent(request->parent_dir);
     }
-    return bp_file_open_directory(destination->dir_path, !is_named && request->may_create,
-                                  &destination->dir_fd, error);
+    bugpack_status status = bp_file_open_directory(
+        destination->dir_path, !is_named && request->may_create, &destination->dir_fd, error);
+    if (status == BUGPACK_OK && !is_named && request->is_private) {
+        status = bp_file_check_private(destination->dir_fd, destination->dir_path, error);
+    }
+    return status;
 }
 
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,

@@ -23,6 +23,7 @@ typedef struct bp_destination_request {
     const char *report_dir;
     const char *parent_dir; /* made first, where it is missing; NULL for none */
     bool may_create;        /* the last component of report_dir */
+    bool is_private;        /* report_dir is the library's choice: bp_file_check_private */
 } bp_destination_request;
 
 /* Everything in it is freed by bp_destination_release; start from BP_DESTINATION_INIT. */

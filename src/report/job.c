@@ -75,7 +75,8 @@ static bugpack_status open_destination(const bugpack_options *settings, bp_job *
         .report_dir = job->report_dir != NULL ? job->report_dir : settings->report_dir,
         .parent_dir =
             job->makes_report_dir && settings->create_report_dir ? settings->report_dir : NULL,
-        .may_create = settings->create_report_dir || job->makes_report_dir};
+        .may_create = settings->create_report_dir || job->makes_report_dir,
+        .is_private = job->has_private_dir};
     return bp_destination_open(&request, &job->destination, error);
 }
 

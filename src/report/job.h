@@ -62,7 +62,8 @@ struct bp_job {
     bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
     bool only_channel; /* traffic of `channel` alone */
     bool borrows_snapshot; /* snapshot and window belong to somebody else */
-    bool makes_report_dir; /* report_dir is bugpack's own choice, and may be missing */
+    bool makes_report_dir; /* report_dir may be missing */
+    bool has_private_dir;  /* report_dir is bugpack's own choice */
     bp_history_held window;
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */

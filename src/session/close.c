@@ -54,7 +54,8 @@ void bugpack_close(bugpack *session) {
     if (bp_job_queue_is_own_thread(session->jobs) || bp_entry_guard_is_inside(session)) {
         return;
     }
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     if (bp_entry_guard_shut(&session->guard)) {
         bp_session_retire(session);
         bp_entry_guard_set_done(&session->guard);
@@ -62,5 +63,5 @@ void bugpack_close(bugpack *session) {
     } else if (may_wait()) {
         bp_entry_guard_wait_done(&session->guard);
     }
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
 }

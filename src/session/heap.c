@@ -111,9 +111,10 @@ static bugpack_status read_counters(pid_t pid, const bugpack_thread_heap_options
 bugpack_status bugpack_thread_heap_read(pid_t pid, const bugpack_thread_heap_options *options,
                                         char **ret_text, size_t *ret_bytes,
                                         bugpack_thread_heap_result *result, bugpack_error *error) {
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = read_counters(pid, options, ret_text, ret_bytes, result, error);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     return status;
 }
 
@@ -133,9 +134,10 @@ bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_er
         return status;
     }
     bp_heap_reading reading;
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     status = bp_allocator_read(&reading, error);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     if (status == BUGPACK_OK) {
         bp_struct_write(&state_struct, ret_state, &reading.state);
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -67,6 +68,16 @@ static bugpack_status copy_dir(const char *given, const char **ret_dir, bugpack_
     return status;
 }
 
+static bugpack_status check_private(const char *path, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_check_private(fd, path, error);
+        (void)close(fd);
+    }
+    return status;
+}
+
 /* The host's directory for reports, or the system's. */
 static bugpack_status copy_report_dir(const char *given, bugpack_options *options,
                                       bugpack_error *error) {
@@ -76,6 +87,9 @@ static bugpack_status copy_report_dir(const char *given, bugpack_options *option
         status = bp_host_report_directory(default_dir, sizeof default_dir, error);
         if (status == BUGPACK_OK) {
             status = bp_file_make_path(default_dir, error);
+        }
+        if (status == BUGPACK_OK) {
+            status = check_private(default_dir, error);
         }
         given = default_dir;
     }

@@ -121,8 +121,9 @@ static bugpack_status check_json_file(const char *path, uint64_t limit_bytes,
 
 bugpack_status bugpack_check_json_file(const char *path, uint64_t limit_bytes,
                                        bugpack_error *error) {
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = check_json_file(path, limit_bytes, error);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     return status;
 }

@@ -70,7 +70,10 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
     }
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold); /* it writes a ring's file */
     status = open_channel(session, name, options, ret_channel, error);
+    bp_thread_hold_end(&hold);
     bp_session_leave(&entry);
     return status;
 }

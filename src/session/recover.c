@@ -5,9 +5,10 @@
 #include "base/status.h"
 #include "base/struct_size.h"
 #include "platform/host.h"
+#include "platform/thread.h"
 #include "report/recover.h"
 
-bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpack_error *error) {
+static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_struct of = BP_STRUCT(bugpack_recover_options, app_name);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     char default_dir[PATH_MAX];
@@ -37,6 +38,14 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpac
         status = bp_recover(&request, error);
     }
     free(report_dir);
+    return status;
+}
+
+bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpack_error *error) {
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
+    bugpack_status status = recover(given, error);
+    bp_thread_hold_end(&hold);
     return status;
 }
 

@@ -231,9 +231,10 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
     if (ret_result != NULL && bp_struct_check(&of, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = report_and_wait(session, request, &result);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
         bp_struct_write(&of, ret_result, &result);
     }

@@ -58,9 +58,10 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
 
 bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, size_t *ret_bytes,
                               bugpack_error *error) {
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = sample(pid, window_ms, ret_json, ret_bytes, error);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     return status;
 }
 

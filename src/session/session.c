@@ -256,8 +256,9 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
 
 bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_session,
                             bugpack_error *error) {
-    int cancel = bp_thread_hold_cancel();
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
     bugpack_status status = new_session(options, ret_session, error);
-    bp_thread_allow_cancel(cancel);
+    bp_thread_hold_end(&hold);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "trigger/auto_snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -91,6 +92,14 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
 
 static const bp_job_type job_type = {.settled = settled};
 
+/* Whether the directory is the default: another user may have made it first, in a shared one. */
+static bool is_default_dir(const bugpack_options *settings) {
+    size_t parent_bytes = strlen(settings->report_dir);
+    const char *dir = settings->auto_snapshot_dir;
+    return strncmp(dir, settings->report_dir, parent_bytes) == 0 &&
+           strcmp(dir + parent_bytes, "/auto-snapshots") == 0;
+}
+
 static bugpack_status submit(struct auto_snapshot *self) {
     const bugpack_options *settings = self->context.report->settings;
     bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_AUTO_SNAPSHOT, self);
@@ -99,6 +108,7 @@ static bugpack_status submit(struct auto_snapshot *self) {
     }
     job->report_dir = settings->auto_snapshot_dir;
     job->makes_report_dir = true;
+    job->has_private_dir = is_default_dir(settings);
     job->rolling_max_count = settings->auto_snapshot_max_count;
     job->rolling_max_bytes = settings->auto_snapshot_max_bytes;
     return bp_job_queue_submit(self->context.jobs, job, NULL, NULL);

@@ -21,6 +21,16 @@ status=$?
 expect_status 0
 expect_same 'the mode' 600 "$(stat -c %a "$(cat out)")"
 
+fact 'a limit on the size of files is a sentence, not a signal'
+for verb in sample capture; do
+    (ulimit -f 0 && timeout 60 "$BUGPACK" "$verb" --pid "$target" --window 0 2>&1 >out
+        echo "status $?") | cat >err
+    expect_err 'File too large'
+    expect_err 'status 1'
+done
+run run -o open -- sh -c 'kill -XFSZ $$'
+expect_status $((128 + 25))
+
 fact 'reports of the same second have names of their own'
 mkdir same
 for _ in 1 2 3 4; do

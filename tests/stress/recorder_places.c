@@ -114,7 +114,7 @@ static void check_missing_and_open_directories(void) {
     (void)snprintf(path, sizeof path, "%s/missing/homes", dir.path);
     check_memory(path, "No such file or directory");
     (void)snprintf(path, sizeof path, "%s/shared", dir.path);
-    CHECK(mkdir(path, 0700) == 0 && chmod(path, 0777) == 0);
+    CHECK(mkdir(path, 0700) == 0 && chmod(path, 0750) == 0);
     check_memory(path, "not this user's alone");
     CHECK(rmdir(path) == 0);
 }

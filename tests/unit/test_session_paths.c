@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,5 +121,50 @@ Test(session_paths, writes_no_report_whose_path_its_result_cannot_hold) {
     cr_assert(eq(int, (int)bugpack_report(session, &request, &result), (int)BUGPACK_ERR_IO));
     cr_assert(zero(sz, temp_dir_count(&dir)));
     bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+/* Opens a session that reports into `dir`, or into its default directory. */
+static bugpack_status try_report_dir(const char *dir) {
+    bugpack *session = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "paths";
+    options.report_dir = dir;
+    options.recorder_in_memory = true;
+    options.history_interval_ms = BUGPACK_OFF;
+    bugpack_status status = bugpack_open(&options, &session, NULL);
+    bugpack_close(session);
+    return status;
+}
+
+Test(session_paths, refuses_a_given_directory_only_where_everybody_can_replace_files) {
+    static const struct {
+        mode_t mode;
+        bugpack_status status;
+    } cases[] = {{0700, BUGPACK_OK},  {0755, BUGPACK_OK},         {0775, BUGPACK_OK},
+                 {01777, BUGPACK_OK}, {0777, BUGPACK_ERR_DENIED}, {0703, BUGPACK_ERR_DENIED}};
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert(zero(int, fchmod(dir.fd, cases[i].mode)));
+        cr_expect(eq(int, (int)try_report_dir(dir.path), (int)cases[i].status), "mode %o",
+                  (unsigned)cases[i].mode);
+    }
+    temp_dir_remove(&dir);
+}
+
+Test(session_paths, refuses_a_default_directory_that_is_not_this_users_alone) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, setenv("XDG_STATE_HOME", dir.path, 1)));
+    cr_expect(zero(int, (int)try_report_dir(NULL)), "it is made");
+    cr_expect(zero(int, (int)try_report_dir(NULL)), "and found again");
+    cr_assert(zero(int, fchmodat(dir.fd, "bugpack", 0750, 0)));
+    cr_expect(eq(int, (int)try_report_dir(NULL), (int)BUGPACK_ERR_DENIED));
+    cr_assert(zero(int, fchmodat(dir.fd, "bugpack", 0700, 0)));
+    if (geteuid() == 0) {
+        cr_assert(zero(int, fchownat(dir.fd, "bugpack", 65534, 65534, 0)));
+        cr_expect(eq(int, (int)try_report_dir(NULL), (int)BUGPACK_ERR_DENIED));
+    }
     temp_dir_remove(&dir);
 }

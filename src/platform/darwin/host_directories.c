@@ -7,8 +7,12 @@
 #include "base/status.h"
 #include "platform/host.h"
 
+const char *bp_host_environment(const char *name) {
+    return issetugid() ? NULL : getenv(name);
+}
+
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
-    const char *home = getenv("HOME");
+    const char *home = bp_host_environment("HOME");
     if (home == NULL || home[0] != '/') {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "no report directory was given, and HOME names none");
@@ -22,7 +26,7 @@ bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_e
 
 bool bp_host_runtime_directory(char *path, size_t path_bytes) {
     char of_user[PATH_MAX];
-    const char *base = getenv("TMPDIR");
+    const char *base = bp_host_environment("TMPDIR");
     if (base == NULL || base[0] != '/') {
         /* A daemon has no TMPDIR; this asks for what a login would set it to. */
         size_t bytes = confstr(_CS_DARWIN_USER_TEMP_DIR, of_user, sizeof of_user);

@@ -32,6 +32,14 @@ void bp_thread_set_name(const char *name) {
     (void)pthread_setname_np(pthread_self(), name);
 }
 
+void bp_thread_drop_signal(int number) {
+    static const struct timespec at_once;
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, number);
+    (void)sigtimedwait(&signals, NULL, &at_once);
+}
+
 static int add_thread_local(struct dl_phdr_info *object, size_t info_bytes, void *sum) {
     (void)info_bytes;
     for (size_t i = 0; i < object->dlpi_phnum; i++) {

@@ -4,10 +4,14 @@
 #include "base/status.h"
 #include "platform/host.h"
 
+const char *bp_host_environment(const char *name) {
+    return secure_getenv(name);
+}
+
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
     /* The XDG specification: a relative value is invalid and to be ignored. */
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
+    const char *state = bp_host_environment("XDG_STATE_HOME");
+    const char *home = bp_host_environment("HOME");
     int length;
     if (state != NULL && state[0] == '/') {
         length = snprintf(path, path_bytes, "%s/bugpack", state);
@@ -25,7 +29,7 @@ bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_e
 }
 
 bool bp_host_runtime_directory(char *path, size_t path_bytes) {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *runtime = bp_host_environment("XDG_RUNTIME_DIR");
     if (runtime == NULL || runtime[0] != '/') {
         return false;
     }

@@ -30,14 +30,29 @@ const char *bp_thread_recent_name(uint64_t now_ns, size_t *ret_bytes) {
     return recent.name;
 }
 
-int bp_thread_hold_cancel(void) {
-    int before = PTHREAD_CANCEL_ENABLE;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
+static bool is_size_signal_pending(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
 
-void bp_thread_allow_cancel(int before) {
-    (void)pthread_setcancelstate(before, NULL);
+void bp_thread_hold_begin(bp_thread_hold *ret_hold) {
+    sigset_t size_signal;
+    ret_hold->cancel = PTHREAD_CANCEL_ENABLE;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_hold->cancel);
+    (void)sigemptyset(&size_signal);
+    (void)sigaddset(&size_signal, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &size_signal, &ret_hold->mask);
+    ret_hold->had_size_signal = is_size_signal_pending();
+}
+
+void bp_thread_hold_end(const bp_thread_hold *hold) {
+    /* The kernel sends it to the thread that wrote (generic_write_check_limits in fs/read_write.c),
+     * so it is pending by now. */
+    if (!hold->had_size_signal && is_size_signal_pending()) {
+        bp_thread_drop_signal(SIGXFSZ);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &hold->mask, NULL);
+    (void)pthread_setcancelstate(hold->cancel, NULL);
 }
 
 /*

@@ -9,6 +9,14 @@ size_t bp_thread_local_bytes(void) {
     return 0; /* dyld of macOS takes them from the heap, at a thread's first use */
 }
 
+void bp_thread_drop_signal(int number) {
+    /* macOS lacks sigtimedwait: the caller has seen the signal pending. */
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, number);
+    (void)sigwait(&signals, &number);
+}
+
 bugpack_status bp_condition_init(pthread_cond_t *condition, bugpack_error *error) {
     int result = pthread_cond_init(condition, NULL);
     if (result != 0) {

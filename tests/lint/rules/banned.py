@@ -8,6 +8,11 @@ UNSAFE = ("atoi|atol|atoll|atof|strtok|sprintf|vsprintf|strcpy|stpcpy|strcat|get
 SHELL = "system|popen"
 
 
+# A library may be in a process with more privileges than whoever set its environment.
+ENVIRONMENT = "getenv"
+ENVIRONMENT_FOLDERS = ("src/cli", "src/hosts", "src/platform")
+
+
 def _calls(tree, folder, names):
     for path in tree.select(folder, suffixes=(".c", ".h", ".cpp")):
         text = without_comments(tree.text(path), keep_strings=False)
@@ -17,15 +22,20 @@ def _calls(tree, folder, names):
 
 def check(tree):
     yield from _calls(tree, "src", f"{UNSAFE}|{SHELL}")
+    for found in _calls(tree, "src", ENVIRONMENT):
+        if not found.startswith(ENVIRONMENT_FOLDERS):
+            yield f"{found}: bp_host_environment"
     yield from _calls(tree, "include", f"{UNSAFE}|{SHELL}")
     yield from _calls(tree, "tests", UNSAFE)
 
 
 BAD = [{"src/base/a.c": f"void f(void) {{ x = {name}(a); }}\n"}
        for name in f"{UNSAFE}|{SHELL}".split("|")]
+BAD += [{"src/probe/a.c": 'void f(void) { x = getenv("HOME"); }\n'}]
 BAD += [{"tests/unit/a.c": "int f(void) { return atoi\n(a); }\n"}]
 GOOD = [{
     "src/base/a.c": 'int f(void) { return snprintf(b, 2, "atoi(1)"); }\n/* strcpy(a, b) */\n'
                     "void g(void) { gmtime_r(a, b); my_system(1); filesystem(2); }\n",
+    "src/cli/a.c": 'int f(void) { return getenv("TERM") != NULL; }\n',
     "tests/unit/a.c": 'int f(void) { return system("true"); }\n',
 }]
