@@ -235,6 +235,7 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.target_pid = child->pid;
     options.target_with_descendants = true;
     options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
+    options.calibrator_path = BP_CLI_OWN_PATH;
     options.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;

@@ -84,35 +84,53 @@ static void add_snapshot(bp_json *json, const bp_thread_heap_snapshot *snapshot)
     bp_json_object_end(json);
 }
 
-bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
-                                    bugpack_error *error) {
-    bp_json json;
-    bp_json_begin(&json, out);
-    bp_json_add_uint(&json, "pid", reading->pid);
-    bp_model_add_name(&json, "name", reading->process_name, sizeof reading->process_name);
-    bp_json_add_bool(&json, "measured", reading->failure == BP_HEAP_FAILURE_NONE);
+static void add_reading(bp_json *json, const bp_thread_heap_reading *reading) {
+    bp_json_add_uint(json, "pid", reading->pid);
+    bp_model_add_name(json, "name", reading->process_name, sizeof reading->process_name);
+    bp_json_add_bool(json, "measured", reading->failure == BP_HEAP_FAILURE_NONE);
     if (reading->failure != BP_HEAP_FAILURE_NONE) {
-        bp_json_add_text(&json, "failure", bp_heap_failure_name(reading->failure));
-        bp_json_add_text(&json, "reason", reading->reason);
+        bp_json_add_text(json, "failure", bp_heap_failure_name(reading->failure));
+        bp_json_add_text(json, "reason", reading->reason);
     }
     if (reading->object != NULL) {
-        bp_json_object_begin(&json, "jemalloc");
-        bp_json_add_text(&json, "path", reading->object);
-        bp_model_add_known_text(&json, "build_id", reading->build_id);
-        bp_json_add_text(&json, "place", reading->is_shared ? "library" : "executable");
+        bp_json_object_begin(json, "jemalloc");
+        bp_json_add_text(json, "path", reading->object);
+        bp_model_add_known_text(json, "build_id", reading->build_id);
+        bp_json_add_text(json, "place", reading->is_shared ? "library" : "executable");
         if (reading->failure == BP_HEAP_FAILURE_NONE) {
-            bp_json_add_text(&json, "offsets_from",
+            bp_json_add_text(json, "offsets_from",
                              reading->is_calibrated ? "calibration" : "debug-information");
         }
-        bp_json_object_end(&json);
+        bp_json_object_end(json);
     }
-    bp_json_add_bool(&json, "interrupted", reading->is_interrupted);
-    bp_json_array_begin(&json, "snapshots");
+    bp_json_add_bool(json, "interrupted", reading->is_interrupted);
+    bp_json_array_begin(json, "snapshots");
     for (size_t i = 0; i < reading->snapshot_count; i++) {
-        add_snapshot(&json, &reading->snapshots[i]);
+        add_snapshot(json, &reading->snapshots[i]);
     }
-    bp_json_array_end(&json);
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_thread_heap_print_tree(const bp_thread_heap_reading *readings, size_t count,
+                                         bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    add_reading(&json, &readings[0]);
+    if (count > 1) {
+        bp_json_array_begin(&json, "descendants");
+        for (size_t i = 1; i < count; i++) {
+            bp_json_object_begin(&json, NULL);
+            add_reading(&json, &readings[i]);
+            bp_json_object_end(&json);
+        }
+        bp_json_array_end(&json);
+    }
     return bp_json_finish(&json, error);
+}
+
+bugpack_status bp_thread_heap_print(const bp_thread_heap_reading *reading, bp_buffer *out,
+                                    bugpack_error *error) {
+    return bp_thread_heap_print_tree(reading, 1, out, error);
 }
 
 /* Shows plain ASCII alone, because a terminal obeys some other bytes. */

@@ -12,6 +12,7 @@
 /* The counters of one thread. */
 typedef struct bp_thread_counters {
     uint64_t tid;
+    pid_t pid; /* its process; Linux only, else 0 */
     /* The thread's start in the system's own unit, constant for its lifetime: with the tid it
      * identifies a thread. 0 where it is not known. */
     uint64_t birth;

@@ -21,12 +21,15 @@ struct bp_subject {
     atomic_uint reference_count;
     atomic_bool is_heap_state_off;
     bp_metadata_target target;
+    bool has_descendants;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
     bp_lock lock;    /* of what follows; held while the facts are read */
     bp_buffer facts; /* process.json; empty: nothing is known yet */
     uint64_t facts_wall_ns;
     char facts_denied[256];
+    bp_subject_process *noted;
+    size_t noted_count;
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
 };
 
@@ -51,6 +54,7 @@ bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret
     atomic_init(&subject->reference_count, 1);
     atomic_init(&subject->is_heap_state_off, false);
     bp_buffer_init(&subject->facts, facts_limit_bytes);
+    subject->has_descendants = settings->target_with_descendants;
     subject->interval_ns = first_refresh_ns;
     subject->due_ns = bp_clock_monotonic_ns() + first_refresh_ns;
     bugpack_status status = open_sampler(settings, subject);
@@ -82,6 +86,7 @@ void bp_subject_drop(bp_subject *subject) {
     }
     bp_sampler_close(subject->sampler);
     bp_buffer_release(&subject->facts);
+    free(subject->noted);
     bp_lock_destroy(&subject->lock);
     free(subject);
 }
@@ -95,6 +100,93 @@ uint64_t bp_subject_uptime(const bp_subject *subject) {
     return subject->sampler != NULL && bp_task_uptime(bp_sampler_task(subject->sampler), &uptime_ns)
                ? uptime_ns
                : 0;
+}
+
+/* The processes that the threads of a snapshot belong to: the first thread has the id of its
+ * process. NULL without memory. */
+static bp_subject_process *list_processes(const bp_task_snapshot *snapshot, size_t *ret_count) {
+    bp_subject_process *processes = calloc(snapshot->thread_count + 1, sizeof *processes);
+    *ret_count = 0;
+    for (size_t i = 0; processes != NULL && i < snapshot->thread_count; i++) {
+        const bp_thread_counters *thread = &snapshot->threads[i];
+        if (thread->pid > 0 && thread->tid == (uint64_t)thread->pid) {
+            processes[(*ret_count)++] = (bp_subject_process){thread->pid, thread->birth};
+        }
+    }
+    return processes;
+}
+
+void bp_subject_note(bp_subject *subject, const bp_task_snapshot *snapshot) {
+    size_t count;
+    if (!subject->has_descendants || !bp_lock_try_acquire(&subject->lock)) {
+        return;
+    }
+    bp_subject_process *processes = list_processes(snapshot, &count);
+    if (processes != NULL) {
+        free(subject->noted);
+        subject->noted = processes;
+        subject->noted_count = count;
+    }
+    bp_lock_release(&subject->lock);
+}
+
+static bool is_listed(const bp_subject_process *processes, size_t count, pid_t pid) {
+    for (size_t i = 0; i < count; i++) {
+        if (processes[i].pid == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds those that were noted and are not listed, after the target and those that are. */
+static bp_subject_process *add_noted(const bp_subject *subject, const bp_subject_process *now,
+                                     size_t now_count, size_t *ret_count) {
+    bp_subject_process *all = calloc(now_count + subject->noted_count + 1, sizeof *all);
+    if (all == NULL) {
+        return NULL;
+    }
+    const struct {
+        const bp_subject_process *processes;
+        size_t count;
+    } lists[] = {{now, now_count}, {subject->noted, subject->noted_count}};
+    size_t count = 0;
+    all[count++].pid = subject->target.pid;
+    for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++) {
+        for (size_t i = 0; i < lists[list].count; i++) {
+            if (!is_listed(all, count, lists[list].processes[i].pid)) {
+                all[count++] = lists[list].processes[i];
+            }
+        }
+    }
+    *ret_count = count;
+    return all;
+}
+
+bugpack_status bp_subject_list(bp_subject *subject, bp_subject_process **ret_processes,
+                               size_t *ret_count, bugpack_error *error) {
+    bp_task *tree = NULL;
+    bp_task_snapshot snapshot = {0};
+    if (subject->has_descendants && subject->target.pid != 0 &&
+        bp_task_open_tree(subject->target.pid, &tree, NULL) == BUGPACK_OK) {
+        (void)bp_task_snapshot_take(tree, false, &snapshot, NULL); /* it may have ended */
+    }
+    bp_task_close(tree);
+    size_t count = 0;
+    bp_subject_process *all = NULL;
+    bp_subject_process *now = list_processes(&snapshot, &count);
+    if (now != NULL) {
+        bp_lock_acquire(&subject->lock);
+        all = add_noted(subject, now, count, ret_count);
+        bp_lock_release(&subject->lock);
+    }
+    free(now);
+    bp_task_snapshot_release(&snapshot);
+    if (all == NULL) {
+        return bp_fail_memory(error, "list the processes of a report");
+    }
+    *ret_processes = all;
+    return BUGPACK_OK;
 }
 
 bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) {

@@ -31,6 +31,24 @@ const bp_metadata_target *bp_subject_target(const bp_subject *subject);
  */
 uint64_t bp_subject_uptime(const bp_subject *subject);
 
+/* A process with its start, which identify it; as in platform/task.h. */
+typedef struct bp_subject_process {
+    pid_t pid;
+    uint64_t birth; /* 0: not known */
+} bp_subject_process;
+
+/*
+ * With descendants: remembers the processes of a snapshot. A process whose parent has ended is no
+ * longer found below the target, and still belongs to the subject. Never waits: when the facts are
+ * being read, the snapshot is passed over.
+ */
+void bp_subject_note(bp_subject *subject, const bp_task_snapshot *snapshot);
+
+/* The target, and its descendants as they are now or were noted; some may have ended. The caller
+ * frees the list. NO_MEMORY. */
+bugpack_status bp_subject_list(bp_subject *subject, bp_subject_process **ret_processes,
+                               size_t *ret_count, bugpack_error *error);
+
 /* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.
  */
 bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error);

@@ -125,6 +125,7 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
     bp_history *history = bp_recorder_history(session->context.recorder);
     (void)error;
     if (snapshot != NULL) {
+        bp_subject_note(session->context.subject, snapshot);
         (void)bp_history_add(history, snapshot, NULL);
         bp_subject_refresh_when_due(session->context.subject);
     }

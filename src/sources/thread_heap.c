@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "probe/thread_heap.h"
 #include "sources/source.h"
@@ -8,39 +10,133 @@
 /* A report waits for a calibration no longer than this, and for a stopped thread even less. */
 static const uint32_t calibration_timeout_ms = 1000;
 
+/* The share of the provider's time within which readings are begun. */
+static const uint64_t reading_share_percent = 50;
+
 /* What the provider needs, as it outlives the session when it hangs. */
 struct heap_source {
-    pid_t pid;
+    bp_subject *subject;
     char *calibrator_path;
+    uint32_t timeout_ms;
 };
+
+/* The readings of the target and its descendants. */
+struct readings {
+    bp_thread_heap_reading *items;
+    size_t count;
+    size_t passed_over_count; /* there was no time for them */
+};
+
+/* Whether the reading is of the process that was meant, and not of one that has its pid now. */
+static bool is_meant(const bp_thread_heap_reading *reading, const bp_subject_process *process) {
+    const bp_thread_heap_snapshot *last =
+        reading->snapshot_count > 0 ? &reading->snapshots[reading->snapshot_count - 1] : NULL;
+    for (size_t i = 0; last != NULL && i < last->thread_count; i++) {
+        if (last->threads[i].tid == (uint64_t)process->pid) {
+            return last->threads[i].birth == process->birth;
+        }
+    }
+    return false;
+}
+
+/* The target has a reading in any case. A descendant that has ended has none. */
+static bugpack_status probe_all(const struct heap_source *source, bp_heap_prober *prober,
+                                const bp_subject_process *processes, size_t count,
+                                struct readings *readings, bugpack_error *error) {
+    uint64_t end_ns =
+        bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * reading_share_percent / 100;
+    readings->items = calloc(count, sizeof *readings->items);
+    if (readings->items == NULL) {
+        return bp_fail_memory(error, "read the counters of processes");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && bp_clock_monotonic_ns() > end_ns) {
+            readings->passed_over_count = count - i;
+            break;
+        }
+        bp_heap_plan plan = BP_HEAP_PLAN_INIT;
+        bp_thread_heap_reading *reading = &readings->items[readings->count];
+        bugpack_status status = bp_heap_probe(prober, processes[i].pid, &plan, reading, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        if (i == 0 || is_meant(reading, &processes[i])) {
+            readings->count++;
+        } else {
+            bp_thread_heap_reading_release(reading);
+        }
+    }
+    return BUGPACK_OK;
+}
+
+/* The failure to name where nothing is measured: a refusal rather than that there is no jemalloc.
+ */
+static const bp_thread_heap_reading *choose_failure(const struct readings *readings) {
+    for (size_t i = 0; i < readings->count; i++) {
+        const bp_thread_heap_reading *reading = &readings->items[i];
+        if (!bp_heap_failure_is_absence(reading->failure, reading->system_errno)) {
+            return reading;
+        }
+    }
+    return &readings->items[0];
+}
 
 /*
  * A process without a jemalloc has no such artefact and lacks nothing: the manifest says why it is
  * absent, and the report is complete. A refusal is worth a line too, and is no failure of the
  * report, because nobody asked for these counters in particular.
  */
+static bugpack_status write_readings(const struct readings *readings, bugpack_writer *writer,
+                                     bugpack_error *error) {
+    bool is_measured = false;
+    for (size_t i = 0; i < readings->count; i++) {
+        is_measured = is_measured || readings->items[i].failure == BP_HEAP_FAILURE_NONE;
+    }
+    if (!is_measured) {
+        const bp_thread_heap_reading *reading = choose_failure(readings);
+        char which[48] = "";
+        if (reading != readings->items) {
+            (void)snprintf(which, sizeof which, " of descendant %llu",
+                           (unsigned long long)reading->pid);
+        }
+        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s%s: %s",
+                         bp_heap_failure_name(reading->failure), which, reading->reason);
+        writer->line.is_missing = false;
+        return BUGPACK_OK;
+    }
+    if (readings->passed_over_count > 0) {
+        bp_writer_truncate(writer, true, "there was no time to read %zu more descendants",
+                           readings->passed_over_count);
+    }
+    return bp_thread_heap_print_tree(readings->items, readings->count, &writer->content, error);
+}
+
 static int provide(bugpack_writer *writer, void *context) {
     const struct heap_source *source = context;
     bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
-    bp_heap_plan plan = BP_HEAP_PLAN_INIT;
     bp_heap_prober *prober = NULL;
-    bp_thread_heap_reading reading = {0};
+    bp_subject_process *processes = NULL;
+    size_t count = 0;
+    struct readings readings = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     options.calibrator_path = source->calibrator_path;
     options.calibration_timeout_ms = calibration_timeout_ms;
     bugpack_status status = bp_heap_prober_new(&options, &prober, &error);
     if (status == BUGPACK_OK) {
-        status = bp_heap_probe(prober, source->pid, &plan, &reading, &error);
-        bp_heap_prober_free(prober);
+        status = bp_subject_list(source->subject, &processes, &count, &error);
     }
-    if (status == BUGPACK_OK && reading.failure != BP_HEAP_FAILURE_NONE) {
-        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s: %s",
-                         bp_heap_failure_name(reading.failure), reading.reason);
-        writer->line.is_missing = false;
-    } else if (status == BUGPACK_OK) {
-        status = bp_thread_heap_print(&reading, &writer->content, &error);
+    if (status == BUGPACK_OK) {
+        status = probe_all(source, prober, processes, count, &readings, &error);
     }
-    bp_thread_heap_reading_release(&reading);
+    if (status == BUGPACK_OK) {
+        status = write_readings(&readings, writer, &error);
+    }
+    for (size_t i = 0; i < readings.count; i++) {
+        bp_thread_heap_reading_release(&readings.items[i]);
+    }
+    free(readings.items);
+    free(processes);
+    bp_heap_prober_free(prober);
     if (status != BUGPACK_OK) {
         return bugpack_fail(writer, "%s", error.message);
     }
@@ -49,20 +145,22 @@ static int provide(bugpack_writer *writer, void *context) {
 
 static void free_source(void *context) {
     struct heap_source *source = context;
+    bp_subject_drop(source->subject);
     free(source->calibrator_path);
     free(source);
 }
 
-static struct heap_source *new_source(const bugpack_options *settings) {
-    const char *path = settings->calibrator_path;
+static struct heap_source *new_source(const bp_report_context *context) {
+    const char *path = context->settings->calibrator_path;
     struct heap_source *source = calloc(1, sizeof *source);
     if (source != NULL) {
-        source->pid = settings->target_pid;
+        source->timeout_ms = context->settings->provider_timeout_ms;
         source->calibrator_path = path != NULL ? strdup(path) : NULL;
         if (path != NULL && source->calibrator_path == NULL) {
             free(source);
             return NULL;
         }
+        source->subject = bp_subject_retain(context->subject);
     }
     return source;
 }
@@ -71,7 +169,7 @@ bugpack_status bp_source_thread_heap(const bp_report_context *context, bugpack_e
     if (bp_subject_target(context->subject)->pid == 0) {
         return BUGPACK_OK;
     }
-    struct heap_source *source = new_source(context->settings);
+    struct heap_source *source = new_source(context);
     if (source == NULL) {
         return bp_fail_memory(error, "open a session");
     }

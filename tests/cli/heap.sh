@@ -210,6 +210,24 @@ expect_same 'how they were found' 'library calibration' \
 expect_same 'the mode of the cache' '700 600' \
     "$(stat -c %a "$XDG_CACHE_HOME/bugpack") $(stat -c %a "$XDG_CACHE_HOME"/bugpack/jemalloc-*)"
 
+fact 'a report about a wrapper has the counters of what it runs, and its own failure'
+rm -f shared_ready
+mkdir wrapped
+# shellcheck disable=SC2016 # for the wrapper
+start "$BUGPACK" run -q -o wrapped -- sh -c '"$0" --bytes 16777216 --ready shared_ready; :' \
+    "$ALLOC_WORKER_SHARED"
+await '[ -s shared_ready ]'
+kill -USR1 "$pid"
+await 'ls wrapped/*.zip >/dev/null 2>&1'
+zip=$(echo wrapped/*.zip)
+expect_same 'the wrapper' 'sh false jemalloc-not-found' \
+    "$(value "$zip" thread-heap.json '"\(.name) \(.measured) \(.failure)"')"
+expect_same 'its one descendant' 'true true' "$(value "$zip" thread-heap.json '.descendants[] |
+    "\(.measured) \(.snapshots[0].threads[0].allocated_bytes | . >= 16777216 and . <= 20971520)"')"
+expect_same 'the status' ok "$(ledger "$zip" thread-heap.json status)"
+kill "$(value "$zip" thread-heap.json '.descendants[0].pid')"
+wait "$pid"
+
 fact 'a poisoned cache is not believed, and mended'
 for file in "$XDG_CACHE_HOME"/bugpack/jemalloc-*; do
     cp "$file" cached

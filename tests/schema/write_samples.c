@@ -88,6 +88,11 @@ static bugpack_status add_history(bp_history *history) {
     return status;
 }
 
+static bugpack_status print_heaps(void) {
+    const bp_thread_heap_reading readings[] = {sample_heap_full, sample_heap_bare};
+    return bp_thread_heap_print_tree(readings, 2, &text, &error);
+}
+
 static bugpack_status read_spool(bp_temp_file *out) {
     bugpack_status status = bp_temp_file_flush(out, &error);
     char *to = status == BUGPACK_OK ? bp_buffer_reserve(&text, out->size) : NULL;
@@ -224,8 +229,7 @@ static bool write_full(const char *directory) {
                           "full", sample_summary_name) &&
            write_artefact(sample_host_print(true, &text, &error), directory, "full",
                           "host-threads.json") &&
-           write_artefact(bp_thread_heap_print(&sample_heap_full, &text, &error), directory, "full",
-                          "thread-heap.json") &&
+           write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }

@@ -7,9 +7,11 @@
 #include <criterion/new/assert.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "report/subject.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
@@ -68,4 +70,71 @@ Test(session_target, has_nothing_to_refresh_of_its_own_process) {
     cr_assert(eq(int, (int)bugpack_refresh_target(NULL, NULL), (int)BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
+}
+
+struct family {
+    pid_t child, grandchild;
+};
+
+/* A child writes the ids of itself and of a child of its own into the pipe; the target writes a
+ * byte when its child has ended. */
+static _Noreturn void be_target(int ready_fd) {
+    pid_t child = fork();
+    if (child == 0) {
+        const struct family family = {getpid(), fork()};
+        if (family.grandchild > 0) {
+            (void)!write(ready_fd, &family, sizeof family);
+        }
+    } else {
+        (void)waitpid(child, NULL, 0);
+        (void)!write(ready_fd, "e", 1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static bool lists(bp_subject *subject, pid_t pid) {
+    bp_subject_process *processes = NULL;
+    size_t count = 0;
+    cr_assert(eq(int, bp_subject_list(subject, &processes, &count, NULL), BUGPACK_OK));
+    cr_expect(eq(int, processes[0].pid, bp_subject_target(subject)->pid));
+    bool is_listed = false;
+    for (size_t i = 1; i < count; i++) {
+        is_listed = is_listed || processes[i].pid == pid;
+    }
+    free(processes);
+    return is_listed;
+}
+
+Test(session_target, knows_a_descendant_whose_parent_has_ended_if_it_was_noted) {
+    int ready[2];
+    struct family family;
+    char ended;
+    cr_assert(zero(int, pipe(ready)));
+    pid_t target = fork();
+    if (target == 0) {
+        be_target(ready[1]);
+    }
+    cr_assert(eq(sz, (size_t)read(ready[0], &family, sizeof family), sizeof family));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.target_pid = target;
+    options.target_with_descendants = true;
+    bp_subject *subject = NULL;
+    cr_assert(eq(int, bp_subject_open(&options, &subject, NULL), BUGPACK_OK));
+    cr_expect(lists(subject, family.child) && lists(subject, family.grandchild));
+    bp_task_snapshot snapshot;
+    bp_task *task = bp_sampler_task(bp_subject_sampler(subject, NULL));
+    cr_assert(eq(int, bp_task_snapshot_take(task, false, &snapshot, NULL), BUGPACK_OK));
+    bp_subject_note(subject, &snapshot);
+    bp_task_snapshot_release(&snapshot);
+    kill(family.child, SIGKILL);
+    cr_assert(eq(sz, (size_t)read(ready[0], &ended, 1), 1));
+    cr_expect(lists(subject, family.grandchild));
+    bp_subject_drop(subject);
+    kill(family.grandchild, SIGKILL);
+    kill(target, SIGKILL);
+    waitpid(target, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
 }

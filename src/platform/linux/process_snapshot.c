@@ -87,7 +87,7 @@ static bugpack_status read_threads(const bp_process *process, bool with_names,
     }
     for (size_t i = 0; i < count && status == BUGPACK_OK; i++) {
         bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count];
-        *thread = (bp_thread_counters){.tid = tids[i]};
+        *thread = (bp_thread_counters){.tid = tids[i], .pid = process->pid};
         int result = process->is_own ? read_own_thread(process, with_names, thread)
                                      : read_thread(process, with_names, thread);
         if (result == 0) {
