@@ -107,7 +107,7 @@ expect_same 'complete' true "$(jq .complete out)"
 fact 'without privileges it is told what was denied, and to whom the rest belongs'
 if can_be_nobody; then
     mkdir theirs
-    chmod 777 theirs
+    chmod 1777 theirs
     chmod 755 "$scratch"
     if as_nobody test -x "$BUGPACK"; then
         as_nobody timeout 60 "$BUGPACK" capture --host -o theirs >out 2>err </dev/null

@@ -155,7 +155,7 @@ if can_be_nobody; then
     fact 'a file that may not be read costs only itself'
     echo secret >private
     chmod 000 private
-    mkdir -m 777 theirs
+    mkdir -m 1777 theirs
     chmod 755 .
     start_as_nobody sleep 300
     as_nobody "$BUGPACK" capture --pid "$pid" --window 0 -o theirs --attach private >out 2>err

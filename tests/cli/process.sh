@@ -116,7 +116,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     fact "of somebody else's process what may be read is there, and one warning names the rest"
     start sleep 300
     target=$pid
-    mkdir -m 777 theirs
+    mkdir -m 1777 theirs
     chmod 755 .
     as_nobody "$BUGPACK" capture --pid "$target" --window 50 -o theirs >out 2>err
     status=$?
