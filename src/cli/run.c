@@ -164,10 +164,17 @@ static void on_event(const bugpack_event *event, void *context) {
     }
 }
 
+/* The channels of the log, and what a person calls them. */
+static const struct {
+    const char *channel, *name;
+} streams[BP_RUN_STREAM_COUNT] = {[BP_RUN_STDOUT] = {"stdout", "standard output"},
+                                  [BP_RUN_STDERR] = {"stderr", "standard error"},
+                                  [BP_RUN_TERMINAL] = {"terminal", "the terminal"},
+                                  [BP_RUN_OUTPUT] = {"output", "standard output and error"}};
+
 static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
-    static const char *const names[BP_RUN_STREAM_COUNT] = {"stdout", "stderr", "terminal"};
     const run_session *session = context;
-    const char *channel = names[stream];
+    const char *channel = streams[stream].channel;
     bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
     bugpack_log_bytes(session->session, level, channel, line, line_bytes);
     char key[BP_RUN_KEY_BYTES];
@@ -293,6 +300,14 @@ static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_
     report_crash(session, &result);
     if (result.is_lost) {
         bp_cli_say("the monitor of the command was killed: the exit status is not known");
+    }
+    for (size_t i = 0; i < result.loss_count; i++) {
+        const bp_run_loss *loss = &result.losses[i];
+        char detail[192];
+        (void)snprintf(detail, sizeof detail, "%llu bytes could not be written to %s: %s",
+                       (unsigned long long)loss->bytes, streams[loss->stream].name,
+                       strerror(loss->system_errno));
+        say(session, "", detail);
     }
     *ret_end = result.end;
     return BP_CLI_COMPLETE;

@@ -1,7 +1,11 @@
 #include "run/pipes.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "run/descriptor.h"
 
 /* The keyboard: standard input, or else the controlling terminal, as a pager finds it. */
@@ -20,6 +24,15 @@ static void find_keyboard(bp_run_pipes *pipes) {
 static void add_output(bp_run_pipes *pipes, bp_run_stream stream, int from_fd, int to_fd) {
     bp_descriptor_stop_blocking(from_fd);
     pipes->outputs[pipes->output_count++] = (bp_run_output){stream, from_fd, to_fd};
+}
+
+/* Whether standard output and standard error are one file, pipe or terminal. A device such as
+ * /dev/null has no order to keep, and there the log rather says which of the two a line is of. */
+static bool is_one_file(void) {
+    struct stat out, err;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+           out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
+           (!S_ISCHR(out.st_mode) || isatty(STDOUT_FILENO) == 1);
 }
 
 /* Standard output or standard error as a pipe, or as a terminal that only carries output. */
@@ -82,7 +95,15 @@ bugpack_status bp_run_pipes_open(bp_run_pipes *pipes, bugpack_error *error) {
     if (status == BUGPACK_OK) {
         status = open_output(pipes, STDOUT_FILENO, error);
     }
-    return status == BUGPACK_OK ? open_output(pipes, STDERR_FILENO, error) : status;
+    if (status != BUGPACK_OK || !is_one_file()) {
+        return status == BUGPACK_OK ? open_output(pipes, STDERR_FILENO, error) : status;
+    }
+    pipes->outputs[0].stream = BP_RUN_OUTPUT;
+    pipes->standard[STDERR_FILENO] =
+        fcntl(pipes->standard[STDOUT_FILENO], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return pipes->standard[STDERR_FILENO] >= 0
+               ? BUGPACK_OK
+               : bp_fail_errno(error, errno, "cannot make a pipe for the command");
 }
 
 void bp_run_pipes_close_ours(bp_run_pipes *pipes) {

@@ -4,7 +4,8 @@
  * Where standard output is a terminal and a keyboard can be had (standard input, or the controlling
  * terminal), the command gets a pseudo-terminal that controls it. Otherwise it reads our standard
  * input itself, and standard output and standard error are pipes, or for one that is a terminal a
- * pseudo-terminal that only carries output, so that isatty(3) answers as it would without us.
+ * pseudo-terminal that only carries output, so that isatty(3) answers as it would without us. Where
+ * both are one file (">log 2>&1") they are one pipe, which keeps the order of what is written.
  */
 #ifndef BP_RUN_PIPES_H
 #define BP_RUN_PIPES_H
@@ -19,10 +20,11 @@
 typedef enum bp_run_stream {
     BP_RUN_STDOUT = 0,
     BP_RUN_STDERR = 1,
-    BP_RUN_TERMINAL = 2 /* both, mixed, as on a screen */
+    BP_RUN_TERMINAL = 2, /* both, mixed, as on a screen */
+    BP_RUN_OUTPUT = 3    /* both, mixed, because they are one file */
 } bp_run_stream;
 
-#define BP_RUN_STREAM_COUNT 3
+#define BP_RUN_STREAM_COUNT 4
 
 /* What the command writes: from our end of its pipe or terminal to our own descriptor. */
 typedef struct bp_run_output {

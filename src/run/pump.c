@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,24 @@ static void move_up(bp_run_pump *pump) {
     }
 }
 
+/* Whether a write failed because nobody will ever read: a pipe without a reader, or a terminal that
+ * has hung up (EIO, which a disk gives too). */
+static bool is_gone(int fd, int write_errno) {
+    struct pollfd now = {.fd = fd};
+    return write_errno == EPIPE ||
+           (write_errno == EIO && poll(&now, 1, 0) == 1 && (now.revents & POLLHUP) != 0);
+}
+
+static void lose(bp_run_pump *pump, int write_errno) {
+    if (is_gone(pump->to_fd, write_errno)) {
+        pump->is_broken = true;
+    } else {
+        pump->lost_bytes += pump->end - pump->begin;
+        pump->lost_errno = write_errno;
+    }
+    pump->begin = pump->end;
+}
+
 void bp_run_pump_write(bp_run_pump *pump, bool is_ready) {
     if (pump->is_broken) {
         pump->begin = pump->end;
@@ -142,8 +161,7 @@ void bp_run_pump_write(bp_run_pump *pump, bool is_ready) {
         if (count > 0) {
             pump->begin += (size_t)count;
         } else if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-            pump->is_broken = true;
-            pump->begin = pump->end;
+            lose(pump, errno);
         }
         if (count < (ssize_t)wanted || pump->may_block) {
             break;

@@ -47,6 +47,16 @@ static void observe(void *context, const char *bytes, size_t byte_count) {
     bp_line_splitter_feed(&lane->splitter, bytes, byte_count);
 }
 
+static void note_losses(struct relay *relay) {
+    for (size_t i = 0; i < relay->lane_count; i++) {
+        const bp_run_pump *pump = &relay->lanes[i].pump;
+        if (pump->lost_bytes > 0) {
+            relay->result.losses[relay->result.loss_count++] =
+                (bp_run_loss){relay->lanes[i].output->stream, pump->lost_bytes, pump->lost_errno};
+        }
+    }
+}
+
 /* An unfinished line, such as a prompt, belongs to a report too. */
 static void flush_lines(struct relay *relay) {
     for (size_t i = 0; i < relay->lane_count; i++) {
@@ -348,6 +358,7 @@ bugpack_status bp_run_relay(bp_run_child *child, bp_hotkey *hotkey, const bp_run
             loop(&relay);
             flush_lines(&relay);
             bp_run_terminal_restore(terminal);
+            note_losses(&relay);
             *ret_result = relay.result;
         }
         bp_run_signals_release();

@@ -6,6 +6,7 @@
 #define BP_RUN_RELAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 
@@ -22,10 +23,19 @@ typedef struct bp_run_calls {
     void *context;
 } bp_run_calls;
 
+/* Output that could not be passed on. */
+typedef struct bp_run_loss {
+    bp_run_stream stream;
+    uint64_t bytes;
+    int system_errno; /* of the last failure */
+} bp_run_loss;
+
 typedef struct bp_run_result {
     bp_run_end end;
     bool is_lost;       /* the monitor was killed: how the command ended is not known */
     int passed_on_last; /* the last ending signal that was passed on to the command; 0: none */
+    bp_run_loss losses[2];
+    size_t loss_count;
 } bp_run_result;
 
 /*

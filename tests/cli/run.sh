@@ -41,6 +41,44 @@ cmp -s wanted out || wrong 'standard output is not what was written'
 expect_same 'standard error' err "$(cat err)"
 expect_empty reports
 
+fact 'where both streams are one file they are one stream, in the order of what was written'
+# shellcheck disable=SC2016 # for the command
+both='i=0; while [ $i -lt 200 ]; do echo "out $i"; echo "err $i" >&2; i=$((i + 1)); done; kill -SEGV $$'
+sh -c "${both%; kill*}" >wanted 2>&1
+"$BUGPACK" run -q -o reports -- sh -c "$both" >mixed 2>&1
+# The shell may add what it thinks of the signal.
+head -n 400 mixed | cmp -s wanted - || wrong 'the order of the lines is another one'
+only_zip
+expect_same 'the channel' '["output"]' \
+    "$(unzip -p "$zip" logs.jsonl | jq -sc 'map(.channel) - ["bugpack"] | unique')"
+unzip -p "$zip" logs.jsonl | jq -r 'select(.channel == "output").message' | cmp -s wanted - ||
+    wrong 'the order of the records is another one'
+forget
+"$BUGPACK" run -q -o reports -- sh -c 'echo out; echo err >&2; kill -SEGV $$' >/dev/null 2>&1
+only_zip
+expect_same 'the channels of two files' '["stderr","stdout"]' \
+    "$(unzip -p "$zip" logs.jsonl | jq -sc 'map(.channel) - ["bugpack"] | unique')"
+forget
+
+if [ -w /dev/full ]; then
+    fact 'a full disk behind standard output ends nothing, and what was lost is said'
+    "$BUGPACK" run -q -o reports -- sh -c 'echo four; echo five >&2; exit 5' >/dev/full 2>err
+    status=$?
+    expect_status 5
+    expect_err five
+    expect_err 'bugpack: 5 bytes could not be written to standard output: No space left on device'
+    expect_empty reports
+fi
+
+fact 'a limit on the size of files costs what is over it, and not the command'
+(
+    ulimit -f 8
+    "$BUGPACK" run -q -o reports -- sh -c 'head -c 10000 /dev/zero; exit 5' >limited 2>err
+)
+status=$?
+expect_status 5
+expect_same 'all bytes' 10000 "$(($(stat -c %s limited) + $(sed -n 's/^bugpack: \([0-9]*\) bytes could not be written to standard output: File too large$/\1/p' err)))"
+
 fact 'options of the command are its own'
 # shellcheck disable=SC2016 # for the command
 run_command sh -c 'echo "$0 $1"' --quiet -o
