@@ -33,6 +33,10 @@ size_t darwin_confstr(int name, char *out, size_t out_bytes) {
     return strlen(darwin.user_temp_dir) + 1;
 }
 
+int issetugid(void) {
+    return 0;
+}
+
 int darwin_setname(const char *name) {
     darwin.thread_name = name;
     return 0;

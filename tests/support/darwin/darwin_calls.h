@@ -35,6 +35,7 @@ int darwin_fcntl(int fd, int command);
 int darwin_fsync(int fd);
 size_t darwin_confstr(int name, char *out, size_t out_bytes);
 int darwin_setname(const char *name);
+int issetugid(void);
 int renameatx_np(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
 int pthread_threadid_np(const pthread_t *thread, uint64_t *ret_id);
 /* Does not wait: says that the time is over. */
