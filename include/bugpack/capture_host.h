@@ -40,8 +40,9 @@ BUGPACK_DEFINE_INIT(bugpack_host_options)
 /*
  * Adds host-threads.json to the reports of a session: every thread of every process on the machine,
  * read when a report is taken. 10,000 threads take about a second and 20 MB of temporary file.
- * Values that this user may not read are 0 and marked as not measured, and the summary of the
- * artefact counts them. `options` NULL means the defaults.
+ * Values that this user may not read are left out, the summary of the artefact counts them, and the
+ * artefact counts as missing. Allocation counters that may not be read do not count. `options` NULL
+ * means the defaults.
  *
  * A session that exists only for this is opened with `without_process`. On systems other than Linux
  * each report says that the artefact is not supported.

@@ -32,24 +32,29 @@ static const char *strerror_pointer(const char *result, const char *buffer) {
     return result;
 }
 
-static void describe_errno(int system_errno, char *out, size_t out_bytes) {
-    char buffer[128] = "";
+void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]) {
+    char buffer[BP_ERRNO_BYTES] = "";
     const char *text =
         _Generic(strerror_r(system_errno, buffer, sizeof buffer), int
                  : strerror_text, default
                  : strerror_pointer)(strerror_r(system_errno, buffer, sizeof buffer), buffer);
     if (text != NULL && text[0] != '\0') {
-        (void)snprintf(out, out_bytes, "%s", text);
+        (void)snprintf(out, BP_ERRNO_BYTES, "%s", text);
     } else {
-        (void)snprintf(out, out_bytes, "error %d", system_errno);
+        (void)snprintf(out, BP_ERRNO_BYTES, "error %d", system_errno);
     }
+}
+
+bool bp_errno_is_trouble(int system_errno) {
+    return system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM ||
+           system_errno == EIO;
 }
 
 /* Puts the reason behind a sentence. It always fits: what it is about is cut where it is long. */
 static void append_reason(char *sentence, size_t sentence_bytes, int system_errno) {
     static const char cut_mark[] = "...";
-    char reason[128];
-    describe_errno(system_errno, reason, sizeof reason);
+    char reason[BP_ERRNO_BYTES];
+    bp_describe_errno(system_errno, reason);
     size_t used = strlen(sentence);
     size_t used_max = sentence_bytes - strlen(": ") - strlen(reason) - 1;
     if (used > used_max) {

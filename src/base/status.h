@@ -5,6 +5,8 @@
 #ifndef BP_BASE_STATUS_H
 #define BP_BASE_STATUS_H
 
+#include <stdbool.h>
+
 #include <bugpack/error.h>
 
 /*
@@ -25,6 +27,17 @@ bugpack_status bp_fail_errno(bugpack_error *error, int system_errno, const char 
     BUGPACK_PRINTF(3, 4);
 bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, const char *format,
                                      ...) BUGPACK_PRINTF(3, 4);
+
+/*
+ * Whether an errno is about us or a device, not about what was asked for: no descriptors, no
+ * memory, input or output that failed. Nothing can be concluded from it.
+ */
+bool bp_errno_is_trouble(int system_errno);
+
+#define BP_ERRNO_BYTES 128
+
+/* What the system calls an errno: "Too many open files"; "error 4711" for one it does not know. */
+void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]);
 
 /* "cannot …: out of memory" without allocating. */
 bugpack_status bp_fail_memory(bugpack_error *error, const char *what);

@@ -30,6 +30,18 @@ void bp_model_add_known_text(bp_json *json, const char *key, const char *text) {
     bp_json_add_text(json, key, text != NULL && text[0] != '\0' ? text : NULL);
 }
 
+void bp_model_add_command_line(bp_json *json, const char *line, size_t line_bytes) {
+    if (line_bytes == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "command_line");
+    for (size_t at = 0, length; at < line_bytes; at += length + 1) {
+        length = strnlen(line + at, line_bytes - at);
+        bp_json_add_bytes(json, NULL, line + at, length);
+    }
+    bp_json_array_end(json);
+}
+
 void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id) {
     bp_json_object_begin(json, "app");
     bp_model_add_known_text(json, "name", name);

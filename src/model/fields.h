@@ -24,6 +24,9 @@ void bp_model_add_name(bp_json *json, const char *key, const char *name, size_t 
 /* A text, left out when it is "" or NULL. */
 void bp_model_add_known_text(bp_json *json, const char *key, const char *text);
 
+/* `command_line`: arguments, each ended by NUL, which the last may lack; left out without any. */
+void bp_model_add_command_line(bp_json *json, const char *line, size_t line_bytes);
+
 /* The program a report is about; NULL and "" are left out. */
 void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id);
 

@@ -1,18 +1,13 @@
 /*
  * What is before the threads in host-threads.json.
  */
-#include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "model/fields.h"
 #include "model/host_threads.h"
+#include "model/metadata.h"
 #include "json/json.h"
-
-static const char *const cause_names[] = {
-#define NAME(constant, name) name,
-    BP_HOST_CAUSES(NAME)
-#undef NAME
-};
 
 static const struct {
     const char *group, *key;
@@ -24,57 +19,6 @@ static const struct {
 
 static const char *const pressure_names[BP_PRESSURE_COUNT] = {"cpu", "memory", "io", "irq"};
 
-static bool is_of_the_kernel(size_t cause) {
-    return cause == BP_HOST_CAUSE_DISABLED || cause == BP_HOST_CAUSE_MISSING;
-}
-
-static const char *advice_on(size_t group, size_t cause) {
-    if (cause == BP_HOST_CAUSE_DENIED) {
-        return "these files are for root, or for whoever has CAP_SYS_PTRACE";
-    }
-    if (cause == BP_HOST_CAUSE_DISABLED &&
-        (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
-        return "this is counted from when root sets kernel.sched_schedstats to 1";
-    }
-    return "";
-}
-
-/* Replaces the dominant cause by one that is more frequent. */
-static void consider(bp_host_dominant *dominant, size_t group, const char *cause, uint64_t count,
-                     const char *advice) {
-    if (count > dominant->count) {
-        dominant->group = bp_host_group_name((bp_host_group)group);
-        dominant->cause = cause;
-        dominant->count = count;
-        (void)snprintf(dominant->advice, sizeof dominant->advice, "%s", advice);
-    }
-}
-
-/* Considers the causes that are, or are not, the kernel's own. */
-static void find_among(const bp_host_summary *summary, bool of_the_kernel,
-                       bp_host_dominant *dominant) {
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-            if (is_of_the_kernel(cause) == of_the_kernel) {
-                consider(dominant, group, cause_names[cause], summary->unread[group][cause],
-                         advice_on(group, cause));
-            }
-        }
-    }
-}
-
-void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant) {
-    *ret_dominant = (bp_host_dominant){.group = "", .cause = ""};
-    find_among(summary, false, ret_dominant);
-    for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
-        consider(ret_dominant, BP_HOST_HEAP, bp_heap_failure_name((bp_heap_failure)i),
-                 summary->heap_processes[i], summary->heap_reasons[i]);
-    }
-    if (ret_dominant->count == 0) {
-        find_among(summary, true, ret_dominant);
-    }
-}
-
 static void add_unread(bp_json *json, const bp_host_summary *summary) {
     bp_host_dominant dominant;
     bp_json_array_begin(json, "unread");
@@ -83,7 +27,7 @@ static void add_unread(bp_json *json, const bp_host_summary *summary) {
             if (summary->unread[group][cause] > 0) {
                 bp_json_object_begin(json, NULL);
                 bp_json_add_text(json, "group", bp_host_group_name((bp_host_group)group));
-                bp_json_add_text(json, "cause", cause_names[cause]);
+                bp_json_add_text(json, "cause", bp_host_cause_name((bp_host_cause)cause));
                 bp_json_add_uint(json, "threads", summary->unread[group][cause]);
                 bp_json_object_end(json);
             }
@@ -101,10 +45,35 @@ static void add_unread(bp_json *json, const bp_host_summary *summary) {
     }
 }
 
+/* By errno, so that "Too many open files" is not taken for an end. */
+static void add_errors(bp_json *json, const bp_host_summary *summary) {
+    if (summary->error_count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "errors");
+    for (size_t i = 0; i < summary->error_count; i++) {
+        const bp_host_error *found = &summary->errors[i];
+        char message[BP_ERRNO_BYTES];
+        bp_describe_errno(found->system_errno, message);
+        bp_json_object_begin(json, NULL);
+        bp_json_add_int(json, "errno", found->system_errno);
+        bp_json_add_text(json, "message", message);
+        bp_json_add_uint(json, "processes", found->process_count);
+        bp_json_add_uint(json, "threads", found->thread_count);
+        bp_json_add_uint(json, "files", found->file_count);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 static void add_heap(bp_json *json, const bp_host_summary *summary) {
+    if (!summary->is_heap_probed) {
+        return;
+    }
     bp_json_object_begin(json, "heap");
     bp_json_add_uint(json, "measured_processes", summary->heap_processes[BP_HEAP_FAILURE_NONE]);
     bp_json_add_uint(json, "measured_threads", summary->heap_thread_count);
+    bp_json_add_uint(json, "unread_threads", summary->heap_unread_count);
     bp_json_add_uint(json, "absent_processes", summary->heap_absent_count);
     bp_json_array_begin(json, "failures");
     for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
@@ -124,18 +93,21 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
     bp_model_add_ms(json, "duration_ms", summary->duration_ns);
-    bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
+    if (summary->boottime_ns != 0) {
+        bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
+    }
     bp_json_add_uint(json, "ticks_per_sec", summary->ticks_per_sec);
     if (summary->self_tgid != 0) {
         bp_json_add_uint(json, "self_tgid", summary->self_tgid);
     }
-    bp_json_add_bool(json, "complete", !summary->is_cut);
+    bp_json_add_bool(json, "complete", bp_host_summary_is_complete(summary));
     bp_json_add_uint(json, "processes", summary->process_count);
     bp_json_add_uint(json, "threads", summary->thread_count);
     bp_json_add_uint(json, "kernel_threads", summary->kernel_thread_count);
     bp_json_add_uint(json, "vanished_processes", summary->vanished_process_count);
     bp_json_add_uint(json, "vanished_threads", summary->vanished_thread_count);
     bp_json_add_uint(json, "denied_processes", summary->denied_process_count);
+    add_errors(json, summary);
     add_unread(json, summary);
     add_heap(json, summary);
     bp_json_object_end(json);
@@ -187,23 +159,52 @@ static void add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
     }
 }
 
-bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
-                                    size_t cgroup_count, const bp_pressure *pressure,
-                                    bp_buffer *out, bugpack_error *error) {
+static void add_process(bp_json *json, const bp_host_process *process) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "tgid", process->tgid);
+    bp_model_add_name(json, "name", process->name, sizeof process->name);
+    bp_json_add_bool(json, "kernel_thread", process->is_kernel_thread);
+    bp_json_add_bool(json, "self", process->is_self);
+    bp_json_add_uint(json, "threads", process->tid_count);
+    bp_model_add_command_line(json, process->command_line, process->command_line_bytes);
+    if (process->is_command_line_cut) {
+        bp_json_add_bool(json, "command_line_cut", true);
+    }
+    bp_json_add_bool(json, "heap_measured", process->is_heap_measured);
+    if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
+        bp_json_add_text(json, "heap_failure", bp_heap_failure_name(process->heap_failure));
+    }
+    bp_json_object_end(json);
+}
+
+static void add_cgroup(bp_json *json, const bp_host_cgroup *cgroup) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_text(json, "path", cgroup->path);
+    bp_json_add_uint(json, "threads", cgroup->thread_count);
+    add_figures(json, cgroup);
+    add_pressure(json, cgroup->pressure);
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out,
+                                    bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
-    add_summary(&json, summary);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add_summary(&json, header->summary);
     bp_json_array_begin(&json, "cgroups");
-    for (size_t i = 0; i < cgroup_count; i++) {
-        bp_json_object_begin(&json, NULL);
-        bp_json_add_text(&json, "path", cgroups[i].path);
-        bp_json_add_uint(&json, "threads", cgroups[i].thread_count);
-        add_figures(&json, &cgroups[i]);
-        add_pressure(&json, cgroups[i].pressure);
-        bp_json_object_end(&json);
+    for (size_t i = 0; i < header->cgroup_count; i++) {
+        add_cgroup(&json, &header->cgroups[i]);
     }
     bp_json_array_end(&json);
-    add_pressure(&json, pressure);
+    add_pressure(&json, header->pressure);
+    bp_json_array_begin(&json, "processes");
+    for (size_t i = 0; i < header->process_count; i++) {
+        if (header->processes[i].tid_count > 0) {
+            add_process(&json, &header->processes[i]);
+        }
+    }
+    bp_json_array_end(&json);
     bp_json_array_begin(&json, "threads");
     bp_json_array_end(&json);
     bugpack_status status = bp_json_finish(&json, error);

@@ -88,31 +88,45 @@ static void add_policy(uint64_t policy, bp_json *json) {
     bp_json_add_text(json, "policy", has_name ? names[policy] : number);
 }
 
+static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
+    bp_buffer list;
+    bp_buffer_init(&list, 6 * BP_CPU_MAX);
+    bp_host_print_cpu_list(affinity, &list);
+    if (list.status != BUGPACK_OK) {
+        bp_json_fail_memory(json);
+    }
+    bp_json_add_text(json, "affinity", bp_buffer_text(&list));
+    bp_buffer_release(&list);
+}
+
+/* The affinity is of another file than the rest, and can be known alone. */
 static void add_scheduling(const bp_host_thread *thread, bp_json *json) {
     bool is_measured = (thread->measured & 1u << BP_HOST_STAT) != 0;
     bp_json_add_bool(json, "scheduling_measured", is_measured);
+    if (!is_measured && !thread->has_affinity) {
+        return;
+    }
     bp_json_object_begin(json, "scheduling");
-    bp_json_add_bytes(json, "state", is_measured ? &thread->state : "?", 1);
-    add_policy(thread->policy, json);
-    bp_json_add_int(json, "priority", thread->priority);
-    bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
-    bp_json_add_int(json, "nice", thread->nice);
-    bp_json_add_uint(json, "processor", thread->processor);
+    if (is_measured) {
+        bp_json_add_bytes(json, "state", &thread->state, 1);
+        add_policy(thread->policy, json);
+        bp_json_add_int(json, "priority", thread->priority);
+        bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
+        bp_json_add_int(json, "nice", thread->nice);
+        bp_json_add_uint(json, "processor", thread->processor);
+    }
     if (thread->has_affinity) {
-        bp_buffer list;
-        bp_buffer_init(&list, 6 * BP_CPU_MAX);
-        bp_host_print_cpu_list(&thread->affinity, &list);
-        if (list.status != BUGPACK_OK) {
-            bp_json_fail_memory(json);
-        }
-        bp_json_add_text(json, "affinity", bp_buffer_text(&list));
-        bp_buffer_release(&list);
+        add_affinity(&thread->affinity, json);
     }
     bp_json_object_end(json);
 }
 
 static void add_group(const bp_host_thread *thread, bp_host_group group, bp_json *json) {
-    bp_json_add_bool(json, measured_keys[group], (thread->measured >> group & 1u) != 0);
+    bool is_measured = (thread->measured >> group & 1u) != 0;
+    bp_json_add_bool(json, measured_keys[group], is_measured);
+    if (!is_measured) {
+        return;
+    }
     bp_json_object_begin(json, group_names[group]);
     for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
         if (counters[i].group == group) {
@@ -133,6 +147,7 @@ void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out) {
             add_group(thread, group, &json);
         }
     }
+    bp_json_add_text(&json, "heap_failure", thread->heap_failure);
     bp_json_object_end(&json);
     bugpack_status status = bp_json_finish(&json, NULL);
     if (out->status == BUGPACK_OK) {

@@ -13,6 +13,35 @@
 #include "model/thread_heap.h"
 #include "platform/host_threads.h"
 
+/* A process as the first pass saw it. */
+typedef struct bp_host_process {
+    uint64_t tgid;
+    char name[64]; /* any bytes */
+    bool is_kernel_thread;
+    bool is_self;
+    char *command_line; /* arguments, each ended by NUL; owned, NULL: none or not known */
+    size_t command_line_bytes;
+    bool is_command_line_cut;
+    uint32_t *tids; /* ascending; owned */
+    size_t tid_count;
+    bool is_heap_measured;
+    bp_heap_failure heap_failure; /* why not; NONE also where nobody looked */
+    bp_thread_heap *heap;         /* ascending by tid; owned, NULL without */
+    size_t heap_count;
+} bp_host_process;
+
+void bp_host_process_release(bp_host_process *process);
+
+/* What failed with one errno that means neither an end nor a refusal. */
+typedef struct bp_host_error {
+    int system_errno;
+    uint64_t process_count, thread_count; /* of which nothing is known */
+    uint64_t file_count;                  /* of others */
+} bp_host_error;
+
+/* Further kinds of errno are counted with the last. */
+#define BP_HOST_ERROR_MAX 8
+
 /* The results of a capture. Counts are of threads unless a name says otherwise. */
 typedef struct bp_host_summary {
     uint64_t captured_wall_ns; /* when it began */
@@ -24,12 +53,31 @@ typedef struct bp_host_summary {
     uint64_t thread_count, vanished_thread_count, kernel_thread_count;
     bool is_cut; /* ended before all threads were read */
     uint64_t unread[BP_HOST_GROUP_COUNT][BP_HOST_CAUSE_COUNT]; /* always 0 for the heap */
+    bp_host_error errors[BP_HOST_ERROR_MAX];
+    size_t error_count;
+    bool is_heap_probed; /* else what follows is 0 */
     /* Processes by the result of the probe of their jemalloc; NONE is success. */
     uint64_t heap_processes[BP_HEAP_FAILURE_COUNT];
     uint64_t heap_absent_count; /* other processes, without anything to measure */
     uint64_t heap_thread_count; /* threads whose counters were read */
+    uint64_t heap_unread_count; /* other threads of the measured processes */
     char heap_reasons[BP_HEAP_FAILURE_COUNT][256]; /* a sentence per failure */
 } bp_host_summary;
+
+/* The entry for this errno, for the caller to count in. */
+bp_host_error *bp_host_summary_error(bp_host_summary *summary, int system_errno);
+
+/* Adds the counts of a part. */
+void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);
+
+/*
+ * Whether nothing that every process shows to somebody was refused or failed. Heaps do not count:
+ * they are another process's memory. Neither does what this kernel does not have or count.
+ */
+bool bp_host_summary_is_complete(const bp_host_summary *summary);
+
+/* What a capture that is not complete lacks, in numbers, and what to do about it: one line. */
+void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes);
 
 /* The most frequent reason why something was not read; `count` is 0 for none. */
 typedef struct bp_host_dominant {
@@ -41,10 +89,19 @@ typedef struct bp_host_dominant {
 /* What a kernel does not count is reported only when nothing else went wrong. */
 void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant);
 
-/* Appends everything before the first thread. `pressure` has BP_PRESSURE_COUNT elements. */
-bugpack_status bp_host_print_header(const bp_host_summary *summary, const bp_host_cgroup *cgroups,
-                                    size_t cgroup_count, const bp_pressure *pressure,
-                                    bp_buffer *out, bugpack_error *error);
+/* What is before the first thread. */
+typedef struct bp_host_header {
+    const bp_host_summary *summary;
+    const bp_host_process *processes;
+    size_t process_count;
+    const bp_host_cgroup *cgroups;
+    size_t cgroup_count;
+    bp_pressure pressure[BP_PRESSURE_COUNT];
+} bp_host_header;
+
+/* Appends it; processes without threads, which have ended, are left out. */
+bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out,
+                                    bugpack_error *error);
 
 /* Appends one thread, after a comma, which the writer of the first thread drops. Failures stick in
  * the buffer. */
@@ -55,6 +112,9 @@ extern const char bp_host_tail[], bp_host_tail_empty[];
 
 /* Appends "0-3,8". "" for the empty list. */
 void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
+
+/* "denied", …. Static. */
+const char *bp_host_cause_name(bp_host_cause cause);
 
 /* "stat", "io", …; and the keys of counters: "user_cpu_ns". Static. */
 const char *bp_host_group_name(bp_host_group group);

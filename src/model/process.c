@@ -48,22 +48,6 @@ static void add_identity(bp_json *json, const bp_process_facts *facts) {
     bp_json_add_text(json, "working_directory", facts->working_directory);
 }
 
-/* Arguments end in NUL, but a process may overwrite its own, and the last may be cut. */
-static void add_command_line(bp_json *json, const bp_buffer *command_line) {
-    if (command_line->size == 0) {
-        return;
-    }
-    const char *at = command_line->data;
-    const char *end = at + command_line->size;
-    bp_json_array_begin(json, "command_line");
-    while (at < end) {
-        size_t length = strnlen(at, (size_t)(end - at));
-        bp_json_add_bytes(json, NULL, at, length);
-        at += length + 1;
-    }
-    bp_json_array_end(json);
-}
-
 static void add_counters(bp_json *json, const bp_process_facts *facts) {
     add_known(json, "threads", facts->thread_count);
     add_known(json, "open_files", facts->fd_count);
@@ -137,7 +121,7 @@ bugpack_status bp_process_print(const bp_process_facts *facts, bp_buffer *out,
     bp_json json;
     bp_json_begin(&json, out);
     add_identity(&json, facts);
-    add_command_line(&json, &facts->command_line);
+    bp_model_add_command_line(&json, facts->command_line.data, facts->command_line.size);
     if (facts->started_wall_ns.known) {
         bp_model_add_time(&json, "started_at", facts->started_wall_ns.value);
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "model/fields.h"
+#include "model/metadata.h"
 
 /* Scripts compare these, so none is ever renamed. */
 static const char *const failure_names[BP_HEAP_FAILURE_COUNT] = {
@@ -22,6 +23,7 @@ static const char *const failure_names[BP_HEAP_FAILURE_COUNT] = {
     [BP_HEAP_FAILURE_CALIBRATION_REFUSED] = "calibration-refused",
     [BP_HEAP_FAILURE_CALIBRATION] = "calibration-failure",
     [BP_HEAP_FAILURE_UNSUPPORTED] = "unsupported",
+    [BP_HEAP_FAILURE_SYSTEM] = "system-error",
     [BP_HEAP_FAILURE_THREAD_POINTER] = "thread-pointer",
     [BP_HEAP_FAILURE_PTRACE_SEIZE] = "ptrace-seize",
     [BP_HEAP_FAILURE_PTRACE_INTERRUPT] = "ptrace-interrupt",
@@ -38,6 +40,10 @@ const char *bp_heap_failure_name(bp_heap_failure failure) {
 bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno) {
     return failure == BP_HEAP_FAILURE_SELF || failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND ||
            (failure == BP_HEAP_FAILURE_READLINK && system_errno == ENOENT);
+}
+
+bool bp_heap_failure_is_trouble(bp_heap_failure failure, int system_errno) {
+    return failure == BP_HEAP_FAILURE_SYSTEM || bp_errno_is_trouble(system_errno);
 }
 
 void bp_thread_heap_reading_release(bp_thread_heap_reading *reading) {
@@ -62,9 +68,10 @@ static void add_thread(bp_json *json, const bp_thread_heap *thread) {
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_bool(json, "measured", thread->is_measured);
-    bp_json_add_uint(json, "allocated_bytes", thread->allocated_bytes);
-    bp_json_add_uint(json, "deallocated_bytes", thread->deallocated_bytes);
-    if (!thread->is_measured) {
+    if (thread->is_measured) {
+        bp_json_add_uint(json, "allocated_bytes", thread->allocated_bytes);
+        bp_json_add_uint(json, "deallocated_bytes", thread->deallocated_bytes);
+    } else {
         bp_json_add_text(json, "failure", bp_heap_failure_name(thread->failure));
     }
     bp_json_object_end(json);
@@ -115,6 +122,7 @@ bugpack_status bp_thread_heap_print_tree(const bp_thread_heap_reading *readings,
                                          bp_buffer *out, bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     add_reading(&json, &readings[0]);
     if (count > 1) {
         bp_json_array_begin(&json, "descendants");

@@ -35,6 +35,7 @@ typedef enum bp_heap_failure {
     BP_HEAP_FAILURE_GET_REGSET,
     BP_HEAP_FAILURE_VM_READV,
     BP_HEAP_FAILURE_TLS_ARITHMETIC,
+    BP_HEAP_FAILURE_SYSTEM, /* of either: no descriptors, no memory, a disk that fails */
     BP_HEAP_FAILURE_COUNT
 } bp_heap_failure;
 
@@ -44,12 +45,18 @@ const char *bp_heap_failure_name(bp_heap_failure failure);
 /* Whether there is nothing to measure: no jemalloc, our own process, a kernel thread. */
 bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno);
 
+/*
+ * Whether it failed for a reason that has nothing to do with the process: descriptors, memory, a
+ * disk. Every other failure says something about the process, or is a refusal.
+ */
+bool bp_heap_failure_is_trouble(bp_heap_failure failure, int system_errno);
+
 typedef struct bp_thread_heap {
     uint64_t tid;
     uint64_t birth; /* as in platform/task.h */
     char name[64];  /* any bytes */
     bool is_measured;
-    uint64_t allocated_bytes; /* since the thread began; 0 unless measured */
+    uint64_t allocated_bytes; /* since the thread began; printed only if measured */
     uint64_t deallocated_bytes;
     bp_heap_failure failure; /* why it is not measured */
     int system_errno;        /* of the failure, or 0 */

@@ -11,7 +11,7 @@
 
 /*
  * The groups of a thread's counters. A group has one source and is measured as a whole: when part
- * of it could not be read, all of it is 0 and not measured. X(constant, name in the JSON)
+ * of it could not be read, none of it is measured. X(constant, name in the JSON)
  */
 #define BP_HOST_GROUPS(X)                                                                          \
     X(STAT, "stat")                                                                                \
@@ -134,7 +134,8 @@ typedef struct bp_host_thread {
     uint64_t policy, rt_priority, processor;
     bool has_affinity;
     bp_cpu_list affinity;
-    uint32_t measured; /* a bit for each group */
+    const char *heap_failure; /* the name of why the heap is not measured; static, NULL: none */
+    uint32_t measured;        /* a bit for each group */
     uint64_t counters[BP_HOST_COUNTER_COUNT];
 } bp_host_thread;
 

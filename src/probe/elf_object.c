@@ -1,5 +1,6 @@
 #include "probe/elf_object.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,15 +11,23 @@ static const size_t dynamic_entry_max = 1024;
 static const uint64_t relocation_max = (uint64_t)1 << 22;
 static const uint32_t chain_max = 1u << 10; /* of symbols in one bucket: a handful */
 
-bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count) {
+static bool read_file(bp_elf_object *object, uint64_t offset, void *out, size_t byte_count) {
+    bool is_read = bp_read_exactly(object->fd, offset, out, byte_count);
+    if (!is_read && errno != 0) {
+        object->read_errno = errno;
+    }
+    return is_read;
+}
+
+bool bp_elf_read_at(bp_elf_object *object, uint64_t address, void *out, size_t byte_count) {
     for (size_t i = 0; i < object->segment_count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
         if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
             address - segment->p_vaddr <= segment->p_filesz &&
             byte_count <= segment->p_filesz - (address - segment->p_vaddr) &&
             segment->p_offset <= INT64_MAX - (address - segment->p_vaddr)) {
-            return bp_read_exactly(object->fd, segment->p_offset + (address - segment->p_vaddr),
-                                   out, byte_count);
+            return read_file(object, segment->p_offset + (address - segment->p_vaddr), out,
+                             byte_count);
         }
     }
     return false;
@@ -48,7 +57,7 @@ static void read_dynamic(bp_elf_object *object, const Elf64_Phdr *segment) {
 bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
     Elf64_Ehdr header;
     *object = (bp_elf_object){.fd = fd};
-    if (!bp_read_exactly(fd, 0, &header, sizeof header) ||
+    if (!read_file(object, 0, &header, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
         return BP_ELF_BAD;
     }
@@ -57,8 +66,8 @@ bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object) {
         return BP_ELF_OTHER_MACHINE;
     }
     if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > BP_ELF_SEGMENT_MAX ||
-        !bp_read_exactly(fd, header.e_phoff, object->segments,
-                         header.e_phnum * sizeof object->segments[0])) {
+        !read_file(object, header.e_phoff, object->segments,
+                   header.e_phnum * sizeof object->segments[0])) {
         return BP_ELF_BAD;
     }
     object->segment_count = header.e_phnum;
@@ -79,7 +88,7 @@ static uint32_t gnu_hash(const char *name) {
 }
 
 /* Whether the symbol with this number has the name and is defined. */
-static bool is_symbol(const bp_elf_object *object, uint64_t number, const char *name,
+static bool is_symbol(bp_elf_object *object, uint64_t number, const char *name,
                       Elf64_Sym *ret_symbol) {
     char found[128];
     size_t name_bytes = strlen(name) + 1;
@@ -96,7 +105,7 @@ static bool is_symbol(const bp_elf_object *object, uint64_t number, const char *
 }
 
 /* The layout is that of binutils' bfd/elflink.c: header, Bloom filter, buckets, chains. */
-bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol) {
+bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol) {
     uint32_t header[4]; /* buckets, first symbol, words of the filter, shift */
     if (object->hash == 0 || object->symbols == 0 || object->strings == 0 ||
         !bp_elf_read_at(object, object->hash, header, sizeof header) || header[0] == 0 ||
@@ -135,7 +144,7 @@ bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym
     return false;
 }
 
-bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment) {
+bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment) {
     for (size_t i = 0; i < object->segment_count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
         if (segment->p_type == PT_TLS) {
@@ -146,7 +155,7 @@ bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment
     return false;
 }
 
-bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address) {
+bool bp_elf_code_address(bp_elf_object *object, uint64_t *ret_address) {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < object->segment_count; i++) {
         const Elf64_Phdr *segment = &object->segments[i];
@@ -159,8 +168,7 @@ bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address) {
 }
 
 /* Symbol 0 means the object's own block; a symbol that it defines adds its place in there. */
-static bool own_addend(const bp_elf_object *object, const Elf64_Rela *relocation,
-                       int64_t *ret_addend) {
+static bool own_addend(bp_elf_object *object, const Elf64_Rela *relocation, int64_t *ret_addend) {
     Elf64_Sym symbol = {0};
     uint64_t number = ELF64_R_SYM(relocation->r_info);
     if (number != 0 && (!bp_elf_read_at(object, object->symbols + number * sizeof symbol, &symbol,
@@ -172,7 +180,7 @@ static bool own_addend(const bp_elf_object *object, const Elf64_Rela *relocation
     return true;
 }
 
-bool bp_elf_find_tls_slot(const bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend) {
+bool bp_elf_find_tls_slot(bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend) {
     const uint64_t wanted =
         BP_ELF_OWN_MACHINE == EM_AARCH64 ? R_AARCH64_TLS_TPREL : R_X86_64_TPOFF64;
     Elf64_Rela block[128];

@@ -24,7 +24,8 @@
 #define BP_ELF_SEGMENT_MAX 64
 
 typedef struct bp_elf_object {
-    int fd; /* borrowed */
+    int fd;         /* borrowed */
+    int read_errno; /* of the last read that failed: then what was not found may be there; or 0 */
     Elf64_Phdr segments[BP_ELF_SEGMENT_MAX];
     size_t segment_count;
     /* From the dynamic section, as addresses of the file; 0 where there is none. */
@@ -41,22 +42,22 @@ typedef enum bp_elf_status {
 bp_elf_status bp_elf_object_read(int fd, bp_elf_object *object);
 
 /* Copies bytes from where the loader would place them, before relocation. All or false. */
-bool bp_elf_read_at(const bp_elf_object *object, uint64_t address, void *out, size_t byte_count);
+bool bp_elf_read_at(bp_elf_object *object, uint64_t address, void *out, size_t byte_count);
 
 /* Finds a defined dynamic symbol by its exact name, through the GNU hash table. */
-bool bp_elf_find_symbol(const bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol);
+bool bp_elf_find_symbol(bp_elf_object *object, const char *name, Elf64_Sym *ret_symbol);
 
 /* The PT_TLS segment. */
-bool bp_elf_tls_segment(const bp_elf_object *object, bp_tls_segment *ret_segment);
+bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment);
 
 /* The address of the first executable segment, rounded down to the page. Its distance from the
  * mapping in maps is the load address. */
-bool bp_elf_code_address(const bp_elf_object *object, uint64_t *ret_address);
+bool bp_elf_code_address(bp_elf_object *object, uint64_t *ret_address);
 
 /*
  * The first slot into which the loader writes the offset of this object's own thread-local block
  * from the thread pointer, plus `ret_addend`: R_X86_64_TPOFF64, R_AARCH64_TLS_TPREL.
  */
-bool bp_elf_find_tls_slot(const bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend);
+bool bp_elf_find_tls_slot(bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend);
 
 #endif

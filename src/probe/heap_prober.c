@@ -81,34 +81,46 @@ static bp_known_object *recall(const struct search *search, bp_mapped_file *mapp
     return object;
 }
 
-/* Examines a file that is not known yet. NULL without memory. The lock is held. */
-static bp_known_object *learn(struct search *search, bp_mapped_file *mapped, bool is_executable) {
+/* 0, or the errno for which nothing can be said about the file. */
+static int examine(struct search *search, bp_mapped_file *mapped, bp_known_object *object) {
+    bool is_there;
+    int fd = bp_mapped_file_open(search->process_fd, mapped, &is_there);
+    int open_errno = errno;
+    (void)bp_mapped_file_cut_deleted(mapped);
+    if (fd < 0) {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        (void)bp_fail_process_errno(&error, open_errno, "cannot open \"%s\"", mapped->path);
+        object->kind = BP_OBJECT_UNREADABLE;
+        memcpy(object->reason, error.message, sizeof object->reason);
+        return bp_errno_is_trouble(open_errno) ? open_errno : 0;
+    }
+    bp_jemalloc_examine(&search->prober->options, fd, mapped->path, object);
+    (void)close(fd);
+    return object->read_errno;
+}
+
+/* Examines a file that is not known yet. The lock is held. */
+static bugpack_status learn(struct search *search, bp_mapped_file *mapped, bool is_executable,
+                            bp_known_object **ret_object, bugpack_error *error) {
     bp_heap_prober *prober = search->prober;
     bp_known_object *object = calloc(1, sizeof *object);
     if (object == NULL) {
-        return NULL;
+        return bp_fail_memory(error, "look at the files of a process");
     }
     object->device_major = mapped->device_major;
     object->device_minor = mapped->device_minor;
     object->inode = mapped->inode;
     object->is_executable = is_executable;
     object->has_own_root = search->has_own_root;
-    bool is_there;
-    int fd = bp_mapped_file_open(search->process_fd, mapped, &is_there);
-    int open_errno = errno;
-    (void)bp_mapped_file_cut_deleted(mapped);
-    if (fd >= 0) {
-        bp_jemalloc_examine(&prober->options, fd, mapped->path, object);
-        (void)close(fd);
-    } else {
-        bugpack_error error = BUGPACK_ERROR_INIT;
-        (void)bp_fail_process_errno(&error, open_errno, "cannot open \"%s\"", mapped->path);
-        object->kind = BP_OBJECT_UNREADABLE;
-        memcpy(object->reason, error.message, sizeof object->reason);
+    int result = examine(search, mapped, object);
+    if (result != 0) {
+        free(object);
+        return bp_fail_errno(error, result, "cannot look for a jemalloc in \"%s\"", mapped->path);
     }
     object->next = prober->buckets[object->inode % bucket_count];
     prober->buckets[object->inode % bucket_count] = object;
-    return object;
+    *ret_object = object;
+    return BUGPACK_OK;
 }
 
 static bugpack_status fail_found(struct search *search, bp_heap_failure failure,
@@ -124,14 +136,15 @@ static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bug
     bool is_executable = mapped->inode == search->executable_inode;
     bp_lock_acquire(&search->prober->lock);
     bp_known_object *object = recall(search, mapped, is_executable);
-    object = object != NULL ? object : learn(search, mapped, is_executable);
+    bugpack_status status =
+        object != NULL ? BUGPACK_OK : learn(search, mapped, is_executable, &object, error);
     bp_known_object known = {0};
     if (object != NULL) {
         known = *object;
     }
     bp_lock_release(&search->prober->lock);
-    if (object == NULL) {
-        return bp_fail_memory(error, "look at the files of a process");
+    if (status != BUGPACK_OK) {
+        return status;
     }
     if (known.kind == BP_OBJECT_LIBC && !found->has_libc) {
         found->has_libc = true;

@@ -74,24 +74,26 @@ static bugpack_status print_body(bp_host_passes *passes, bp_sink *sink, void *co
 
 /* The header, now that everything is known, and the threads after it. */
 static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
-                               const bp_host_summary *summary, bp_sink *sink, void *context,
+                               bp_host_summary *summary, bp_sink *sink, void *context,
                                bugpack_error *error) {
     bp_host_cgroup *cgroups = NULL;
-    bp_pressure pressure[BP_PRESSURE_COUNT];
-    bp_buffer header;
-    bp_buffer_init(&header, header_bytes_max);
-    memset(pressure, 0, sizeof pressure);
-    bp_host_read_pressure(proc_fd, pressure);
-    if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups)) {
+    bp_host_header header = {.summary = summary,
+                             .processes = passes->processes,
+                             .process_count = passes->process_count,
+                             .cgroup_count = passes->cgroups.count};
+    bp_buffer text;
+    bp_buffer_init(&text, header_bytes_max);
+    bp_host_read_pressure(proc_fd, header.pressure, summary);
+    if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups, summary)) {
         return bp_fail_memory(error, "list the cgroups of the machine");
     }
-    bugpack_status status =
-        bp_host_print_header(summary, cgroups, passes->cgroups.count, pressure, &header, error);
+    header.cgroups = cgroups;
+    bugpack_status status = bp_host_print_header(&header, &text, error);
     free(cgroups);
     if (status == BUGPACK_OK) {
-        status = sink(context, header.data, header.size);
+        status = sink(context, text.data, text.size);
     }
-    bp_buffer_release(&header);
+    bp_buffer_release(&text);
     if (status == BUGPACK_OK) {
         status = print_body(passes, sink, context, error);
     }
@@ -104,28 +106,6 @@ static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_f
                       bugpack_status_name(status));
     }
     return status;
-}
-
-static void add_summary(bp_host_summary *sum, const bp_host_summary *part) {
-    sum->denied_process_count += part->denied_process_count;
-    sum->vanished_process_count += part->vanished_process_count;
-    sum->process_count += part->process_count;
-    sum->thread_count += part->thread_count;
-    sum->vanished_thread_count += part->vanished_thread_count;
-    sum->kernel_thread_count += part->kernel_thread_count;
-    sum->heap_absent_count += part->heap_absent_count;
-    sum->heap_thread_count += part->heap_thread_count;
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-            sum->unread[group][cause] += part->unread[group][cause];
-        }
-    }
-    for (size_t i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
-        sum->heap_processes[i] += part->heap_processes[i];
-        if (sum->heap_reasons[i][0] == '\0') {
-            memcpy(sum->heap_reasons[i], part->heap_reasons[i], sizeof sum->heap_reasons[i]);
-        }
-    }
 }
 
 /* Both passes. A write that failed shows when the body is flushed. */
@@ -151,12 +131,14 @@ static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *m
     if (status == BUGPACK_OK) {
         bp_host_passes_run(members, count, true);
     }
-    if (status == BUGPACK_OK &&
-        (passes->status == BUGPACK_ERR_NO_MEMORY || passes->status == BUGPACK_ERR_LIMIT)) {
+    if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
         status = bp_fail_memory(error, "write down the threads of the machine");
+    } else if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_LIMIT) {
+        status = bp_fail(error, BUGPACK_ERR_LIMIT,
+                         "the threads of the machine take more than the limit of 8 GiB");
     }
     for (unsigned i = 0; members != NULL && i < count; i++) {
-        add_summary(summary, &members[i].reader.tally);
+        bp_host_summary_add(summary, &members[i].reader.tally);
         bp_host_reader_release(&members[i].reader);
     }
     free(members);
@@ -178,8 +160,17 @@ static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_o
     return self;
 }
 
+/* -1 where there are no cgroups, or with the error in the summary. */
+static int open_cgroups(const bp_host_root *root, bp_host_summary *summary) {
+    int fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        bp_host_summary_error(summary, errno)->file_count++;
+    }
+    return fd;
+}
+
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
-                              int cgroup_fd, bp_host_passes *passes, bp_sink *sink, void *context,
+                              bp_host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
     long ticks = sysconf(_SC_CLK_TCK);
     bool has_our_ids;
@@ -193,11 +184,13 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                                            : ticks > 0              ? (uint64_t)ticks
                                                                     : 100};
     const bp_host_reader model = {.proc_fd = proc_fd,
+                                  .has_our_ids = has_our_ids,
                                   .ticks_per_sec = summary->ticks_per_sec,
                                   .cgroups = &passes->cgroups,
                                   .prober = has_our_ids ? plan->prober : NULL,
                                   .self_tgid = self,
                                   .process_fd = -1};
+    summary->is_heap_probed = model.prober != NULL;
     bugpack_status status = list_processes(passes, proc_fd, error);
     if (status == BUGPACK_OK) {
         status = run_passes(passes, &model, summary, error);
@@ -206,7 +199,9 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                       atomic_load(&passes->next_process) < passes->process_count;
     summary->duration_ns = bp_clock_monotonic_ns() - began.monotonic_ns;
     if (status == BUGPACK_OK) {
+        int cgroup_fd = open_cgroups(root, summary);
         status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
+        bp_file_close(cgroup_fd);
     }
     return status;
 }
@@ -216,20 +211,17 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
                                bugpack_error *error) {
     bp_host_summary summary;
     bp_host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
-    int cgroup_fd = -1;
     int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
                    ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
-    cgroup_fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     bugpack_status status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
     if (status == BUGPACK_OK) {
         status = bp_host_passes_init(&passes, error);
         if (status == BUGPACK_OK) {
-            status =
-                capture(root, plan, proc_fd, cgroup_fd, &passes, sink, context, &summary, error);
+            status = capture(root, plan, proc_fd, &passes, sink, context, &summary, error);
             bp_host_passes_release(&passes);
         }
     }
@@ -237,7 +229,6 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
         *ret_summary = summary;
     }
     bp_temp_file_release(&passes.body);
-    bp_file_close(cgroup_fd);
     (void)close(proc_fd);
     return status;
 }

@@ -1,8 +1,9 @@
 /*
  * A snapshot of every thread of every process on the machine, taken by a few threads.
  *
- * Processes and threads that end meanwhile are skipped; a file that cannot be read costs its group
- * of counters and is counted in the summary. Linux only; elsewhere UNSUPPORTED.
+ * Processes and threads that end meanwhile are skipped: ENOENT and ESRCH say so, and no other
+ * errno. A file that cannot be read costs its group of counters and is counted in the summary.
+ * Linux only; elsewhere UNSUPPORTED.
  */
 #ifndef BP_PROBE_HOST_CAPTURE_H
 #define BP_PROBE_HOST_CAPTURE_H

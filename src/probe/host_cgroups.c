@@ -1,4 +1,5 @@
 /* The cgroups of all threads and their figures. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ static node *new_node(const char *path, size_t path_bytes) {
 
 const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes) {
     if (path_bytes >= path_bytes_max || memchr(path, '\0', path_bytes) != NULL) {
+        errno = ENAMETOOLONG;
         return NULL;
     }
     bp_lock_acquire(&cgroups->lock);
@@ -85,13 +87,36 @@ const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, si
     if (found != NULL) {
         found->thread_count++;
     }
+    int result = found != NULL ? 0 : cgroups->count < cgroup_max ? ENOMEM : E2BIG;
     bp_lock_release(&cgroups->lock);
+    errno = result;
     return found != NULL ? found->path : NULL;
 }
 
+/* Whether a file or directory of a cgroup is not there, or has nothing to say: a controller is off,
+ * or the cgroup has ended (ENODEV, kernfs_get_active in fs/kernfs/file.c). */
+static bool is_absent(int system_errno) {
+    return system_errno == ENOENT || system_errno == ENODEV || system_errno == EOPNOTSUPP;
+}
+
+/* A directory of figures, and where failures are counted. */
+typedef struct place {
+    int fd; /* -1: none */
+    bp_host_summary *summary;
+} place;
+
+static void count_failure(const place *from) {
+    if (!is_absent(errno)) {
+        bp_host_summary_error(from->summary, errno)->file_count++;
+    }
+}
+
 /* Reads one small file; 0 bytes when it is not there, or too long. */
-static size_t read_file(int dir_fd, const char *name, char text[text_bytes_max]) {
-    ssize_t count = dir_fd < 0 ? -1 : bp_proc_read_small(dir_fd, name, text, text_bytes_max);
+static size_t read_file(const place *from, const char *name, char text[text_bytes_max]) {
+    ssize_t count = from->fd < 0 ? 0 : bp_proc_read_small(from->fd, name, text, text_bytes_max);
+    if (count < 0) {
+        count_failure(from);
+    }
     return count > 0 && count < text_bytes_max ? (size_t)count : 0;
 }
 
@@ -103,11 +128,11 @@ static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figur
 }
 
 /* A file with one number. */
-static void read_figure(int dir_fd, const char *name, bool is_limit_v1, uint64_t scale,
+static void read_figure(const place *from, const char *name, bool is_limit_v1, uint64_t scale,
                         bp_host_figure *figure) {
     char text[text_bytes_max] = "";
     bp_host_figure read = {.is_known = false};
-    size_t length = read_file(dir_fd, name, text);
+    size_t length = read_file(from, name, text);
     (void)bp_host_parse_figure(text, length, &read);
     if (is_limit_v1 && is_unlimited_v1(text, length, &read)) {
         read = (bp_host_figure){.is_known = true, .is_unlimited = true};
@@ -118,19 +143,20 @@ static void read_figure(int dir_fd, const char *name, bool is_limit_v1, uint64_t
     }
 }
 
-static void read_pressure_files(int dir_fd, const char *const names[BP_PRESSURE_COUNT],
+static void read_pressure_files(const place *from, const char *const names[BP_PRESSURE_COUNT],
                                 bp_pressure pressure[BP_PRESSURE_COUNT]) {
     char text[text_bytes_max];
     for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
-        size_t length = read_file(dir_fd, names[i], text);
+        size_t length = read_file(from, names[i], text);
         (void)bp_host_parse_pressure(text, length, &pressure[i]);
     }
 }
 
-void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT]) {
+void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                           bp_host_summary *summary) {
     static const char *const names[] = {"pressure/cpu", "pressure/memory", "pressure/io",
                                         "pressure/irq"};
-    read_pressure_files(proc_fd, names, pressure);
+    read_pressure_files(&(place){proc_fd, summary}, names, pressure);
 }
 
 /* Where the figures of both versions are. Version 2 has one directory for all; version 1 has a
@@ -169,54 +195,59 @@ static const struct figure_row {
             {BP_CGROUP_PIDS_CURRENT, "pids", "pids.current", NULL, false, 1},
             {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
 
-static int open_below(int top_fd, const char *top, const char *path) {
-    char relative[path_bytes_max + 32];
-    int length = snprintf(relative, sizeof relative, "%s%s", top, path);
-    if (top_fd < 0 || length < 0 || (size_t)length >= sizeof relative) {
-        return -1;
+static place open_below(const place *from, const char *top, const char *path) {
+    char relative[path_bytes_max + 32]; /* a path is shorter, see bp_host_cgroups_count */
+    (void)snprintf(relative, sizeof relative, "%s%s", top, path);
+    place below = {.fd = openat(from->fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                   .summary = from->summary};
+    if (below.fd < 0) {
+        count_failure(from);
     }
-    return openat(top_fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return below;
 }
 
-static void read_row(int dir_fd, const struct figure_row *row, bp_host_figure *figure) {
+static void read_row(const place *from, const struct figure_row *row, bp_host_figure *figure) {
     char text[text_bytes_max];
     if (row->key == NULL) {
-        read_figure(dir_fd, row->file, row->is_limit_v1, row->scale, figure);
+        read_figure(from, row->file, row->is_limit_v1, row->scale, figure);
     } else {
-        size_t length = read_file(dir_fd, row->file, text);
+        size_t length = read_file(from, row->file, text);
         (void)bp_host_find_figure(text, length, row->key, row->scale, figure);
     }
 }
 
 /* What only version 2 has, beside its rows. */
-static void read_unified(int dir_fd, bp_host_cgroup *cgroup) {
+static void read_unified(const place *from, bp_host_cgroup *cgroup) {
     static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
                                                  "irq.pressure"};
     char text[text_bytes_max];
-    size_t length = read_file(dir_fd, "cpu.max", text);
+    size_t length = read_file(from, "cpu.max", text);
     (void)bp_host_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
                                 &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
-    read_pressure_files(dir_fd, pressure_names, cgroup->pressure);
+    read_pressure_files(from, pressure_names, cgroup->pressure);
 }
 
-static void read_cgroup(int cgroup_fd, bool is_unified, bp_host_cgroup *cgroup) {
+static void read_cgroup(const place *top, bool is_unified, bp_host_cgroup *cgroup) {
     const char *open_controller = NULL;
-    int dir_fd = is_unified ? open_below(cgroup_fd, ".", cgroup->path) : -1;
+    place from = {.fd = -1, .summary = top->summary};
+    if (is_unified) {
+        from = open_below(top, ".", cgroup->path);
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if ((rows[i].controller == NULL) != is_unified) {
             continue;
         }
         if (rows[i].controller != open_controller) {
-            bp_file_close(dir_fd);
-            dir_fd = open_below(cgroup_fd, rows[i].controller, cgroup->path);
+            bp_file_close(from.fd);
+            from = open_below(top, rows[i].controller, cgroup->path);
             open_controller = rows[i].controller;
         }
-        read_row(dir_fd, &rows[i], &cgroup->figures[rows[i].figure]);
+        read_row(&from, &rows[i], &cgroup->figures[rows[i].figure]);
     }
     if (is_unified) {
-        read_unified(dir_fd, cgroup);
+        read_unified(&from, cgroup);
     }
-    bp_file_close(dir_fd);
+    bp_file_close(from.fd);
 }
 
 /* From outside a cgroup namespace a path may lead above its root: "/../other". */
@@ -235,8 +266,9 @@ static int compare_paths(const void *one, const void *other) {
     return strcmp(left->path, right->path);
 }
 
-bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd,
-                          bp_host_cgroup **ret_list) {
+bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
+                          bp_host_summary *summary) {
+    const place top = {cgroup_fd, summary};
     size_t count = 0;
     bp_host_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
     if (list == NULL) {
@@ -252,7 +284,7 @@ bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd,
     bool is_unified = cgroup_fd >= 0 && faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
     for (size_t i = 0; i < count; i++) {
         if (cgroup_fd >= 0 && !leads_up(list[i].path)) {
-            read_cgroup(cgroup_fd, is_unified, &list[i]);
+            read_cgroup(&top, is_unified, &list[i]);
         }
     }
     *ret_list = list;

@@ -41,11 +41,15 @@ static void read_processes(bp_host_member *member) {
             return;
         }
         bp_host_summary *tally = &member->reader.tally;
-        uint64_t denied_before = tally->denied_process_count;
-        if (bp_host_read_process(&member->reader, &passes->processes[i])) {
+        int result = bp_host_read_process(&member->reader, &passes->processes[i]);
+        if (result == 0) {
             tally->process_count++;
-        } else if (tally->denied_process_count == denied_before) {
+        } else if (bp_host_is_gone(result)) {
             tally->vanished_process_count++;
+        } else if (result == EACCES || result == EPERM) {
+            tally->denied_process_count++;
+        } else {
+            bp_host_summary_error(tally, result)->process_count++;
         }
         end_step(member);
     }
@@ -58,9 +62,14 @@ static void read_batch(bp_host_member *member, size_t batch, bp_buffer *text) {
     for (size_t i = batch * BP_HOST_BATCH_THREADS; i < end && i < passes->place_count; i++) {
         const bp_host_process *process = &passes->processes[passes->places[i].process];
         bp_host_thread thread;
-        if (!bp_host_read_thread(&member->reader, process, process->tids[passes->places[i].thread],
-                                 &thread)) {
+        int result = bp_host_read_thread(&member->reader, process,
+                                         process->tids[passes->places[i].thread], &thread);
+        if (bp_host_is_gone(result)) {
             tally->vanished_thread_count++;
+        } else if (result != 0) {
+            bp_host_summary_error(tally, result)->thread_count++;
+        }
+        if (result != 0) {
             continue;
         }
         tally->thread_count++;
@@ -158,8 +167,7 @@ bugpack_status bp_host_passes_init(bp_host_passes *passes, bugpack_error *error)
 
 void bp_host_passes_release(bp_host_passes *passes) {
     for (size_t i = 0; i < passes->process_count; i++) {
-        free(passes->processes[i].tids);
-        free(passes->processes[i].heap);
+        bp_host_process_release(&passes->processes[i]);
     }
     free(passes->places);
     free(passes->processes);

@@ -4,20 +4,10 @@
 #ifndef BP_PROBE_HOST_PRIVATE_H
 #define BP_PROBE_HOST_PRIVATE_H
 
+#include <errno.h>
+
 #include "base/lock.h"
 #include "probe/host_capture.h"
-
-/* A process as the first pass saw it. */
-typedef struct bp_host_process {
-    uint64_t tgid;
-    char name[64];
-    bool is_kernel_thread;
-    bool is_self;
-    uint32_t *tids; /* ascending; owned */
-    size_t tid_count;
-    bp_thread_heap *heap; /* ascending by tid; owned, NULL without */
-    size_t heap_count;
-} bp_host_process;
 
 /* All cgroups that have threads. Any thread may add one. */
 typedef struct bp_host_cgroups {
@@ -30,21 +20,25 @@ bool bp_host_cgroups_init(bp_host_cgroups *cgroups);
 void bp_host_cgroups_release(bp_host_cgroups *cgroups);
 
 /* Counts one thread into the cgroup of this path. Returns its text, valid as long as the cgroups;
- * NULL without memory, or when there are too many. */
+ * NULL, with errno, without memory or when there are too many. */
 const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes);
 
 /*
  * The cgroups sorted by path, with their present figures from `cgroup_fd` (-1: none). The caller
- * frees the array, but not its paths. False without memory.
+ * frees the array, but not its paths. False without memory. Files that are there and cannot be read
+ * are counted in the summary, here and below.
  */
-bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list);
+bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
+                          bp_host_summary *summary);
 
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
-void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT]);
+void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                           bp_host_summary *summary);
 
 /* One reading thread: its buffers and its counts. */
 typedef struct bp_host_reader {
-    int proc_fd; /* borrowed */
+    int proc_fd;      /* borrowed */
+    bool has_our_ids; /* those that system calls take */
     uint64_t ticks_per_sec;
     bp_host_cgroups *cgroups;
     bp_heap_prober *prober;
@@ -58,12 +52,18 @@ typedef struct bp_host_reader {
 bool bp_host_reader_init(bp_host_reader *reader);
 void bp_host_reader_release(bp_host_reader *reader);
 
-/* The first pass: the name, the threads and the heap of process->tgid. False when it is gone. */
-bool bp_host_read_process(bp_host_reader *reader, bp_host_process *process);
+/* The first pass: the name, the arguments, the threads and the heap of process->tgid. 0, or the
+ * errno: what was read before is there. */
+int bp_host_read_process(bp_host_reader *reader, bp_host_process *process);
 
-/* The second pass. False when the thread is gone. */
-bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
-                         bp_host_thread *ret_thread);
+/* The second pass. 0 or an errno. */
+int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
+                        bp_host_thread *ret_thread);
+
+/* Whether the process or the thread has ended. No other errno says so. */
+static inline bool bp_host_is_gone(int system_errno) {
+    return system_errno == ENOENT || system_errno == ESRCH;
+}
 
 /* The ids that are the names in an open directory, ascending. 0 or an errno; what was read before
  * an error is there all the same. The array is the caller's to free. */

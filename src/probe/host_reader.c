@@ -15,6 +15,9 @@
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
 static const size_t text_bytes_max = (size_t)64 * 1024;
 
+/* As much of the arguments as one usually wants to see; process.json has all of one process. */
+static const size_t command_line_bytes_max = 4096;
+
 bool bp_host_reader_init(bp_host_reader *reader) {
     reader->process_fd = -1;
     reader->text = malloc(text_bytes_max);
@@ -47,17 +50,17 @@ int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count) {
     return result;
 }
 
-/* Opens /proc/<tgid> unless it is the one that is open already. False with errno. */
-static bool open_process(bp_host_reader *reader, uint64_t tgid) {
+/* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
+static int open_process(bp_host_reader *reader, uint64_t tgid) {
     char name[24];
     if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
-        return true;
+        return 0;
     }
     bp_file_close(reader->process_fd);
     (void)snprintf(name, sizeof name, "%llu", (unsigned long long)tgid);
     reader->process_fd = openat(reader->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     reader->open_tgid = tgid;
-    return reader->process_fd >= 0;
+    return reader->process_fd >= 0 ? 0 : errno;
 }
 
 /* A file that is missing while the thread still runs is one that this kernel does not have. */
@@ -75,13 +78,22 @@ static bp_host_cause cause_of(int thread_fd, int system_errno) {
     }
 }
 
+/* Counts a file of a thread that could not be read, and returns why. */
+static bp_host_cause count_failure(bp_host_reader *reader, int thread_fd, int system_errno) {
+    bp_host_cause cause = cause_of(thread_fd, system_errno);
+    if (cause == BP_HOST_CAUSE_OTHER) {
+        bp_host_summary_error(&reader->tally, system_errno)->file_count++;
+    }
+    return cause;
+}
+
 typedef bool parse_group(const char *text, size_t text_bytes, bp_host_thread *thread);
 
 static void read_group(bp_host_reader *reader, int thread_fd, const char *name, bp_host_group group,
                        parse_group *parse, bp_host_thread *thread) {
     ssize_t length = read_file(reader, thread_fd, name);
     if (length < 0) {
-        reader->tally.unread[group][cause_of(thread_fd, errno)]++;
+        reader->tally.unread[group][count_failure(reader, thread_fd, errno)]++;
     } else if (!parse(reader->text, (size_t)length, thread)) {
         reader->tally.unread[group][BP_HOST_CAUSE_MALFORMED]++;
     }
@@ -92,7 +104,8 @@ static void read_sched(bp_host_reader *reader, int thread_fd, bp_host_thread *th
     static const bp_host_group groups[] = {BP_HOST_SCHED, BP_HOST_WAKEUPS, BP_HOST_WAITS,
                                            BP_HOST_BLOCKS};
     ssize_t length = read_file(reader, thread_fd, "sched");
-    bp_host_cause cause = length < 0 ? cause_of(thread_fd, errno) : BP_HOST_CAUSE_DISABLED;
+    bp_host_cause cause =
+        length < 0 ? count_failure(reader, thread_fd, errno) : BP_HOST_CAUSE_DISABLED;
     uint32_t found = length < 0 ? 0 : bp_host_parse_sched(reader->text, (size_t)length, thread);
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if ((thread->measured >> groups[i] & 1u) == 0) {
@@ -117,8 +130,13 @@ static void read_cgroup(bp_host_reader *reader, int thread_fd, bp_host_thread *t
     const char *path;
     size_t path_bytes;
     ssize_t length = read_file(reader, thread_fd, "cgroup");
-    if (length > 0 && bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
+    if (length < 0) {
+        (void)count_failure(reader, thread_fd, errno);
+    } else if (bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
         thread->cgroup = bp_host_cgroups_count(reader->cgroups, path, path_bytes);
+        if (thread->cgroup == NULL) {
+            bp_host_summary_error(&reader->tally, errno)->file_count++;
+        }
     }
 }
 
@@ -128,7 +146,8 @@ static int compare_heaps(const void *one, const void *other) {
     return (left->tid > right->tid) - (left->tid < right->tid);
 }
 
-/* The counters that the first pass has read, if this is still the same thread. */
+/* The counters that the first pass has read, if this is still the same thread, or why there are
+ * none. Nobody has looked for those of a thread that began later. */
 static void take_heap(bp_host_reader *reader, const bp_host_process *process,
                       bp_host_thread *thread) {
     bp_thread_heap key = {.tid = thread->tid};
@@ -136,44 +155,52 @@ static void take_heap(bp_host_reader *reader, const bp_host_process *process,
         process->heap_count == 0
             ? NULL
             : bsearch(&key, process->heap, process->heap_count, sizeof key, compare_heaps);
-    if (heap != NULL && heap->is_measured && heap->birth == thread->start_ticks) {
+    if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
+        thread->heap_failure = bp_heap_failure_name(process->heap_failure);
+    } else if (heap != NULL && heap->birth == thread->start_ticks && heap->is_measured) {
         thread->counters[BP_HOST_ALLOCATED] = heap->allocated_bytes;
         thread->counters[BP_HOST_DEALLOCATED] = heap->deallocated_bytes;
         thread->measured |= 1u << BP_HOST_HEAP;
         reader->tally.heap_thread_count++;
+    } else if (heap != NULL && heap->birth == thread->start_ticks) {
+        thread->heap_failure = bp_heap_failure_name(heap->failure);
+        reader->tally.heap_unread_count++;
     }
 }
 
-/* The name and the start time; false when both are gone, and the thread with them. */
-static bool read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
+/* The name and the start time. 0, or the errno when both cannot be read. */
+static int read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
     ssize_t length = read_file(reader, thread_fd, "stat");
     int stat_errno = errno;
     if (length >= 0 &&
         bp_host_parse_stat(reader->text, (size_t)length, reader->ticks_per_sec, thread)) {
-        return true;
+        return 0;
     }
-    bp_host_cause cause = length < 0 ? cause_of(thread_fd, stat_errno) : BP_HOST_CAUSE_MALFORMED;
+    bool is_malformed = length >= 0;
     length = read_file(reader, thread_fd, "comm");
     if (length < 0) {
-        return false;
+        return errno;
     }
     size_t name_bytes =
         length > 0 && reader->text[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
     (void)snprintf(thread->name, sizeof thread->name, "%.*s", (int)name_bytes, reader->text);
+    bp_host_cause cause =
+        is_malformed ? BP_HOST_CAUSE_MALFORMED : count_failure(reader, thread_fd, stat_errno);
     reader->tally.unread[BP_HOST_STAT][cause]++;
-    return true;
+    return 0;
 }
 
-bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
-                         bp_host_thread *ret_thread) {
+int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
+                        bp_host_thread *ret_thread) {
     char path[32];
-    if (!open_process(reader, process->tgid)) {
-        return false;
+    int result = open_process(reader, process->tgid);
+    if (result != 0) {
+        return result;
     }
     (void)snprintf(path, sizeof path, "task/%llu", (unsigned long long)tid);
     int thread_fd = openat(reader->process_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (thread_fd < 0) {
-        return false;
+        return errno;
     }
     memset(ret_thread, 0, sizeof *ret_thread);
     ret_thread->tgid = process->tgid;
@@ -181,8 +208,8 @@ bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process,
     ret_thread->is_kernel_thread = process->is_kernel_thread;
     ret_thread->is_self = process->is_self;
     memcpy(ret_thread->process_name, process->name, sizeof ret_thread->process_name);
-    bool is_there = read_stat(reader, thread_fd, ret_thread);
-    if (is_there) {
+    result = read_stat(reader, thread_fd, ret_thread);
+    if (result == 0) {
         read_group(reader, thread_fd, "schedstat", BP_HOST_SCHEDSTAT, bp_host_parse_schedstat,
                    ret_thread);
         read_group(reader, thread_fd, "status", BP_HOST_STATUS, bp_host_parse_status, ret_thread);
@@ -193,57 +220,109 @@ bool bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process,
         take_heap(reader, process, ret_thread);
     }
     (void)close(thread_fd);
-    return is_there;
+    return result;
 }
 
-/* Takes the counters of a jemalloc's threads, or counts why there are none. */
+static void fail_heap(bp_host_reader *reader, bp_host_process *process, bp_heap_failure failure,
+                      int system_errno, const char *reason) {
+    bp_host_summary *tally = &reader->tally;
+    process->heap_failure = failure;
+    if (bp_heap_failure_is_absence(failure, system_errno)) {
+        tally->heap_absent_count++;
+    } else if (failure != BP_HEAP_FAILURE_PID_MISSING) {
+        tally->heap_processes[failure]++;
+        (void)snprintf(tally->heap_reasons[failure], sizeof tally->heap_reasons[failure], "%.255s",
+                       reason);
+        if (bp_heap_failure_is_trouble(failure, system_errno)) {
+            bp_host_summary_error(tally, system_errno)->file_count++;
+        }
+    }
+}
+
+/* Takes the counters of a jemalloc's threads, or notes why there are none. */
 static void probe_heap(bp_host_reader *reader, bp_host_process *process) {
     const bp_heap_plan plan = BP_HEAP_PLAN_INIT;
     bp_thread_heap_reading reading = {0};
-    bp_host_summary *tally = &reader->tally;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status =
         bp_heap_probe(reader->prober, (pid_t)process->tgid, &plan, &reading, &error);
-    if (status == BUGPACK_OK && reading.failure == BP_HEAP_FAILURE_NONE) {
+    if (status != BUGPACK_OK) {
+        int system_errno = error.system_errno != 0 ? error.system_errno : ENOMEM;
+        fail_heap(reader, process, BP_HEAP_FAILURE_SYSTEM, system_errno, error.message);
+    } else if (reading.failure != BP_HEAP_FAILURE_NONE) {
+        fail_heap(reader, process, reading.failure, reading.system_errno, reading.reason);
+    } else {
+        process->is_heap_measured = true;
         process->heap = reading.snapshots[0].threads;
         process->heap_count = reading.snapshots[0].thread_count;
         reading.snapshots[0].threads = NULL;
         reading.snapshots[0].thread_count = 0;
-        tally->heap_processes[BP_HEAP_FAILURE_NONE]++;
-    } else if (status == BUGPACK_OK &&
-               bp_heap_failure_is_absence(reading.failure, reading.system_errno)) {
-        tally->heap_absent_count++;
-    } else if (status == BUGPACK_OK && reading.failure != BP_HEAP_FAILURE_PID_MISSING) {
-        tally->heap_processes[reading.failure]++;
-        (void)snprintf(tally->heap_reasons[reading.failure],
-                       sizeof tally->heap_reasons[reading.failure], "%.255s", reading.reason);
+        reader->tally.heap_processes[BP_HEAP_FAILURE_NONE]++;
     }
     bp_thread_heap_reading_release(&reading);
 }
 
-bool bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
-    bp_proc_stat stat;
-    bool is_living = true;
-    if (!open_process(reader, process->tgid)) {
-        return false;
+/* A kernel thread has no arguments; those of a process that ends are gone. */
+static void read_command_line(bp_host_reader *reader, const bp_proc_stat *stat,
+                              bp_host_process *process) {
+    ssize_t length =
+        bp_proc_read_small(reader->process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
+    if (length < 0 && !bp_host_is_gone(errno)) {
+        bp_host_summary_error(&reader->tally, errno)->file_count++;
+    }
+    if (length <= 0) {
+        return;
+    }
+    process->is_command_line_cut = (size_t)length > command_line_bytes_max;
+    size_t kept = process->is_command_line_cut ? command_line_bytes_max : (size_t)length;
+    if (!process->is_command_line_cut && reader->text[kept - 1] == '\0') {
+        uint64_t count = reader->has_our_ids
+                             ? bp_proc_read_argument_count((pid_t)process->tgid, stat->stack_start)
+                             : 0;
+        kept = bp_proc_trim_title(reader->text, kept, count);
+    }
+    process->command_line = malloc(kept);
+    if (process->command_line == NULL) {
+        bp_host_summary_error(&reader->tally, ENOMEM)->file_count++;
+        return;
+    }
+    memcpy(process->command_line, reader->text, kept);
+    process->command_line_bytes = kept;
+}
+
+int bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
+    bp_proc_stat stat = {.thread_count = 1};
+    int result = open_process(reader, process->tgid);
+    if (result != 0) {
+        return result;
     }
     int tasks_fd = openat(reader->process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tasks_fd < 0) {
-        bool is_denied = errno == EACCES || errno == EPERM;
-        reader->tally.denied_process_count += is_denied ? 1 : 0;
-        return false;
+        return errno;
     }
-    (void)bp_host_list_ids(tasks_fd, &process->tids, &process->tid_count);
+    result = bp_host_list_ids(tasks_fd, &process->tids, &process->tid_count);
     (void)close(tasks_fd);
+    if (result != 0) {
+        return result;
+    }
     ssize_t length = read_file(reader, reader->process_fd, "stat");
-    if (length > 0 && bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
+    if (length < 0) {
+        return errno;
+    }
+    if (bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
         memcpy(process->name, stat.name, sizeof process->name);
         process->is_kernel_thread = stat.is_kernel_thread;
-        is_living = (stat.state != 'Z' && stat.state != 'X') || stat.thread_count > 1;
     }
     process->is_self = process->tgid == reader->self_tgid;
-    if (reader->prober != NULL && is_living && !process->is_self && !process->is_kernel_thread) {
+    bool is_living = (stat.state != 'Z' && stat.state != 'X') || stat.thread_count > 1;
+    if (!is_living || process->is_kernel_thread) {
+        return 0;
+    }
+    read_command_line(reader, &stat, process);
+    if (reader->prober != NULL && process->is_self) {
+        process->heap_failure = BP_HEAP_FAILURE_SELF;
+    } else if (reader->prober != NULL) {
         probe_heap(reader, process);
     }
-    return true;
+    return 0;
 }

@@ -1,11 +1,13 @@
 #include "probe/jemalloc_dwarf.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "probe/debug_file.h"
 #include "probe/elf_bounds.h"
 
@@ -160,8 +162,12 @@ static bool find_structure(const bp_libdw *dw, bp_debug_file *file, bp_jemalloc_
 static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char *path,
                               bp_jemalloc_layout *layout) {
     bp_debug_file separate = {.fd = -1};
+    errno = 0;
     bool has_block = find_block(dw, own->elf, layout);
     bool has_structure = has_block && find_structure(dw, own, layout);
+    if (!has_structure && bp_errno_is_trouble(errno)) {
+        return BP_DWARF_UNREADABLE; /* libelf does not say that a read failed */
+    }
     if (!has_structure && (bp_debug_file_open_separate(dw, own->elf, path, &separate))) {
         has_block = has_block || find_block(dw, separate.elf, layout);
         has_structure = has_block && find_structure(dw, &separate, layout);
@@ -171,6 +177,16 @@ static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char
         return BP_DWARF_FOUND;
     }
     return has_block ? BP_DWARF_NO_LAYOUT : BP_DWARF_NO_JEMALLOC;
+}
+
+/* With errno, which it keeps. */
+static bp_dwarf_status fail_read(char *reason, size_t reason_bytes) {
+    int read_errno = errno;
+    char message[BP_ERRNO_BYTES];
+    bp_describe_errno(read_errno, message);
+    (void)snprintf(reason, reason_bytes, "it cannot be read: %s", message);
+    errno = read_errno;
+    return BP_DWARF_UNREADABLE;
 }
 
 bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
@@ -183,17 +199,27 @@ bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_lay
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
         return BP_DWARF_NO_LIBRARY;
     }
+    errno = 0;
     if (!bp_elf_is_within(fd, BP_DEBUG_FILE_MAX_BYTES)) {
+        if (bp_errno_is_trouble(errno)) {
+            return fail_read(reason, reason_bytes);
+        }
         (void)snprintf(reason, reason_bytes,
                        "its symbols and debug data would take over 1 GiB of memory, "
                        "or its tables make no sense");
         return BP_DWARF_TOO_MUCH;
     }
     bool is_open = bp_debug_file_open(dw, fcntl(fd, F_DUPFD_CLOEXEC, 3), &file);
-    bp_dwarf_status status = is_open ? search(dw, &file, path, &layout) : BP_DWARF_NO_JEMALLOC;
+    bp_dwarf_status status = is_open                      ? search(dw, &file, path, &layout)
+                             : bp_errno_is_trouble(errno) ? BP_DWARF_UNREADABLE
+                                                          : BP_DWARF_NO_JEMALLOC;
+    int search_errno = errno;
     bp_debug_file_close(dw, &file);
     if (status == BP_DWARF_FOUND) {
         *ret_layout = layout;
+    } else if (status == BP_DWARF_UNREADABLE) {
+        errno = search_errno;
+        return fail_read(reason, reason_bytes);
     } else {
         (void)snprintf(
             reason, reason_bytes, "%s",

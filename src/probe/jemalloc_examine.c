@@ -23,7 +23,7 @@ static void refuse(bp_known_object *object, bp_heap_failure failure, const char 
 }
 
 /* The prefix under which the object exports mallctl, or NULL. */
-static const char *find_prefix(const bp_elf_object *elf) {
+static const char *find_prefix(bp_elf_object *elf) {
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         char name[32];
         Elf64_Sym symbol;
@@ -82,7 +82,7 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
 }
 
 /* A library: its slot, and then the cache, debug data, or a calibration. */
-static void examine_library(const bp_heap_prober_options *options, const bp_elf_object *elf,
+static void examine_library(const bp_heap_prober_options *options, bp_elf_object *elf,
                             const char *path, const char *prefix, bp_known_object *object) {
     int64_t addend;
     bp_calibration calibration;
@@ -115,13 +115,16 @@ static void examine_library(const bp_heap_prober_options *options, const bp_elf_
 }
 
 /* The executable: its block has a fixed place. */
-static void examine_executable(const bp_elf_object *elf, const char *path, const char *prefix,
+static void examine_executable(bp_elf_object *elf, const char *path, const char *prefix,
                                bp_known_object *object) {
     bp_jemalloc_layout layout;
     bp_tls_segment segment;
     char clause[256];
     bp_dwarf_status status = bp_jemalloc_dwarf_read(elf->fd, path, &layout, clause, sizeof clause);
-    if (status == BP_DWARF_NO_JEMALLOC && prefix == NULL) {
+    if (status == BP_DWARF_UNREADABLE) {
+        object->read_errno = errno;
+    }
+    if ((status == BP_DWARF_NO_JEMALLOC || status == BP_DWARF_UNREADABLE) && prefix == NULL) {
         return;
     }
     if ((status == BP_DWARF_NO_LIBRARY || status == BP_DWARF_TOO_MUCH) && prefix == NULL) {
@@ -151,31 +154,37 @@ static void examine_executable(const bp_elf_object *elf, const char *path, const
     object->deallocated_place = block + (int64_t)layout.deallocated_place;
 }
 
-void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd, const char *path,
-                         bp_known_object *object) {
+static void examine(const bp_heap_prober_options *options, bp_elf_status status, bp_elf_object *elf,
+                    const char *path, bp_known_object *object) {
     const bool is_executable = object->is_executable;
-    bp_elf_object elf;
-    bp_elf_status status = bp_elf_object_read(fd, &elf);
     if (status == BP_ELF_OTHER_MACHINE && is_executable) {
         object->kind = BP_OBJECT_UNREADABLE;
         refuse(object, BP_HEAP_FAILURE_ARCH_MISMATCH, path,
                "it is a program of another architecture than this bugpack");
         return;
     }
-    if (status != BP_ELF_OK || !bp_elf_code_address(&elf, &object->code_address)) {
+    if (status != BP_ELF_OK || !bp_elf_code_address(elf, &object->code_address)) {
         object->kind = BP_OBJECT_OTHER;
         return;
     }
-    bp_read_build_id(fd, object->build_id);
-    if (bp_libc_layout_read(&elf, &object->libc)) {
+    bp_read_build_id(elf->fd, object->build_id);
+    if (bp_libc_layout_read(elf, &object->libc)) {
         object->kind = BP_OBJECT_LIBC;
         return;
     }
-    const char *prefix = find_prefix(&elf);
+    const char *prefix = find_prefix(elf);
     if (is_executable) {
-        examine_executable(&elf, path, prefix, object);
+        examine_executable(elf, path, prefix, object);
     } else if (prefix != NULL) {
         object->kind = BP_OBJECT_JEMALLOC;
-        examine_library(options, &elf, path, prefix, object);
+        examine_library(options, elf, path, prefix, object);
     }
+}
+
+void bp_jemalloc_examine(const bp_heap_prober_options *options, int fd, const char *path,
+                         bp_known_object *object) {
+    bp_elf_object elf;
+    bp_elf_status status = bp_elf_object_read(fd, &elf);
+    examine(options, status, &elf, path, object);
+    object->read_errno = object->read_errno != 0 ? object->read_errno : elf.read_errno;
 }

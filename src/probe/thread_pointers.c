@@ -9,8 +9,7 @@
 static const uint32_t offset_max = 1u << 20;
 
 /* One constant: {bits, elements, offset}. */
-static bool read_field(const bp_elf_object *libc, const char *name, uint32_t bits,
-                       uint64_t *ret_offset) {
+static bool read_field(bp_elf_object *libc, const char *name, uint32_t bits, uint64_t *ret_offset) {
     Elf64_Sym symbol;
     uint32_t field[3];
     if (!bp_elf_find_symbol(libc, name, &symbol) ||
@@ -22,7 +21,7 @@ static bool read_field(const bp_elf_object *libc, const char *name, uint32_t bit
     return true;
 }
 
-bool bp_libc_layout_read(const bp_elf_object *libc, bp_libc_layout *ret_layout) {
+bool bp_libc_layout_read(bp_elf_object *libc, bp_libc_layout *ret_layout) {
     bp_libc_layout layout;
     Elf64_Sym rtld;
     Elf64_Sym size;

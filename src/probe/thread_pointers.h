@@ -26,7 +26,7 @@ typedef struct bp_libc_layout {
 } bp_libc_layout;
 
 /* Reads the constants. False when this is no libc.so.6 of 2.34 or later, which has the list. */
-bool bp_libc_layout_read(const bp_elf_object *libc, bp_libc_layout *ret_layout);
+bool bp_libc_layout_read(bp_elf_object *libc, bp_libc_layout *ret_layout);
 
 typedef struct bp_thread_pointer {
     uint64_t tid;

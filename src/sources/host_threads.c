@@ -67,8 +67,10 @@ static int provide_host(bugpack_writer *writer, void *context) {
                                             : capture(context, writer, summary, &error);
     if (status == BUGPACK_OK) {
         note_dominant(summary, writer);
-        if (summary->is_cut) {
-            bp_writer_truncate(writer, true, "it was ended before all threads were read");
+        if (!bp_host_summary_is_complete(summary)) {
+            char reason[BP_REASON_BYTES];
+            bp_host_summary_explain(summary, reason, sizeof reason);
+            bp_writer_truncate(writer, true, "%s", reason);
         }
     } else {
         (void)bugpack_fail(writer, "%s", error.message);

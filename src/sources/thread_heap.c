@@ -69,44 +69,58 @@ static bugpack_status probe_all(const struct heap_source *source, bp_heap_prober
     return BUGPACK_OK;
 }
 
-/* The failure to name where nothing is measured: a refusal rather than that there is no jemalloc.
- */
+/* The failure to name: trouble of ours, else a refusal, rather than that there is no jemalloc. */
 static const bp_thread_heap_reading *choose_failure(const struct readings *readings) {
+    const bp_thread_heap_reading *chosen = &readings->items[0];
     for (size_t i = 0; i < readings->count; i++) {
         const bp_thread_heap_reading *reading = &readings->items[i];
-        if (!bp_heap_failure_is_absence(reading->failure, reading->system_errno)) {
+        if (bp_heap_failure_is_trouble(reading->failure, reading->system_errno)) {
             return reading;
         }
+        if (bp_heap_failure_is_absence(chosen->failure, chosen->system_errno) &&
+            reading->failure != BP_HEAP_FAILURE_NONE) {
+            chosen = reading;
+        }
     }
-    return &readings->items[0];
+    return chosen;
 }
 
 /*
- * A process without a jemalloc has no such artefact and lacks nothing: the manifest says why it is
- * absent, and the report is complete. A refusal is worth a line too, and is no failure of the
- * report, because nobody asked for these counters in particular.
+ * These counters are another process's memory, which the kernel may keep to itself: the manifest
+ * says why they are absent, in whole or in part, and the report is complete. It is not when our own
+ * want of descriptors or memory, or a failing disk, is the reason.
  */
 static bugpack_status write_readings(const struct readings *readings, bugpack_writer *writer,
                                      bugpack_error *error) {
     bool is_measured = false;
+    size_t unread_count = 0;
     for (size_t i = 0; i < readings->count; i++) {
-        is_measured = is_measured || readings->items[i].failure == BP_HEAP_FAILURE_NONE;
+        const bp_thread_heap_reading *reading = &readings->items[i];
+        bool is_read = reading->failure == BP_HEAP_FAILURE_NONE;
+        is_measured = is_measured || is_read;
+        unread_count += is_read ? bp_thread_heap_unread_count(reading) : 0;
+    }
+    const bp_thread_heap_reading *failed = choose_failure(readings);
+    bool is_trouble = bp_heap_failure_is_trouble(failed->failure, failed->system_errno);
+    char which[48] = "";
+    if (failed != readings->items) {
+        (void)snprintf(which, sizeof which, " of descendant %llu", (unsigned long long)failed->pid);
     }
     if (!is_measured) {
-        const bp_thread_heap_reading *reading = choose_failure(readings);
-        char which[48] = "";
-        if (reading != readings->items) {
-            (void)snprintf(which, sizeof which, " of descendant %llu",
-                           (unsigned long long)reading->pid);
-        }
-        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s%s: %s",
-                         bp_heap_failure_name(reading->failure), which, reading->reason);
-        writer->line.is_missing = false;
+        bp_writer_refuse(writer, is_trouble ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED, "%s%s: %s",
+                         bp_heap_failure_name(failed->failure), which, failed->reason);
+        writer->line.is_missing = is_trouble;
         return BUGPACK_OK;
     }
     if (readings->passed_over_count > 0) {
         bp_writer_truncate(writer, true, "there was no time to read %zu more descendants",
                            readings->passed_over_count);
+    } else if (is_trouble) {
+        bp_writer_truncate(writer, true, "%s%s: %s", bp_heap_failure_name(failed->failure), which,
+                           failed->reason);
+    } else if (unread_count > 0) {
+        bp_writer_truncate(writer, false, "the counters of %zu threads could not be read",
+                           unread_count);
     }
     return bp_thread_heap_print_tree(readings->items, readings->count, &writer->content, error);
 }

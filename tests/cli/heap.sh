@@ -73,13 +73,13 @@ expect_status 4
 expect_no_out
 expect_err "no process with id $pid"
 
-fact 'a process without jemalloc has zeros, is not measured, and is no failure'
+fact 'a process without jemalloc has no counters, is not measured, and is no failure'
 start_ready plain_ready "$plain" --bytes 1048576 --ready plain_ready
 target=$pid
 run heap --pid "$target" --json
 expect_status 0
 expect_err 'jemalloc-not-found'
-expect_same 'the document' "false jemalloc-not-found $target false 0 0" "$(jq -r \
+expect_same 'the document' "false jemalloc-not-found $target false null null" "$(jq -r \
     '"\(.measured) \(.failure) " + (.snapshots[0].threads[0]
     | "\(.tid) \(.measured) \(.allocated_bytes) \(.deallocated_bytes)")' out)"
 run heap --pid "$target"
@@ -103,7 +103,7 @@ if [ "$(ps -o comm= -p 2 2>/dev/null)" = kthreadd ]; then
     if [ "$(id -u)" -eq 0 ]; then
         expect_status 0
         expect_same 'the failure' readlink-failure "$(jq -r .failure out)"
-        expect_same 'both counters' '0 0' \
+        expect_same 'both counters' 'null null' \
             "$(jq -r '.snapshots[0].threads[0] | "\(.allocated_bytes) \(.deallocated_bytes)"' out)"
     fi
 else

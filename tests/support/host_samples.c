@@ -1,5 +1,6 @@
 #include "support/host_samples.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,12 +26,17 @@ static void fill_thread(bp_host_thread *thread) {
 bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *error) {
     char path[] = "/user.slice";
     bp_host_summary summary = {.ticks_per_sec = 100};
-    bp_pressure pressure[BP_PRESSURE_COUNT];
     bp_host_cgroup cgroup = {.path = path, .thread_count = 1};
+    char command_line[] = "net\0--listen\0\xff";
+    bp_host_process process = {.tgid = 1, .tid_count = 1};
+    bp_host_header header = {
+        .summary = &summary, .processes = &process, .process_count = 1, .cgroups = &cgroup};
     bp_host_thread thread = {.tgid = 1, .tid = 2};
-    memset(pressure, 0, sizeof pressure);
     if (is_full) {
         summary.self_tgid = 4711;
+        summary.boottime_ns = 5000000000;
+        summary.is_heap_probed = true;
+        *bp_host_summary_error(&summary, EMFILE) = (bp_host_error){EMFILE, 1, 2, 3};
         summary.captured_wall_ns = 1795221411123456789;
         summary.unread[BP_HOST_IO][BP_HOST_CAUSE_DENIED] = 3;
         summary.heap_processes[BP_HEAP_FAILURE_MAPS_READ] = 1;
@@ -41,14 +47,24 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
         }
         cgroup.figures[BP_CGROUP_MEMORY_MAX].is_unlimited = true;
         for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
-            pressure[i].some = (bp_pressure_line){true, 99, 10000, 0, UINT64_MAX};
-            pressure[i].full = pressure[i].some;
-            cgroup.pressure[i] = pressure[i];
+            header.pressure[i].some = (bp_pressure_line){true, 99, 10000, 0, UINT64_MAX};
+            header.pressure[i].full = header.pressure[i].some;
+            cgroup.pressure[i] = header.pressure[i];
         }
+        header.cgroup_count = 1;
+        process = (bp_host_process){.tgid = 4711,
+                                    .name = "net)\n\xff",
+                                    .command_line = command_line,
+                                    .command_line_bytes = sizeof command_line - 1,
+                                    .is_command_line_cut = true,
+                                    .tid_count = 1,
+                                    .is_heap_measured = true};
         fill_thread(&thread);
+    } else {
+        process.heap_failure = BP_HEAP_FAILURE_MAPS_READ;
+        thread.heap_failure = bp_heap_failure_name(BP_HEAP_FAILURE_MAPS_READ);
     }
-    bugpack_status status =
-        bp_host_print_header(&summary, &cgroup, is_full ? 1 : 0, pressure, out, error);
+    bugpack_status status = bp_host_print_header(&header, out, error);
     if (status == BUGPACK_OK) {
         bp_buffer element;
         bp_buffer_init(&element, (size_t)1 << 20);

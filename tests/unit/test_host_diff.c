@@ -17,13 +17,11 @@ typedef struct made_thread {
 } made_thread;
 
 static void print_capture(const made_thread *threads, size_t count, bp_buffer *out) {
-    const bp_host_summary *summary = &(const bp_host_summary){.ticks_per_sec = 100};
-    bp_pressure pressure[BP_PRESSURE_COUNT];
+    const bp_host_header header = {.summary = &(const bp_host_summary){.ticks_per_sec = 100}};
     bp_buffer element;
-    memset(pressure, 0, sizeof pressure);
     bp_buffer_init(out, (size_t)1 << 20);
     bp_buffer_init(&element, (size_t)1 << 20);
-    cr_assert(eq(int, bp_host_print_header(summary, NULL, 0, pressure, out, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_host_print_header(&header, out, NULL), BUGPACK_OK));
     for (size_t i = 0; i < count; i++) {
         bp_host_thread thread = {.tgid = 7, .tid = 7 + i, .cgroup = threads[i].cgroup};
         (void)snprintf(thread.process_name, sizeof thread.process_name, "%s", threads[i].process);

@@ -26,6 +26,7 @@ Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
     cr_assert(eq(int, bp_thread_heap_print(&sample_heap_full, &out, NULL), BUGPACK_OK));
     cr_assert(eq(str, out.data,
                  "{\n"
+                 "  \"schema\": 2,\n"
                  "  \"pid\": 4711,\n"
                  "  \"name\": \"viewer\xee\xbf\xbf\",\n"
                  "  \"measured\": true,\n"
@@ -54,8 +55,6 @@ Test(thread_heap, has_every_key_in_order_and_hostile_names_made_valid) {
                  "          \"tid\": 4712,\n"
                  "          \"name\": \"\",\n"
                  "          \"measured\": false,\n"
-                 "          \"allocated_bytes\": 0,\n"
-                 "          \"deallocated_bytes\": 0,\n"
                  "          \"failure\": \"waitpid\"\n"
                  "        }\n"
                  "      ]\n"
@@ -80,6 +79,7 @@ Test(thread_heap, says_why_nothing_is_measured) {
     cr_assert(eq(int, bp_thread_heap_print(&sample_heap_bare, &out, NULL), BUGPACK_OK));
     cr_assert(eq(str, out.data,
                  "{\n"
+                 "  \"schema\": 2,\n"
                  "  \"pid\": 4711,\n"
                  "  \"name\": \"\",\n"
                  "  \"measured\": false,\n"
@@ -120,7 +120,8 @@ Test(thread_heap, failures_have_the_names_that_were_published) {
                                                              "waitpid",
                                                              "get-regset",
                                                              "process-vm-readv",
-                                                             "tls-arithmetic"};
+                                                             "tls-arithmetic",
+                                                             "system-error"};
     for (int i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
         cr_assert(eq(str, (char *)bp_heap_failure_name((bp_heap_failure)i), (char *)names[i]));
     }
@@ -134,6 +135,15 @@ Test(thread_heap, absence_is_told_from_refusal) {
     cr_assert(bp_heap_failure_is_absence(BP_HEAP_FAILURE_READLINK, ENOENT));
     cr_assert(not(bp_heap_failure_is_absence(BP_HEAP_FAILURE_READLINK, EACCES)));
     cr_assert(not(bp_heap_failure_is_absence(BP_HEAP_FAILURE_VM_READV, EPERM)));
+}
+
+Test(thread_heap, trouble_of_ours_says_nothing_about_a_process) {
+    cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_MAPS_READ, EMFILE));
+    cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_SYSTEM, 0));
+    cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, EIO));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, ENOENT)));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_VM_READV, EPERM)));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND, 0)));
 }
 
 Test(thread_heap, a_refusal_of_the_kernel_says_what_to_do_about_it) {

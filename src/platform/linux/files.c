@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -89,9 +90,19 @@ int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_c
     return result;
 }
 
+uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start) {
+    long count = 0;
+    struct iovec ours = {&count, sizeof count};
+    struct iovec theirs = {(void *)(uintptr_t)stack_start, sizeof count};
+    bool is_read =
+        stack_start != 0 && process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)sizeof count;
+    return is_read && count > 0 ? (uint64_t)count : 0;
+}
+
 bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
     size_t done = 0;
     if (offset > INT64_MAX - byte_count) {
+        errno = 0;
         return false;
     }
     while (done < byte_count) {
@@ -100,6 +111,7 @@ bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
             continue;
         }
         if (count <= 0) {
+            errno = count == 0 ? 0 : errno;
             return false;
         }
         done += (size_t)count;

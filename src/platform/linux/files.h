@@ -18,7 +18,14 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
  */
 int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
 
-/* Reads `byte_count` bytes at `offset`, all of them or it returns false. */
+/*
+ * How many arguments a process was given: the first word of its stack, which no program has a
+ * reason to change. 0 where it cannot be read.
+ */
+uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start);
+
+/* Reads `byte_count` bytes at `offset`, all of them or it returns false, with an errno: 0 when the
+ * file is too short. */
 bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count);
 
 /*

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -99,19 +98,6 @@ static bool read_limits(const bp_process *process, bp_process_facts *facts) {
     return true;
 }
 
-/* How many arguments the process was given: the first word of its stack, which no program has a
- * reason to change. 0 where it cannot be read. */
-static uint64_t read_argument_count(const bp_process *process, const bp_proc_stat *stat) {
-    long count = 0;
-    struct iovec ours = {&count, sizeof count};
-    struct iovec theirs = {(void *)(uintptr_t)stat->stack_start, sizeof count};
-    bool may_read = process->root.has_our_ids && stat->stack_start != 0;
-    return may_read && process_vm_readv(process->pid, &ours, 1, &theirs, 1, 0) == sizeof count &&
-                   count > 0
-               ? (uint64_t)count
-               : 0;
-}
-
 /* The arguments as they are in memory; a program may overwrite them, and leave the last NUL off. */
 static bool read_command_line(const bp_process *process, const bp_proc_stat *stat,
                               bp_process_facts *facts) {
@@ -136,7 +122,10 @@ static bool read_command_line(const bp_process *process, const bp_proc_stat *sta
         return bp_buffer_append_char(line, '\0') == BUGPACK_OK;
     }
     if (status == BUGPACK_OK) {
-        line->size = bp_proc_trim_title(line->data, line->size, read_argument_count(process, stat));
+        uint64_t count = process->root.has_our_ids
+                             ? bp_proc_read_argument_count(process->pid, stat->stack_start)
+                             : 0;
+        line->size = bp_proc_trim_title(line->data, line->size, count);
     }
     return true;
 }

@@ -1,0 +1,227 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/host_threads.h"
+
+static const char *const cause_names[] = {
+#define NAME(constant, name) name,
+    BP_HOST_CAUSES(NAME)
+#undef NAME
+};
+
+const char *bp_host_cause_name(bp_host_cause cause) {
+    return cause_names[cause];
+}
+
+void bp_host_process_release(bp_host_process *process) {
+    free(process->command_line);
+    free(process->tids);
+    free(process->heap);
+    *process = (bp_host_process){.tgid = 0};
+}
+
+bp_host_error *bp_host_summary_error(bp_host_summary *summary, int system_errno) {
+    size_t i = 0;
+    while (i < summary->error_count && summary->errors[i].system_errno != system_errno) {
+        i++;
+    }
+    if (i == BP_HOST_ERROR_MAX) {
+        return &summary->errors[BP_HOST_ERROR_MAX - 1];
+    }
+    if (i == summary->error_count) {
+        summary->errors[summary->error_count++] = (bp_host_error){.system_errno = system_errno};
+    }
+    return &summary->errors[i];
+}
+
+void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part) {
+    sum->denied_process_count += part->denied_process_count;
+    sum->vanished_process_count += part->vanished_process_count;
+    sum->process_count += part->process_count;
+    sum->thread_count += part->thread_count;
+    sum->vanished_thread_count += part->vanished_thread_count;
+    sum->kernel_thread_count += part->kernel_thread_count;
+    sum->heap_absent_count += part->heap_absent_count;
+    sum->heap_thread_count += part->heap_thread_count;
+    sum->heap_unread_count += part->heap_unread_count;
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+            sum->unread[group][cause] += part->unread[group][cause];
+        }
+    }
+    for (size_t i = 0; i < part->error_count; i++) {
+        bp_host_error *error = bp_host_summary_error(sum, part->errors[i].system_errno);
+        error->process_count += part->errors[i].process_count;
+        error->thread_count += part->errors[i].thread_count;
+        error->file_count += part->errors[i].file_count;
+    }
+    for (size_t i = 0; i < BP_HEAP_FAILURE_COUNT; i++) {
+        sum->heap_processes[i] += part->heap_processes[i];
+        if (sum->heap_reasons[i][0] == '\0') {
+            memcpy(sum->heap_reasons[i], part->heap_reasons[i], sizeof sum->heap_reasons[i]);
+        }
+    }
+}
+
+static bool is_of_the_kernel(size_t cause) {
+    return cause == BP_HOST_CAUSE_DISABLED || cause == BP_HOST_CAUSE_MISSING;
+}
+
+static const char denied_advice[] = "these files are for root, or for whoever has CAP_SYS_PTRACE";
+
+static const char *advice_on(size_t group, size_t cause) {
+    if (cause == BP_HOST_CAUSE_DENIED) {
+        return denied_advice;
+    }
+    if (cause == BP_HOST_CAUSE_DISABLED &&
+        (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
+        return "this is counted from when root sets kernel.sched_schedstats to 1";
+    }
+    return "";
+}
+
+/* Replaces the dominant cause by one that is more frequent. */
+static void consider(bp_host_dominant *dominant, size_t group, const char *cause, uint64_t count,
+                     const char *advice) {
+    if (count > dominant->count) {
+        dominant->group = bp_host_group_name((bp_host_group)group);
+        dominant->cause = cause;
+        dominant->count = count;
+        (void)snprintf(dominant->advice, sizeof dominant->advice, "%s", advice);
+    }
+}
+
+/* Considers the causes that are, or are not, the kernel's own. */
+static void find_among(const bp_host_summary *summary, bool of_the_kernel,
+                       bp_host_dominant *dominant) {
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+            if (is_of_the_kernel(cause) == of_the_kernel) {
+                consider(dominant, group, cause_names[cause], summary->unread[group][cause],
+                         advice_on(group, cause));
+            }
+        }
+    }
+}
+
+void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant) {
+    *ret_dominant = (bp_host_dominant){.group = "", .cause = ""};
+    find_among(summary, false, ret_dominant);
+    for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
+        consider(ret_dominant, BP_HOST_HEAP, bp_heap_failure_name((bp_heap_failure)i),
+                 summary->heap_processes[i], summary->heap_reasons[i]);
+    }
+    if (ret_dominant->count == 0) {
+        find_among(summary, true, ret_dominant);
+    }
+}
+
+/* Whether a cause is a loss: the thread is there, and so is what it should show. */
+static bool is_loss(size_t cause) {
+    return !is_of_the_kernel(cause) && cause != BP_HOST_CAUSE_VANISHED;
+}
+
+bool bp_host_summary_is_complete(const bp_host_summary *summary) {
+    uint64_t loss_count = summary->denied_process_count + summary->error_count;
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+            loss_count += is_loss(cause) ? summary->unread[group][cause] : 0;
+        }
+    }
+    return !summary->is_cut && loss_count == 0;
+}
+
+/* One more part of a list, as much of it as fits. */
+static void add_part(char *out, size_t out_bytes, const char *joint, const char *format, ...)
+    BUGPACK_PRINTF(4, 5);
+
+static void add_part(char *out, size_t out_bytes, const char *joint, const char *format, ...) {
+    size_t used = strlen(out);
+    if (used > 0 && used < out_bytes) {
+        used += (size_t)snprintf(out + used, out_bytes - used, "%s", joint);
+    }
+    if (used < out_bytes) {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(out + used, out_bytes - used, format, arguments);
+        va_end(arguments);
+    }
+}
+
+static void explain_errors(const bp_host_summary *summary, char *out, size_t out_bytes) {
+    for (size_t i = 0; i < summary->error_count; i++) {
+        const bp_host_error *found = &summary->errors[i];
+        const struct {
+            uint64_t count;
+            const char *of;
+        } counts[] = {{found->process_count, "processes"},
+                      {found->thread_count, "threads"},
+                      {found->file_count, "other files"}};
+        const char *joint = "; ";
+        char message[BP_ERRNO_BYTES];
+        for (size_t j = 0; j < sizeof counts / sizeof counts[0]; j++) {
+            if (counts[j].count > 0) {
+                add_part(out, out_bytes, joint, "%" PRIu64 " %s", counts[j].count, counts[j].of);
+                joint = ", ";
+            }
+        }
+        bp_describe_errno(found->system_errno, message);
+        add_part(out, out_bytes, "", ": %s%s", message,
+                 found->system_errno == EMFILE ? " (a higher \"ulimit -n\" helps)" : "");
+    }
+}
+
+static void explain_groups(const bp_host_summary *summary, char *out, size_t out_bytes) {
+    for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+        const char *joint = "; ";
+        /* Those of another errno are among the errors. */
+        bool is_shown = is_loss(cause) && cause != BP_HOST_CAUSE_OTHER;
+        for (size_t group = 0; is_shown && group < BP_HOST_GROUP_COUNT; group++) {
+            uint64_t count = summary->unread[group][cause];
+            bool is_memory = group == BP_HOST_MEMORY; /* first threads alone have it */
+            if (count > 0) {
+                add_part(out, out_bytes, joint, "%s of %" PRIu64 " of %" PRIu64 " %s (%s)",
+                         bp_host_group_name((bp_host_group)group), count,
+                         is_memory ? summary->process_count : summary->thread_count,
+                         is_memory ? "processes" : "threads",
+                         bp_host_cause_name((bp_host_cause)cause));
+                joint = ", ";
+            }
+        }
+    }
+}
+
+static bool has_denial(const bp_host_summary *summary) {
+    uint64_t count = summary->denied_process_count;
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        count += summary->unread[group][BP_HOST_CAUSE_DENIED];
+    }
+    return count > 0;
+}
+
+void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes) {
+    out[0] = '\0';
+    if (summary->is_cut) {
+        add_part(out, out_bytes, "; ", "it was ended before all threads were read");
+    }
+    explain_errors(summary, out, out_bytes);
+    if (summary->denied_process_count > 0) {
+        add_part(out, out_bytes, "; ", "%" PRIu64 " processes (denied)",
+                 summary->denied_process_count);
+    }
+    explain_groups(summary, out, out_bytes);
+    for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
+        if (summary->heap_processes[i] > 0) {
+            add_part(out, out_bytes, ", ", "heap of %" PRIu64 " processes (%s)",
+                     summary->heap_processes[i], bp_heap_failure_name((bp_heap_failure)i));
+        }
+    }
+    if (has_denial(summary)) {
+        add_part(out, out_bytes, "; ", "%s", denied_advice);
+    }
+}
