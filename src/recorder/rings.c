@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -12,21 +11,85 @@
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
+/* After another program opened a ring's file, the ring gets a new one; at most so often. */
+static const uint64_t move_interval_ns = 5 * BP_NS_PER_SEC;
+static const uint64_t retry_ns = 100 * BP_NS_PER_MS;
+
+/* A ring that is in a file, or was. */
+typedef struct ring_file {
+    struct ring_file *next;
+    bp_rings *rings;
+    bp_ring *ring;
+    char name[BP_RING_NAME_BYTES];
+    uint64_t moved_ns; /* when it last got a new file, or should have; 0: never. The monitor's */
+    char failure[160]; /* why it got none; under the lock */
+} ring_file;
+
 struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
     bp_monitor *monitor; /* NULL: no file is guarded */
     char session_id[BP_ID_BYTES];
-    bp_lock lock; /* of what follows; nothing is taken inside */
+    bp_lock lock; /* of what follows */
+    ring_file *files;
     char memory_reason[256];
 };
 
 static uint64_t note_alive(void *context, uint64_t now_ns) {
-    bp_session_dir_tick(context);
+    bp_rings *rings = context;
+    bp_instant now = bp_clock_now();
+    bp_lock_acquire(&rings->lock);
+    for (ring_file *file = rings->files; file != NULL; file = file->next) {
+        bp_ring_note_alive(file->ring, now);
+    }
+    bp_lock_release(&rings->lock);
     return now_ns + alive_interval_ns;
 }
 
-static bool detach(void *context) {
-    return bp_ring_detach(context, NULL) == BUGPACK_OK;
+/* Moves a ring to a new file, which then gets the name of the one that it was in. */
+static bugpack_status move_to_new_file(ring_file *file, bugpack_error *error) {
+    bp_session_dir *dir = file->rings->dir;
+    bp_file_guard *guard = bp_monitor_file_guard(file->rings->monitor);
+    char new_name[BP_RING_NAME_BYTES];
+    int fd = -1;
+    (void)snprintf(new_name, sizeof new_name, "%.*s" BP_RING_NEW_SUFFIX,
+                   (int)(sizeof new_name - sizeof BP_RING_NEW_SUFFIX), file->name);
+    bugpack_status status = bp_session_dir_make_file(dir, new_name, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_file_guard_replace(guard, fd, file, error);
+    if (status == BUGPACK_OK) {
+        status = bp_ring_move_to_file(file->ring, fd, error);
+    }
+    (void)close(fd);
+    if (status == BUGPACK_OK) {
+        bp_session_dir_rename(dir, new_name, file->name);
+    } else {
+        bp_session_dir_unlink(dir, new_name);
+    }
+    return status;
+}
+
+/*
+ * Somebody opens the file of a ring: the ring moves to a new one, and nothing is lost. Where that
+ * is not possible, or too soon, it goes on in memory and tries later.
+ */
+static uint64_t yield(void *context, uint64_t now_ns) {
+    ring_file *file = context;
+    if (file->moved_ns == 0 || now_ns >= file->moved_ns + move_interval_ns) {
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        bool is_moved = move_to_new_file(file, &error) == BUGPACK_OK;
+        file->moved_ns = now_ns;
+        bp_lock_acquire(&file->rings->lock);
+        (void)snprintf(file->failure, sizeof file->failure, "%.150s", error.message);
+        bp_lock_release(&file->rings->lock);
+        if (is_moved) {
+            return UINT64_MAX;
+        }
+    }
+    return bp_ring_move_to_memory(file->ring, NULL) == BUGPACK_OK
+               ? file->moved_ns + move_interval_ns
+               : now_ns + retry_ns;
 }
 
 /* Keeps the first reason: later ones are mostly its consequences. */
@@ -36,22 +99,6 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
         (void)snprintf(rings->memory_reason, sizeof rings->memory_reason, "%.250s", reason);
     }
     bp_lock_release(&rings->lock);
-}
-
-/*
- * Growing a file over RLIMIT_FSIZE raises SIGXFSZ, which ends the host (inode_newsize_ok in
- * fs/attr.c). What is written later is smaller than what is allocated now.
- */
-static bool is_size_allowed(size_t byte_count, bugpack_error *error) {
-    static const size_t beside_bytes = 64 * 1024; /* a ring's first page, or the other files */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        limit.rlim_cur < byte_count + beside_bytes) {
-        (void)bp_fail(error, BUGPACK_ERR_IO, "files may have no more than %llu bytes here",
-                      (unsigned long long)limit.rlim_cur);
-        return false;
-    }
-    return true;
 }
 
 bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
@@ -69,12 +116,11 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
     } else if (!bp_file_guard_is_supported()) {
         note_memory_reason(rings,
                            "this system has no way to guard a mapped file against truncation");
-    } else if (!is_size_allowed(0, &detail) ||
-               bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
+    } else if (bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
         note_memory_reason(rings, detail.message);
     } else {
         rings->monitor = monitor;
-        bp_monitor_add(monitor, note_alive, rings->dir);
+        bp_monitor_add(monitor, note_alive, rings);
     }
     *ret_rings = rings;
     return BUGPACK_OK;
@@ -88,35 +134,73 @@ void bp_rings_release_guard(bp_rings *rings) {
     }
 }
 
+/* Forgets the file of a ring, if it has one. */
+static void remove_file(bp_rings *rings, const bp_ring *ring) {
+    ring_file **link = &rings->files;
+    bp_lock_acquire(&rings->lock);
+    while (*link != NULL && (*link)->ring != ring) {
+        link = &(*link)->next;
+    }
+    ring_file *file = *link;
+    if (file != NULL) {
+        *link = file->next;
+    }
+    bp_lock_release(&rings->lock);
+    free(file);
+}
+
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
         bp_session_dir_remove(rings->dir);
+        while (rings->files != NULL) {
+            remove_file(rings, rings->files->ring);
+        }
         bp_lock_destroy(&rings->lock);
         free(rings);
     }
 }
 
+static bugpack_status fill_file(ring_file *file, int fd, size_t capacity_bytes,
+                                bugpack_error *error) {
+    bp_rings *rings = file->rings;
+    bugpack_status status = bp_ring_new_mapped(fd, capacity_bytes, &file->ring, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, yield, file, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_ring_free(file->ring);
+        file->ring = NULL;
+    }
+    return status;
+}
+
 /* A ring in a guarded file; NULL, with memory_reason set, where that fails. */
 static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
-    int fd = -1;
-    bp_ring *ring = NULL;
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (is_size_allowed(capacity_bytes, &detail) &&
-        bp_session_dir_make_file(rings->dir, name, &fd, &detail) == BUGPACK_OK) {
-        if (bp_ring_new_mapped(fd, capacity_bytes, &ring, &detail) != BUGPACK_OK) {
-            (void)close(fd);
-        } else if (bp_file_guard_add(bp_monitor_file_guard(rings->monitor), fd, detach, ring,
-                                     &detail) != BUGPACK_OK) {
-            bp_ring_free(ring);
-            ring = NULL;
-        }
+    ring_file *file = calloc(1, sizeof *file);
+    int fd = -1;
+    bugpack_status status = file == NULL ? bp_fail_memory(&detail, "make a ring") : BUGPACK_OK;
+    if (status == BUGPACK_OK) {
+        file->rings = rings;
+        (void)snprintf(file->name, sizeof file->name, "%s", name);
+        status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);
     }
-    if (ring == NULL) {
-        (void)unlinkat(bp_session_dir_fd(rings->dir), name, 0);
+    if (status == BUGPACK_OK) {
+        status = fill_file(file, fd, capacity_bytes, &detail);
+        (void)close(fd);
+    }
+    if (status != BUGPACK_OK) {
+        free(file);
+        bp_session_dir_unlink(rings->dir, name);
         note_memory_reason(rings, detail.message);
+        return NULL;
     }
-    return ring;
+    bp_lock_acquire(&rings->lock);
+    file->next = rings->files;
+    rings->files = file;
+    bp_lock_release(&rings->lock);
+    return file->ring;
 }
 
 bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
@@ -132,9 +216,23 @@ bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number
     return status;
 }
 
+static ring_file *find_file(const bp_rings *rings, const bp_ring *ring) {
+    ring_file *file = rings->files;
+    while (file != NULL && file->ring != ring) {
+        file = file->next;
+    }
+    return file;
+}
+
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
-    if (ring != NULL && rings->monitor != NULL && bp_ring_fd(ring) >= 0) {
-        bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), bp_ring_fd(ring));
+    if (ring != NULL && rings->monitor != NULL) {
+        bp_lock_acquire(&rings->lock);
+        const ring_file *file = find_file(rings, ring);
+        bp_lock_release(&rings->lock);
+        if (file != NULL) {
+            bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), file);
+        }
+        remove_file(rings, ring);
     }
     bp_ring_free(ring);
 }
@@ -145,21 +243,22 @@ void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, s
         return;
     }
     if (write(fd, bytes, byte_count) != (ssize_t)byte_count) {
-        (void)unlinkat(bp_session_dir_fd(rings->dir), name, 0);
+        bp_session_dir_unlink(rings->dir, name);
     }
     (void)close(fd);
 }
 
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes) {
-    if (ring == NULL || reason[0] != '\0') {
+    if (ring == NULL || reason[0] != '\0' || bp_ring_is_in_file(ring)) {
         return;
     }
-    if (bp_ring_fd(ring) < 0) {
-        bp_lock_acquire(&rings->lock);
+    bp_lock_acquire(&rings->lock);
+    const ring_file *file = find_file(rings, ring);
+    if (file == NULL) {
         (void)snprintf(reason, reason_bytes, "%s", rings->memory_reason);
-        bp_lock_release(&rings->lock);
-    } else if (bp_ring_is_detached(ring)) {
-        (void)snprintf(reason, reason_bytes,
-                       "another program opened its file while it was written");
+    } else {
+        (void)snprintf(reason, reason_bytes, "another program opened its file%s%s",
+                       file->failure[0] != '\0' ? ", and it has no new one: " : "", file->failure);
     }
+    bp_lock_release(&rings->lock);
 }

@@ -1,5 +1,6 @@
 /*
- * Makes a session's rings: in guarded files of its directory, or in memory where that fails.
+ * Makes a session's rings: in guarded files of its directory, or in memory where that fails. When
+ * another program opens a file, its ring moves to a new one.
  */
 #ifndef BP_RECORDER_RINGS_H
 #define BP_RECORDER_RINGS_H

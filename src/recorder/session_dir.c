@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "recorder/session_lock.h"
@@ -26,17 +27,42 @@ typedef struct identity_file {
 } identity_file;
 
 static const char identity_magic[8] = "bugpack";
-static const uint32_t identity_version = 1;
+static const uint32_t identity_version = 2;
 
 struct bp_session_dir {
     char name[256];
     bp_buffer path;
-    int base_fd;
-    int dir_fd;
-    int lock_fd;
-    int identity_fd;
-    bp_session_identity identity;
+    int dir_fd; /* only if it still has the mark */
+    bp_fd_mark mark;
+    void *lock;
 };
+
+/* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */
+static uint64_t own_pid_namespace(void) {
+    struct stat info;
+    return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+/*
+ * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
+ * by its path, if the host has closed that. The copy is checked, because nobody else knows it.
+ */
+static int open_dir(const bp_session_dir *dir) {
+    int fd = fcntl(dir->dir_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+        errno = ENOENT;
+    }
+    return fd;
+}
 
 /* Opens `base_dir`, and refuses one that others can use: they could plant a session there. */
 static bugpack_status open_base(const char *base_dir, bool create, int *ret_fd,
@@ -80,11 +106,16 @@ void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_R
     }
 }
 
-bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error) {
-    int fd = openat(dir->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int dir_fd = open_dir(dir);
+    int fd = dir_fd < 0
+                 ? -1
+                 : openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int make_errno = errno;
+    bp_file_close(dir_fd);
     if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
+        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
                              name);
     }
     (void)fchmod(fd, 0600);
@@ -92,28 +123,73 @@ bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, i
     return BUGPACK_OK;
 }
 
-static bugpack_status write_identity(bp_session_dir *dir, bugpack_error *error) {
-    identity_file file = {
-        .version = identity_version, .size = sizeof file, .identity = dir->identity};
-    memcpy(file.magic, identity_magic, sizeof file.magic);
-    if (pwrite(dir->identity_fd, &file, sizeof file, 0) != (ssize_t)sizeof file) {
-        return bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
-                             IDENTITY_NAME);
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)renameat(dir_fd, from, dir_fd, to);
     }
-    return BUGPACK_OK;
+    bp_file_close(dir_fd);
+}
+
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)unlinkat(dir_fd, name, 0);
+    }
+    bp_file_close(dir_fd);
+}
+
+static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
+                                     bugpack_error *error) {
+    identity_file file = {.version = identity_version, .size = sizeof file, .identity = *identity};
+    memcpy(file.magic, identity_magic, sizeof file.magic);
+    file.identity.pid_namespace = own_pid_namespace();
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, IDENTITY_NAME, &fd, error);
+    if (status == BUGPACK_OK && write(fd, &file, sizeof file) != (ssize_t)sizeof file) {
+        status = bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+                               IDENTITY_NAME);
+    }
+    bp_file_close(fd);
+    return status;
 }
 
 /* The lock comes first: recovery leaves alone what has no lock yet. */
-static bugpack_status fill_session_dir(bp_session_dir *dir, bugpack_error *error) {
-    bugpack_status status = bp_session_dir_make_file(dir, LOCK_NAME, &dir->lock_fd, error);
-    if (status == BUGPACK_OK && !bp_session_lock_take(dir->lock_fd)) {
-        status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", bp_buffer_text(&dir->path),
-                               LOCK_NAME);
-    }
+static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
+                                       bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, LOCK_NAME, &fd, error);
     if (status == BUGPACK_OK) {
-        status = bp_session_dir_make_file(dir, IDENTITY_NAME, &dir->identity_fd, error);
+        dir->lock = bp_session_lock_hold(fd);
+        if (dir->lock == NULL) {
+            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
+                                   bp_buffer_text(&dir->path), LOCK_NAME);
+        }
+        bp_file_close(fd);
     }
-    return status == BUGPACK_OK ? write_identity(dir, error) : status;
+    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
+}
+
+static bugpack_status make_dir(bp_session_dir *dir, const char *base_dir, bugpack_error *error) {
+    int base_fd = -1;
+    bugpack_status status = open_base(base_dir, true, &base_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (mkdirat(base_fd, dir->name, 0700) != 0) {
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
+                               bp_buffer_text(&dir->path));
+    } else {
+        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        dir->mark = bp_fd_mark_of(dir->dir_fd);
+        if (dir->dir_fd < 0) {
+            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                   bp_buffer_text(&dir->path));
+        }
+    }
+    (void)close(base_fd);
+    return status;
 }
 
 bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
@@ -122,8 +198,7 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
     if (dir == NULL) {
         return bp_fail_memory(error, "make a session's directory");
     }
-    dir->base_fd = dir->dir_fd = dir->lock_fd = dir->identity_fd = -1;
-    dir->identity = *identity;
+    dir->dir_fd = -1;
     compose_name(identity, dir->name, sizeof dir->name);
     bp_buffer_init(&dir->path, 8192);
     (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
@@ -131,19 +206,10 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "make a session's directory");
     if (status == BUGPACK_OK) {
-        status = open_base(base_dir, true, &dir->base_fd, error);
-    }
-    if (status == BUGPACK_OK && mkdirat(dir->base_fd, dir->name, 0700) != 0) {
-        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
-                               bp_buffer_text(&dir->path));
+        status = make_dir(dir, base_dir, error);
     }
     if (status == BUGPACK_OK) {
-        (void)fchmodat(dir->base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
-        dir->dir_fd =
-            openat(dir->base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        status = dir->dir_fd >= 0 ? fill_session_dir(dir, error)
-                                  : bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                                  bp_buffer_text(&dir->path));
+        status = fill_session_dir(dir, identity, error);
     }
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
@@ -151,17 +217,6 @@ bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identit
     }
     *ret_dir = dir;
     return BUGPACK_OK;
-}
-
-int bp_session_dir_fd(const bp_session_dir *dir) {
-    return dir->dir_fd;
-}
-
-void bp_session_dir_tick(bp_session_dir *dir) {
-    bp_instant now = bp_clock_now();
-    dir->identity.last_alive = now;
-    dir->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
-    (void)write_identity(dir, NULL);
 }
 
 /* On a new descriptor, because fdopendir takes ownership. NULL on failure. */
@@ -196,15 +251,15 @@ void bp_session_dir_remove(bp_session_dir *dir) {
     if (dir == NULL) {
         return;
     }
-    if (dir->dir_fd >= 0) {
-        delete_dir(dir->base_fd, dir->dir_fd, dir->name);
+    int dir_fd = dir->mark.inode != 0 ? open_dir(dir) : -1;
+    int base_fd = dir_fd < 0 ? -1 : openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base_fd >= 0) {
+        delete_dir(base_fd, dir_fd, dir->name);
     }
-    const int fds[] = {dir->identity_fd, dir->lock_fd, dir->dir_fd, dir->base_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
-    }
+    bp_file_close(base_fd);
+    bp_file_close(dir_fd);
+    bp_fd_close_ours(dir->dir_fd, dir->mark);
+    bp_session_lock_let_go(dir->lock);
     bp_session_lock_release(dir->name);
     bp_buffer_release(&dir->path);
     free(dir);
@@ -257,6 +312,29 @@ static bool read_identity(int dir_fd, bp_session_identity *ret_identity) {
     return is_good;
 }
 
+/* When the session was last alive: the newest note in its rings. Without one it is the opening. */
+static void read_alive(int dir_fd, bp_session_identity *identity) {
+    DIR *listing = open_listing(dir_fd);
+    struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        bp_instant alive;
+        int fd = -1;
+        if (strstr(entry->d_name, ".ring") == NULL ||
+            bp_file_open_regular(dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
+            continue;
+        }
+        if (bp_ring_read_alive(fd, &alive) &&
+            alive.monotonic_ns > identity->last_alive.monotonic_ns) {
+            identity->last_alive = alive;
+            identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;
+        }
+        (void)close(fd);
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+}
+
 /*
  * Examines one directory and takes its lock if possible. The name was claimed, because opening and
  * closing the lock file of a session of this process would drop that session's lock.
@@ -277,11 +355,16 @@ static void inspect(int base_fd, bp_found_session *found) {
         found->pid = bp_session_lock_holder(found->lock_fd);
         /* Only the rings of a running session must not be opened. */
         (void)read_identity(found->dir_fd, &found->identity);
+        if (found->pid == BP_SESSION_LOCK_SESSION) {
+            bool is_near = found->identity.pid_namespace == own_pid_namespace();
+            found->pid = is_near ? found->identity.pid : BP_SESSION_LOCK_ELSEWHERE;
+        }
         return;
     }
     /* Another recovery may have finished between the open and the lock. */
     if (fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0 &&
         read_identity(found->dir_fd, &found->identity)) {
+        read_alive(found->dir_fd, &found->identity);
         found->state = BP_SESSION_DIR_DEAD;
     }
 }

@@ -2,9 +2,11 @@
  * The directory of a session, where its rings outlive it.
  *
  * `<base>/<app>-<pid>-<session id>/`, mode 0700, contains the session's identity, a lock that the
- * running session holds, and the rings. The lock is a POSIX record lock: the kernel releases it
- * however the process ends, and a forked child does not inherit it. So a session is dead when its
- * lock can be taken, whatever became of its process id.
+ * running session holds, and the rings. A session is dead when its lock can be taken, whatever
+ * became of its process id (recorder/session_lock.h).
+ *
+ * The host may close every descriptor, so the session needs none: what it has to say later is in
+ * the rings, and the directory is found again by its path.
  */
 #ifndef BP_RECORDER_SESSION_DIR_H
 #define BP_RECORDER_SESSION_DIR_H
@@ -29,11 +31,12 @@ typedef struct bp_session_identity {
     char report_dir[4096];
     char bugpack_version[16];
     int64_t pid;
-    int64_t target_pid; /* 0: the session was about its own process */
+    uint64_t pid_namespace; /* that `pid` is of: an inode of /proc/<pid>/ns; 0: unknown */
+    int64_t target_pid;     /* 0: the session was about its own process */
     char target_name[64];
     bp_instant opened;
     uint64_t uptime_ns; /* of the process that the session is about, at `opened`; 0: not known */
-    /* Updated by bp_session_dir_tick. Wall time = monotonic time + wall_offset_ns. */
+    /* Of a dead session, from its rings. Wall time = monotonic time + wall_offset_ns. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;
 } bp_session_identity;
@@ -48,22 +51,24 @@ typedef struct bp_session_dir bp_session_dir;
 bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
                                   bp_session_dir **ret_dir, bugpack_error *error);
 
-/* The open directory, borrowed. */
-int bp_session_dir_fd(const bp_session_dir *dir);
-
 /* Makes an empty file of mode 0600 in it, open for reading and writing. */
-bugpack_status bp_session_dir_make_file(bp_session_dir *dir, const char *name, int *ret_fd,
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error);
 
-/* The file name of a ring. `number`: of a channel, else 0. */
+/* Best effort. */
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to);
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name);
+
+/*
+ * The file name of a ring. `number`: of a channel, else 0. While the ring moves there is a second
+ * file, with a suffix: the ring is in that one if it has a header.
+ */
 #define BP_RING_NAME_BYTES 32
+#define BP_RING_NEW_SUFFIX ".new"
 void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);
 
 /* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */
 #define BP_CHANNEL_FILE_FORMAT "channel-%u"
-
-/* Records that the session is alive now: one small write. One thread. */
-void bp_session_dir_tick(bp_session_dir *dir);
 
 /* The clean end: removes the directory and its files. NULL is fine. */
 void bp_session_dir_remove(bp_session_dir *dir);

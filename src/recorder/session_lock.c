@@ -1,9 +1,11 @@
 #include "recorder/session_lock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/lock.h"
 
@@ -57,6 +59,45 @@ bool bp_session_lock_take(int fd) {
 
 int64_t bp_session_lock_holder(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    bool is_held = fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
-    return !is_held ? -1 : whole.l_pid > 0 ? whole.l_pid : 0;
+    if (fcntl(fd, F_GETLK, &whole) != 0 || whole.l_type == F_UNLCK) {
+        return BP_SESSION_LOCK_NOBODY;
+    }
+    /* The kernel says -1 for a lock that belongs to no process. */
+    return whole.l_pid < 0 ? BP_SESSION_LOCK_SESSION : whole.l_pid;
+}
+
+enum { mapped_bytes = 4096 }; /* never touched: the file is empty */
+
+#ifdef F_OFD_SETLK
+
+void *bp_session_lock_hold(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+        return NULL;
+    }
+    void *held = mmap(NULL, mapped_bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    if (held == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(held, mapped_bytes, MADV_DONTFORK) != 0) {
+        bp_session_lock_let_go(held);
+        return NULL;
+    }
+    return held;
+}
+
+#else
+
+void *bp_session_lock_hold(int fd) {
+    (void)fd;
+    errno = ENOTSUP;
+    return NULL;
+}
+
+#endif
+
+void bp_session_lock_let_go(void *held) {
+    if (held != NULL) {
+        (void)munmap(held, mapped_bytes);
+    }
 }

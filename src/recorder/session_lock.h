@@ -1,6 +1,11 @@
 /*
- * Who owns a session directory: a record lock between processes, a list of names inside this one,
- * because POSIX record locks do not conflict within a process.
+ * Who owns a session directory.
+ *
+ * A session holds an open-file-description lock (fcntl(2)) by a mapping of its lock file, whose
+ * descriptor is closed: the lock ends with the mapping, which a forked child does not have. So it
+ * survives a host that closes descriptors, and ends with the process, whoever outlives that. Who
+ * recovers a session holds a POSIX record lock, which names its process. The two kinds conflict.
+ * Inside one process a list of names decides, because POSIX locks do not.
  */
 #ifndef BP_RECORDER_SESSION_LOCK_H
 #define BP_RECORDER_SESSION_LOCK_H
@@ -13,11 +18,19 @@
 bool bp_session_lock_claim(const char *name);
 void bp_session_lock_release(const char *name);
 
-/* Takes the write lock of a file without waiting. Held until the process closes any descriptor of
- * the file, so claim the name before opening one. */
+/* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
+ * errno: ENOTSUP where the system has no such locks. */
+void *bp_session_lock_hold(int fd);
+void bp_session_lock_let_go(void *held);
+
+/* Takes the lock of a dead session's file without waiting. Held until the process closes any
+ * descriptor of the file, so claim the name before opening one. */
 bool bp_session_lock_take(int fd);
 
-/* The process that holds it: -1 for nobody, 0 for one in another pid namespace. */
+/* Who holds it: a process that recovers it, or one of these. */
+#define BP_SESSION_LOCK_NOBODY (-1)
+#define BP_SESSION_LOCK_SESSION (-2) /* the session itself */
+#define BP_SESSION_LOCK_ELSEWHERE 0  /* a process in another pid namespace */
 int64_t bp_session_lock_holder(int fd);
 
 #endif

@@ -71,21 +71,34 @@ typedef struct source {
     int session_dir_fd, dir_fd;
 } source;
 
-/* False when there is no such file. */
+/*
+ * False when there is no such file. A ring that was being moved has two: the new one counts once it
+ * has a header.
+ */
 static bool recover_ring(const source *from, bp_ring_kind kind, uint32_t number,
                          bp_temp_file *records, bp_ring_view *view, bugpack_error *error) {
-    char name[BP_RING_NAME_BYTES];
-    int fd = -1;
+    char name[BP_RING_NAME_BYTES], new_name[BP_RING_NAME_BYTES + sizeof BP_RING_NEW_SUFFIX];
     bp_session_dir_ring_name(kind, number, name);
+    (void)snprintf(new_name, sizeof new_name, "%s" BP_RING_NEW_SUFFIX, name);
+    const char *const names[] = {new_name, name};
+    bool is_there = false;
+    bugpack_status status = BUGPACK_ERR_CORRUPT;
     *records = (bp_temp_file)BP_TEMP_FILE_INIT;
-    if (faccessat(from->session_dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
-        return false;
+    for (size_t i = 0; i < 2 && status == BUGPACK_ERR_CORRUPT; i++) {
+        int fd = -1;
+        if (faccessat(from->session_dir_fd, names[i], F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        is_there = true;
+        *error = (bugpack_error)BUGPACK_ERROR_INIT;
+        bp_temp_file_release(records);
+        status = bp_file_open_regular(from->session_dir_fd, names[i], &fd, error);
+        if (status == BUGPACK_OK) {
+            status = bp_ring_recover_to_file(fd, from->dir_fd, records, view, error);
+            (void)close(fd);
+        }
     }
-    if (bp_file_open_regular(from->session_dir_fd, name, &fd, error) == BUGPACK_OK) {
-        (void)bp_ring_recover_to_file(fd, from->dir_fd, records, view, error);
-        (void)close(fd);
-    }
-    return true;
+    return is_there;
 }
 
 static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part *part) {

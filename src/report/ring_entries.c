@@ -23,6 +23,20 @@ struct adding {
 typedef bugpack_status print_part(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error);
 
+/* What the manifest says of a ring that left its file before its process died. */
+static void tell_memory(uint64_t from_ns, uint64_t wall_offset_ns, bugpack_writer *writer) {
+    char from[BP_CLOCK_ISO_BYTES], others[sizeof writer->line.reason];
+    if (from_ns == 0) {
+        return;
+    }
+    bp_clock_format_iso(from_ns + wall_offset_ns, from);
+    (void)snprintf(others, sizeof others, "%s", writer->line.reason);
+    bp_writer_truncate(writer, true,
+                       "what was recorded after %s may be missing: another program opened the "
+                       "file, and the ring went on in memory%s%s",
+                       from, others[0] != '\0' ? "; " : "", others);
+}
+
 /* What the manifest says of records that a ring no longer has, or never took. */
 static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack_writer *writer) {
     if (view->record_count > 0) {
@@ -36,6 +50,7 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
                            (unsigned long long)view->record_count,
                            (unsigned long long)(view->record_count + gone_count));
     }
+    tell_memory(view->memory_from_ns, wall_offset_ns, writer);
 }
 
 static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
@@ -111,12 +126,27 @@ static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer)
     }
 }
 
+/* When the first ring of a channel left its file; 0: none did. */
+static uint64_t first_in_memory(const struct adding *adding) {
+    uint64_t first_ns = 0;
+    for (size_t i = 0; i < adding->channel_count; i++) {
+        const uint64_t from_ns[] = {adding->channels[i].messages_view.memory_from_ns,
+                                    adding->channels[i].pins_view.memory_from_ns};
+        for (size_t j = 0; j < 2; j++) {
+            bool is_first = from_ns[j] != 0 && (first_ns == 0 || from_ns[j] < first_ns);
+            first_ns = is_first ? from_ns[j] : first_ns;
+        }
+    }
+    return first_ns;
+}
+
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
     bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count,
                                                   bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
         tell_extent(&adding->extent, writer);
+        tell_memory(first_in_memory(adding), adding->snapshot->wall_offset_ns, writer);
     }
     return status;
 }
@@ -205,7 +235,8 @@ static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugp
 
 /* An empty part says nothing, but one that could not be read has to say so. */
 static bool is_worth_telling(const bp_snapshot_part *part) {
-    return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK);
+    return part->is_on && (part->view.record_count > 0 || part->view.memory_from_ns != 0 ||
+                           part->error.status != BUGPACK_OK);
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,

@@ -36,8 +36,8 @@ void *bp_ring_map_memory(size_t byte_count) {
 }
 
 /* Makes a ring over `mapping`, which is all zeros. Unmaps it on failure. */
-static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t capacity, int fd,
-                                bp_ring **ret_ring, bugpack_error *error) {
+static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t capacity,
+                                bool is_in_file, bp_ring **ret_ring, bugpack_error *error) {
     /* Whole cache lines, so that two rings share none. */
     bp_ring *ring = aligned_alloc(64, (sizeof(bp_ring) + 63) & ~(size_t)63);
     if (ring != NULL) {
@@ -60,7 +60,7 @@ static bugpack_status make_ring(void *mapping, size_t mapped_bytes, uint64_t cap
     ring->capacity = capacity;
     ring->seed = page->seed;
     ring->mapped_bytes = mapped_bytes;
-    ring->fd = fd;
+    atomic_init(&ring->is_in_file, is_in_file);
     ring->wrap_offset = UINT64_MAX;
     *ret_ring = ring;
     return BUGPACK_OK;
@@ -77,7 +77,7 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
     if (mapping == NULL) {
         return bp_fail_errno(error, errno, "cannot make a ring of %zu bytes", capacity_bytes);
     }
-    return make_ring(mapping, mapped_bytes, capacity, -1, ret_ring, error);
+    return make_ring(mapping, mapped_bytes, capacity, false, ret_ring, error);
 }
 
 /* Allocates all blocks: a hole would be filled at the first store, or be SIGBUS. */
@@ -104,13 +104,8 @@ static int allocate(int fd, off_t byte_count) {
 #endif
 }
 
-bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
-                                  bugpack_error *error) {
-    uint64_t capacity = 0;
-    bugpack_status status = round_capacity(capacity_bytes, &capacity, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
+bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
+                                bugpack_error *error) {
     struct stat found;
     if (fstat(fd, &found) != 0) {
         return bp_fail_errno(error, errno, "cannot examine the file of a ring");
@@ -119,16 +114,32 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "the file of a ring has to be regular and empty");
     }
-    size_t mapped_bytes = (size_t)(BP_FRAME_DATA_START + capacity);
-    int result = allocate(fd, (off_t)mapped_bytes);
+    int result = allocate(fd, (off_t)byte_count);
     if (result != 0) {
-        return bp_fail_errno(error, result, "cannot allocate %zu bytes for a ring", mapped_bytes);
+        return bp_fail_errno(error, result, "cannot allocate %zu bytes for a ring", byte_count);
     }
-    void *mapping = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *mapping = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapping == MAP_FAILED) {
         return bp_fail_errno(error, errno, "cannot map the file of a ring");
     }
-    return make_ring(mapping, mapped_bytes, capacity, fd, ret_ring, error);
+#ifdef MADV_DONTFORK
+    (void)madvise(mapping, byte_count, MADV_DONTFORK);
+#endif
+    *ret_mapping = mapping;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
+                                  bugpack_error *error) {
+    uint64_t capacity = 0;
+    void *mapping = NULL;
+    bugpack_status status = round_capacity(capacity_bytes, &capacity, error);
+    size_t mapped_bytes = (size_t)(BP_FRAME_DATA_START + capacity);
+    if (status == BUGPACK_OK) {
+        status = bp_ring_map_file(fd, mapped_bytes, &mapping, error);
+    }
+    return status == BUGPACK_OK ? make_ring(mapping, mapped_bytes, capacity, true, ret_ring, error)
+                                : status;
 }
 
 void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number) {
@@ -147,10 +158,6 @@ void bp_ring_close(bp_ring *ring) {
     if (mapping != NULL) {
         (void)munmap(mapping, ring->mapped_bytes);
     }
-    if (ring->fd >= 0) {
-        (void)close(ring->fd);
-        ring->fd = -1;
-    }
 }
 
 void bp_ring_free(bp_ring *ring) {
@@ -168,8 +175,18 @@ uint64_t bp_ring_used_bytes(bp_ring *ring) {
     return used_bytes;
 }
 
-int bp_ring_fd(const bp_ring *ring) {
-    return ring->fd;
+bool bp_ring_is_in_file(const bp_ring *ring) {
+    return atomic_load_explicit(&ring->is_in_file, memory_order_relaxed);
+}
+
+void bp_ring_note_alive(bp_ring *ring, bp_instant now) {
+    bp_lock_acquire(&ring->lock);
+    if (ring->page != NULL) {
+        atomic_store_explicit(&ring->page->alive_offset_ns, now.wall_ns - now.monotonic_ns,
+                              memory_order_relaxed);
+        atomic_store_explicit(&ring->page->alive_ns, now.monotonic_ns, memory_order_relaxed);
+    }
+    bp_lock_release(&ring->lock);
 }
 
 /* The distance from the tail to the next record; 0 when there cannot be a frame at the tail. */

@@ -19,6 +19,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/clock.h"
 #include "base/sink.h"
 
 typedef struct bp_ring bp_ring;
@@ -42,27 +43,31 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
 
 /*
  * The same in a file. `fd` is an empty regular file, open for reading and writing; the ring
- * allocates all of it and owns the descriptor. On failure the descriptor stays the caller's.
+ * allocates all of it and maps it, and the caller may close the descriptor at once. A forked child
+ * does not have the mapping, so that a lock or a lease of the file ends with this process.
  *
- * A truncation by another process would be SIGBUS here: guard bp_ring_fd (platform/file_guard.h)
- * with a callback that calls bp_ring_detach, or free the ring. Choose a directory on tmpfs:
- * elsewhere a store waits for the file system after the kernel has written its page back.
+ * A truncation by another process would be SIGBUS here: guard the file (platform/file_guard.h) with
+ * a callback that moves the ring. Choose a directory on tmpfs: elsewhere a store waits for the file
+ * system after the kernel has written its page back.
  */
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
 
-/* The descriptor that the ring owns; -1 when it has none. */
-int bp_ring_fd(const bp_ring *ring);
-
 /*
- * Moves a ring into memory at the same addresses while other threads use it. Its file keeps what it
- * has, and may then be truncated. No-op without a file. One caller at a time. NO_MEMORY,
- * UNSUPPORTED.
+ * Moves a ring with its records, at the same addresses and while other threads use it: into the
+ * empty file `fd`, as bp_ring_new_mapped, or into memory. The file that it was in keeps what it
+ * has, and may then be truncated; after a move into memory it is marked, so that recovery knows
+ * from when on records are missing. At any instant one of the files has all records. No-op for a
+ * ring in memory that is to go there. One caller at a time. NO_MEMORY, IO, UNSUPPORTED.
  */
-bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error);
+bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error);
+bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error);
 
-/* Whether bp_ring_detach was done: what is appended after it dies with the process. Any thread. */
-bool bp_ring_is_detached(const bp_ring *ring);
+/* Whether it is in a file: else what is appended dies with the process. Any thread. */
+bool bp_ring_is_in_file(const bp_ring *ring);
+
+/* Notes in the ring that the process is alive now, for bp_ring_read_alive. Any thread. */
+void bp_ring_note_alive(bp_ring *ring, bp_instant now);
 
 /* What its records take now. Any thread. */
 uint64_t bp_ring_used_bytes(bp_ring *ring);
@@ -128,6 +133,7 @@ typedef struct bp_ring_view {
     uint64_t evicted_count;                 /* records overwritten before or during the copy */
     uint64_t refused_count;                 /* records that were too large */
     uint64_t damaged_bytes;                 /* of a file: neither free nor part of a whole record */
+    uint64_t memory_from_ns; /* of a file: when the ring went on in memory; 0: it did not */
 } bp_ring_view;
 
 /* Adds a record to the counts of a view. */
@@ -148,5 +154,9 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);
+
+/* When the process was last noted to be alive, according to a ring's file. False where the file is
+ * no ring, or has no note. */
+bool bp_ring_read_alive(int fd, bp_instant *ret_alive);
 
 #endif

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "ring/ring_private.h"
 
@@ -176,45 +177,67 @@ static void copy_positions(unsigned char *to_data, const bp_ring *ring, uint64_t
     copy_racing(to_data, ring->data, (size_t)(byte_count - first));
 }
 
-bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
-    if (ring->fd < 0 || atomic_load_explicit(&ring->is_detached, memory_order_relaxed)) {
-        return BUGPACK_OK;
-    }
-    unsigned char *memory = bp_ring_map_memory(ring->mapped_bytes);
-    if (memory == NULL) {
-        return bp_fail_errno(error, errno, "cannot move a ring into memory");
-    }
-    unsigned char *to_data = memory + BP_FRAME_DATA_START;
-    /* First everything while writers go on, then under their lock what they wrote meanwhile. Stale
-     * bytes of the first copy are before the tail, where nobody reads. */
+/*
+ * Moves a ring to `target`, which is unmapped on failure. First everything while writers go on,
+ * then under their lock what they wrote meanwhile, and last the header, without which a file is no
+ * ring: whoever recovers takes the file that the ring left until the other one has all of it. Stale
+ * bytes of the first copy are before the tail, where nobody reads.
+ */
+static bugpack_status move(bp_ring *ring, void *target, bool to_file, bugpack_error *error) {
+    unsigned char *to_data = (unsigned char *)target + BP_FRAME_DATA_START;
     uint64_t head = atomic_load_explicit(&ring->page->head, memory_order_acquire);
     copy_positions(to_data, ring, head, head + ring->capacity);
     bp_lock_acquire(&ring->lock);
     copy_positions(to_data, ring, head, ring->head);
-    copy_racing(memory, ring->page, BP_FRAME_DATA_START);
-    void *moved = mremap(memory, ring->mapped_bytes, ring->mapped_bytes,
+    bp_ring_fence(memory_order_release);
+    copy_racing(target, ring->page, BP_FRAME_DATA_START);
+    uint64_t left_ns = to_file ? 0 : bp_clock_monotonic_ns();
+    atomic_store_explicit(&ring->page->memory_from_ns, left_ns, memory_order_relaxed);
+    void *moved = mremap(target, ring->mapped_bytes, ring->mapped_bytes,
                          MREMAP_MAYMOVE | MREMAP_FIXED, ring->page);
     int move_errno = errno;
+    if (moved != MAP_FAILED) {
+        atomic_store_explicit(&ring->is_in_file, to_file, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&ring->page->memory_from_ns, 0, memory_order_relaxed);
+    }
     bp_lock_release(&ring->lock);
     if (moved == MAP_FAILED) {
-        (void)munmap(memory, ring->mapped_bytes);
-        return bp_fail_errno(error, move_errno, "cannot move a ring into memory");
+        (void)munmap(target, ring->mapped_bytes);
+        return bp_fail_errno(error, move_errno, "cannot move a ring");
     }
-    atomic_store_explicit(&ring->is_detached, true, memory_order_relaxed);
     return BUGPACK_OK;
+}
+
+bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error) {
+    void *target = NULL;
+    bugpack_status status = bp_ring_map_file(fd, ring->mapped_bytes, &target, error);
+    return status == BUGPACK_OK ? move(ring, target, true, error) : status;
+}
+
+bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error) {
+    if (!bp_ring_is_in_file(ring)) {
+        return BUGPACK_OK;
+    }
+    void *target = bp_ring_map_memory(ring->mapped_bytes);
+    return target != NULL ? move(ring, target, false, error)
+                          : bp_fail_errno(error, errno, "cannot move a ring into memory");
 }
 
 #else
 
-bugpack_status bp_ring_detach(bp_ring *ring, bugpack_error *error) {
-    if (ring->fd < 0) {
-        return BUGPACK_OK;
-    }
+static bugpack_status refuse_move(bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a mapping cannot be replaced on this system");
 }
 
-#endif
-
-bool bp_ring_is_detached(const bp_ring *ring) {
-    return atomic_load_explicit(&ring->is_detached, memory_order_relaxed);
+bugpack_status bp_ring_move_to_file(bp_ring *ring, int fd, bugpack_error *error) {
+    (void)ring;
+    (void)fd;
+    return refuse_move(error);
 }
+
+bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error) {
+    return bp_ring_is_in_file(ring) ? refuse_move(error) : BUGPACK_OK;
+}
+
+#endif

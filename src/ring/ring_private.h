@@ -17,8 +17,7 @@ struct bp_ring {
     uint64_t capacity;
     uint64_t seed;
     size_t mapped_bytes;
-    int fd; /* -1: no file */
-    _Atomic bool is_detached;
+    _Atomic bool is_in_file;
     bp_anchor_entry *anchor; /* NULL: not published */
     /*
      * On its own cache line: everything that an append changes. Nothing is taken inside the lock.
@@ -35,6 +34,10 @@ struct bp_ring {
 
 /* Zeroed memory for a ring, not touched; a forked child sees zeros. NULL with errno. */
 void *bp_ring_map_memory(size_t byte_count);
+
+/* All of an empty regular file, allocated and mapped; a forked child does not have it. */
+bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
+                                bugpack_error *error);
 
 /*
  * ThreadSanitizer does not support fences, and gcc refuses them under it. The machines it runs on

@@ -95,6 +95,7 @@ static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
     it->seed = page.seed;
     it->hash_budget_bytes = 4 * page.capacity;
     it->view.refused_count = page.refused_count;
+    it->view.memory_from_ns = page.memory_from_ns;
     take_hint(it, &page);
     return BUGPACK_OK;
 }
@@ -334,4 +335,16 @@ out:
     free(it.runs);
     free(it.window);
     return status;
+}
+
+bool bp_ring_read_alive(int fd, bp_instant *ret_alive) {
+    bp_frame_page page;
+    read_or_zero(fd, 0, (unsigned char *)&page, sizeof page);
+    if (page.magic != BP_FRAME_MAGIC || page.check != bp_frame_page_check(&page) ||
+        page.alive_ns == 0) {
+        return false;
+    }
+    *ret_alive = (bp_instant){.monotonic_ns = page.alive_ns,
+                              .wall_ns = page.alive_ns + page.alive_offset_ns};
+    return true;
 }

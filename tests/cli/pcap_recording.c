@@ -18,6 +18,22 @@ FILE *create(const char *name, const char *ending) {
     return file;
 }
 
+/* The files of the rings, for recovery. */
+static struct {
+    const bp_ring *ring;
+    int fd;
+} ring_files[64];
+static size_t ring_file_count;
+
+static int fd_of(const bp_ring *ring) {
+    size_t i = 0;
+    while (i < ring_file_count && ring_files[i].ring != ring) {
+        i++;
+    }
+    CHECK(i < ring_file_count);
+    return ring_files[i].fd;
+}
+
 static bp_ring *new_ring(size_t ring_bytes, bool is_in_file) {
     bp_ring *ring = NULL;
     if (!is_in_file) {
@@ -29,6 +45,9 @@ static bp_ring *new_ring(size_t ring_bytes, bool is_in_file) {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     CHECK(fd >= 0 && unlink(path) == 0);
     CHECK(bp_ring_new_mapped(fd, ring_bytes, &ring, NULL) == BUGPACK_OK);
+    CHECK(ring_file_count < sizeof ring_files / sizeof ring_files[0]);
+    ring_files[ring_file_count].ring = ring;
+    ring_files[ring_file_count++].fd = fd;
     return ring;
 }
 
@@ -91,9 +110,9 @@ static void salvage(const bp_traffic *traffic, uint64_t offset_ns, int dir_fd,
                                   .wall_offset_ns = offset_ns};
     CHECK(bp_temp_file_open(&frozen.messages, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_open(&frozen.pins, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_recover(bp_ring_fd(bp_traffic_ring(traffic)), bp_temp_file_sink, &frozen.messages,
+    CHECK(bp_ring_recover(fd_of(bp_traffic_ring(traffic)), bp_temp_file_sink, &frozen.messages,
                           &frozen.messages_view, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_recover(bp_ring_fd(bp_traffic_pins(traffic)), bp_temp_file_sink, &frozen.pins,
+    CHECK(bp_ring_recover(fd_of(bp_traffic_pins(traffic)), bp_temp_file_sink, &frozen.pins,
                           &frozen.pins_view, NULL) == BUGPACK_OK);
     CHECK(frozen.messages_view.damaged_bytes == 0 && frozen.pins_view.damaged_bytes == 0);
     *ret_snapshot = frozen;

@@ -148,14 +148,14 @@ static void check_file_size_limit(void) {
     host made = open_host(homes_dir);
     say(&made, "limited");
     take_report(&made, &result);
-    CHECK(ledger_says(result.path, "logs.jsonl", "files may have no more than 3145728 bytes"));
-    CHECK(ledger_says(result.path, "traffic.pcap", "files may have no more than 3145728 bytes"));
+    CHECK(ledger_says(result.path, "logs.jsonl", "File too large"));
+    CHECK(ledger_says(result.path, "traffic.pcap", "File too large"));
     CHECK(!ledger_says(result.path, "notifications.json", "a crash would")); /* a small ring */
     bugpack_close(made.session);
     CHECK(unlink(result.path) == 0);
     limit.rlim_cur = 32 << 10;
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    check_memory(homes_dir, "files may have no more than 32768 bytes");
+    check_memory(homes_dir, "File too large");
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
 }
 
@@ -191,9 +191,10 @@ static void check_truncated_files(void) {
     check_holds(result.path, "logs.jsonl", "after it was truncated");
     check_holds(result.path, "traffic.pcap", "before it was truncated");
     check_holds(result.path, "traffic.pcap", "after it was truncated");
-    CHECK(ledger_says(result.path, "logs.jsonl", "a crash would have lost it: another program"));
-    CHECK(ledger_says(result.path, "traffic.pcap", "a crash would have lost it: another program"));
-    CHECK(!ledger_says(result.path, "notifications.json", "a crash would"));
+    for (size_t i = 0; i < sizeof ring_entries / sizeof ring_entries[0]; i++) {
+        CHECK(
+            !ledger_says(result.path, ring_entries[i], "a crash would")); /* they have new files */
+    }
     bugpack_close(made.session);
     CHECK(unlink(result.path) == 0);
 }

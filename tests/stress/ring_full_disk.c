@@ -45,10 +45,11 @@ int main(void) {
     bp_buffer out;
     bp_ring_view view;
     bp_buffer_init(&out, 1 << 20);
-    CHECK(bp_ring_recover(bp_ring_fd(ring), keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_recover(fd, keep_in_buffer, &out, &view, NULL) == BUGPACK_OK);
     CHECK(view.last_sequence == 5000 && view.damaged_bytes == 0);
     bp_buffer_release(&out);
     bp_ring_free(ring);
+    CHECK(close(fd) == 0);
     (void)close(disk.fd);
     disk.fd = -1;
     CHECK(umount2(disk.path, MNT_DETACH) == 0);

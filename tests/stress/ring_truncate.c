@@ -53,8 +53,9 @@ static void *append(void *unused) {
     return NULL;
 }
 
-static bool yield_ring(void *context) {
-    return bp_ring_detach(context, NULL) == BUGPACK_OK;
+static uint64_t yield_ring(void *context, uint64_t now_ns) {
+    bool is_moved = bp_ring_move_to_memory(context, NULL) == BUGPACK_OK;
+    return is_moved ? UINT64_MAX : now_ns + BP_NS_PER_MS;
 }
 
 /* The monitor has other work beside the guard. */
@@ -135,6 +136,7 @@ static void run_round(temp_dir *dir, bp_file_guard *guard, void (*harm)(const ch
         temp_dir_remove(dir);
         SKIP("no lease can be had here");
     }
+    CHECK(close(fd) == 0);
     atomic_store(&is_over, false);
     atomic_store(&appended_count, 0);
     pthread_t writers[writer_count];
@@ -142,9 +144,9 @@ static void run_round(temp_dir *dir, bp_file_guard *guard, void (*harm)(const ch
         CHECK(pthread_create(&writers[i], NULL, append, NULL) == 0);
     }
     nap(3000000);
-    CHECK(!bp_ring_is_detached(ring));
+    CHECK(bp_ring_is_in_file(ring));
     run_other(harm, path);
-    CHECK(bp_ring_is_detached(ring));
+    CHECK(!bp_ring_is_in_file(ring));
     uint64_t before = atomic_load(&appended_count);
     while (atomic_load(&appended_count) < before + 20000) {
         nap(1000000);
@@ -154,7 +156,7 @@ static void run_round(temp_dir *dir, bp_file_guard *guard, void (*harm)(const ch
         CHECK(pthread_join(writers[i], NULL) == 0);
     }
     check_records();
-    bp_file_guard_remove(guard, fd);
+    bp_file_guard_remove(guard, ring);
     bp_ring_free(ring);
     CHECK(unlinkat(dir->fd, "ring", 0) == 0);
 }

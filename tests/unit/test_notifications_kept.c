@@ -82,6 +82,7 @@ Test(notifications_kept, tells_the_same_from_the_file_of_a_ring_whose_writer_is_
     int recovery_fd = openat(made.dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     bp_ring *ring = NULL;
     cr_assert(zero(int, (int)bp_ring_new_mapped(fd, bp_notifications_ring_bytes(), &ring, NULL)));
+    (void)close(fd);
     cr_assert(zero(int, (int)bp_notifications_new(ring, &made.notifications, NULL)));
     add_longest(&made, 0, 700);
     add_longest(&made, 600, 50);

@@ -5,18 +5,24 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
+#include "base/fd_mark.h"
+#include "base/file.h"
 #include "base/status.h"
 
-static const uint64_t retry_ns = 100 * BP_NS_PER_MS;
+static const size_t locks_max_bytes = (size_t)1 << 20;
 
 typedef struct guarded {
     struct guarded *next;
-    int fd;
-    bool has_yielded;
+    bp_fd_mark mark;
+    uint64_t due_ns; /* when it is called in any case */
     bp_file_guard_yield *yield;
     void *context;
 } guarded;
@@ -29,36 +35,61 @@ struct bp_file_guard {
     guarded *files;
 };
 
-/* Yields every file that somebody waits for. False when one could not be yielded yet. */
-static bool yield_wanted(bp_file_guard *guard) {
-    bool is_done = true;
-    (void)pthread_mutex_lock(&guard->mutex);
-    for (guarded *file = guard->files; file != NULL; file = file->next) {
-        /* While a lease is being broken, F_GETLEASE returns what it has to become. Every file is
-         * checked, because one pending SIGIO stands for any number of them. */
-        if (file->has_yielded || fcntl(file->fd, F_GETLEASE) == F_WRLCK) {
-            continue;
+/*
+ * Whether the lease of this file is listed as whole, in a copy of /proc/locks. No descriptor of the
+ * file is held that could be asked (F_GETLEASE). A file system whose stat(2) names another device
+ * than the kernel does here (overlayfs, btrfs) has its files yielded more often than needed.
+ */
+static bool is_lease_whole(const char *locks, bp_fd_mark mark) {
+    for (const char *line = locks; line != NULL && *line != '\0';) {
+        unsigned major_number = 0, minor_number = 0;
+        unsigned long long inode = 0;
+        if (sscanf(line, "%*u: LEASE ACTIVE WRITE %*d %x:%x:%llu", &major_number, &minor_number,
+                   &inode) == 3 &&
+            inode == mark.inode && makedev(major_number, minor_number) == mark.device) {
+            return true;
         }
-        file->has_yielded = file->yield(file->context);
-        is_done = is_done && file->has_yielded;
-        if (file->has_yielded) {
-            (void)fcntl(file->fd, F_SETLEASE, F_UNLCK);
-        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
-    return is_done;
+    return false;
 }
 
-/* Waits for SIGIO, or until the deadline; UINT64_MAX is none. */
-static void wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
+/*
+ * Yields every file that somebody waits for, and calls whoever asked for it. Returns when the next
+ * call is due. Every file is checked, because one pending SIGIO stands for any number of them.
+ * Without /proc each could be the one.
+ */
+static uint64_t yield_files(bp_file_guard *guard, bool has_signal) {
+    bp_buffer locks;
+    uint64_t due_ns = UINT64_MAX;
+    bp_buffer_init(&locks, locks_max_bytes);
+    if (has_signal && bp_file_read_at(AT_FDCWD, "/proc/locks", &locks, NULL) != BUGPACK_OK) {
+        bp_buffer_clear(&locks);
+    }
+    const char *text = bp_buffer_text(&locks);
+    (void)pthread_mutex_lock(&guard->mutex);
+    for (guarded *file = guard->files; file != NULL; file = file->next) {
+        uint64_t now_ns = bp_clock_monotonic_ns();
+        if (file->due_ns <= now_ns || (has_signal && !is_lease_whole(text, file->mark))) {
+            file->due_ns = file->yield(file->context, now_ns);
+        }
+        due_ns = file->due_ns < due_ns ? file->due_ns : due_ns;
+    }
+    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_buffer_release(&locks);
+    return due_ns;
+}
+
+/* Waits for SIGIO, or until the deadline; UINT64_MAX is none. Whether it came. */
+static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
     if (deadline_ns == UINT64_MAX) {
-        (void)sigwaitinfo(signals, NULL);
-        return;
+        return sigwaitinfo(signals, NULL) > 0;
     }
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     struct timespec left = bp_clock_timespec(left_ns);
-    (void)sigtimedwait(signals, NULL, &left);
+    return sigtimedwait(signals, NULL, &left) > 0;
 }
 
 bool bp_file_guard_is_supported(void) {
@@ -92,13 +123,12 @@ void bp_file_guard_bind(bp_file_guard *guard) {
 
 void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
     sigset_t signals;
-    bool is_done = true;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGIO);
+    uint64_t due_ns = yield_files(guard, false);
     do {
-        uint64_t retry_at_ns = is_done ? UINT64_MAX : bp_clock_monotonic_ns() + retry_ns;
-        wait_for_signal(&signals, retry_at_ns < deadline_ns ? retry_at_ns : deadline_ns);
-        is_done = yield_wanted(guard);
+        bool has_signal = wait_for_signal(&signals, due_ns < deadline_ns ? due_ns : deadline_ns);
+        due_ns = yield_files(guard, has_signal);
     } while (!atomic_exchange(&guard->is_woken, false) && bp_clock_monotonic_ns() < deadline_ns);
 }
 
@@ -108,12 +138,16 @@ void bp_file_guard_wake(bp_file_guard *guard) {
 }
 
 /* The owner is set first: F_SETLEASE would choose the whole process, and with it the host. */
-static int take_lease(int fd, pid_t tid) {
+static bugpack_status take_lease(int fd, pid_t tid, bugpack_error *error) {
     const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
-    if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
-        return errno;
+    if (fcntl(fd, F_SETOWN_EX, &owner) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
+        return BUGPACK_OK;
     }
-    return 0;
+    (void)bp_fail_errno(error, errno, "a file cannot be guarded against truncation");
+    if (error != NULL) {
+        error->status = BUGPACK_ERR_UNSUPPORTED;
+    }
+    return BUGPACK_ERR_UNSUPPORTED;
 }
 
 bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yield *yield,
@@ -123,33 +157,46 @@ bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yie
         return bp_fail_memory(error, "guard a file");
     }
     (void)pthread_mutex_lock(&guard->mutex);
-    *file = (guarded){.next = guard->files, .fd = fd, .yield = yield, .context = context};
-    int lease_errno = take_lease(fd, guard->tid);
-    if (lease_errno == 0) {
+    *file = (guarded){.next = guard->files,
+                      .mark = bp_fd_mark_of(fd),
+                      .due_ns = UINT64_MAX,
+                      .yield = yield,
+                      .context = context};
+    bugpack_status status = take_lease(fd, guard->tid, error);
+    if (status == BUGPACK_OK) {
         guard->files = file;
     }
     (void)pthread_mutex_unlock(&guard->mutex);
-    if (lease_errno == 0) {
-        return BUGPACK_OK;
+    if (status != BUGPACK_OK) {
+        free(file);
     }
-    free(file);
-    (void)bp_fail_errno(error, lease_errno, "a file cannot be guarded against truncation");
-    if (error != NULL) {
-        error->status = BUGPACK_ERR_UNSUPPORTED;
-    }
-    return BUGPACK_ERR_UNSUPPORTED;
+    return status;
 }
 
-void bp_file_guard_remove(bp_file_guard *guard, int fd) {
-    (void)pthread_mutex_lock(&guard->mutex);
+/* The link to the file of this context, or to the end of the list. The mutex is held. */
+static guarded **find(bp_file_guard *guard, const void *context) {
     guarded **link = &guard->files;
-    while (*link != NULL && (*link)->fd != fd) {
+    while (*link != NULL && (*link)->context != context) {
         link = &(*link)->next;
     }
+    return link;
+}
+
+bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *context,
+                                     bugpack_error *error) {
+    bugpack_status status = take_lease(fd, guard->tid, error);
+    if (status == BUGPACK_OK) {
+        (*find(guard, context))->mark = bp_fd_mark_of(fd);
+    }
+    return status;
+}
+
+void bp_file_guard_remove(bp_file_guard *guard, const void *context) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    guarded **link = find(guard, context);
     guarded *file = *link;
     if (file != NULL) {
         *link = file->next;
-        (void)fcntl(fd, F_SETLEASE, F_UNLCK);
     }
     (void)pthread_mutex_unlock(&guard->mutex);
     free(file);
@@ -157,6 +204,6 @@ void bp_file_guard_remove(bp_file_guard *guard, int fd) {
 
 void bp_file_guard_clear(bp_file_guard *guard) {
     while (guard->files != NULL) {
-        bp_file_guard_remove(guard, guard->files->fd);
+        bp_file_guard_remove(guard, guard->files->context);
     }
 }

@@ -73,9 +73,14 @@ bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yie
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a file cannot be guarded here");
 }
 
-void bp_file_guard_remove(bp_file_guard *guard, int fd) {
+bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *context,
+                                     bugpack_error *error) {
+    return bp_file_guard_add(guard, fd, NULL, (void *)(uintptr_t)context, error);
+}
+
+void bp_file_guard_remove(bp_file_guard *guard, const void *context) {
     (void)guard;
-    (void)fd;
+    (void)context;
 }
 
 void bp_file_guard_clear(bp_file_guard *guard) {
