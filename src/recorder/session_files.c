@@ -1,0 +1,205 @@
+/*
+ * The directory of this process's session: making it, and files in it.
+ */
+#include "recorder/session_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/fd_mark.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "recorder/session_dir_private.h"
+#include "recorder/session_lock.h"
+
+struct bp_session_dir {
+    char name[256];
+    bp_buffer path;
+    int dir_fd; /* only if it still has the mark */
+    bp_fd_mark mark;
+    void *lock;
+};
+
+/*
+ * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
+ * by its path, if the host has closed that. The copy is checked, because nobody else knows it.
+ */
+static int open_dir(const bp_session_dir *dir) {
+    int fd = fcntl(dir->dir_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+        errno = ENOENT;
+    }
+    return fd;
+}
+
+/* `<app>-<pid>-<session id>`, in characters that any file system allows. */
+static void compose_name(const bp_session_identity *identity, char *name, size_t name_bytes) {
+    char app[65];
+    (void)snprintf(app, sizeof app, "%s", identity->app_name);
+    for (char *byte = app; *byte != '\0'; byte++) {
+        bool is_plain = (*byte >= 'A' && *byte <= 'Z') || (*byte >= 'a' && *byte <= 'z') ||
+                        (*byte >= '0' && *byte <= '9') || *byte == '_';
+        *byte = is_plain ? *byte : '_';
+    }
+    (void)snprintf(name, name_bytes, "%s-%lld-%s", app, (long long)identity->pid,
+                   identity->session_id);
+}
+
+void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
+    static const char *const names[] = {[BP_RING_KIND_LOG] = "log.ring",
+                                        [BP_RING_KIND_NOTIFICATIONS] = "notifications.ring",
+                                        [BP_RING_KIND_HISTORY] = "history.ring"};
+    if (kind == BP_RING_KIND_TRAFFIC || kind == BP_RING_KIND_PINS) {
+        (void)snprintf(name, BP_RING_NAME_BYTES, "%s-%u.ring",
+                       kind == BP_RING_KIND_PINS ? "pins" : "traffic", (unsigned)number);
+    } else {
+        (void)snprintf(name, BP_RING_NAME_BYTES, "%s", names[kind]);
+    }
+}
+
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error) {
+    int dir_fd = open_dir(dir);
+    int fd = dir_fd < 0
+                 ? -1
+                 : openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int make_errno = errno;
+    bp_file_close(dir_fd);
+    if (fd < 0) {
+        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
+                             name);
+    }
+    (void)fchmod(fd, 0600);
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)renameat(dir_fd, from, dir_fd, to);
+    }
+    bp_file_close(dir_fd);
+}
+
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)unlinkat(dir_fd, name, 0);
+    }
+    bp_file_close(dir_fd);
+}
+
+static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
+                                     bugpack_error *error) {
+    bp_session_identity_file file = {
+        .version = BP_SESSION_IDENTITY_VERSION, .size = sizeof file, .identity = *identity};
+    memcpy(file.magic, BP_SESSION_IDENTITY_MAGIC, sizeof file.magic);
+    file.identity.pid_namespace = bp_session_pid_namespace();
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
+    if (status == BUGPACK_OK && write(fd, &file, sizeof file) != (ssize_t)sizeof file) {
+        status = bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+                               BP_SESSION_IDENTITY_NAME);
+    }
+    bp_file_close(fd);
+    return status;
+}
+
+/* The lock comes first: recovery leaves alone what has no lock yet. */
+static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
+                                       bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
+    if (status == BUGPACK_OK) {
+        dir->lock = bp_session_lock_hold(fd);
+        if (dir->lock == NULL) {
+            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
+                                   bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
+        }
+        bp_file_close(fd);
+    }
+    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
+}
+
+static bugpack_status make_dir(bp_session_dir *dir, const char *base_dir, bugpack_error *error) {
+    int base_fd = -1;
+    bugpack_status status = bp_session_base_open(base_dir, true, &base_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (mkdirat(base_fd, dir->name, 0700) != 0) {
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
+                               bp_buffer_text(&dir->path));
+    } else {
+        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        dir->mark = bp_fd_mark_of(dir->dir_fd);
+        if (dir->dir_fd < 0) {
+            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                   bp_buffer_text(&dir->path));
+        }
+    }
+    (void)close(base_fd);
+    return status;
+}
+
+bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error) {
+    bp_session_dir *dir = calloc(1, sizeof *dir);
+    if (dir == NULL) {
+        return bp_fail_memory(error, "make a session's directory");
+    }
+    dir->dir_fd = -1;
+    compose_name(identity, dir->name, sizeof dir->name);
+    bp_buffer_init(&dir->path, 8192);
+    (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
+    bugpack_status status = dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name)
+                                ? BUGPACK_OK
+                                : bp_fail_memory(error, "make a session's directory");
+    if (status == BUGPACK_OK) {
+        status = make_dir(dir, base_dir, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = fill_session_dir(dir, identity, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_session_dir_remove(dir);
+        return status;
+    }
+    *ret_dir = dir;
+    return BUGPACK_OK;
+}
+
+void bp_session_dir_remove(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
+    int dir_fd = dir->mark.inode != 0 ? open_dir(dir) : -1;
+    int base_fd = dir_fd < 0 ? -1 : openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base_fd >= 0) {
+        bp_session_dir_delete(base_fd, dir_fd, dir->name);
+    }
+    bp_file_close(base_fd);
+    bp_file_close(dir_fd);
+    bp_fd_close_ours(dir->dir_fd, dir->mark);
+    bp_session_lock_let_go(dir->lock);
+    bp_session_lock_release(dir->name);
+    bp_buffer_release(&dir->path);
+    free(dir);
+}
