@@ -1,5 +1,6 @@
 #include "cli/files.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,7 @@ static bool add_input(bp_cli_inputs *inputs, const char *path, char *plain) {
     if (items == NULL || name == NULL) {
         free(name);
         bp_cli_say("cannot read the command line: out of memory");
+        errno = ENOMEM;
         return false;
     }
     items[inputs->count++] = (bp_cli_input){path, name};

@@ -218,10 +218,12 @@ bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char
             return false;
         }
         const bp_cli_option *option = find_option(command->options, code);
+        errno = 0;
         void *field = (char *)options + option->offset;
         if (option->read == NULL) {
             *(bool *)field = true;
         } else if (!option->read(option, optarg, field)) {
+            *ret_exit = errno == ENOMEM ? BP_CLI_FAILED : BP_CLI_USAGE;
             return false;
         }
     }

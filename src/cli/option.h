@@ -14,7 +14,8 @@ typedef struct bp_cli_option bp_cli_option;
 
 /*
  * Reads the value of an option into its field. On a bad value it reports a usage error and returns
- * false. Texts are borrowed from the command line.
+ * false; without memory it says so, and returns false with errno ENOMEM. Texts are borrowed from
+ * the command line.
  */
 typedef bool bp_cli_reader(const bp_cli_option *option, const char *text, void *field);
 

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
@@ -18,6 +19,11 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_OPTIONS_END};
 
+/* The document of a system without a sampler. No text in it can have a newline of its own. */
+static bool is_unavailable(const char *json) {
+    return strstr(json, "\n  \"available\": false") != NULL;
+}
+
 static bp_cli_exit print_sample(const sample_options *options) {
     char *json = NULL;
     size_t json_bytes = 0;
@@ -27,8 +33,14 @@ static bp_cli_exit print_sample(const sample_options *options) {
         return bp_cli_say_error(&error);
     }
     (void)fwrite(json, 1, json_bytes, stdout);
+    bool has_metrics = !is_unavailable(json);
     bugpack_free(json);
-    return bp_cli_finish_output();
+    bp_cli_exit result = bp_cli_finish_output();
+    if (result != BP_CLI_COMPLETE || has_metrics) {
+        return result;
+    }
+    bp_cli_say("this system has no metrics: the \"reason\" is in the JSON");
+    return BP_CLI_FAILED;
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
@@ -50,6 +62,7 @@ const bp_cli_command bp_cli_sample_command = {
     "Print what a process and each of its threads cost over a window, as JSON: the\n"
     "runtime-metrics.json of a report.\n",
     option_rows,
-    "Exit status: 0 printed, 1 failed, 2 usage, 4 no such process.\n",
+    "Exit status: 0 printed, 1 failed or no metrics on this system, 2 usage,\n"
+    "4 no such process.\n",
     0,
     run};

@@ -43,6 +43,7 @@ void bp_facts_deny(bp_process_facts *facts, const char *what, int system_errno) 
     if (system_errno == ENOENT || system_errno == ESRCH || system_errno == 0) {
         return;
     }
+    facts->is_refused = facts->is_refused || system_errno == EACCES || system_errno == EPERM;
     bugpack_error reason = BUGPACK_ERROR_INIT;
     (void)bp_fail_errno(&reason, system_errno, "x");
     bp_facts_note(facts, what, reason.message + strlen("x: "));

@@ -28,10 +28,11 @@ bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error);
 
 /*
  * Gives the file `stem` + `extension` as its name, or `stem`-2, -3, … up to -9999 where that is
- * taken, and syncs the directory; if only that sync fails, the call succeeds. `ret_name` gets the
- * name without the directory. Errors: IO with ENAMETOOLONG for a name too long for the file system
- * or for `ret_name`; INVALID for a stem that is empty or has a slash, and for a second publishing;
- * UNSUPPORTED where the file system has neither hard links nor a rename that never replaces.
+ * taken, and syncs the directory. `ret_name` gets the name without the directory. Errors: IO with
+ * EIO or ENOSPC when that sync fails, which leaves the file where it is and names it in the
+ * sentence; IO with ENAMETOOLONG for a name too long for the file system or for `ret_name`; INVALID
+ * for a stem that is empty or has a slash, and for a second publishing; UNSUPPORTED where the file
+ * system has neither hard links nor a rename that never replaces.
  */
 bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, const char *extension,
                                       char *ret_name, size_t name_bytes, bugpack_error *error);

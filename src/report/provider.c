@@ -104,8 +104,23 @@ bool bp_provider_retire(bp_provider *provider) {
     return is_idle;
 }
 
-static void refuse_result(bugpack_writer *given) {
+static void refuse_content(bugpack_writer *given, bugpack_status status, size_t limit_bytes) {
+    if (status == BUGPACK_ERR_LIMIT) {
+        bp_writer_refuse(given, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
+                         limit_bytes);
+    } else {
+        bp_writer_refuse(given, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
+                         bugpack_status_name(status));
+    }
+}
+
+/* A provider without a reason of its own most likely passed on that a write failed. */
+static void refuse_result(bugpack_writer *given, size_t limit_bytes) {
     const bp_manifest_line line = given->line;
+    if (line.reason[0] == '\0' && given->content.status != BUGPACK_OK) {
+        refuse_content(given, given->content.status, limit_bytes);
+        return;
+    }
     bp_writer_refuse(given, line.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED : line.status, "%s",
                      line.reason[0] != '\0' ? line.reason : "the provider failed");
 }
@@ -136,13 +151,10 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
         status = bp_writer_flush(given, NULL);
     }
     if (result != 0) {
-        refuse_result(given);
-    } else if (given->content.status == BUGPACK_ERR_LIMIT) {
-        bp_writer_refuse(given, BP_ARTEFACT_FAILED, "it is over the limit of %zu bytes",
-                         limit_bytes);
-    } else if (status != BUGPACK_OK) {
-        bp_writer_refuse(given, BP_ARTEFACT_FAILED, "what the provider wrote was not kept: %s",
-                         bugpack_status_name(status));
+        refuse_result(given, limit_bytes);
+    } else if (given->content.status != BUGPACK_OK || status != BUGPACK_OK) {
+        refuse_content(given, given->content.status != BUGPACK_OK ? given->content.status : status,
+                       limit_bytes);
     } else {
         if (given->line.status == BP_ARTEFACT_OK) {
             given->line.reason[0] = '\0'; /* it said why it fails, and then did not */

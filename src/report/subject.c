@@ -1,6 +1,7 @@
 #include "report/subject.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct bp_subject {
     bp_lock lock;    /* of what follows; held while the facts are read */
     bp_buffer facts; /* process.json; empty: nothing is known yet */
     uint64_t facts_wall_ns;
-    char facts_denied[256];
+    char facts_denied[320];
     bp_subject_process *noted;
     size_t noted_count;
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
@@ -211,7 +212,8 @@ static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
         bp_buffer_release(&subject->facts);
         bp_buffer_move(&subject->facts, &fresh);
         subject->facts_wall_ns = wall_ns;
-        memcpy(subject->facts_denied, facts.denied, sizeof facts.denied);
+        (void)snprintf(subject->facts_denied, sizeof subject->facts_denied, "%s%s", facts.denied,
+                       facts.is_refused ? "; its user and root may read them" : "");
     }
     bp_buffer_release(&fresh);
     bp_process_facts_release(&facts);

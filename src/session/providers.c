@@ -111,7 +111,10 @@ static bugpack_status check_json_file(const char *path, uint64_t limit_bytes,
     if (status == BUGPACK_OK) {
         status = bp_json_reformat(bp_buffer_text(&text), text.size, &formatted, &detail);
         if (status != BUGPACK_OK) {
-            status = bp_fail(error, status, "\"%s\" is not valid JSON: %s", path, detail.message);
+            status = bp_fail(error, status,
+                             status == BUGPACK_ERR_CORRUPT ? "\"%s\" is not valid JSON: %s"
+                                                           : "cannot check \"%s\": %s",
+                             path, detail.message);
         }
     }
     bp_buffer_release(&text);

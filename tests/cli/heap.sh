@@ -277,6 +277,19 @@ timeout -s INT 2 "$BUGPACK" heap --pid "$target" --json --snapshots 1000 --inter
 expect_same 'the document' 'true true true' "$(jq -r \
     '"\(.interrupted) \(.snapshots | length > 0) \(.snapshots | length < 1000)"' out)"
 
+fact 'without a descriptor for its files it is not called a process without a jemalloc'
+for limit in 5 6 7 8 9 10 11 12 13 14 15 16; do
+    # shellcheck disable=SC3045 # dash and bash have it
+    (ulimit -n "$limit" && exec timeout 60 "$BUGPACK" heap --pid "$target") >out 2>err </dev/null
+    status=$?
+    ! grep -q jemalloc-not-found out err || wrong "with $limit descriptors it says so"
+    case $status in
+        0) expect_no_err ;;
+        1 | 3) expect_err 'Too many open files' ;;
+        *) wrong "the status with $limit descriptors is $status" ;;
+    esac
+done
+
 fact 'the report of such a process has the counters'
 capture --description 'its heap'
 expect_status 0

@@ -56,4 +56,17 @@ for command in 'sample --window 50' 'heap --json'; do
     expect_same 'the name' "$hostile" "$(jq -r '.name // .threads[0].name' out)"
 done
 
+fact 'without /proc the document says why, and the status is not that of a sample'
+if unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null; then
+    # shellcheck disable=SC2016 # the inner shell expands it
+    BUGPACK=$BUGPACK unshare -rm sh -c \
+        'mount -t tmpfs none /proc && exec "$BUGPACK" sample --pid $$ --window 0' >out 2>err
+    status=$?
+    expect_status 1
+    expect_err 'this system has no metrics'
+    expect_same 'the document' false "$(jq .available out)"
+else
+    echo 'not tried: no file system may be mounted here'
+fi
+
 finish

@@ -98,6 +98,34 @@ Test(providers, bytes_stay_as_they_are_and_text_becomes_valid) {
     tear_down(&b);
 }
 
+static int pass_on_failure(bugpack_writer *writer, void *context) {
+    char piece[4096];
+    memset(piece, 'x', sizeof piece);
+    (void)context;
+    for (;;) {
+        if (bugpack_write(writer, piece, sizeof piece) != BUGPACK_OK) {
+            return -1;
+        }
+    }
+}
+
+Test(providers, one_that_passes_on_its_size_limit_failed_because_of_that) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_bytes(b.session, "big.bin", pass_on_failure, NULL, NULL)));
+    cr_assert(zero(
+        int, (int)bugpack_provide_json(b.session, "session.json", pass_on_failure, NULL, NULL)));
+    take(&b);
+    cr_assert(eq(uint, b.result.missing_count, 2));
+    cr_assert(ne(ptr, (void *)strstr(b.result.missing, "big.bin: it is over the limit of "), NULL),
+              "%s", b.result.missing);
+    cr_assert(
+        ne(ptr, (void *)strstr(b.result.missing, "session.json: it is over the limit of "), NULL),
+        "%s", b.result.missing);
+    tear_down(&b);
+}
+
 static int fail_with_reason(bugpack_writer *writer, void *context) {
     (void)context;
     bugpack_printf(writer, "half of it");

@@ -136,7 +136,7 @@ int bp_mapped_files_read(int process_fd, bp_mapped_files *ret_files) {
     bugpack_status status = bp_file_read_at(process_fd, "maps", &text, &error);
     if (text.status != BUGPACK_OK && text.status != BUGPACK_ERR_LIMIT) {
         result = ENOMEM;
-    } else if (status != BUGPACK_OK && text.size == 0) {
+    } else if (status != BUGPACK_OK && status != BUGPACK_ERR_LIMIT) {
         result = error.system_errno != 0 ? error.system_errno : EIO;
     } else if (text.size > 0) {
         files.is_known = true;

@@ -16,34 +16,44 @@
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
 
-/* Whether /proc numbers processes as our own pid namespace does. */
-static bool has_our_ids(int proc_fd) {
+/* Whether /proc numbers processes as our own pid namespace does: in another's we have no id, and
+ * the link is not there. */
+static int find_ids(int proc_fd, bool *ret_has_our_ids) {
     char target[24];
     char own[24];
     ssize_t length = readlinkat(proc_fd, "self", target, sizeof target);
+    if (length < 0 && errno != ENOENT) {
+        return errno;
+    }
     int own_length = snprintf(own, sizeof own, "%d", (int)getpid());
-    return length == own_length && memcmp(target, own, (size_t)length) == 0;
+    *ret_has_our_ids = length == own_length && memcmp(target, own, (size_t)length) == 0;
+    return 0;
 }
 
 /* Opens /proc; the caller closes the descriptor. */
 static bugpack_status open_root(bp_proc_root *ret_root, bugpack_error *error) {
-    struct statfs info;
+    struct statfs info = {.f_type = 0};
+    bool has_our_ids = false;
     long ticks = sysconf(_SC_CLK_TCK);
     long page_bytes = sysconf(_SC_PAGESIZE);
     int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int result = fd < 0 || fstatfs(fd, &info) != 0 ? errno : 0;
     /* In a chroot it may be an empty directory. */
-    if (fd >= 0 && fstatfs(fd, &info) == 0 && info.f_type == PROC_SUPER_MAGIC) {
+    bool is_proc = result == 0 && info.f_type == PROC_SUPER_MAGIC;
+    if (is_proc) {
+        result = find_ids(fd, &has_our_ids);
+    }
+    if (is_proc && result == 0) {
         *ret_root = (bp_proc_root){.fd = fd,
-                                   .has_our_ids = has_our_ids(fd),
+                                   .has_our_ids = has_our_ids,
                                    .ticks_per_sec = ticks > 0 ? (uint64_t)ticks : 100,
                                    .page_bytes = page_bytes > 0 ? (uint64_t)page_bytes : 4096};
         return BUGPACK_OK;
     }
-    int open_errno = errno;
-    if (fd < 0 && (open_errno == EMFILE || open_errno == ENFILE || open_errno == ENOMEM)) {
-        return bp_fail_errno(error, open_errno, "cannot open /proc");
-    }
     bp_file_close(fd);
+    if (result != 0 && result != ENOENT && result != ENOTDIR) {
+        return bp_fail_errno(error, result, "cannot open /proc");
+    }
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the proc file system is not mounted at /proc");
 }
 

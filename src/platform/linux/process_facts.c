@@ -111,8 +111,10 @@ static bool read_command_line(const bp_process *process, const bp_proc_stat *sta
         bp_facts_deny(facts, "command line", error.system_errno);
         return true;
     }
-    if (status != BUGPACK_OK) {
+    if (status == BUGPACK_ERR_LIMIT) {
         bp_facts_note(facts, "the rest of the command line", "over the limit of 1 MiB");
+    } else if (status != BUGPACK_OK) {
+        bp_facts_deny(facts, "the rest of the command line", error.system_errno);
     }
     if (line->size > 0 && line->data[line->size - 1] != '\0') {
         if (line->size == command_line_max_bytes) {
@@ -218,6 +220,11 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
             add_number(&facts->voluntary_switches, text, (size_t)length, "voluntary_ctxt_switches");
             add_number(&facts->involuntary_switches, text, (size_t)length,
                        "nonvoluntary_ctxt_switches");
+        } else if (length < 0 && errno != ENOENT && errno != ESRCH) {
+            /* A sum without one of the threads is no sum. */
+            bp_facts_deny(facts, "context switches", errno);
+            facts->voluntary_switches = facts->involuntary_switches = (bp_known_uint){0};
+            break;
         }
     }
     free(tids);
@@ -226,7 +233,8 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
 
 /* A name that ends in " (deleted)" may be the real name of a file that is there. In a recording no
  * file is looked for. */
-static void fill_object(const bp_process *process, bp_mapped_file *file, bp_loaded_object *object) {
+static void fill_object(const bp_process *process, bp_mapped_file *file, bp_process_facts *facts,
+                        bp_loaded_object *object) {
     bool is_there = false;
     object->address = file->address;
     if (!process->root.is_recording) {
@@ -234,6 +242,9 @@ static void fill_object(const bp_process *process, bp_mapped_file *file, bp_load
         if (fd >= 0) {
             bp_read_build_id(fd, object->build_id);
             (void)close(fd);
+        } else if (bp_errno_is_trouble(errno) && !facts->lacks_build_ids) {
+            facts->lacks_build_ids = true;
+            bp_facts_deny(facts, "build ids", errno);
         }
     }
     object->deleted = !is_there && bp_mapped_file_cut_deleted(file);
@@ -252,7 +263,7 @@ static bool read_objects(const bp_process *process, bp_process_facts *facts) {
     facts->objects = calloc(files.count + 1, sizeof *facts->objects);
     facts->objects_known = files.is_known && facts->objects != NULL;
     for (size_t i = 0; facts->objects != NULL && i < files.count; i++) {
-        fill_object(process, &files.items[i], &facts->objects[facts->object_count++]);
+        fill_object(process, &files.items[i], facts, &facts->objects[facts->object_count++]);
     }
     if (files.cut != NULL) {
         bp_facts_note(facts, "further loaded objects", files.cut);

@@ -120,6 +120,20 @@ static bool compose_name(char *name, size_t name_bytes, const char *stem, const 
     return length >= 0 && (size_t)length < name_bytes;
 }
 
+/*
+ * The file stays where this fails: it is whole. Every other errno means that the file system has no
+ * such sync (fsync(2)), so that nothing more can be done for the name.
+ */
+static bugpack_status sync_directory(const bp_staged_file *file, const char *name,
+                                     bugpack_error *error) {
+    if (bp_staged_sync(file->dir_fd) == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT)) {
+        return BUGPACK_OK;
+    }
+    return bp_fail_errno(error, errno,
+                         "\"%s/%s\" is written, but its name may be lost when the system stops",
+                         file->dir_name, name);
+}
+
 bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, const char *extension,
                                       char *ret_name, size_t name_bytes, bugpack_error *error) {
     if (file->is_published) {
@@ -138,9 +152,11 @@ bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, co
         }
         if (attach(file, name) == 0) {
             file->is_published = true;
-            (void)bp_staged_sync(file->dir_fd);
-            memcpy(ret_name, name, strlen(name) + 1);
-            return BUGPACK_OK;
+            bugpack_status status = sync_directory(file, name, error);
+            if (status == BUGPACK_OK) {
+                memcpy(ret_name, name, strlen(name) + 1);
+            }
+            return status;
         }
         if (errno == ENOTSUP) {
             return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
