@@ -7,10 +7,6 @@ static int64_t subtract(uint64_t after, uint64_t before) {
     return before - after > INT64_MAX ? INT64_MIN : -(int64_t)(before - after);
 }
 
-static uint64_t size_of(int64_t delta) {
-    return delta < 0 ? (uint64_t) - (delta + 1) + 1 : (uint64_t)delta;
-}
-
 void bp_change_complete(bp_change *change) {
     change->has_delta = change->is_known_before && change->is_known_after;
     change->delta = change->has_delta ? subtract(change->after, change->before) : 0;
@@ -23,13 +19,4 @@ void bp_change_complete(bp_change *change) {
         change->percent =
             hundredths > -1e15 && hundredths < 1e15 ? (double)(int64_t)hundredths / 100.0 : share;
     }
-}
-
-int bp_change_compare(const bp_change *one, const bp_change *other) {
-    if (one->has_delta != other->has_delta) {
-        return one->has_delta ? -1 : 1;
-    }
-    uint64_t left = size_of(one->delta);
-    uint64_t right = size_of(other->delta);
-    return left > right ? -1 : left < right ? 1 : 0;
 }

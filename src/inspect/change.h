@@ -20,7 +20,4 @@ typedef struct bp_change {
 /* Fills in the rest from the first four members. */
 void bp_change_complete(bp_change *change);
 
-/* As for qsort: larger changes first, unknown ones last. */
-int bp_change_compare(const bp_change *one, const bp_change *other);
-
 #endif

@@ -18,20 +18,23 @@ const char *bp_diff_key_name(bp_host_key key) {
     return key == BP_HOST_BY_PROCESS ? "process" : key == BP_HOST_BY_CGROUP ? "cgroup" : "thread";
 }
 
-/* A counter that was measured in neither capture is not compared; both sides say why. */
-static void drop_unknown_host(bp_diff *diff) {
-    for (size_t i = 0; i < diff->host.row_count; i++) {
-        if (diff->host.rows[i].change.has_delta) {
-            diff->has_host = true;
-            return;
-        }
-    }
-    bp_diff_presence *sides[] = {&diff->before.presence[BP_DIFF_HOST],
-                                 &diff->after.presence[BP_DIFF_HOST]};
+/* A counter that was not measured on both sides is not compared; each side without it says so. */
+static void drop_unmeasured_host(bp_diff *diff) {
+    const struct {
+        bp_diff_side *side;
+        size_t measured_count;
+    } sides[] = {{&diff->before, diff->host.measured_before},
+                 {&diff->after, diff->host.measured_after}};
+    diff->has_host = true;
     for (size_t i = 0; i < 2; i++) {
-        sides[i]->is_there = false;
-        (void)snprintf(sides[i]->reason, sizeof sides[i]->reason,
-                       "%s was not measured in both captures", diff->counter);
+        bp_diff_presence *presence = &sides[i].side->presence[BP_DIFF_HOST];
+        if (sides[i].measured_count == 0) {
+            diff->has_host = false;
+            presence->is_there = false;
+            presence->lacks_counter = true;
+            (void)snprintf(presence->reason, sizeof presence->reason,
+                           "%s was not measured for any thread", diff->counter);
+        }
     }
 }
 
@@ -41,7 +44,7 @@ static bugpack_status compare_host(bp_diff *diff, const bp_buffer *before, const
         bp_host_diff_compute(bp_buffer_text(before), before->size, bp_buffer_text(after),
                              after->size, diff->key, diff->counter, &diff->host, error);
     if (status == BUGPACK_OK) {
-        drop_unknown_host(diff);
+        drop_unmeasured_host(diff);
     }
     return status;
 }

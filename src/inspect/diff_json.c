@@ -48,11 +48,21 @@ static void add_change(bp_json *json, const bp_change *change, unsigned decimals
     }
 }
 
+static void add_rest(bp_json *json, const char *key, const bp_host_rest *rest) {
+    if (rest->measured_count > 0) {
+        bp_json_add_uint(json, key, rest->value);
+    }
+}
+
 static void add_host(bp_json *json, const bp_diff *diff, size_t limit) {
     size_t count = diff->host.row_count < limit ? diff->host.row_count : limit;
     bp_json_object_begin(json, "host_threads");
     bp_json_add_text(json, "by", bp_diff_key_name(diff->key));
     bp_json_add_text(json, "counter", diff->counter);
+    bp_json_add_text(json, "aggregation", diff->host.is_maximum ? "maximum" : "sum");
+    bp_json_add_bool(json, "same_boot", diff->host.is_same_boot);
+    bp_json_add_bool(json, "complete",
+                     diff->host.is_complete_before && diff->host.is_complete_after);
     bp_json_add_uint(json, "group_count", diff->host.row_count);
     bp_json_array_begin(json, "groups");
     for (size_t i = 0; i < count; i++) {
@@ -61,7 +71,13 @@ static void add_host(bp_json *json, const bp_diff *diff, size_t limit) {
         bp_json_add_text(json, "name", row->name);
         bp_json_add_uint(json, "threads_before", row->threads_before);
         bp_json_add_uint(json, "threads_after", row->threads_after);
+        bp_json_add_uint(json, "threads_in_both", row->threads_in_both);
+        bp_json_add_uint(json, "threads_ended", row->ended.count);
+        bp_json_add_uint(json, "threads_born", row->born.count);
+        bp_json_add_uint(json, "threads_not_compared", row->not_compared_count);
         add_change(json, &row->change, 0);
+        add_rest(json, "ended", &row->ended);
+        add_rest(json, "born", &row->born);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);

@@ -31,7 +31,8 @@ const char *bp_diff_artefact_name(bp_diff_artefact artefact);
 /* Whether a side has an artefact with numbers in it. */
 typedef struct bp_diff_presence {
     bool is_there;
-    char reason[340]; /* why not, where the report says so; else "" */
+    bool lacks_counter; /* it is a capture, without the counter that was asked for */
+    char reason[340];   /* why not, where it is known; else "" */
 } bp_diff_presence;
 
 /* One of the two files. Facts are "" where unknown, and for a file that is no report. */

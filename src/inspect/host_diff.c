@@ -1,197 +1,37 @@
-/*
- * Reads host-threads.json token by token: tens of megabytes are too much for a tree.
- */
 #include "inspect/host_diff.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/status.h"
 #include "model/host_threads.h"
-#include "json/pick.h"
 
-static const size_t names_bytes_max = (size_t)1 << 30;
+/* What has become of a thread. */
+typedef enum thread_fate { FATE_IN_BOTH, FATE_ENDED, FATE_BORN, FATE_UNCLEAR } thread_fate;
 
-/* The depth of the root's members, of the list of threads, of a thread and of its groups. */
-enum { DEPTH_ROOT = 1, DEPTH_THREADS = 2, DEPTH_THREAD = 3, DEPTH_GROUP = 4 };
+typedef struct pairing {
+    const char *name;
+    thread_fate fate;
+    const bp_host_reading *before, *after; /* NULL where it is not */
+} pairing;
 
-/* One thread, or all threads of a name. */
-typedef struct host_sum {
-    size_t name_offset; /* in `names` */
-    const char *name;   /* there, once all are read */
-    uint64_t thread_count;
-    uint64_t sum;
-    bool is_measured;
-} host_sum;
+/* How the values of a group's threads make one, and what counts as a change of it. */
+typedef enum counter_kind {
+    KIND_TOTAL,  /* counts from the start of a thread; added up */
+    KIND_LEVEL,  /* holds now, such as memory; added up */
+    KIND_MAXIMUM /* the largest so far; never added up */
+} counter_kind;
 
-/* The sums of one counter in one capture, by name. */
-typedef struct host_sums {
-    host_sum *items;
-    size_t count, capacity;
-    bp_buffer names; /* each with its NUL */
-} host_sums;
-
-typedef struct sums_reader {
-    bp_json_scanner scanner;
-    host_sums *sums;
-    const char *name_key, *group, *member; /* what is looked for */
-    char measured_key[64];
-    char key[64]; /* the last one read; "" for one that is longer */
-    bool is_in_threads, is_in_group;
-    bool has_threads; /* the document has such an array at all */
-    size_t name;      /* of the current thread */
-    bool has_name, is_measured, has_value;
-    uint64_t value;
-} sums_reader;
-
-static void release_sums(host_sums *sums) {
-    free(sums->items);
-    bp_buffer_release(&sums->names);
-    sums->items = NULL;
-    sums->count = sums->capacity = 0;
-}
-
-static void take_key(sums_reader *reading, const bp_json_token *token) {
-    size_t byte_count = token->byte_count - 2; /* without the quotes */
-    if (byte_count >= sizeof reading->key) {
-        byte_count = 0;
+static counter_kind kind_of(bp_host_counter counter) {
+    static const char suffix[] = "_max_ns";
+    const char *key = bp_host_counter_key(counter);
+    size_t length = strlen(key);
+    if (bp_host_counter_group(counter) == BP_HOST_MEMORY) {
+        return KIND_LEVEL;
     }
-    memcpy(reading->key, token->text + 1, byte_count);
-    reading->key[byte_count] = '\0';
-}
-
-/*
- * A kernel worker appends its current task to its name, after '-' or '+' (wq_worker_comm,
- * kernel/workqueue.c), which would make it another worker in the next capture. Rescuers
- * ("kworker/R-…") differ in nothing else, so theirs stays.
- */
-static void cut_worker(bp_buffer *names, size_t begin) {
-    static const char prefix[] = "kworker/";
-    size_t prefix_bytes = sizeof prefix - 1;
-    const char *name = bp_buffer_text(names) + begin;
-    if (names->size - begin < prefix_bytes || memcmp(name, prefix, prefix_bytes) != 0) {
-        return;
-    }
-    size_t length = prefix_bytes + strspn(name + prefix_bytes, "u0123456789:H");
-    if (length > prefix_bytes && (name[length] == '-' || name[length] == '+')) {
-        names->size = begin + length;
-    }
-}
-
-/* Appends a name with its escapes decoded. */
-static bool take_name(sums_reader *reading, const bp_json_token *token) {
-    bp_buffer *names = &reading->sums->names;
-    reading->name = names->size;
-    reading->has_name = true;
-    (void)bp_json_token_text(token, names);
-    if (names->size > reading->name) {
-        cut_worker(names, reading->name);
-    }
-    return bp_buffer_append(names, "", 1) == BUGPACK_OK;
-}
-
-static bool push_thread(sums_reader *reading) {
-    host_sums *sums = reading->sums;
-    if (!reading->has_name) {
-        reading->name = sums->names.size; /* a thread without a known cgroup */
-        if (bp_buffer_append(&sums->names, "", 1) != BUGPACK_OK) {
-            return false;
-        }
-    }
-    if (!bp_array_reserve(&sums->items, sums->count, &sums->capacity)) {
-        return false;
-    }
-    bool is_measured = reading->is_measured && reading->has_value;
-    sums->items[sums->count++] = (host_sum){.name_offset = reading->name,
-                                            .thread_count = 1,
-                                            .sum = is_measured ? reading->value : 0,
-                                            .is_measured = is_measured};
-    return true;
-}
-
-/* CORRUPT or NO_MEMORY. */
-static bugpack_status take_scalar(sums_reader *reading, const bp_json_token *token) {
-    size_t depth = reading->scanner.depth;
-    if (!reading->is_in_threads) {
-        return BUGPACK_OK;
-    }
-    if (depth == DEPTH_THREAD && strcmp(reading->key, reading->name_key) == 0) {
-        if (token->text[0] != '"') {
-            return BUGPACK_ERR_CORRUPT;
-        }
-        return take_name(reading, token) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
-    }
-    if (depth == DEPTH_THREAD && strcmp(reading->key, reading->measured_key) == 0) {
-        reading->is_measured = bp_json_token_is(token, "true");
-    }
-    if (depth == DEPTH_GROUP && reading->is_in_group &&
-        strcmp(reading->key, reading->member) == 0) {
-        reading->has_value = bp_json_token_uint(token, &reading->value);
-        return reading->has_value ? BUGPACK_OK : BUGPACK_ERR_CORRUPT;
-    }
-    return BUGPACK_OK;
-}
-
-static bugpack_status take_token(sums_reader *reading, const bp_json_token *token) {
-    size_t depth = reading->scanner.depth; /* after the token */
-    switch (token->kind) {
-    case BP_JSON_KEY:
-        take_key(reading, token);
-        return BUGPACK_OK;
-    case BP_JSON_BEGIN:
-        if (depth == DEPTH_THREADS && strcmp(reading->key, "threads") == 0 &&
-            token->text[0] == '[') {
-            reading->is_in_threads = reading->has_threads = true;
-        } else if (depth == DEPTH_THREAD && reading->is_in_threads) {
-            reading->has_name = reading->is_measured = reading->has_value = false;
-        } else if (depth == DEPTH_GROUP && reading->is_in_threads) {
-            reading->is_in_group = strcmp(reading->key, reading->group) == 0;
-        }
-        return BUGPACK_OK;
-    case BP_JSON_END:
-        if (depth == DEPTH_ROOT) {
-            reading->is_in_threads = false;
-        } else if (depth == DEPTH_THREADS && reading->is_in_threads) {
-            return push_thread(reading) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
-        } else if (depth == DEPTH_THREAD) {
-            reading->is_in_group = false;
-        }
-        return BUGPACK_OK;
-    case BP_JSON_SCALAR:
-        return take_scalar(reading, token);
-    case BP_JSON_FINISH:
-        break;
-    }
-    return BUGPACK_OK;
-}
-
-static int compare_names(const void *one, const void *other) {
-    return strcmp(((const host_sum *)one)->name, ((const host_sum *)other)->name);
-}
-
-/* Adds up equal names. */
-static void fold(host_sums *sums) {
-    size_t count = 0;
-    for (size_t i = 0; i < sums->count; i++) {
-        sums->items[i].name = bp_buffer_text(&sums->names) + sums->items[i].name_offset;
-    }
-    if (sums->count > 0) {
-        qsort(sums->items, sums->count, sizeof *sums->items, compare_names);
-    }
-    for (size_t i = 0; i < sums->count; i++) {
-        host_sum *last = count > 0 ? &sums->items[count - 1] : NULL;
-        const host_sum *item = &sums->items[i];
-        if (last == NULL || strcmp(last->name, item->name) != 0) {
-            sums->items[count++] = *item;
-            continue;
-        }
-        last->thread_count += item->thread_count;
-        last->sum = item->sum > UINT64_MAX - last->sum ? UINT64_MAX : last->sum + item->sum;
-        last->is_measured = last->is_measured || item->is_measured;
-    }
-    sums->count = count;
+    return length >= sizeof suffix && strcmp(key + length - (sizeof suffix - 1), suffix) == 0
+               ? KIND_MAXIMUM
+               : KIND_TOTAL;
 }
 
 /* Finds a counter by its name in the JSON. */
@@ -213,53 +53,14 @@ bool bp_host_diff_has_counter(const char *counter) {
     return find_counter(counter, &found);
 }
 
-static bugpack_status read_threads(sums_reader *reading, const void *text, size_t text_bytes,
-                                   bugpack_error *error) {
-    bp_json_token token = {.kind = BP_JSON_KEY};
-    bugpack_status status = BUGPACK_OK;
-    bp_json_scanner_init(&reading->scanner, text, text_bytes);
-    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
-        status = bp_json_scanner_next(&reading->scanner, &token, error);
-        if (status == BUGPACK_OK) {
-            status = take_token(reading, &token);
-            if (status != BUGPACK_OK) {
-                (void)(status == BUGPACK_ERR_NO_MEMORY
-                           ? bp_fail_memory(error, "compare two captures")
-                           : bp_fail(error, status, "\"%s\" of a thread is not what it should be",
-                                     reading->key));
-            }
-        }
-    }
-    bp_json_scanner_release(&reading->scanner);
-    if (status == BUGPACK_OK && !reading->has_threads) {
-        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "there is no array \"threads\" in it");
-    }
-    return status;
+bool bp_host_row_is_changed(const bp_host_row *row) {
+    return (row->change.has_delta && row->change.delta != 0) || row->ended.measured_count > 0 ||
+           row->born.measured_count > 0;
 }
 
-/* Reads a capture. The items are ascending by name, each name once. */
-static bugpack_status read_sums(const void *text, size_t text_bytes, bp_host_key key,
-                                const char *counter, host_sums *ret_sums, bugpack_error *error) {
-    static const char *const name_keys[] = {"process", "cgroup", "name"};
-    bp_host_counter found;
-    if (!find_counter(counter, &found)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
-    }
-    host_sums sums = {NULL, 0, 0, {0}};
-    sums_reader reading = {.sums = &sums,
-                           .name_key = name_keys[key],
-                           .group = bp_host_group_name(bp_host_counter_group(found)),
-                           .member = bp_host_counter_key(found)};
-    (void)snprintf(reading.measured_key, sizeof reading.measured_key, "%s_measured", reading.group);
-    bp_buffer_init(&sums.names, names_bytes_max);
-    bugpack_status status = read_threads(&reading, text, text_bytes, error);
-    if (status != BUGPACK_OK) {
-        release_sums(&sums);
-        return status;
-    }
-    fold(&sums);
-    *ret_sums = sums;
-    return BUGPACK_OK;
+bool bp_host_row_is_unknown(const bp_host_row *row) {
+    return !row->change.has_delta && row->not_compared_count > 0 &&
+           row->ended.measured_count == 0 && row->born.measured_count == 0;
 }
 
 void bp_host_diff_release(bp_host_diff *diff) {
@@ -269,41 +70,203 @@ void bp_host_diff_release(bp_host_diff *diff) {
     *diff = (bp_host_diff){.rows = NULL};
 }
 
-/* Largest change first, then by name. */
+static uint64_t merge(uint64_t one, uint64_t other, bool is_maximum) {
+    if (is_maximum) {
+        return one > other ? one : other;
+    }
+    return other > UINT64_MAX - one ? UINT64_MAX : one + other;
+}
+
+static const char *name_of(const bp_host_capture *capture, const bp_host_reading *thread) {
+    return bp_buffer_text(&capture->names) + thread->name_offset;
+}
+
+/* Captures without a boot id are of different boots if the machine's age fell while time passed. */
+static bool are_same_boot(const bp_host_capture *before, const bp_host_capture *after) {
+    if (before->boot_id[0] != '\0' && after->boot_id[0] != '\0') {
+        return strcmp(before->boot_id, after->boot_id) == 0;
+    }
+    return !before->has_uptime || !after->has_uptime ||
+           after->uptime_ticks >= before->uptime_ticks ||
+           strcmp(before->captured_at, after->captured_at) >= 0;
+}
+
+static bool are_swapped(const bp_host_capture *before, const bp_host_capture *after) {
+    return before->has_uptime && after->has_uptime && after->uptime_ticks < before->uptime_ticks;
+}
+
+/* A thread that is only in the first capture. Without its start it may be in the other as well. */
+static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_host_capture *before,
+                                   const bp_host_capture *after, bool is_same_boot) {
+    if (!is_same_boot) {
+        return FATE_ENDED;
+    }
+    return thread->identity.has_start && after->is_complete && !are_swapped(before, after)
+               ? FATE_ENDED
+               : FATE_UNCLEAR;
+}
+
+/*
+ * A thread that is only in the second. If it is older than the first capture, that one missed it;
+ * one tick is the difference that rounding can make.
+ */
+static thread_fate fate_of_new(const bp_host_reading *thread, const bp_host_capture *before,
+                               const bp_host_capture *after, bool is_same_boot) {
+    if (!is_same_boot) {
+        return FATE_BORN;
+    }
+    bool is_newer = !before->has_uptime || thread->identity.start_ticks >= before->uptime_ticks ||
+                    before->uptime_ticks - thread->identity.start_ticks == 1;
+    return thread->identity.has_start && is_newer && !are_swapped(before, after) ? FATE_BORN
+                                                                                 : FATE_UNCLEAR;
+}
+
+/* Pairs the threads of both captures, ascending by identity. Returns how many there are. */
+static size_t pair_threads(const bp_host_capture *before, const bp_host_capture *after,
+                           bool is_same_boot, pairing *pairs) {
+    size_t count = 0;
+    for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
+        const bp_host_reading *old_thread = i < before->count ? &before->threads[i] : NULL;
+        const bp_host_reading *new_thread = j < after->count ? &after->threads[j] : NULL;
+        int order = old_thread == NULL ? 1
+                    : new_thread == NULL
+                        ? -1
+                        : bp_host_identity_compare(&old_thread->identity, &new_thread->identity);
+        pairing *pair = &pairs[count++];
+        if (order == 0 && is_same_boot && old_thread->identity.has_start) {
+            *pair = (pairing){name_of(after, new_thread), FATE_IN_BOTH, old_thread, new_thread};
+            i++;
+            j++;
+        } else if (order <= 0) {
+            *pair = (pairing){name_of(before, old_thread),
+                              fate_of_missing(old_thread, before, after, is_same_boot), old_thread,
+                              NULL};
+            i++;
+        } else {
+            *pair =
+                (pairing){name_of(after, new_thread),
+                          fate_of_new(new_thread, before, after, is_same_boot), NULL, new_thread};
+            j++;
+        }
+    }
+    return count;
+}
+
+static void add_rest(bp_host_row *row, bp_host_rest *rest, const bp_host_reading *thread,
+                     bool is_maximum) {
+    rest->count++;
+    if (thread->is_measured) {
+        rest->value = merge(rest->value, thread->value, is_maximum);
+        rest->measured_count++;
+    } else {
+        row->not_compared_count += thread->is_expected;
+    }
+}
+
+static void add_pair(bp_host_row *row, const pairing *pair, bool is_maximum) {
+    const bp_host_reading *before = pair->before, *after = pair->after;
+    bp_change *change = &row->change;
+    row->threads_before += before != NULL;
+    row->threads_after += after != NULL;
+    switch (pair->fate) {
+    case FATE_IN_BOTH:
+        row->threads_in_both++;
+        if (before->is_measured && after->is_measured) {
+            change->before = merge(change->before, before->value, is_maximum);
+            change->after = merge(change->after, after->value, is_maximum);
+            change->is_known_before = change->is_known_after = true;
+        } else {
+            row->not_compared_count += after->is_expected;
+        }
+        break;
+    case FATE_ENDED:
+        add_rest(row, &row->ended, before, is_maximum);
+        break;
+    case FATE_BORN:
+        add_rest(row, &row->born, after, is_maximum);
+        break;
+    case FATE_UNCLEAR:
+        row->not_compared_count += (before != NULL ? before : after)->is_expected;
+        break;
+    }
+}
+
+static int compare_pairs(const void *one, const void *other) {
+    return strcmp(((const pairing *)one)->name, ((const pairing *)other)->name);
+}
+
+/* Makes a row for each name. */
+static void fold(pairing *pairs, size_t pair_count, bp_host_diff *diff) {
+    if (pair_count > 0) {
+        qsort(pairs, pair_count, sizeof *pairs, compare_pairs);
+    }
+    for (size_t i = 0; i < pair_count; i++) {
+        if (i == 0 || strcmp(pairs[i].name, pairs[i - 1].name) != 0) {
+            diff->rows[diff->row_count++] = (bp_host_row){.name = pairs[i].name};
+        }
+        add_pair(&diff->rows[diff->row_count - 1], &pairs[i], diff->is_maximum);
+    }
+    for (size_t i = 0; i < diff->row_count; i++) {
+        bp_change_complete(&diff->rows[i].change);
+    }
+}
+
+static uint64_t distance(uint64_t one, uint64_t other) {
+    return one > other ? one - other : other - one;
+}
+
+/*
+ * By how much a group changed. What was born counted from 0. What ended had counted before: a level
+ * falls by it, a total or a maximum does not.
+ */
+static uint64_t weight_of(const bp_host_row *row, counter_kind kind) {
+    const bp_change *change = &row->change;
+    if (kind == KIND_LEVEL) {
+        return distance(merge(change->before, row->ended.value, false),
+                        merge(change->after, row->born.value, false));
+    }
+    return merge(distance(change->before, change->after), row->born.value, kind == KIND_MAXIMUM);
+}
+
+/* Largest change first, then what changed at all, then what is known, then by name. */
 static int compare_rows(const void *one, const void *other) {
-    const bp_host_row *left = one;
-    const bp_host_row *right = other;
-    int order = bp_change_compare(&left->change, &right->change);
-    return order != 0 ? order : strcmp(left->name, right->name);
+    const bp_host_row *left = one, *right = other;
+    bool is_left_changed = bp_host_row_is_changed(left);
+    bool is_left_unknown = bp_host_row_is_unknown(left);
+    if (left->weight != right->weight) {
+        return left->weight > right->weight ? -1 : 1;
+    }
+    if (is_left_changed != bp_host_row_is_changed(right)) {
+        return is_left_changed ? -1 : 1;
+    }
+    if (is_left_unknown != bp_host_row_is_unknown(right)) {
+        return is_left_unknown ? 1 : -1;
+    }
+    return strcmp(left->name, right->name);
 }
 
-/* `before` or `after` is NULL where the capture has no such name: its sum is known to be 0. */
-static void fill_row(bp_host_row *row, const host_sum *before, const host_sum *after) {
-    row->threads_before = before != NULL ? before->thread_count : 0;
-    row->threads_after = after != NULL ? after->thread_count : 0;
-    row->change.before = before != NULL ? before->sum : 0;
-    row->change.after = after != NULL ? after->sum : 0;
-    row->change.is_known_before = before == NULL || before->is_measured;
-    row->change.is_known_after = after == NULL || after->is_measured;
-    bp_change_complete(&row->change);
-}
-
-/* Merges both lists of ascending names, and takes the names over. */
-static bugpack_status join(host_sums *before, host_sums *after, bp_host_diff *ret_diff,
-                           bugpack_error *error) {
-    bp_host_diff diff = {.rows = calloc(before->count + after->count + 1, sizeof *diff.rows)};
-    if (diff.rows == NULL) {
+/* Fills in the rows, and takes the names over. */
+static bugpack_status join(bp_host_capture *before, bp_host_capture *after, bp_host_counter counter,
+                           bp_host_diff *ret_diff, bugpack_error *error) {
+    counter_kind kind = kind_of(counter);
+    bp_host_diff diff = {.is_maximum = kind == KIND_MAXIMUM,
+                         .is_same_boot = are_same_boot(before, after),
+                         .is_complete_before = before->is_complete,
+                         .is_complete_after = after->is_complete,
+                         .measured_before = before->measured_count,
+                         .measured_after = after->measured_count};
+    size_t pair_max = before->count + after->count;
+    pairing *pairs = calloc(pair_max + 1, sizeof *pairs);
+    diff.rows = calloc(pair_max + 1, sizeof *diff.rows);
+    if (pairs == NULL || diff.rows == NULL) {
+        free(pairs);
+        free(diff.rows);
         return bp_fail_memory(error, "compare two captures");
     }
-    for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
-        int order = i == before->count  ? 1
-                    : j == after->count ? -1
-                                        : strcmp(before->items[i].name, after->items[j].name);
-        bp_host_row *row = &diff.rows[diff.row_count++];
-        row->name = order <= 0 ? before->items[i].name : after->items[j].name;
-        fill_row(row, order <= 0 ? &before->items[i] : NULL, order >= 0 ? &after->items[j] : NULL);
-        i += order <= 0;
-        j += order >= 0;
+    fold(pairs, pair_threads(before, after, diff.is_same_boot, pairs), &diff);
+    free(pairs);
+    for (size_t i = 0; i < diff.row_count; i++) {
+        diff.rows[i].weight = weight_of(&diff.rows[i], kind);
     }
     qsort(diff.rows, diff.row_count, sizeof *diff.rows, compare_rows);
     bp_buffer_move(&diff.names_before, &before->names);
@@ -313,10 +276,10 @@ static bugpack_status join(host_sums *before, host_sums *after, bp_host_diff *re
 }
 
 static bugpack_status read_side(const char *side, const void *text, size_t text_bytes,
-                                bp_host_key key, const char *counter, host_sums *sums,
+                                bp_host_key key, bp_host_counter counter, bp_host_capture *capture,
                                 bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = read_sums(text, text_bytes, key, counter, sums, &detail);
+    bugpack_status status = bp_host_capture_read(text, text_bytes, key, counter, capture, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return bp_fail(error, status, "the capture of %s: %s", side, detail.message);
     }
@@ -329,17 +292,20 @@ static bugpack_status read_side(const char *side, const void *text, size_t text_
 bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, const void *after,
                                     size_t after_bytes, bp_host_key key, const char *counter,
                                     bp_host_diff *ret_diff, bugpack_error *error) {
-    host_sums sums_before = {NULL, 0, 0, {0}};
-    host_sums sums_after = {NULL, 0, 0, {0}};
+    bp_host_capture old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
+    bp_host_counter found;
+    if (!find_counter(counter, &found)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
+    }
     bugpack_status status =
-        read_side("before", before, before_bytes, key, counter, &sums_before, error);
+        read_side("before", before, before_bytes, key, found, &old_capture, error);
     if (status == BUGPACK_OK) {
-        status = read_side("after", after, after_bytes, key, counter, &sums_after, error);
+        status = read_side("after", after, after_bytes, key, found, &new_capture, error);
     }
     if (status == BUGPACK_OK) {
-        status = join(&sums_before, &sums_after, ret_diff, error);
+        status = join(&old_capture, &new_capture, found, ret_diff, error);
     }
-    release_sums(&sums_before);
-    release_sums(&sums_after);
+    bp_host_capture_release(&old_capture);
+    bp_host_capture_release(&new_capture);
     return status;
 }

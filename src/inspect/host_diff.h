@@ -1,6 +1,9 @@
 /*
  * Compares two captures of the whole machine by process name, cgroup or thread name. Pure: texts
  * in, rows out. Any thread.
+ *
+ * A thread is matched by its ids and its start. Only what is in both captures is subtracted: the
+ * counters of a thread that has ended are gone, and those of a new one began at 0.
  */
 #ifndef BP_INSPECT_HOST_DIFF_H
 #define BP_INSPECT_HOST_DIFF_H
@@ -13,30 +16,43 @@
 
 #include "base/buffer.h"
 #include "inspect/change.h"
+#include "inspect/host_capture.h"
 
-/* What threads are grouped by. */
-typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
+/* The values of the threads of a group that are in one capture alone. */
+typedef struct bp_host_rest {
+    uint64_t count; /* threads */
+    uint64_t measured_count;
+    uint64_t value; /* of those measured */
+} bp_host_rest;
 
-/* A counter summed over the threads of one name. */
+/*
+ * The threads of one name: that of the second capture for a thread in both. Values are sums, at
+ * most UINT64_MAX; of a maximum they are the largest.
+ */
 typedef struct bp_host_row {
     /* As in the JSON, but a kernel worker without its task: "kworker/0:1". Owned by the diff. */
     const char *name;
-    uint64_t threads_before, threads_after;
-    /* Sums over the measured threads, at most UINT64_MAX. Known where one thread was measured, and
-     * where there is no thread of that name. */
-    bp_change change;
+    uint64_t threads_before, threads_after, threads_in_both;
+    uint64_t not_compared_count; /* not measured, or it is unclear where the thread was */
+    bp_change change;            /* of those in both; known where one was measured in both */
+    bp_host_rest ended, born;
+    uint64_t weight; /* by how much the group changed, with what was born */
 } bp_host_row;
 
 typedef struct bp_host_diff {
-    bp_host_row *rows; /* by the size of the change, largest first, unknown last, then by name */
+    bp_host_row *rows; /* by weight, largest first; unknown last, then by name */
     size_t row_count;
+    bool is_maximum;   /* of the counter: it is not added up */
+    bool is_same_boot; /* otherwise no thread is in both */
+    bool is_complete_before, is_complete_after;
+    /* Threads whose counter was measured. */
+    size_t measured_before, measured_after;
     bp_buffer names_before, names_after; /* what the rows point into */
 } bp_host_diff;
 
 /*
  * Compares one counter, named as in the JSON: "schedstat.run_ns". There is a row for each name of
- * either capture, also when nothing has changed. Cumulative counters of a group can fall when a
- * thread of it has ended.
+ * either capture, also when nothing has changed.
  *
  * Errors: INVALID (no such counter), CORRUPT (a text is no host-threads.json; says which, where),
  * NO_MEMORY. `ret_diff` is released by the caller.
@@ -45,6 +61,12 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
                                     size_t after_bytes, bp_host_key key, const char *counter,
                                     bp_host_diff *ret_diff, bugpack_error *error);
 void bp_host_diff_release(bp_host_diff *diff);
+
+/* Whether there is a change, or a measured thread that ended or was born. */
+bool bp_host_row_is_changed(const bp_host_row *row);
+
+/* Whether nothing of a row is known. */
+bool bp_host_row_is_unknown(const bp_host_row *row);
 
 /* Whether there is a counter of this name. */
 bool bp_host_diff_has_counter(const char *counter);

@@ -89,6 +89,15 @@ static void add_heap(bp_json *json, const bp_host_summary *summary) {
     bp_json_object_end(json);
 }
 
+/* A process that may not be read at all is known to be there, and is counted. */
+static bool has_all_threads(const bp_host_summary *summary) {
+    uint64_t missed_count = 0;
+    for (size_t i = 0; i < summary->error_count; i++) {
+        missed_count += summary->errors[i].process_count + summary->errors[i].thread_count;
+    }
+    return !summary->is_cut && missed_count == 0;
+}
+
 static void add_summary(bp_json *json, const bp_host_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
@@ -101,6 +110,7 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
         bp_json_add_uint(json, "self_tgid", summary->self_tgid);
     }
     bp_json_add_bool(json, "complete", bp_host_summary_is_complete(summary));
+    bp_json_add_bool(json, "threads_complete", has_all_threads(summary));
     bp_json_add_uint(json, "processes", summary->process_count);
     bp_json_add_uint(json, "threads", summary->thread_count);
     bp_json_add_uint(json, "kernel_threads", summary->kernel_thread_count);

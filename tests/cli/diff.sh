@@ -6,36 +6,80 @@ cd "$scratch" || exit 1
 mkdir cache
 export XDG_CACHE_HOME="$scratch/cache"
 
-# What burns CPU has a name that no other process has, also when this test runs twice at once.
-busy=bp-burn$$
+# What burns CPU has a name that no other process has, also when this test runs twice at once. The
+# kernel keeps 15 bytes of a name.
+busy=bp$$
 cp "$(command -v dd)" "./$busy" || exit 1
 
-# A worker of the kernel is one group, whatever it works on.
+# What is in both captures, by name: [threads, before, after]. A worker of the kernel is one group,
+# whatever it works on.
 # shellcheck disable=SC2016 # jq's
-group='def group: sub("^(?<worker>kworker/[u0-9:H]+)[-+].*"; .worker);'
+join='def group: sub("^(?<worker>kworker/[u0-9:H]+)[-+].*"; .worker);
+    def id: "\(.tgid) \(.tid) \(.start_ticks)";
+    (.[0].threads | map({(id): .}) | add) as $old |
+    [.[1].threads[] | {name: (.[$key] // "" | group), old: $old[id], new: .} | select(.old) |
+        {name, known: (.old[$measured] and .new[$measured]), b: .old[$group][$counter],
+            a: .new[$group][$counter]}] |
+    group_by(.name) | map({(.[0].name): ([length] + (map(select(.known)) | if . == [] then [null, null]
+        else [(map(.b) | add), (map(.a) | add)] end))}) | add'
+# join_of KEY GROUP COUNTER
+join_of() {
+    jq -Sc -s --arg key "$1" --arg group "$2" --arg measured "$2_measured" --arg counter "$3" "$join" \
+        before.json after.json
+}
+# What the JSON of diff says of them.
+compared() {
+    jq -Sc '[.host_threads.groups[] | select(.threads_in_both > 0) |
+        {(.name): [.threads_in_both, .before, .after]}] | add' out
+}
 
 fact 'a process that burns CPU between two captures of the machine is found, with what it took'
 start "./$busy" if=/dev/zero of=/dev/null
 burner=$pid
+cp "$busy" "./$busy-old"
+cp "$busy" "./$busy-new"
+start "./$busy-old" if=/dev/zero of=/dev/null
+old=$pid
+until [ "$(cat "/proc/$burner/comm" "/proc/$old/comm" | tr '\n' ' ')" = "$busy $busy-old " ]; do sleep 0.01; done
 run capture --host --output before.zip
 expect_host_status before.zip
-sleep 0.5
+kill -KILL "$old"
+wait "$old" 2>/dev/null
+start "./$busy-new" if=/dev/zero of=/dev/null
+until [ "$(cat "/proc/$pid/comm")" = "$busy-new" ]; do sleep 0.01; done
+# Both have had a CPU since.
+unzip -p before.zip host-threads.json >before.json
+for burning in "$burner" "$pid"; do
+    until awk -v past="$(jq --argjson pid "$burning" \
+        '[.threads[] | select(.tid == $pid) | .schedstat.run_ns] | add // 0' before.json)" \
+        '$1 <= past { exit 1 }' "/proc/$burning/schedstat"; do sleep 0.01; done
+done
 run capture --host --output after.zip
 expect_host_status after.zip
+unzip -p after.zip host-threads.json >after.json
+run_ns() {
+    jq --arg name "$2" '.threads[] | select(.process == $name) | .schedstat.run_ns' "$1"
+}
 run diff before.zip after.zip
 expect_status 0
 expect_no_err
 expect_out 'schedstat.run_ns by process'
-grep -q "  $busy\$" out || wrong 'it is not in the table'
-unzip -p before.zip host-threads.json >before.json
-unzip -p after.zip host-threads.json >after.json
-run_ns() {
-    jq --argjson pid "$burner" '.threads[] | select(.tid == $pid) | .schedstat.run_ns' "$1"
-}
-expect_same 'its line' "$(run_ns before.json) $(run_ns after.json) +$(($(run_ns after.json) - $(run_ns before.json)))" \
+expect_same 'its line' \
+    "$(run_ns before.json "$busy") $(run_ns after.json "$busy") +$(($(run_ns after.json "$busy") - $(run_ns before.json "$busy")))" \
     "$(awk -v busy="$busy" '$NF == busy { print $1, $2, $3 }' out)"
 
+fact 'what ended and what was born is listed as such, and nothing has taken back CPU time'
+grep -q " $(run_ns before.json "$busy-old") (1)  *$busy-old\$" out || wrong 'the one that ended'
+grep -q " $(run_ns after.json "$busy-new") (1)  *$busy-new\$" out || wrong 'the one that was born'
+run diff --json before.zip after.zip
+expect_same 'ended' "[1,$(run_ns before.json "$busy-old"),null,false]" "$(jq -c --arg name "$busy-old" \
+    '.host_threads.groups[] | select(.name == $name) | [.threads_ended, .ended, .born, has("delta")]' out)"
+expect_same 'born' "[1,$(run_ns after.json "$busy-new"),null,false]" "$(jq -c --arg name "$busy-new" \
+    '.host_threads.groups[] | select(.name == $name) | [.threads_born, .born, .ended, has("delta")]' out)"
+expect_same 'negative times' 0 "$(jq '[.host_threads.groups[] | select(.delta and .delta < 0)] | length' out)"
+
 fact 'it says which side is which'
+run diff before.zip after.zip
 grep -q '^before  before.zip  20' out || wrong 'not the first'
 grep -q '^after   after.zip  20' out || wrong 'not the second'
 
@@ -43,12 +87,9 @@ fact 'the JSON has every group, the largest change first'
 run diff --json before.zip after.zip
 expect_status 0
 expect_no_err
-expect_same 'sorted' true "$(jq '[.host_threads.groups[] | select(.delta) | .delta | fabs] | . == (sort | reverse)' out)"
-expect_same 'the groups' "$(jq -s "$group"'[.[].threads[].process | group] | unique | length' before.json after.json)" \
-    "$(jq '.host_threads.group_count' out)"
+expect_same 'sorted' true "$(jq '[.host_threads.groups[] | (.delta // 0 | fabs) + (.born // 0)] | . == (sort | reverse)' out)"
+expect_same 'the groups' "$(join_of process schedstat run_ns)" "$(compared)"
 expect_same 'the number of them' true "$(jq '.host_threads | .group_count == (.groups | length)' out)"
-expect_same 'the sum of a group' "$(run_ns after.json)" \
-    "$(jq --arg busy "$busy" '.host_threads.groups[] | select(.name == $busy) | .after' out)"
 expect_same 'the report' "$(value after.zip metadata.json .report_id)" "$(jq -r .after.report_id out)"
 cp out full.json
 
@@ -57,11 +98,7 @@ for key in cgroup thread; do
     member=$([ "$key" = thread ] && echo name || echo cgroup)
     run diff --json --by "$key" --counter stat.minor_faults before.zip after.zip
     expect_status 0
-    expect_same "by $key" "$(jq --arg key "$member" "$group"'[.threads[] | select(.stat_measured) |
-        {name: (.[$key] // "" | group), n: .stat.minor_faults}] | group_by(.name) |
-        map({(.[0].name): (map(.n) | add)}) | add' -Sc after.json)" \
-        "$(jq -Sc '[.host_threads.groups[] | select(.threads_after > 0 and has("after")) |
-        {(.name): .after}] | add' out)"
+    expect_same "by $key" "$(join_of "$member" stat minor_faults)" "$(compared)"
 done
 
 fact 'the artefacts by themselves compare like the reports'
@@ -78,7 +115,7 @@ expect_status 0
 fact 'a limit cuts the groups, and the rest is counted'
 run diff --limit 1 before.zip after.zip
 expect_status 0
-expect_same 'the lines' 1 "$(grep -c '^ .*%  \|^ .* -  ' out)"
+expect_same 'the lines' 1 "$(sed '1,/  process$/d; /^  (/d' out | wc -l)"
 expect_out 'more did)'
 run diff --limit 2 --json before.zip after.zip
 expect_same 'the groups' 2 "$(jq '.host_threads.groups | length' out)"
@@ -93,8 +130,62 @@ jq -r '.threads[] | to_entries[] | select(.value | type == "object") | select(.k
 while read -r counter; do
     timeout 60 "$BUGPACK" diff --counter "$counter" --json before.json after.json >out 2>err </dev/null
     status=$?
-    [ $status -eq 0 ] || grep -q "$counter was not measured in both" err || wrong "$counter: $(cat err)"
+    [ $status -eq 0 ] || grep -q "$counter was not measured for any thread" err || wrong "$counter: $(cat err)"
 done <counters
+
+# thread TID START VALUE... made of all counters that a document needs here
+thread() {
+    printf '{"tgid":%s,"tid":%s,"start_ticks":%s,"process":"made","kernel_thread":false,' "$1" "$1" "$2"
+    printf '"waits_measured":true,"waits":{"wait_max_ns":%s,"wait_sum_ns":%s},"io_measured":false}' "$3" "$3"
+}
+document() {
+    printf '{"summary":{"machine_uptime_secs":10.00,"ticks_per_sec":100,"captured_at":"2026-11-22T00:00:0%sZ"' "$1"
+    printf ',"complete":true},"threads":[%s]}' "$2"
+}
+document 1 "$(thread 1 5 300),$(thread 2 5 200),$(thread 3 5 9000)" >made-before.json
+document 2 "$(thread 1 5 300),$(thread 2 5 700),$(thread 4 1200 80)" >made-after.json
+
+fact 'a maximum is compared as one, and never added up'
+run diff --counter waits.wait_max_ns made-before.json made-after.json
+expect_status 0
+expect_same 'the table' 'max before max after delta percent threads in both ended (threads) born (threads) process
+300 700 +400 +133.33 % 2 9000 (1) 80 (1) made' \
+    "$(sed -n '/  process$/,/  made$/p' out | sed 's/^ *//; s/  */ /g')"
+run diff --counter waits.wait_sum_ns made-before.json made-after.json
+expect_same 'the sums' '500 1000 +500' "$(awk '$NF == "made" { print $1, $2, $3 }' out)"
+
+fact 'a counter that was not measured is named, with the side, and is a failure'
+for json in '' --json; do
+    # shellcheck disable=SC2086 # there may be none
+    run diff $json --counter io.read_chars made-before.json made-after.json
+    expect_status 1
+    expect_no_out
+    expect_err '"made-before.json": io.read_chars was not measured for any thread'
+    expect_err '"made-after.json": io.read_chars was not measured for any thread'
+    grep -q 'in common' err && wrong 'they have threads in common'
+done
+run diff made-before.json made-after.json
+expect_status 1
+expect_err 'schedstat.run_ns was not measured'
+
+fact 'a group of which nothing is known is counted and not shown'
+jq '.threads += [{tgid: 9, tid: 9, start_ticks: 1, process: "hidden", waits_measured: false}]' made-before.json >more-before.json
+jq '.threads += [{tgid: 9, tid: 9, start_ticks: 1, process: "hidden", waits_measured: false}]' made-after.json >more-after.json
+run diff --counter waits.wait_sum_ns more-before.json more-after.json
+expect_out '(1 not measured, 0 did not change)'
+grep -q hidden out && wrong 'it is shown'
+
+fact 'a capture that missed threads, and one of another boot, are told'
+jq '.summary.complete = false' made-after.json >cut.json
+run diff --counter waits.wait_sum_ns made-before.json cut.json
+expect_status 0
+expect_err 'the capture of "cut.json" missed threads'
+expect_same 'ended' '0 1' "$(timeout 60 "$BUGPACK" diff --json --counter waits.wait_sum_ns made-before.json cut.json 2>err |
+    jq -r '.host_threads.groups[] | "\(.threads_ended) \(.threads_not_compared)"')"
+jq '.summary.machine_uptime_secs = 5' made-after.json >reboot.json
+run diff --counter waits.wait_sum_ns made-before.json reboot.json
+expect_status 0
+expect_err 'are not of one boot'
 
 fact 'the same report twice has no change'
 run diff after.zip after.zip
@@ -115,7 +206,13 @@ for name in one two; do
 done
 run diff one.zip two.zip
 expect_status 0
-expect_same 'the figures' 'cpu_percent rss_kb vm_size_kb ' "$(sed -n '/percent  process/,$p' out | awk 'NR > 1 { printf "%s ", $NF }')"
+unzip -p one.zip runtime-metrics.json >one.json
+jq '.process |= (.cpu_percent += 1.5 | .vm_size_kb += 4)' one.json >two.json
+run diff one.json two.json
+expect_same 'what changed' 'cpu_percent vm_size_kb ' "$(sed -n '/percent  process/,$p' out | awk 'NR > 1 { printf "%s ", $NF }')"
+run diff one.zip one.zip
+expect_status 0
+expect_same 'no change' '(no change)' "$(tail -n 1 out)"
 run diff --json one.zip two.zip
 expect_same 'cpu before' "$(value one.zip runtime-metrics.json .process.cpu_percent)" "$(jq .runtime_metrics.cpu_percent.before out)"
 expect_same 'rss after' "$(value two.zip runtime-metrics.json .process.rss_kb)" "$(jq .runtime_metrics.rss_kb.after out)"
@@ -149,12 +246,15 @@ expect_no_err
 expect_no_out
 
 fact 'names cannot steer the terminal'
-jq '.threads[0].process = "a\u001b]0;x\u0007\u009b31m\nb"' after.json >hostile.json
+jq '.threads[0] |= (.process = "a\u001b]0;x\u0007\u009b31m\nb" | .start_ticks = 99999999999 |
+    .schedstat_measured = true | .schedstat.run_ns = 5)' after.json >hostile.json
 run diff before.json hostile.json
 expect_status 0
 expect_out 'a\x1b]0;x\x07\xc2\x9b31m\x0ab'
 tr -d '\n\040-\176' <out >rest
 [ ! -s rest ] || wrong 'there are control characters'
+run diff --json before.json hostile.json
+expect_out 'a\u001b]0;x\u0007\u009b31m\nb'
 cp before.json "$(printf 'n\033[31m.json')"
 run diff "$(printf 'n\033[31m.json')" after.json
 expect_out 'n\x1b[31m.json'
@@ -178,10 +278,10 @@ expect_err 'nothing to compare'
 run diff --json a.json before.json
 expect_status 1
 expect_no_out
-jq '.threads[] |= (.schedstat_measured = false)' before.json >unmeasured.json
-run diff unmeasured.json unmeasured.json
+run diff --counter io.read_chars one.zip two.zip
 expect_status 1
-expect_err 'schedstat.run_ns was not measured in both captures'
+expect_no_out
+expect_err 'cannot compare io.read_chars'
 
 fact 'what is no report is refused, with the file and the reason, and nothing hangs'
 mkfifo fifo

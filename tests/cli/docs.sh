@@ -37,6 +37,18 @@ while read -r command; do
     grep -q "^\.It Cm $command" "$man/bugpack.1" || wrong 'it does not'
 done <commands
 
+fact 'the man page and the completions of diff know every counter'
+run diff --help
+sed -n '/^Counters:/,/^$/p' out | grep -oE '[a-z_]+\.[a-z_]+' >counters
+[ -s counters ] || wrong 'the help lists none'
+while IFS=. read -r group key; do
+    for file in bugpack.bash _bugpack bugpack.fish; do
+        grep -qE -e "(^|[ '(])$group\.$key(\$|[ ')])" "$completion/$file" || wrong "$file lacks $group.$key"
+    done
+    sed -n "/^\.It Li $group\$/,/^\.It/p" "$man/bugpack-diff.1" | grep -qw "$key" ||
+        wrong "the man page lacks $group.$key"
+done <counters
+
 fact 'the completions know no option that the program lacks'
 printf 'help\nversion\n' >>all_options
 sort -u all_options >known

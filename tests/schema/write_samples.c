@@ -256,14 +256,15 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "manifest.json");
 }
 
-/* What bugpack diff --json says of an artefact of the full report and that of the bare one. */
-static bool write_diff(const char *directory, const char *report, const char *artefact) {
+/* What bugpack diff --json says of an artefact of the full report and that of another one. */
+static bool write_diff(const char *directory, const char *report, const char *artefact,
+                       const char *other) {
     char before[1024], after[1024];
     bp_diff diff;
     char *printed = NULL;
     size_t printed_bytes = 0;
     (void)snprintf(before, sizeof before, "%s/full/%s", directory, artefact);
-    (void)snprintf(after, sizeof after, "%s/bare/%s", directory, artefact);
+    (void)snprintf(after, sizeof after, "%s/%s/%s", directory, other, artefact);
     bugpack_status status =
         bp_diff_compute(before, after, BP_HOST_BY_THREAD, "io.read_chars", &diff, &error);
     if (status == BUGPACK_OK) {
@@ -288,9 +289,9 @@ int main(int argument_count, char **arguments) {
                               bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&
                    write_bare(arguments[1], "unavailable",
                               bp_metrics_print_unavailable("other", "no sampler", &text, &error)) &&
-                   write_diff(arguments[1], "full", "host-threads.json") &&
-                   write_diff(arguments[1], "bare", "heap-state.json") &&
-                   write_diff(arguments[1], "unavailable", "runtime-metrics.json");
+                   write_diff(arguments[1], "full", "host-threads.json", "full") &&
+                   write_diff(arguments[1], "bare", "heap-state.json", "bare") &&
+                   write_diff(arguments[1], "unavailable", "runtime-metrics.json", "bare");
     bp_buffer_release(&text);
     return written ? 0 : 1;
 }

@@ -48,7 +48,20 @@ _bugpack() {
             return
             ;;
         --counter)
-            _bugpack_words 'schedstat.run_ns smaps_rollup.rss_kb heap.allocated_bytes' "$current"
+            _bugpack_words 'stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults
+                stat.major_faults stat.block_io_delay_ns schedstat.run_ns schedstat.run_delay_ns
+                schedstat.timeslices status.voluntary_switches status.involuntary_switches
+                io.read_chars io.written_chars io.read_calls io.write_calls io.read_bytes
+                io.written_bytes io.cancelled_bytes sched.exec_runtime_ns sched.switches
+                sched.migrations wakeups.wakeups wakeups.sync wakeups.migrate wakeups.local
+                wakeups.remote wakeups.affine wakeups.affine_attempts waits.wait_sum_ns
+                waits.wait_max_ns waits.wait_count waits.sleep_sum_ns waits.sleep_max_ns
+                waits.iowait_sum_ns waits.iowait_count blocks.block_sum_ns blocks.block_max_ns
+                smaps_rollup.rss_kb smaps_rollup.pss_kb smaps_rollup.shared_clean_kb
+                smaps_rollup.shared_dirty_kb smaps_rollup.private_clean_kb
+                smaps_rollup.private_dirty_kb smaps_rollup.referenced_kb smaps_rollup.anonymous_kb
+                smaps_rollup.anonymous_huge_kb smaps_rollup.swap_kb smaps_rollup.swap_pss_kb
+                smaps_rollup.locked_kb heap.allocated_bytes heap.deallocated_bytes' "$current"
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;

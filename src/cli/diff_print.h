@@ -1,0 +1,18 @@
+/*
+ * A comparison of two reports as text.
+ */
+#ifndef BP_CLI_DIFF_PRINT_H
+#define BP_CLI_DIFF_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inspect/diff.h"
+
+/*
+ * Prints what changed to standard output, at most `limit` groups of a capture. `emphasis`: headings
+ * are bold. False without memory.
+ */
+bool bp_cli_print_diff(const bp_diff *diff, size_t limit, bool emphasis);
+
+#endif
