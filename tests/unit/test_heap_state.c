@@ -110,7 +110,7 @@ Test(heap_state, reads_what_others_write) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bugpack_heap_state state;
         cr_assert(eq(int, parse(cases[i].json, &state), BUGPACK_OK), "%s", error.message);
-        EXPECT_TEXT(diff_of(&unknown, &state), cases[i].text_of_difference);
+        EXPECT_TEXT(diff_of(&unknown, &state), (char *)cases[i].text_of_difference);
     }
 }
 
