@@ -165,7 +165,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     if (options.of_state) {
         return options.pid == 0 ? print_state(operands[0], options.as_json)
-                                : bp_cli_say_usage("--state and --pid cannot be used together");
+                                : bp_cli_say_usage("--state and --pid exclude each other");
     }
     if (operands[0] != NULL) {
         return bp_cli_say_usage("unexpected argument '%s'", operands[0]);

@@ -105,6 +105,7 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     if (summary->boottime_ns != 0) {
         bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
     }
+    bp_model_add_known_text(json, "boot_id", summary->boot_id);
     bp_json_add_uint(json, "ticks_per_sec", summary->ticks_per_sec);
     if (summary->self_tgid != 0) {
         bp_json_add_uint(json, "self_tgid", summary->self_tgid);

@@ -47,6 +47,7 @@ typedef struct bp_host_summary {
     uint64_t captured_wall_ns; /* when it began */
     uint64_t duration_ns;
     uint64_t boottime_ns; /* since boot, when it began */
+    char boot_id[37];     /* of the kernel; "" if unknown */
     uint64_t ticks_per_sec;
     uint64_t self_tgid; /* 0 when we are not among them */
     uint64_t process_count, vanished_process_count, denied_process_count;

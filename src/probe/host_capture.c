@@ -169,6 +169,17 @@ static int open_cgroups(const bp_host_root *root, bp_host_summary *summary) {
     return fd;
 }
 
+/* Captures of one boot have the same id, which a thread's ids and start do not show. */
+static void read_boot_id(int proc_fd, bp_host_summary *summary) {
+    char text[sizeof summary->boot_id];
+    int fd = openat(proc_fd, "sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    int64_t count = fd >= 0 ? bp_file_read_range(fd, text, sizeof text - 1, 0) : -1;
+    bp_file_close(fd);
+    if (count == sizeof text - 1) {
+        memcpy(summary->boot_id, text, sizeof text - 1);
+    }
+}
+
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
                               bp_host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
@@ -183,6 +194,7 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                           .ticks_per_sec = root->ticks_per_sec != 0 ? root->ticks_per_sec
                                            : ticks > 0              ? (uint64_t)ticks
                                                                     : 100};
+    read_boot_id(proc_fd, summary);
     const bp_host_reader model = {.proc_fd = proc_fd,
                                   .has_our_ids = has_our_ids,
                                   .ticks_per_sec = summary->ticks_per_sec,

@@ -59,7 +59,7 @@ for case in 'bad.json:line 2, column 13: "narenas"' '/nowhere:No such file' 'fif
     expect_err "${case#*:}"
 done
 run heap --state --pid 1
-expect_usage '--state and --pid cannot be used together'
+expect_usage '--state and --pid exclude each other'
 run heap --state state.json more
 expect_usage "unexpected argument 'more'"
 run heap --pid 1 state.json

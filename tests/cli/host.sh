@@ -168,4 +168,8 @@ expect_usage '--host and --window exclude each other'
 run capture
 expect_usage "option '--pid' is missing"
 
+fact 'the capture names the boot of the machine'
+run capture --host --output boot.zip
+expect_same 'the boot' "$(cat /proc/sys/kernel/random/boot_id)" "$(value boot.zip host-threads.json .summary.boot_id)"
+
 finish
