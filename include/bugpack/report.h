@@ -58,7 +58,9 @@ typedef struct bugpack_report_request {
     /* The time within which the report must be published, in milliseconds. Then it fails with
      * BUGPACK_ERR_TIMEOUT and leaves nothing behind. Default and BUGPACK_OFF: none. */
     uint32_t timeout_ms;
-    /* The target process has died: the report is of the kind `crash`. Needs a target_pid. */
+    /* The target process has died: the report is of the kind `crash`. Needs a target_pid. If it
+     * fails, bugpack_close leaves the session's directory, for bugpack_recover and for the next
+     * bugpack_open of the same app, and on_diagnostic gets the path. */
     bool is_crash;
     /* What was on the screen, for screenshot.png. The call copies the pixels (a 4K picture has 33
      * MB and takes some milliseconds); a background thread encodes them. */

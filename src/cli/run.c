@@ -102,7 +102,9 @@ enum { waiting_bytes = 32 * 1024 };
 typedef struct run_session {
     bugpack *session;
     const run_options *options;
-    bool says_at_once;           /* the command does not own our terminal */
+    bool says_at_once; /* the command does not own our terminal */
+    bool is_closing;   /* and all reports have ended */
+    char app_name[65];
     bp_lock lock;                /* of what follows, which the session's threads write */
     char waiting[waiting_bytes]; /* messages, each with its NUL */
     size_t waiting_used;
@@ -172,6 +174,18 @@ static const struct {
                                   [BP_RUN_TERMINAL] = {"terminal", "the terminal"},
                                   [BP_RUN_OUTPUT] = {"output", "standard output and error"}};
 
+/* At the close: what became of a crash whose report failed. Before, all is in the reports. */
+static void on_diagnostic(bugpack_level level, const char *text, void *context) {
+    run_session *session = context;
+    if (!session->is_closing) {
+        return;
+    }
+    say(session, "", text);
+    if (level < BUGPACK_LEVEL_ERROR) {
+        say(session, "this writes its report: bugpack recover -o DIR --app ", session->app_name);
+    }
+}
+
 static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
     const run_session *session = context;
     const char *channel = streams[stream].channel;
@@ -234,10 +248,10 @@ static const char *base_name(const char *path) {
 /* About a command that is not yet let go. Reports a failure. */
 static bugpack_status open_session(run_session *session, const bp_run_child *child) {
     const run_options *given = session->options;
-    char app_name[65];
-    (void)snprintf(app_name, sizeof app_name, "%s", base_name(given->arguments[0]));
+    (void)snprintf(session->app_name, sizeof session->app_name, "%s",
+                   given->app_name != NULL ? given->app_name : base_name(given->arguments[0]));
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = given->app_name != NULL ? given->app_name : app_name;
+    options.app_name = session->app_name;
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
     options.target_pid = child->pid;
     options.target_with_descendants = true;
@@ -250,6 +264,8 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     options.on_event = on_event;
     options.on_event_context = session;
+    options.on_diagnostic = on_diagnostic;
+    options.on_diagnostic_context = session;
     if (given->pedantic_dir != NULL) {
         (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
     }
@@ -334,6 +350,10 @@ static bp_cli_exit run_command(run_options *options) {
         result = relay_command(options, &child, &session, &end);
     }
     bp_run_child_reap(&child);
+    if (session.session != NULL) {
+        (void)bugpack_flush(session.session, UINT32_MAX);
+    }
+    session.is_closing = true;
     bugpack_close(session.session); /* waits for the reports in flight */
     say_waiting(&session);
     if (result != BP_CLI_COMPLETE) {

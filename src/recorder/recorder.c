@@ -79,6 +79,16 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     return BUGPACK_OK;
 }
 
+void bp_recorder_keep(bp_recorder *recorder, bool is_kept) {
+    bp_rings_keep(recorder->rings, is_kept);
+}
+
+bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path) {
+    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
+    *ret_path = dir == NULL ? NULL : bp_session_dir_path(dir);
+    return bp_rings_is_kept(recorder->rings);
+}
+
 void bp_recorder_close(bp_recorder *recorder) {
     if (recorder == NULL || recorder->rings == NULL) {
         return;

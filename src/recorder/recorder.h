@@ -48,6 +48,12 @@ typedef struct bp_recorder bp_recorder;
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error);
 
+/* Whether bp_recorder_close leaves the session's directory for recovery. Any thread. */
+void bp_recorder_keep(bp_recorder *recorder, bool is_kept);
+
+/* Whether it will; `*ret_path` is the directory, borrowed, or NULL where no ring is in a file. */
+bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path);
+
 /*
  * Frees the memory of all rings and channels and removes the session's directory. Other threads may
  * be inside log, notifications and channels, or come later, until bp_recorder_free: their records

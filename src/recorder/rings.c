@@ -1,5 +1,6 @@
 #include "recorder/rings.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
     bp_monitor *monitor; /* NULL: no file is guarded */
     char session_id[BP_ID_BYTES];
+    atomic_bool is_kept;
     bp_lock lock; /* of what follows */
     ring_file *files;
     char memory_reason[256];
@@ -149,10 +151,26 @@ static void remove_file(bp_rings *rings, const bp_ring *ring) {
     free(file);
 }
 
+void bp_rings_keep(bp_rings *rings, bool is_kept) {
+    atomic_store(&rings->is_kept, is_kept);
+}
+
+bool bp_rings_is_kept(const bp_rings *rings) {
+    return atomic_load(&rings->is_kept);
+}
+
+const bp_session_dir *bp_rings_dir(const bp_rings *rings) {
+    return rings->dir;
+}
+
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
-        bp_session_dir_remove(rings->dir);
+        if (bp_rings_is_kept(rings)) {
+            bp_session_dir_leave(rings->dir);
+        } else {
+            bp_session_dir_remove(rings->dir);
+        }
         while (rings->files != NULL) {
             remove_file(rings, rings->files->ring);
         }

@@ -28,7 +28,15 @@ bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
 /* Ends the guard. Before the first ring is freed, and before bp_rings_free. */
 void bp_rings_release_guard(bp_rings *rings);
 
-/* Removes the directory: the session ended cleanly. The rings are their owners'. NULL is fine. */
+/* Whether bp_rings_free leaves the directory for recovery. Any thread. */
+void bp_rings_keep(bp_rings *rings, bool is_kept);
+bool bp_rings_is_kept(const bp_rings *rings);
+
+/* The directory, borrowed; NULL where all rings are in memory. */
+const bp_session_dir *bp_rings_dir(const bp_rings *rings);
+
+/* Removes the directory, unless it is kept: the session ended cleanly. The rings are their owners'.
+ * NULL is fine. */
 void bp_rings_free(bp_rings *rings);
 
 /*

@@ -73,6 +73,12 @@ void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_R
 /* The clean end: removes the directory and its files. NULL is fine. */
 void bp_session_dir_remove(bp_session_dir *dir);
 
+/* Its path, borrowed. */
+const char *bp_session_dir_path(const bp_session_dir *dir);
+
+/* Lets go of the directory as a process does that dies: it waits for its recovery. NULL is fine. */
+void bp_session_dir_leave(bp_session_dir *dir);
+
 typedef enum bp_session_dir_state {
     BP_SESSION_DIR_DEAD,    /* its lock was free and is now ours */
     BP_SESSION_DIR_RUNNING, /* a process holds its lock */

@@ -197,6 +197,17 @@ void bp_session_dir_remove(bp_session_dir *dir) {
     }
     bp_file_close(base_fd);
     bp_file_close(dir_fd);
+    bp_session_dir_leave(dir);
+}
+
+const char *bp_session_dir_path(const bp_session_dir *dir) {
+    return dir->path.data;
+}
+
+void bp_session_dir_leave(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
     bp_fd_close_ours(dir->dir_fd, dir->mark);
     bp_session_lock_let_go(dir->lock);
     bp_session_lock_release(dir->name);

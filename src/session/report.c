@@ -39,6 +39,7 @@ static bugpack_status read_request(const bugpack_report_request *given,
 
 /* What a report that the host asked for has of its own. */
 struct manual_report {
+    bp_recorder *recorder;
     bp_screenshot *screenshot; /* NULL for none */
     bp_retained *loan;         /* NULL: the rings are copied now */
 };
@@ -55,9 +56,20 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
                : bp_screenshot_add(report->screenshot, &job->token, bundle, error);
 }
 
+/* There is no second chance to ask for the report of a process that has died: where it fails, the
+ * records stay for recovery. */
+static void settled(const bp_job *job, const bugpack_report_result *result) {
+    const struct manual_report *report = job->payload;
+    if (job->kind == BP_REPORT_CRASH) {
+        bp_recorder_keep(report->recorder,
+                         result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
+    }
+}
+
 static void settled_loan(const bp_job *job, const bugpack_report_result *result) {
     const struct manual_report *report = job->payload;
     bp_retained_settled(report->loan, result);
+    settled(job, result);
 }
 
 static void free_payload(bp_job *job) {
@@ -69,7 +81,8 @@ static void free_payload(bp_job *job) {
     free(report);
 }
 
-static const bp_job_type manual_type = {.add_entries = add_entries, .free = free_payload};
+static const bp_job_type manual_type = {
+    .add_entries = add_entries, .settled = settled, .free = free_payload};
 static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
                                       .add_entries = add_entries,
                                       .settled = settled_loan,
@@ -122,6 +135,7 @@ static bugpack_status make_job(bugpack *session, const bugpack_report_request *r
         free(report);
         return BUGPACK_ERR_NO_MEMORY;
     }
+    report->recorder = session->context.recorder;
     bugpack_status status = fill_job(session, request, job);
     if (status != BUGPACK_OK) {
         bp_job_free(job);
@@ -139,12 +153,17 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
     if (status == BUGPACK_OK) {
         status = make_job(session, &known, &job);
     }
-    if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
+    if (status == BUGPACK_OK) {
+        job->on_done = on_done;
+        job->on_done_context = context;
+        status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
+    } else {
+        (void)bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
-    job->on_done = on_done;
-    job->on_done_context = context;
-    return bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
+    if (status != BUGPACK_OK && status != BUGPACK_ERR_INVALID && known.is_crash) {
+        bp_recorder_keep(session->context.recorder, true);
+    }
+    return status;
 }
 
 /* The same from outside, through the entry guard. */

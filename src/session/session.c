@@ -1,5 +1,6 @@
 #include "session/session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/staged_file.h"
 #include "recorder/note.h"
 #include "sources/source.h"
 
@@ -14,13 +16,38 @@
 static const uint64_t history_span_ms = 600000;
 static const uint64_t history_max_count = 6000;
 
-/* Each report opens the directory; opening it once now shows a mistake at the start. */
+/* A directory that takes no file now may take one later: what passes by itself is no mistake. */
+static bool may_pass(int system_errno) {
+    static const int passing[] = {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE,
+                                  ENOMEM, EIO,    EINTR, EAGAIN};
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+        if (passing[i] == system_errno) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each report makes a file in the directory; making one now, without a name, shows a mistake at the
+ * start. */
 static bugpack_status check_report_dir(bugpack *session, bugpack_error *error) {
+    const bugpack_options *settings = &session->settings;
     int dir_fd = -1;
-    bugpack_status status = bp_file_open_directory(
-        session->settings.report_dir, session->settings.create_report_dir, &dir_fd, error);
-    if (status == BUGPACK_OK) {
-        (void)close(dir_fd);
+    bp_staged_file *file = NULL;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        bp_file_open_directory(settings->report_dir, settings->create_report_dir, &dir_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_staged_file_new(dir_fd, settings->report_dir, &file, &detail);
+    bp_staged_file_free(file);
+    (void)close(dir_fd);
+    if (status == BUGPACK_OK || may_pass(detail.system_errno)) {
+        return BUGPACK_OK;
+    }
+    if (error != NULL) {
+        *error = detail;
     }
     return status;
 }
@@ -188,6 +215,20 @@ static void end_task(bugpack *session, bp_monitor_task *task) {
     }
 }
 
+static void tell_kept(bp_recorder *recorder) {
+    const char *path;
+    if (recorder == NULL || !bp_recorder_is_kept(recorder, &path)) {
+        return;
+    }
+    if (path != NULL) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
+                         "the records of the crash wait for their recovery in %s", path);
+    } else {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR,
+                         "the records of the crash were in memory, and are lost");
+    }
+}
+
 void bp_session_retire(bugpack *session) {
     bp_report_context *context = &session->context;
     end_task(session, bp_triggers_tick);
@@ -202,6 +243,7 @@ void bp_session_retire(bugpack *session) {
         bp_provider_list_free(context->providers);
     }
     bp_subject_drop(context->subject);
+    tell_kept(context->recorder);
     bp_recorder_close(context->recorder);
     bp_monitor_free(session->monitor);
     bp_session_close_filters(session);

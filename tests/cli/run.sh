@@ -1,5 +1,6 @@
 #!/bin/sh
 # bugpack run on pipes: bytes, statuses, signals, reports.
+# shellcheck disable=SC2016 # await and the commands expand it
 . "$(dirname "$0")/lib.sh"
 need unzip jq python3
 cd "$scratch" || exit 1
@@ -22,18 +23,7 @@ forget() {
     rm -rf reports && mkdir reports
 }
 
-# wait_for FILE: until it is there, or the time is up.
-wait_for() {
-    tries=0
-    while [ ! -e "$1" ] && [ $tries -lt 300 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-    [ -e "$1" ] || wrong "$1 does not appear"
-}
-
 fact 'standard output and standard error stay apart, and the status is the command s own'
-# shellcheck disable=SC2016 # for the command
 run_command -- sh -c 'printf "out\n\000\377"; echo err >&2; exit 7'
 expect_status 7
 printf 'out\n\000\377' >wanted
@@ -42,7 +32,6 @@ expect_same 'standard error' err "$(cat err)"
 expect_empty reports
 
 fact 'where both streams are one file they are one stream, in the order of what was written'
-# shellcheck disable=SC2016 # for the command
 both='i=0; while [ $i -lt 200 ]; do echo "out $i"; echo "err $i" >&2; i=$((i + 1)); done; kill -SEGV $$'
 sh -c "${both%; kill*}" >wanted 2>&1
 "$BUGPACK" run -q -o reports -- sh -c "$both" >mixed 2>&1
@@ -80,7 +69,6 @@ expect_status 5
 expect_same 'all bytes' 10000 "$(($(stat -c %s limited) + $(sed -n 's/^bugpack: \([0-9]*\) bytes could not be written to standard output: File too large$/\1/p' err)))"
 
 fact 'options of the command are its own'
-# shellcheck disable=SC2016 # for the command
 run_command sh -c 'echo "$0 $1"' --quiet -o
 expect_out '--quiet -o'
 
@@ -133,16 +121,11 @@ expect_err "report written: $scratch/$zip"
 forget
 
 fact 'a crash report tells what the command was when it began'
-# shellcheck disable=SC2016
 "$BUGPACK" run -o reports -- sh -c 'echo ready >&2; while [ ! -e go ]; do sleep 0.05; done; kill -SEGV $$' \
     >out 2>err </dev/null &
 pid=$!
 started="$started $pid"
-tries=0
-while ! grep -q ready err && [ $tries -lt 300 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await 'grep -q ready err'
 touch go
 wait "$pid"
 only_zip
@@ -154,16 +137,15 @@ ledger "$zip" process.json reason | grep -q 'has ended; this is how it was at 20
 forget
 
 fact 'a signal that is sent to us is passed on, and is no crash'
-# shellcheck disable=SC2016
 start "$BUGPACK" run -o reports -- sh -c 'trap "echo got >told; exit 9" TERM; touch ready; while :; do sleep 0.1; done'
-wait_for ready
+await "[ -e ready ]"
 kill -TERM "$pid"
 wait "$pid"
 expect_same 'the status' 9 $?
-wait_for told
+await "[ -s told ]"
 rm -f ready
 start "$BUGPACK" run -o reports -- sh -c 'touch ready; exec sleep 60'
-wait_for ready
+await "[ -e ready ]"
 kill -TERM "$pid"
 wait "$pid"
 expect_same 'the status' 143 $?
@@ -171,24 +153,15 @@ expect_empty reports
 rm -f ready
 
 fact 'SIGUSR1 takes a report with the unfinished line and the descendants in it'
-# shellcheck disable=SC2016
 "$BUGPACK" run -o reports -- sh -c 'printf "a line\nhalf"; sleep 60 & touch ready; wait' \
     >relayed 2>/dev/null </dev/null &
 pid=$!
 started="$started $pid"
-wait_for ready
+await "[ -e ready ]"
 # What was passed on has been recorded.
-tries=0
-while ! grep -q half relayed && [ $tries -lt 300 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await 'grep -q half relayed'
 kill -USR1 "$pid"
-tries=0
-while [ -z "$(ls reports)" ] && [ $tries -lt 300 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await '[ -n "$(ls reports)" ]'
 kill -TERM "$pid"
 wait "$pid"
 only_zip
@@ -210,8 +183,32 @@ done
 expect_same 'the description' 'killed by signal 6 (Aborted): seen' "$(value "$zip" metadata.json .description | sed 's/, core dumped//')"
 forget
 
+fact 'a directory that takes no report is told before the command starts'
+run run -o /proc -- touch started
+expect_status 1
+expect_err '"/proc"'
+[ ! -e started ] || wrong 'the command was started'
+
+fact 'a crash report that cannot be written leaves the records, and a command that writes it'
+mkdir -m 700 runtime
+mkdir lost
+XDG_RUNTIME_DIR=$scratch/runtime
+export XDG_RUNTIME_DIR
+run run -q -o lost -- sh -c 'echo last words; rmdir lost; kill -ABRT $$'
+expect_status 134
+expect_err 'no report: '
+expect_err "the records of the crash wait for their recovery in $scratch/runtime/bugpack/sh-"
+expect_err 'bugpack recover -o DIR --app sh'
+run recover --app sh -o reports
+expect_status 0
+zip=$(cat out)
+expect_same 'the last line' 'last words' "$(unzip -p "$zip" logs.jsonl | jq -r 'select(.channel == "stdout").message')"
+expect_same 'the process' "$(value "$zip" metadata.json .target.pid)" "$(value "$zip" metadata.json .pid)"
+expect_empty runtime/bugpack
+unset XDG_RUNTIME_DIR
+forget
+
 fact 'with --quiet a written report is not told'
-# shellcheck disable=SC2016
 run_command -q -- sh -c 'kill -ABRT $$'
 ! grep -q report err || wrong 'it is told'
 only_zip
