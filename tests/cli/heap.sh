@@ -1,7 +1,8 @@
 #!/bin/sh
 # Allocation counters from outside, alone and in a report.
+# shellcheck disable=SC2016 # await and the commands expand it
 . "$(dirname "$0")/lib.sh"
-need jq unzip
+need jq unzip python3
 plain=${ALLOC_WORKER_PLAIN:?the worker without a jemalloc}
 export XDG_CACHE_HOME="$scratch/cache"
 mkdir "$XDG_CACHE_HOME"
@@ -12,10 +13,8 @@ start_ready() {
     ready=$1
     shift
     start "$@"
-    until [ -s "$ready" ]; do
-        kill -0 "$pid" 2>/dev/null || skip "$1 does not run here"
-        sleep 0.01
-    done
+    await "[ -s $ready ] || ! kill -0 $pid 2>/dev/null"
+    [ -s "$ready" ] || skip "$1 does not run here"
 }
 
 fact 'the worker refuses what it cannot do, each with a status of its own'
@@ -213,7 +212,6 @@ expect_same 'the mode of the cache' '700 600' \
 fact 'a report about a wrapper has the counters of what it runs, and its own failure'
 rm -f shared_ready
 mkdir wrapped
-# shellcheck disable=SC2016 # for the wrapper
 start "$BUGPACK" run -q -o wrapped -- sh -c '"$0" --bytes 16777216 --ready shared_ready; :' \
     "$ALLOC_WORKER_SHARED"
 await '[ -s shared_ready ]'
@@ -253,7 +251,6 @@ fact 'nor one of a process with another root, be it at our path and ours'
 chmod 644 libjemalloc.so.2
 cp "$ALLOC_WORKER_SHARED" worker
 mkdir jail
-# shellcheck disable=SC2016 # for the other shell
 jailed='mount -t tmpfs none jail && mkdir -p jail/usr jail/proc "jail$1" &&
     mount --rbind /usr jail/usr && mount --rbind /proc jail/proc && ln -s usr/lib usr/lib64 jail && mount --bind "$1" "jail$1" && cd jail && pivot_root . . && umount -l . && exec /usr/bin/env \
     "LD_LIBRARY_PATH=$1" "$1/worker" --bytes 1 --ready "$1/jail_ready"'
@@ -272,8 +269,17 @@ else
 fi
 
 fact 'SIGINT ends it with what was read so far'
-timeout -s INT 2 "$BUGPACK" heap --pid "$target" --json --snapshots 1000 --interval-ms 400 \
-    >out 2>err </dev/null
+# A shell without job control starts background commands with SIGINT ignored.
+python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" heap --pid "$target" --json --snapshots 1000 \
+    --interval-ms 60000 >out 2>err </dev/null &
+child=$!
+started="$started $child"
+# Until it catches the signal. It takes one snapshot in any case.
+await '[ "$((0x0$(awk "/^SigCgt/ { print \$2 }" "/proc/$child/status") & 2))" -ne 0 ]'
+kill -s INT "$child"
+wait "$child"
 expect_same 'the document' 'true true true' "$(jq -r \
     '"\(.interrupted) \(.snapshots | length > 0) \(.snapshots | length < 1000)"' out)"
 

@@ -73,10 +73,7 @@ fact 'the threads of a jemalloc process have its counters'
 if [ -n "${ALLOC_WORKER_SHARED:-}" ]; then
     start "$ALLOC_WORKER_SHARED" --bytes 16777216 --ready "$scratch/ready"
     worker=$pid
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e ready ] && break
-        sleep 0.1
-    done
+    await '[ -s ready ]'
     host
     expect_same 'measured, and within 4 MiB of what it allocated' 'true true true' "$(jq -r \
         --argjson pid "$worker" '.threads[] | select(.tid == $pid) | "\(.heap_measured) \(.heap.allocated_bytes >= 16777216 and .heap.allocated_bytes <= 20971520) \(.heap.deallocated_bytes < 16777216)"' host.json)"
@@ -84,10 +81,7 @@ if [ -n "${ALLOC_WORKER_SHARED:-}" ]; then
     fact 'a first thread that lives is in every capture, whatever threads come and go beside it'
     start "$ALLOC_WORKER_SHARED" --bytes 1048576 --churn --ready "$scratch/churning"
     worker=$pid
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        [ -e churning ] && break
-        sleep 0.1
-    done
+    await '[ -s churning ]'
     for _ in 1 2 3 4 5; do
         host
         expect_host_status "$zip"

@@ -143,12 +143,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window
     child=$!
     started="$started $child"
     # The threads of its session are there while it samples.
-    tries=0
-    while [ "$(find "/proc/$child/task" -mindepth 1 -maxdepth 1 | wc -l)" -lt 2 ] &&
-        [ $tries -lt 300 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
+    await "[ \"\$(find /proc/$child/task -mindepth 1 -maxdepth 1 | wc -l)\" -ge 2 ]"
     kill -s "$signal" $child
     wait $child 2>/dev/null
     status=$?

@@ -16,11 +16,7 @@ start sleep 300
 host=$!
 started="$started $host"
 exec 9>keys
-tries=0
-while ! ls runtime/bugpack/minimal-*/log.ring >/dev/null 2>&1 && [ $tries -lt 100 ]; do
-    sleep 0.1
-    tries=$((tries + 1))
-done
+await 'ls runtime/bugpack/minimal-*/log.ring >/dev/null 2>&1'
 
 fact 'a living session is left alone, and told with its process'
 run recover

@@ -1,5 +1,6 @@
 #!/bin/sh
 # An unmodified program of Debian's, redis, whose log lines become gaps: one report a distinct key.
+# shellcheck disable=SC2016 # await and the commands expand it
 . "$(dirname "$0")/lib.sh"
 need unzip jq redis-server redis-cli
 cd "$scratch" || exit 1
@@ -9,11 +10,7 @@ fact 'a server under bugpack run answers, and each distinct line that matches gi
 start "$BUGPACK" run -o reports --pedantic-dir gaps --gap-pattern 'Accepted 127[.]0[.]0[.]1:([0-9])' \
     --gap-pattern '(Bad directive)' --gap-pattern '(Client closed) connection' -- \
     redis-server --port 0 --unixsocket "$scratch/socket" --save '' --loglevel verbose --daemonize no
-tries=0
-while [ "$(redis-cli -s socket ping 2>/dev/null)" != PONG ] && [ $tries -lt 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await '[ "$(redis-cli -s socket ping 2>/dev/null)" = PONG ]'
 for _ in 1 2 3 4 5; do
     expect_same 'the answer' PONG "$(redis-cli -s socket ping)"
 done
@@ -29,7 +26,6 @@ unzip -p "$1" logs.jsonl | jq -r .message | grep -q 'Client closed connection' |
 
 fact 'two keys give two reports, however often'
 rm -f gaps/*
-# shellcheck disable=SC2016
 run run -o reports --pedantic-dir gaps --gap-pattern 'gap ([a-z:]+)' -- \
     sh -c 'for i in 1 2 3 4 5; do echo "gap display:unimpl:rop"; echo "gap b" >&2; done'
 expect_status 0

@@ -1,5 +1,6 @@
 #!/bin/sh
 # bugpack run on a terminal: full-screen programs, the hotkey, the window size, stopping.
+# shellcheck disable=SC2016,SC2034,SC2317 # what await and tmux run
 . "$(dirname "$0")/lib.sh"
 need tmux unzip jq less
 cd "$scratch" || exit 1
@@ -16,34 +17,26 @@ screen() {
     tm capture-pane -p | sed 's/ *$//' | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
 }
 
-# see TEXT: until a line of the screen is that, or the time is up.
+# see TEXT: until a line of the screen is that.
 see() {
-    tries=0
-    while ! screen | grep -qxF -e "$1" && [ $tries -lt 200 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-    screen | grep -qxF -e "$1" || wrong "the screen does not show <$1> but: $(screen | tail -n 5)"
+    line=$1
+    await 'screen | grep -qxF -e "$line"' || wrong "but: $(screen | tail -n 5)"
+}
+
+running() {
+    tm display-message -p '#{pane_current_command}'
 }
 
 # Until the shell has the terminal: what is typed before the command has ended is the command's.
 prompt() {
-    tries=0
-    while [ "$(tm display-message -p '#{pane_current_command}')" != bash ] && [ $tries -lt 400 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
+    await '[ "$(running)" = bash ]'
 }
 
-# Until the terminal gives each key at once: then bugpack run has it.
+# Until the terminal gives each key at once: then bugpack run has it, and not the shell, whose prompt
+# is not canonical either.
 wait_for_raw() {
-    tries=0
-    while ! stty -a -F "$(tm display-message -p '#{pane_tty}')" | grep -q -e -icanon &&
-        [ $tries -lt 200 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-    [ $tries -lt 200 ]
+    await '[ "$(running)" != bash ] &&
+        stty -a -F "$(tm display-message -p "#{pane_tty}")" | grep -q -e -icanon'
 }
 
 # type KEY...: to the shell, with a prompt on a clean screen before it.
@@ -59,20 +52,18 @@ tm send-keys "export BUGPACK=$BUGPACK; run() { \$BUGPACK run -q -o reports \"\$@
 fact 'a pager looks as it does without us'
 type_command less lines
 see 23
+see lines
 screen >without
 tm send-keys q
 type_command run less lines
 see 23
+see lines
 screen >with
 cmp -s without with || wrong "the screens differ: $(diff without with | head -n 3)"
 
 fact 'the hotkey takes a report and does not reach the program'
 tm send-keys F12
-tries=0
-while [ -z "$(ls reports)" ] && [ $tries -lt 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await '[ -n "$(ls reports)" ]'
 set -- reports/*.zip
 [ -e "$1" ] || wrong 'there is no report'
 screen >with
@@ -102,17 +93,10 @@ tm send-keys q
 
 fact 'a command that was started in the background gets the terminal with fg'
 # Not through the function, which would make a shell the leader of the job.
-# shellcheck disable=SC2016 # for the shell in tmux
-type_command '$BUGPACK run -q -o reports cat &'
-sleep 0.5
+type_command '$BUGPACK run -q -o reports sh -c "touch begun; exec cat" &'
+await '[ -e begun ]'
 tm send-keys fg Enter
-tries=0
-# The shell's own prompt is not canonical either.
-while [ "$(tm display-message -p '#{pane_current_command}')" = bash ] && [ $tries -lt 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
-wait_for_raw || wrong 'it does not'
+wait_for_raw
 tm send-keys C-c
 
 fact 'after the end the terminal is as before, and Ctrl-C went to the command'
@@ -122,13 +106,11 @@ tm send-keys abc Enter
 see abc
 tm send-keys C-c
 prompt
-# shellcheck disable=SC2016 # for the shell in tmux
 tm send-keys 'echo status $?; stty -a | grep -o -e -*icanon' Enter
 see 'status 130'
 see icanon
 
 fact 'a terminal is a terminal, a pipe is a pipe'
-# shellcheck disable=SC2016
 type_command 'run sh -c "test -t 0; echo in \$?; test -t 1; echo out \$?; test -t 2; echo err \$? >&2" 2>err.txt'
 see 'in 0'
 see 'out 0'
@@ -145,11 +127,7 @@ tm send-keys q
 
 fact 'the terminal is restored when we are killed'
 type_command run sleep "77.$$" # a name that no other test has
-tries=0
-while ! pgrep -f "bugpack run -q -o reports sleep 77[.]$$" >killed && [ $tries -lt 200 ]; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+await 'pgrep -f "bugpack run -q -o reports sleep 77[.]$$" >killed'
 wait_for_raw
 # The one that the shell started: the monitor has the same name.
 kill -KILL "$(head -n 1 killed)" || wrong 'it is not there to be killed'
@@ -165,13 +143,10 @@ if command -v vim >/dev/null 2>&1 || command -v vi >/dev/null 2>&1; then
     tm send-keys ihello
     see hello
     tm send-keys Escape
-    sleep 0.2
+    # The cursor goes back from behind the word to its last letter.
+    await '[ "$(tm display-message -p "#{cursor_x}")" -eq 4 ]'
     tm send-keys :wq Enter
-    tries=0
-    while [ ! -e edited ] && [ $tries -lt 400 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
+    await '[ -s edited ]'
     expect_same 'what was written' hello "$(cat edited)"
 else
     echo 'not tried: there is no vim'
@@ -180,12 +155,7 @@ fi
 fact 'htop draws its screen'
 if command -v htop >/dev/null 2>&1; then
     type_command run htop
-    tries=0
-    while ! screen | grep -q 'F10Quit' && [ $tries -lt 400 ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-    screen | grep -q F10Quit || wrong 'it does not'
+    await 'screen | grep -q F10Quit'
     tm send-keys q
 else
     echo 'not tried: there is no htop'

@@ -1,5 +1,6 @@
 #!/bin/sh
 # The metrics alone.
+# shellcheck disable=SC2016 # await and the commands expand it
 . "$(dirname "$0")/lib.sh"
 need jq
 start sleep 300
@@ -45,7 +46,7 @@ fact 'a name cannot steer the terminal, neither by ESC nor by its form of one ch
 hostile=$(printf 'n\033[7m\302\2337m')
 cp "$(command -v sleep)" "./$hostile" || exit 1
 start "./$hostile" 300
-until [ "$(cat "/proc/$pid/comm")" = "$hostile" ]; do sleep 0.01; done
+await '[ "$(cat "/proc/$pid/comm")" = "$hostile" ]'
 for command in 'sample --window 50' 'heap --json'; do
     # shellcheck disable=SC2086 # two words
     run $command --pid "$pid"

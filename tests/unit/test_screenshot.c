@@ -197,7 +197,7 @@ Test(screenshot, sizes_that_make_no_sense_are_refused_and_nothing_is_written) {
 
 /* What the worker has to do first: hold the door until the test has triggered enough. */
 static int wait_a_moment(bugpack_writer *writer, void *is_open) {
-    for (unsigned i = 0; i < 1000 && !atomic_load((atomic_bool *)is_open); i++) {
+    while (!atomic_load((atomic_bool *)is_open)) {
         (void)bugpack_printf(writer, " ");
         struct timespec pause = {0, 1000000};
         (void)nanosleep(&pause, NULL);
