@@ -30,6 +30,9 @@ bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns);
 bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
+/* As bp_task_reread_names. */
+void bp_process_reread_names(bp_process *process);
+
 /* What a tree has to know of its first process, whose snapshot was just read and may be refined:
  * its counters, and the ids of its children, which are appended. */
 bugpack_status bp_process_note(bp_process *process, bp_task_snapshot *snapshot,

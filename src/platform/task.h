@@ -74,10 +74,14 @@ void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
 bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns);
 
 /*
- * Reads all counters once. Names cost extra and are read only when `with_names`. One thread at a
- * time per task; another may read its facts meanwhile.
+ * Reads all counters once. Names cost extra and are read only when `with_names`. A task remembers
+ * those of our own threads, and reads only those of new ones. One thread at a time per task;
+ * another may read its facts meanwhile.
  */
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error);
+
+/* Lets the next snapshot with names read a tenth of the remembered names again, in turn. */
+void bp_task_reread_names(bp_task *task);
 
 #endif

@@ -50,12 +50,19 @@ static bugpack_status sample(bp_ticker *ticker, bp_tick *tick) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     uint64_t cpu_before_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     tick->began_ns = bp_clock_monotonic_ns();
+    bp_task_reread_names(ticker->task);
     bugpack_status status = bp_task_snapshot_take(ticker->task, true, &snapshot, &error);
     ticker->sample(ticker->context, status == BUGPACK_OK ? &snapshot : NULL, &error);
     bp_task_snapshot_release(&snapshot);
     tick->ended_ns = bp_clock_monotonic_ns();
     tick->cpu_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns;
     return status;
+}
+
+bugpack_status bp_ticker_sample_now(void *context, bp_task_snapshot *ret_snapshot,
+                                    bugpack_error *error) {
+    bp_ticker *ticker = context;
+    return bp_task_snapshot_take(ticker->task, true, ret_snapshot, error);
 }
 
 uint64_t bp_ticker_tick(void *context, uint64_t now_ns) {

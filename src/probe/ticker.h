@@ -44,6 +44,11 @@ void bp_ticker_free(bp_ticker *ticker); /* NULL is fine */
 /* A bp_monitor_task: samples when a tick is due, the first time at once. */
 uint64_t bp_ticker_tick(void *ticker, uint64_t now_ns);
 
+/* Samples the same process beside the ticks, on the thread that calls them. `ret_snapshot` has the
+ * names and is the caller's. Errors as bp_task_snapshot_take. */
+bugpack_status bp_ticker_sample_now(void *ticker, bp_task_snapshot *ret_snapshot,
+                                    bugpack_error *error);
+
 /* One tick on the monotonic clock: its slot, when it began and ended, and its CPU time. */
 typedef struct bp_tick {
     uint64_t slot_ns, began_ns, ended_ns, cpu_ns;

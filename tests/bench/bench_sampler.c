@@ -51,7 +51,7 @@ typedef void measured(void *context);
 
 typedef struct snapshot_context {
     bp_task *task;
-    bool with_names;
+    bool with_names, rereads;
     unsigned thread_count;
 } snapshot_context;
 
@@ -59,6 +59,9 @@ static void take_snapshot(void *context) {
     const snapshot_context *what = context;
     bp_task_snapshot snapshot = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
+    if (what->rereads) {
+        bp_task_reread_names(what->task);
+    }
     if (bp_task_snapshot_take(what->task, what->with_names, &snapshot, &error) != BUGPACK_OK ||
         snapshot.thread_count != what->thread_count) {
         (void)fprintf(stderr, "a snapshot of %zu threads: %s\n", snapshot.thread_count,
@@ -117,9 +120,10 @@ static double measure(measured *run, void *context) {
     return (double)times_ns[RUNS / 2] / 1000.0;
 }
 
-static double measure_snapshots(pid_t pid, bool with_names, unsigned thread_count) {
+static double measure_snapshots(pid_t pid, bool with_names, bool rereads, unsigned thread_count) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    snapshot_context context = {.with_names = with_names, .thread_count = thread_count};
+    snapshot_context context = {
+        .with_names = with_names, .rereads = rereads, .thread_count = thread_count};
     if (bp_task_open(pid, &context.task, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);
@@ -145,15 +149,15 @@ int main(int argument_count, char **arguments) {
         return 0;
     }
     pid_t other = start_target((unsigned)thread_count);
-    double other_us = measure_snapshots(other, false, (unsigned)thread_count);
-    double other_names_us = measure_snapshots(other, true, (unsigned)thread_count);
+    double other_us = measure_snapshots(other, false, false, (unsigned)thread_count);
+    double other_names_us = measure_snapshots(other, true, false, (unsigned)thread_count);
     double plain_us = measure(go_the_plain_way, &other);
     (void)kill(other, SIGKILL);
     (void)waitpid(other, NULL, 0);
     start_idle_threads((unsigned)thread_count);
-    double own_us = measure_snapshots(0, false, (unsigned)thread_count);
-    double own_names_us = measure_snapshots(0, true, (unsigned)thread_count);
-    (void)printf("%.0f %.0f %.0f %.0f %.0f\n", own_us, own_names_us, other_us, other_names_us,
+    double own_us = measure_snapshots(0, true, false, (unsigned)thread_count);
+    double own_reread_us = measure_snapshots(0, true, true, (unsigned)thread_count);
+    (void)printf("%.0f %.0f %.0f %.0f %.0f\n", own_us, own_reread_us, other_us, other_names_us,
                  plain_us);
     return 0;
 }

@@ -128,18 +128,119 @@ static void threads_that_end_inside_the_window_are_absent(void) {
     bp_sampler_close(sampler);
 }
 
+/* The name of a thread in a new snapshot by `task`. */
+static void take_name(bp_task *task, uint64_t tid, char name[64]) {
+    bp_task_snapshot snapshot = {0};
+    CHECK(bp_task_snapshot_take(task, true, &snapshot, NULL) == BUGPACK_OK);
+    (void)snprintf(name, 64, "(none)");
+    for (size_t i = 0; i < snapshot.thread_count; i++) {
+        CHECK(snapshot.threads[i].birth > 0);
+        if (snapshot.threads[i].tid == tid) {
+            (void)snprintf(name, 64, "%s", snapshot.threads[i].name);
+        }
+    }
+    bp_task_snapshot_release(&snapshot);
+}
+
+static void rename_thread(uint64_t tid, const char *name) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)tid);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs(name, file) >= 0 && fclose(file) == 0);
+}
+
+static void names_are_remembered_and_read_again_in_turn(void) {
+    bp_task *task = NULL;
+    char name[64];
+    uint64_t tid = workers[20].tid;
+    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    take_name(task, tid, name);
+    CHECK(strcmp(name, "worker") == 0);
+    rename_thread(tid, "early");
+    take_name(task, tid, name);
+    CHECK(strcmp(name, "early") == 0); /* a thread gets its name soon after its birth */
+    rename_thread(tid, "late");
+    take_name(task, tid, name);
+    CHECK(strcmp(name, "early") == 0);
+    for (unsigned i = 0; i < 10; i++) {
+        bp_task_reread_names(task);
+        take_name(task, tid, name);
+    }
+    CHECK(strcmp(name, "late") == 0);
+    rename_thread(tid, "worker");
+    bp_task_close(task);
+}
+
+/* Where we may choose the next id (CAP_CHECKPOINT_RESTORE), and nobody else gets it first. */
+static bool start_with_tid(uint64_t tid, worker *born) {
+    for (unsigned tries = 0; tries < 100; tries++) {
+        FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+        if (file == NULL) {
+            return false;
+        }
+        bool is_set = fprintf(file, "%llu", (unsigned long long)tid - 1) > 0;
+        if (fclose(file) != 0 || !is_set) {
+            return false;
+        }
+        *born = (worker){.name = "newborn"};
+        CHECK(pthread_create(&born->thread, NULL, work, born) == 0);
+        while (atomic_load(&born->tid) == 0) {
+            (void)usleep(1000);
+        }
+        if (atomic_load(&born->tid) == tid) {
+            return true;
+        }
+        atomic_store(&born->must_end, true);
+        CHECK(pthread_join(born->thread, NULL) == 0);
+    }
+    return false;
+}
+
+static void a_thread_with_the_id_of_another_has_its_own_name(void) {
+    bp_task *task = NULL;
+    char name[64];
+    worker old = {.name = "old"};
+    static worker born;
+    CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    CHECK(pthread_create(&old.thread, NULL, work, &old) == 0);
+    while (atomic_load(&old.tid) == 0) {
+        (void)usleep(1000);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        take_name(task, old.tid, name);
+        CHECK(strcmp(name, "old") == 0);
+    }
+    atomic_store(&old.must_end, true);
+    CHECK(pthread_join(old.thread, NULL) == 0);
+    if (start_with_tid(old.tid, &born)) {
+        take_name(task, old.tid, name);
+        CHECK(strcmp(name, "newborn") == 0);
+        atomic_store(&born.must_end, true);
+        CHECK(pthread_join(born.thread, NULL) == 0);
+    } else {
+        (void)puts("no thread could be given a used id");
+    }
+    bp_task_close(task);
+}
+
 /* A host that has run out of descriptors is one that a report is about. */
 static void no_descriptor_is_needed_for_a_snapshot(void) {
     bp_task *task = NULL;
     bp_task_snapshot snapshot = {0};
     struct rlimit limit, none;
+    char name[64];
     CHECK(bp_task_open(0, &task, NULL) == BUGPACK_OK);
+    take_name(task, workers[20].tid, name);
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
     CHECK(dup(0) < 0 && errno == EMFILE);
     CHECK(bp_task_snapshot_take(task, true, &snapshot, NULL) == BUGPACK_OK);
     CHECK(snapshot.has_memory && snapshot.thread_count > THREADS / 2);
+    for (size_t i = 0; i < snapshot.thread_count; i++) {
+        CHECK(snapshot.threads[i].tid != workers[20].tid ||
+              strcmp(snapshot.threads[i].name, "worker") == 0); /* remembered */
+    }
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     bp_task_snapshot_release(&snapshot);
     bp_task_close(task);
@@ -220,6 +321,8 @@ int main(void) {
     start_workers();
     every_thread_is_there_under_its_name();
     threads_that_end_inside_the_window_are_absent();
+    names_are_remembered_and_read_again_in_turn();
+    a_thread_with_the_id_of_another_has_its_own_name();
     no_descriptor_is_needed_for_a_snapshot();
     facts_of_our_own_are_whole();
     end_workers(10, THREADS);

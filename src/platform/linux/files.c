@@ -34,20 +34,37 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
 }
 
 typedef struct number_list {
+    bool has_inodes;
     uint32_t *numbers;
+    uint64_t *inodes;
     size_t count, capacity;
 } number_list;
 
-static bool push_number(number_list *list, uint32_t number) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-        uint32_t *numbers =
-            capacity > number_max ? NULL : realloc(list->numbers, capacity * sizeof *numbers);
-        if (numbers == NULL) {
+static bool grow(number_list *list) {
+    size_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+    uint32_t *numbers =
+        capacity > number_max ? NULL : realloc(list->numbers, capacity * sizeof *numbers);
+    if (numbers == NULL) {
+        return false;
+    }
+    list->numbers = numbers;
+    if (list->has_inodes) {
+        uint64_t *inodes = realloc(list->inodes, capacity * sizeof *inodes);
+        if (inodes == NULL) {
             return false;
         }
-        list->numbers = numbers;
-        list->capacity = capacity;
+        list->inodes = inodes;
+    }
+    list->capacity = capacity;
+    return true;
+}
+
+static bool push_number(number_list *list, uint32_t number, uint64_t inode) {
+    if (list->count == list->capacity && !grow(list)) {
+        return false;
+    }
+    if (list->has_inodes) {
+        list->inodes[list->count] = inode;
     }
     list->numbers[list->count++] = number;
     return true;
@@ -60,7 +77,7 @@ static bool push_entries(number_list *list, const char *entries, size_t entries_
         bp_proc_scan name = {entry->d_name, entry->d_name + strlen(entry->d_name)};
         uint64_t number;
         if (bp_proc_take_number(&name, 10, &number) && name.next == name.end &&
-            number <= UINT32_MAX && !push_number(list, (uint32_t)number)) {
+            number <= UINT32_MAX && !push_number(list, (uint32_t)number, entry->d_ino)) {
             return false;
         }
         at += entry->d_reclen;
@@ -68,11 +85,10 @@ static bool push_entries(number_list *list, const char *entries, size_t entries_
     return true;
 }
 
-int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count) {
+static int list_all(int directory_fd, number_list *list) {
     /* Large pieces: between two of them the kernel counts its way back to where it was, and an
      * entry that ended meanwhile makes it miss another (first_tid in fs/proc/base.c). */
     static const size_t entries_bytes = (size_t)256 * 1024;
-    number_list list = {0};
     char *entries = malloc(entries_bytes);
     int result = entries == NULL ? ENOMEM : lseek(directory_fd, 0, SEEK_SET) < 0 ? errno : 0;
     ssize_t count = 1;
@@ -80,11 +96,17 @@ int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_c
         count = syscall(SYS_getdents64, directory_fd, entries, entries_bytes);
         if (count < 0) {
             result = errno;
-        } else if (!push_entries(&list, entries, (size_t)count)) {
+        } else if (!push_entries(list, entries, (size_t)count)) {
             result = ENOMEM;
         }
     }
     free(entries);
+    return result;
+}
+
+int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count) {
+    number_list list = {0};
+    int result = list_all(directory_fd, &list);
     *ret_numbers = list.numbers;
     *ret_count = list.count;
     return result;
@@ -97,6 +119,16 @@ uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start) {
     bool is_read =
         stack_start != 0 && process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)sizeof count;
     return is_read && count > 0 ? (uint64_t)count : 0;
+}
+
+int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret_inodes,
+                        size_t *ret_count) {
+    number_list list = {.has_inodes = true};
+    int result = list_all(directory_fd, &list);
+    *ret_numbers = list.numbers;
+    *ret_inodes = list.inodes;
+    *ret_count = list.count;
+    return result;
 }
 
 bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {

@@ -19,6 +19,14 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
 int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
 
 /*
+ * The same with the inode of each, which the caller frees as well. Under /proc two things of one
+ * name have different inodes, although a thing may get another one when memory is short: the inode
+ * belongs to the dentry, which goes with the thread (proc_flush_pid in fs/proc/base.c).
+ */
+int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret_inodes,
+                        size_t *ret_count);
+
+/*
  * How many arguments a process was given: the first word of its stack, which no program has a
  * reason to change. 0 where it cannot be read.
  */

@@ -206,6 +206,7 @@ static bp_process *new_process(const bp_process *values) {
         *process = *values;
         process->root.fd = process->directory_fd = process->pidfd = -1;
         process->threads_fd = process->statm_fd = -1;
+        process->known = (bp_known_threads){0};
     }
     return process;
 }
@@ -300,6 +301,7 @@ void bp_process_close(bp_process *process) {
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
         bp_file_close(fds[i]);
     }
+    free(process->known.items);
     free(process);
 }
 
@@ -334,16 +336,24 @@ bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
 }
 
 bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
-                                       size_t *ret_count, bugpack_error *error) {
+                                       uint64_t **ret_inodes, size_t *ret_count,
+                                       bugpack_error *error) {
     uint32_t *tids;
+    uint64_t *inodes = NULL;
     size_t count;
-    int result = bp_proc_list_numbers(process->threads_fd, &tids, &count);
+    int result = ret_inodes == NULL
+                     ? bp_proc_list_numbers(process->threads_fd, &tids, &count)
+                     : bp_proc_list_inodes(process->threads_fd, &tids, &inodes, &count);
     if (result == 0) {
         *ret_tids = tids;
+        if (ret_inodes != NULL) {
+            *ret_inodes = inodes;
+        }
         *ret_count = count;
         return BUGPACK_OK;
     }
     free(tids);
+    free(inodes);
     if (result == ENOMEM) {
         return bp_fail_memory(error, "list the threads of a process");
     }
@@ -355,7 +365,7 @@ int bp_process_open_living_thread(const bp_process *process) {
     uint32_t *tids = NULL;
     size_t count = 0;
     int fd = -1;
-    (void)bp_process_list_threads(process, &tids, &count, NULL);
+    (void)bp_process_list_threads(process, &tids, NULL, &count, NULL);
     for (size_t i = 0; i < count && fd < 0; i++) {
         char name[24];
         char text[2048];

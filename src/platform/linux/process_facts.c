@@ -210,7 +210,7 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
         }
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_process_list_threads(process, &tids, &count, error);
+    bugpack_status status = bp_process_list_threads(process, &tids, NULL, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
         char path[40];
         char text[TEXT_BYTES];

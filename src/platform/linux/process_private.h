@@ -20,6 +20,23 @@ typedef struct bp_proc_root {
     uint64_t page_bytes;
 } bp_proc_root;
 
+/* A thread of our own process, as its stat was read last. */
+typedef struct bp_known_thread {
+    uint64_t inode; /* of its directory under /proc: another one may be another thread */
+    uint64_t birth;
+    uint32_t tid;
+    unsigned read_count; /* 0: never, and nothing is known but the ids */
+    char name[16];       /* TASK_COMM_LEN */
+} bp_known_thread;
+
+/* In the order that the kernel lists them, which is that of their births. */
+typedef struct bp_known_threads {
+    bp_known_thread *items;
+    size_t count;
+    size_t turn;      /* which of them are read again next */
+    bool must_reread; /* with the next snapshot */
+} bp_known_threads;
+
 /* Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
  * one that a report is about. */
 struct bp_process {
@@ -34,6 +51,7 @@ struct bp_process {
     int threads_fd;    /* /proc/<pid>/task */
     int statm_fd;
     uint64_t start_ticks;
+    bp_known_threads known; /* of our own process: names are not read each time */
 };
 
 /* bp_process_open below `root`, which is copied. 0 is our own by the link "self", which is right
@@ -51,9 +69,11 @@ bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
 
-/* The ids of all threads, as the kernel lists them. `ret_tids` is the caller's to free. */
+/* The ids of all threads, as the kernel lists them, and with `ret_inodes` (NULL: not wanted) the
+ * inodes of their directories. The lists are the caller's to free. */
 bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
-                                       size_t *ret_count, bugpack_error *error);
+                                       uint64_t **ret_inodes, size_t *ret_count,
+                                       bugpack_error *error);
 
 /*
  * Opens the directory of a thread that has not ended, O_PATH: when the first thread ends before

@@ -14,41 +14,26 @@
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
 
+/* One of so many known threads is read again at a time. */
+enum { reread_share = 10 };
+
 static uint64_t multiply(uint64_t a, uint64_t b) {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* "" when it cannot be read. */
-static void read_own_name(const bp_process *process, bp_thread_counters *thread) {
-    char path[40];
-    (void)snprintf(path, sizeof path, "%llu/comm", (unsigned long long)thread->tid);
-    char text[sizeof thread->name];
-    ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
-    if (length <= 0) {
-        return;
-    }
-    /* The last byte is the newline that the kernel adds, or what did not fit anyway. */
-    memcpy(thread->name, text, (size_t)length - 1);
-    thread->name[length - 1] = '\0';
-}
-
 /*
  * One of our own threads. Its clock id is the complement of its id, with bits for "of one thread"
  * and "time on the scheduler" (include/linux/posix-timers_types.h); for a thread that has ended it
- * is EINVAL. Birth stays 0: reading stat for it would cost what this way saves, and the kernel
- * reuses an id only after all others.
+ * is EINVAL.
  */
-static int read_own_thread(const bp_process *process, bool with_names, bp_thread_counters *thread) {
+static int read_own_clock(bp_thread_counters *thread) {
     struct timespec cpu;
     clockid_t clock = (clockid_t)(~(unsigned)thread->tid << 3 | 6u);
     if (clock_gettime(clock, &cpu) != 0) {
         return errno == EINVAL ? ESRCH : errno;
     }
     thread->cpu = (uint64_t)cpu.tv_sec * BP_NS_PER_SEC + (uint64_t)cpu.tv_nsec;
-    if (with_names) {
-        read_own_name(process, thread);
-    }
     return 0;
 }
 
@@ -73,33 +58,108 @@ static int read_thread(const bp_process *process, bool with_names, bp_thread_cou
     return 0;
 }
 
-static bugpack_status read_threads(const bp_process *process, bool with_names,
-                                   bp_task_snapshot *snapshot, bugpack_error *error) {
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    bugpack_status status = bp_process_list_threads(process, &tids, &count, error);
-    if (status != BUGPACK_OK) {
-        return status;
+/* A thread gets its name soon after its birth, so the first reading is not believed. */
+static bool must_read(const bp_known_threads *known, const bp_known_thread *thread, size_t at) {
+    return thread->read_count < 2 || (known->must_reread && at % reread_share == known->turn);
+}
+
+/* Reads what is remembered of a thread. When that fails, as in a host without descriptors, what was
+ * read last is still the best. */
+static void reread(const bp_process *process, bp_known_thread *known) {
+    bp_thread_counters thread = {.tid = known->tid};
+    if (read_thread(process, true, &thread) == 0) {
+        known->birth = thread.birth;
+        memcpy(known->name, thread.name, sizeof known->name - 1);
+        known->read_count += known->read_count < 2;
     }
-    snapshot->threads = calloc(count > 0 ? count : 1, sizeof *snapshot->threads);
-    if (snapshot->threads == NULL) {
-        status = bp_fail_memory(error, "list the threads of a process");
+}
+
+/*
+ * The names and births of our own threads, which cost an open, a read and a close each: read of new
+ * threads and, when asked for, of a tenth of the others. The kernel lists threads in the order of
+ * their births, so what stands between two that are still there has ended.
+ */
+static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *snapshot,
+                                       const uint64_t *inodes, bugpack_error *error) {
+    bp_known_threads *known = &process->known;
+    bp_thread_counters *threads = snapshot->threads;
+    size_t count = snapshot->thread_count;
+    bp_known_thread *items = calloc(count > 0 ? count : 1, sizeof *items);
+    if (items == NULL) {
+        return bp_fail_memory(error, "remember the threads of a process");
     }
-    for (size_t i = 0; i < count && status == BUGPACK_OK; i++) {
+    for (size_t i = 0, at = 0; i < count; i++) {
+        while (at < known->count && known->items[at].tid != threads[i].tid) {
+            at++;
+        }
+        items[i] = (bp_known_thread){.tid = (uint32_t)threads[i].tid, .inode = inodes[i]};
+        if (at < known->count && known->items[at].inode == inodes[i]) {
+            items[i] = known->items[at++];
+        }
+        if (must_read(known, &items[i], i)) {
+            reread(process, &items[i]);
+        }
+        threads[i].birth = items[i].birth;
+        memcpy(threads[i].name, items[i].name, sizeof items[i].name);
+    }
+    free(known->items);
+    *known = (bp_known_threads){
+        .items = items, .count = count, .turn = (known->turn + known->must_reread) % reread_share};
+    return BUGPACK_OK;
+}
+
+/* Reads the counters of the listed threads, and drops those that have ended, also from `inodes`
+ * (NULL: there are none). */
+static bugpack_status read_counters(const bp_process *process, bool with_names, uint64_t *inodes,
+                                    bp_task_snapshot *snapshot, bugpack_error *error) {
+    size_t listed_count = snapshot->thread_count;
+    snapshot->thread_count = 0;
+    for (size_t i = 0; i < listed_count; i++) {
         bp_thread_counters *thread = &snapshot->threads[snapshot->thread_count];
-        *thread = (bp_thread_counters){.tid = tids[i], .pid = process->pid};
-        int result = process->is_own ? read_own_thread(process, with_names, thread)
-                                     : read_thread(process, with_names, thread);
+        *thread = snapshot->threads[i];
+        int result =
+            process->is_own ? read_own_clock(thread) : read_thread(process, with_names, thread);
+        if (result == 0 && inodes != NULL) {
+            inodes[snapshot->thread_count] = inodes[i];
+        }
         if (result == 0) {
             snapshot->thread_count++;
         } else if (result == ENOENT || result == ESRCH) {
             snapshot->vanished_count++;
         } else {
-            status = bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
-                                           (unsigned long long)thread->tid, (int)process->pid);
+            return bp_fail_process_errno(error, result, "cannot read thread %llu of process %d",
+                                         (unsigned long long)thread->tid, (int)process->pid);
         }
     }
+    return BUGPACK_OK;
+}
+
+static bugpack_status read_threads(bp_process *process, bool with_names, bp_task_snapshot *snapshot,
+                                   bugpack_error *error) {
+    bool remembers = process->is_own && with_names;
+    uint32_t *tids = NULL;
+    uint64_t *inodes = NULL;
+    size_t count = 0;
+    bugpack_status status =
+        bp_process_list_threads(process, &tids, remembers ? &inodes : NULL, &count, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    snapshot->threads = calloc(count > 0 ? count : 1, sizeof *snapshot->threads);
+    for (size_t i = 0; i < count && snapshot->threads != NULL; i++) {
+        snapshot->threads[snapshot->thread_count++] =
+            (bp_thread_counters){.tid = tids[i], .pid = process->pid};
+    }
+    if (snapshot->threads == NULL) {
+        status = bp_fail_memory(error, "list the threads of a process");
+    } else {
+        status = read_counters(process, with_names, inodes, snapshot, error);
+    }
+    if (status == BUGPACK_OK && remembers) {
+        status = remember_threads(process, snapshot, inodes, error);
+    }
     free(tids);
+    free(inodes);
     return status;
 }
 
@@ -191,4 +251,8 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
 out:
     bp_task_snapshot_release(&snapshot);
     return status;
+}
+
+void bp_process_reread_names(bp_process *process) {
+    process->known.must_reread = true;
 }

@@ -89,6 +89,10 @@ bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
     return bp_process_uptime(task->process, ret_uptime_ns);
 }
 
+void bp_task_reread_names(bp_task *task) {
+    bp_process_reread_names(task->process);
+}
+
 /* Adds the counters of all descendants to the snapshot of the first process. */
 static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
                                       bugpack_error *error) {

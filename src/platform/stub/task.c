@@ -63,3 +63,7 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     (void)ret_facts;
     return unsupported(error);
 }
+
+void bp_task_reread_names(bp_task *task) {
+    (void)task;
+}
