@@ -105,8 +105,9 @@ BUGPACK_DEFINE_INIT(bugpack_report_result)
 
 /*
  * Takes a report of this instant and waits until it is published. Without a metrics history that
- * lasts at least the sample window. `ret_result` is optional, starts as BUGPACK_REPORT_RESULT_INIT,
- * and is filled on success and on failure, as far as its struct_size reaches.
+ * lasts at least the sample window; with one, up to 250 ms right after bugpack_open. `ret_result`
+ * is optional, starts as BUGPACK_REPORT_RESULT_INIT, and is filled on success and on failure, as
+ * far as its struct_size reaches.
  *
  * Errors, also in the result: BUSY (too many reports wait, or one runs and when_busy refuses); IO,
  * NO_MEMORY, TIMEOUT, CANCELLED; NO_TICKET (retained); INVALID, also inside a provider or report

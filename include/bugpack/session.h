@@ -99,7 +99,8 @@ typedef struct bugpack_options {
      * Default 50 MiB; BUGPACK_OFF: no traffic. */
     uint64_t traffic_budget_bytes;
     /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no history.
-     * With a history a report has the window that ended at its trigger and waits for no sample. */
+     * With a history the window of a report ends at its trigger: a thread of the library takes the
+     * sample, and the report waits for no more. */
     uint32_t history_interval_ms;
 
     /* Where the ring files are, so that they survive a crash: a directory of this user alone,

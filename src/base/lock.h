@@ -49,7 +49,10 @@ typedef enum bp_lock_rank {
     BP_LOCK_TAGS,
     /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
     BP_LOCK_MONITOR,
-    /* recent samples | taking references to two | monitor, triggers */
+    /* metrics windows of triggers | making one, or marking its sample | monitor, triggers, worker
+     */
+    BP_LOCK_WINDOWS,
+    /* recent samples | taking references to two | monitor, worker */
     BP_LOCK_HISTORY,
     /* texts seen before | appending one record | bugpack_notify */
     BP_LOCK_NOTIFICATIONS,

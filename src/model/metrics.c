@@ -1,5 +1,6 @@
 #include "model/metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,8 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
         .has_memory = after->has_memory,
         .has_uptime = after->has_uptime,
         .thread_count = after->thread_count,
+        .began_ns = before->taken_ns,
+        .ended_ns = after->taken_ns,
     };
     if (after->has_memory) {
         metrics.rss_kb = after->rss_bytes / 1024;
@@ -123,6 +126,34 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
 void bp_metrics_release(bp_metrics *metrics) {
     free(metrics->threads);
     *metrics = (bp_metrics){0};
+}
+
+static bool is_at(uint64_t end_ns, uint64_t triggered_ns) {
+    return subtract(end_ns, triggered_ns) <= BP_METRICS_AT_TRIGGER_NS &&
+           subtract(triggered_ns, end_ns) <= BP_METRICS_AT_TRIGGER_NS;
+}
+
+void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char *out,
+                         size_t out_bytes) {
+    uint64_t began_ns = metrics->began_ns;
+    uint64_t ended_ns = metrics->ended_ns;
+    bool is_after = began_ns > triggered_ns || is_at(began_ns, triggered_ns);
+    is_after = is_after && !is_at(ended_ns, triggered_ns);
+    uint64_t end_ns = is_after ? began_ns : ended_ns;
+    char distance[40] = "at";
+    char ended[80] = "";
+    if (!is_at(end_ns, triggered_ns)) {
+        bool is_late = end_ns > triggered_ns;
+        uint64_t off_ns = is_late ? end_ns - triggered_ns : triggered_ns - end_ns;
+        (void)snprintf(distance, sizeof distance, "%llu ms %s",
+                       (unsigned long long)(off_ns / BP_NS_PER_MS), is_late ? "after" : "before");
+    }
+    if (metrics->vanished_count > 0) { /* such a thread has no row in the metrics */
+        (void)snprintf(ended, sizeof ended, "; threads that ended inside the window: at least %zu",
+                       metrics->vanished_count);
+    }
+    (void)snprintf(out, out_bytes, "the window %s %s the trigger%s", is_after ? "begins" : "ends",
+                   distance, ended);
 }
 
 static void add_process(bp_json *json, const bp_metrics *metrics) {

@@ -12,6 +12,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "platform/task.h"
 
 /*
@@ -35,7 +36,10 @@ typedef struct bp_metrics {
     double uptime_secs;
     bp_thread_metrics *threads; /* those alive at the second snapshot, ascending by tid */
     size_t thread_count;
-    size_t vanished_count; /* gone between the snapshots, or while one was read */
+    /* Gone between the snapshots, or while one was read. The least that ended: of a thread that was
+     * born and ended in between the system keeps no trace. */
+    size_t vanished_count;
+    uint64_t began_ns, ended_ns; /* when the snapshots were taken, monotonic */
 } bp_metrics;
 
 /*
@@ -48,6 +52,14 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
 /* Sorts the threads of a snapshot as bp_metrics_compute does: before it is shared. */
 void bp_metrics_sort_threads(bp_task_snapshot *snapshot);
 void bp_metrics_release(bp_metrics *metrics);
+
+/* How far an end of a window may be from its trigger and still be said to be at it. */
+#define BP_METRICS_AT_TRIGGER_NS (50 * BP_NS_PER_MS)
+
+/* Says for the manifest how the window lies to its trigger (monotonic), and at least how many
+ * threads ended in it. */
+void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char *out,
+                         size_t out_bytes);
 
 /* Appends runtime-metrics.json. `platform` is bp_host_platform(). */
 bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,

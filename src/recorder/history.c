@@ -15,9 +15,12 @@ typedef struct bp_shared_snapshot {
     bp_task_snapshot snapshot;
 } bp_shared_snapshot;
 
+/* A shorter window says more about the scheduler than about the process. */
+static const uint64_t shortest_window_ns = 250 * BP_NS_PER_MS;
+
 struct bp_history {
     bp_ring *ring;
-    uint64_t window_ns;
+    uint64_t window_ns, least_ns;                  /* of a window: its aim, and the shortest */
     bp_lock lock;                                  /* of all below; nothing is taken inside */
     bp_shared_snapshot *held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
     size_t held_count;
@@ -63,7 +66,9 @@ bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **re
         return bp_fail_memory(error, "make a metrics history");
     }
     history->ring = ring;
-    history->window_ns = window_ms * BP_NS_PER_MS;
+    uint64_t window_ns = window_ms * BP_NS_PER_MS;
+    history->window_ns = window_ns > 0 ? window_ns : shortest_window_ns;
+    history->least_ns = window_ns < shortest_window_ns ? window_ns : shortest_window_ns;
     *ret_history = history;
     return BUGPACK_OK;
 }
@@ -99,10 +104,10 @@ static uint64_t spacing_ns(const bp_history *history, const bp_task_snapshot *ne
     return is_large ? history->window_ns : history->window_ns / 8;
 }
 
-/* Whether the last but one has its window without the oldest. */
+/* Whether the second one is closer to the beginning of every window that may still be asked for. */
 static bool is_oldest_spare(const bp_history *history) {
     size_t count = history->held_count;
-    return count >= 4 && taken_ns(history, count - 2) - taken_ns(history, 1) >= history->window_ns;
+    return count >= 2 && taken_ns(history, count - 1) - taken_ns(history, 1) >= history->window_ns;
 }
 
 /*
@@ -173,33 +178,53 @@ bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
     return BUGPACK_OK;
 }
 
-/* The latest snapshot that begins a window which ends at `end`, or false. */
-static bool find_window(const bp_history *history, size_t end, size_t *ret_begin) {
-    for (size_t begin = end; begin-- > 0;) {
-        if (taken_ns(history, end) - taken_ns(history, begin) >= history->window_ns) {
-            *ret_begin = begin;
-            return true;
-        }
-    }
-    return false;
+static uint64_t distance(uint64_t a, uint64_t b) {
+    return a > b ? a - b : b - a;
 }
 
-bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns,
-                     bp_history_held *ret_held) {
-    size_t begin;
-    bp_lock_acquire(&history->lock);
-    size_t end = history->held_count;
-    while (end > 0 && taken_ns(history, end - 1) > until_ns) {
-        end--;
+/* The snapshot that begins a window which ends at `end_ns`, or NULL. The lock is held. */
+static bp_shared_snapshot *find_begin(const bp_history *history, uint64_t end_ns) {
+    bp_shared_snapshot *found = NULL;
+    uint64_t closest_ns = UINT64_MAX;
+    for (size_t i = 0; i < history->held_count && taken_ns(history, i) < end_ns; i++) {
+        uint64_t length_ns = end_ns - taken_ns(history, i);
+        uint64_t off_ns = distance(length_ns, history->window_ns);
+        if (length_ns >= history->least_ns && off_ns < closest_ns) {
+            closest_ns = off_ns;
+            found = history->held[i];
+        }
     }
-    bool found = end > 0 && until_ns - taken_ns(history, end - 1) <= max_age_ns &&
-                 find_window(history, end - 1, &begin);
-    if (found) {
-        ret_held->before = retain(history->held[begin]);
-        ret_held->after = retain(history->held[end - 1]);
+    return found;
+}
+
+uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns) {
+    bp_lock_acquire(&history->lock);
+    uint64_t ready_ns =
+        history->held_count > 0 ? taken_ns(history, 0) + history->least_ns : asked_ns;
+    bp_lock_release(&history->lock);
+    return ready_ns;
+}
+
+bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
+    bp_lock_acquire(&history->lock);
+    bp_shared_snapshot *begin = find_begin(history, end_ns);
+    if (begin != NULL) {
+        *ret_held = (bp_history_held){.before = retain(begin)};
     }
     bp_lock_release(&history->lock);
-    return found;
+    return begin != NULL;
+}
+
+bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held) {
+    bp_lock_acquire(&history->lock);
+    size_t count = history->held_count;
+    bp_shared_snapshot *begin =
+        count > 0 ? find_begin(history, taken_ns(history, count - 1)) : NULL;
+    if (begin != NULL) {
+        *ret_held = (bp_history_held){retain(begin), retain(history->held[count - 1])};
+    }
+    bp_lock_release(&history->lock);
+    return begin != NULL;
 }
 
 void bp_history_held_release(bp_history_held *held) {
@@ -208,16 +233,10 @@ void bp_history_held_release(bp_history_held *held) {
     *held = (bp_history_held){NULL, NULL};
 }
 
-bugpack_status bp_history_held_compute(const bp_history_held *held, bp_metrics *ret_metrics,
-                                       uint64_t *ret_began_ns, uint64_t *ret_ended_ns,
-                                       bugpack_error *error) {
-    bugpack_status status =
-        bp_metrics_compute(&held->before->snapshot, &held->after->snapshot, ret_metrics, error);
-    if (status == BUGPACK_OK) {
-        *ret_began_ns = held->before->snapshot.taken_ns;
-        *ret_ended_ns = held->after->snapshot.taken_ns;
-    }
-    return status;
+bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snapshot *end,
+                                       bp_metrics *ret_metrics, bugpack_error *error) {
+    bp_task_snapshot *after = end != NULL ? end : &held->after->snapshot;
+    return bp_metrics_compute(&held->before->snapshot, after, ret_metrics, error);
 }
 
 bp_ring *bp_history_ring(bp_history *history) {

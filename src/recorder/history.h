@@ -1,6 +1,6 @@
 /*
- * Metrics history: one sample a second, recorded in a ring, so that a report shows what the process
- * cost before the trigger and waits for no sample.
+ * Metrics history: one sample a second, recorded in a ring. A report shows them, and the window of
+ * its metrics begins at one of them (recorder/window.h).
  */
 #ifndef BP_RECORDER_HISTORY_H
 #define BP_RECORDER_HISTORY_H
@@ -19,11 +19,11 @@
 
 /*
  * Holds the snapshots of the newest window, and records one compact summary per interval. One
- * writer, the sampler thread; readers on any thread.
+ * writer, the monitor; readers on any thread.
  *
- * A snapshot of 10,000 threads takes 860 KiB, so few are held: those of a window and one more, for
- * a trigger just before the newest one. Of more than eight per window some are skipped. When one
- * exceeds BP_HISTORY_LARGE_BYTES, three are held, and a window may span up to twice its time.
+ * A snapshot of 10,000 threads takes 860 KiB, so few are held: those of one window. Of more than
+ * eight per window some are skipped. When one exceeds BP_HISTORY_LARGE_BYTES, at most three are
+ * held, and a window may last from half to twice its time.
  */
 typedef struct bp_history bp_history;
 
@@ -32,8 +32,8 @@ typedef struct bp_history bp_history;
 #define BP_HISTORY_LARGE_BYTES ((size_t)1024 * 1024)
 
 /*
- * Takes ownership of `ring` on success. `window_ms` is the least time that a window for
- * runtime-metrics.json must span (the session's sample_window_ms).
+ * Takes ownership of `ring` on success. `window_ms` is what a window for runtime-metrics.json is to
+ * span (the session's sample_window_ms); 0: about 250 ms, and no wait for it.
  */
 bugpack_status bp_history_new(bp_ring *ring, uint32_t window_ms, bp_history **ret_history,
                               bugpack_error *error);
@@ -52,28 +52,34 @@ size_t bp_history_ring_bytes(size_t sample_count);
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error);
 
-/* The two snapshots of a window, with a reference to each. All zero holds nothing. */
+/* The snapshots of a window, with a reference to each. All zero holds nothing. */
 typedef struct bp_history_held {
-    struct bp_shared_snapshot *before, *after;
+    struct bp_shared_snapshot *before, *after; /* `after` may be NULL */
 } bp_history_held;
 
+/* When the oldest snapshot will have been taken so long ago that a window can begin there: 250 ms,
+ * or window_ms where that is less. Without a snapshot `asked_ns`. Any thread. */
+uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns);
+
 /*
- * Holds the window that ended at the newest snapshot not after `until_ns`, spanning at least
- * window_ms. False when there is none, or when it ended more than `max_age_ns` before `until_ns`.
- * To be called at the trigger: a few seconds later the window has been dropped. Any thread.
+ * Holds the snapshot that begins a window ending at `end_ns`: of those so long before it as
+ * bp_history_ready_ns says, the one whose window is closest to window_ms. False without one. To be
+ * called when the window ends: a few seconds later the snapshot has been dropped. Any thread.
  */
-bool bp_history_hold(bp_history *history, uint64_t until_ns, uint64_t max_age_ns,
-                     bp_history_held *ret_held);
+bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held);
+
+/* The same for the window that ended at the newest snapshot, which it holds as well. */
+bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held);
+
 /* Also after the history was freed. */
 void bp_history_held_release(bp_history_held *held);
 
 /*
- * Computes the metrics of a held window, without a lock. `ret_began_ns`, `ret_ended_ns`: the
- * window's ends on the monotonic clock. NO_MEMORY. Any thread.
+ * Computes the metrics of a held window without a lock; `end` ends it, NULL: the snapshot that is
+ * held. INVALID for snapshots of different CPU units; NO_MEMORY. Any thread.
  */
-bugpack_status bp_history_held_compute(const bp_history_held *held, bp_metrics *ret_metrics,
-                                       uint64_t *ret_began_ns, uint64_t *ret_ended_ns,
-                                       bugpack_error *error);
+bugpack_status bp_history_held_compute(const bp_history_held *held, bp_task_snapshot *end,
+                                       bp_metrics *ret_metrics, bugpack_error *error);
 
 /* The ring, borrowed, for snapshots of it. */
 bp_ring *bp_history_ring(bp_history *history);

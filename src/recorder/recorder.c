@@ -14,6 +14,7 @@ struct bp_recorder {
     bp_log_recorder *log;
     bp_notifications *notifications;
     bp_history *history;
+    bp_windows *windows;
     bp_channels channels;
 };
 
@@ -47,6 +48,8 @@ static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_option
     }
     if (status != BUGPACK_OK) {
         bp_rings_drop(rings, ring);
+    } else if (recorder->history != NULL) {
+        status = bp_windows_new(recorder->history, options->monitor, &recorder->windows, error);
     }
     return status;
 }
@@ -95,7 +98,9 @@ void bp_recorder_close(bp_recorder *recorder) {
     }
     bp_rings_release_guard(recorder->rings);
     bp_channels_close(&recorder->channels);
+    bp_windows_free(recorder->windows);
     bp_history_free(recorder->history);
+    recorder->windows = NULL;
     recorder->history = NULL;
     if (recorder->notifications != NULL) {
         bp_notifications_close(recorder->notifications);
@@ -138,6 +143,10 @@ const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder) {
 
 bp_history *bp_recorder_history(bp_recorder *recorder) {
     return recorder->history;
+}
+
+bp_windows *bp_recorder_windows(bp_recorder *recorder) {
+    return recorder->windows;
 }
 
 bp_channels *bp_recorder_channels(bp_recorder *recorder) {

@@ -20,6 +20,7 @@
 #include "recorder/notifications.h"
 #include "recorder/session_dir.h"
 #include "recorder/snapshot.h"
+#include "recorder/window.h"
 
 /* The host's callback for problems (bugpack_options.on_diagnostic). */
 typedef struct bp_diagnostics {
@@ -37,7 +38,7 @@ typedef struct bp_recorder_options {
     bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
     size_t history_count;          /* samples in the ring; 0: no history */
-    uint32_t sample_window_ms;     /* what a window of the history must span */
+    uint32_t sample_window_ms;     /* what a window of the history is to span */
     bp_monitor *monitor;           /* guards the ring files; NULL: memory only */
     bp_diagnostics diagnostics;
 } bp_recorder_options;
@@ -68,6 +69,7 @@ void bp_recorder_free(bp_recorder *recorder);
 bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
 bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
 bp_history *bp_recorder_history(bp_recorder *recorder);
+bp_windows *bp_recorder_windows(bp_recorder *recorder); /* where there is a history */
 bp_channels *bp_recorder_channels(bp_recorder *recorder);
 /* Sets `reason`, if it is "", to one clause that says why the records would not outlive the
  * process, if that was not asked for. */

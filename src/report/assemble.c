@@ -51,7 +51,7 @@ struct assembly {
     const bp_progress *progress;
     bp_bundle *bundle;
     char report_id[BP_ID_BYTES];
-    /* The first sample, unless the job brings a window of the history. */
+    /* The first sample, unless the job has a window of its trigger. */
     bugpack_status window_status;
     bugpack_error window_error;
     uint64_t window_began_ns;
@@ -182,7 +182,7 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
 
 static void begin_window(struct assembly *assembly) {
     assembly->window_began_ns = bp_clock_monotonic_ns();
-    if (!assembly->job->has_window) {
+    if (assembly->job->window == NULL) {
         bp_sampler *sampler =
             bp_subject_sampler(assembly->context->subject, &assembly->window_error);
         assembly->window_status = sampler == NULL
@@ -191,51 +191,59 @@ static void begin_window(struct assembly *assembly) {
     }
 }
 
-/* Waits until the window has passed, unless the job brings one or the first sample failed. */
-static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
+/* Waits until a window of our own has passed, unless its first sample failed. */
+static void wait_own_window(const struct assembly *assembly) {
     const bp_progress *progress = assembly->progress;
-    const bp_cancel_token *token = &assembly->job->token;
     uint64_t began_ns = assembly->window_began_ns;
     uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
     uint64_t end_ns = began_ns + window_ns;
     uint64_t now_ns = bp_clock_monotonic_ns();
-    bool may_wait = assembly->window_status == BUGPACK_OK && !assembly->job->has_window;
-    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(token)) {
+    bool may_wait = assembly->window_status == BUGPACK_OK;
+    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
         show_progress(progress, STAGE_WINDOW, now_ns - began_ns, window_ns);
         uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
         may_wait = progress->wait(progress->context, until_ns);
         now_ns = bp_clock_monotonic_ns();
     }
-    return bp_cancel_check(token, error);
 }
 
-/* The second sample and the arithmetic, or the window of the history that ended at the trigger. */
-static bugpack_status compute(const bp_report_context *context, const bp_job *job,
-                              bp_metrics *ret_metrics, uint64_t *ret_ended_ns,
-                              bugpack_error *error) {
-    uint64_t began_ns = 0;
-    if (job->has_window) {
-        return bp_history_held_compute(&job->window, ret_metrics, &began_ns, ret_ended_ns, error);
+/* The monitor has taken the sample long ago, unless the trigger came right after the first one. */
+static void wait_trigger_window(const struct assembly *assembly) {
+    bp_window *window = assembly->job->window;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    uint64_t deadline_ns = bp_window_deadline_ns(window);
+    if (deadline_ns < now_ns + look_interval_ns) {
+        deadline_ns = now_ns + look_interval_ns;
     }
-    bugpack_status status =
-        bp_sampler_end(bp_subject_sampler(context->subject, NULL), ret_metrics, error);
-    *ret_ended_ns = bp_clock_monotonic_ns();
-    return status;
+    while (now_ns < deadline_ns && bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
+           !bp_cancel_is_due(&assembly->job->token)) {
+        show_progress(assembly->progress, STAGE_WINDOW, 0, 1);
+        now_ns = bp_clock_monotonic_ns();
+    }
 }
 
-/* The metrics are there: prints and releases them. */
-static bugpack_status print(bp_metrics *metrics, bp_instant began, uint64_t ended_ns,
-                            bugpack_writer *writer, bugpack_error *error) {
-    bugpack_status status = bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
+static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
+    if (assembly->job->window != NULL) {
+        wait_trigger_window(assembly);
+    } else {
+        wait_own_window(assembly);
+    }
+    return bp_cancel_check(&assembly->job->token, error);
+}
+
+/* The metrics are there. `reference` is the instant that relates the two clocks. */
+static bugpack_status print(const struct assembly *assembly, const bp_window_result *window,
+                            bp_instant reference, bugpack_writer *writer, bugpack_error *error) {
     bp_manifest_line *line = &writer->line;
-    line->covers_to_wall_ns = began.wall_ns - (began.monotonic_ns - ended_ns);
-    line->covers_from_wall_ns = line->covers_to_wall_ns - metrics->sample_window_ms * BP_NS_PER_MS;
-    if (metrics->vanished_count > 0) { /* such a thread has no row in the metrics */
-        (void)snprintf(line->note, sizeof line->note, "threads that ended inside the window: %zu",
-                       metrics->vanished_count);
+    const bp_metrics *metrics = &window->metrics;
+    line->covers_from_wall_ns = reference.wall_ns + (metrics->began_ns - reference.monotonic_ns);
+    line->covers_to_wall_ns = reference.wall_ns + (metrics->ended_ns - reference.monotonic_ns);
+    bp_metrics_describe(metrics, assembly->job->triggered.monotonic_ns, line->note,
+                        sizeof line->note);
+    if (window->error.status != BUGPACK_OK) {
+        bp_writer_truncate(writer, true, "%s", window->error.message);
     }
-    bp_metrics_release(metrics);
-    return status;
+    return bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
 }
 
 /* The entry exists and says why it has no metrics: it still counts as missing. */
@@ -247,23 +255,37 @@ static bugpack_status print_unavailable(const char *reason, bugpack_writer *writ
     return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
 }
 
+/* The second sample and the arithmetic. */
+static void end_own_window(const struct assembly *assembly, bp_window_result *window) {
+    window->error = assembly->window_error;
+    window->status = assembly->window_status;
+    if (window->status == BUGPACK_OK) {
+        window->status = bp_sampler_end(bp_subject_sampler(assembly->context->subject, NULL),
+                                        &window->metrics, &window->error);
+    }
+}
+
 static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
     bugpack_writer writer;
-    bp_metrics metrics;
+    bp_window_result own = {.status = BUGPACK_OK};
+    const bp_window_result *window = &own;
+    const bp_job *job = assembly->job;
+    bp_instant now = bp_clock_now();
     if (assembly->context->settings->without_process) {
         return BUGPACK_OK;
     }
-    bugpack_error detail = assembly->window_error;
-    bugpack_status status = assembly->window_status;
     bp_writer_init(&writer, json_limit_bytes);
-    bp_instant began = bp_clock_now();
-    uint64_t ended_ns = 0;
-    if (status == BUGPACK_OK) {
-        status = compute(assembly->context, assembly->job, &metrics, &ended_ns, &detail);
+    if (job->window != NULL) {
+        window = bp_window_give_up(job->window); /* which is a result that is there, or the best */
+    } else {
+        end_own_window(assembly, &own);
     }
-    status = status == BUGPACK_OK ? print(&metrics, began, ended_ns, &writer, error)
-                                  : print_unavailable(detail.message, &writer, error);
-    bp_writer_stamp(&writer, began);
+    bugpack_status status =
+        window->status == BUGPACK_OK
+            ? print(assembly, window, job->window != NULL ? job->triggered : now, &writer, error)
+            : print_unavailable(window->error.message, &writer, error);
+    bp_metrics_release(&own.metrics);
+    bp_writer_stamp(&writer, now);
     return bp_bundle_put(assembly->bundle, "runtime-metrics.json", status, &writer, error);
 }
 

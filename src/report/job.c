@@ -11,11 +11,6 @@ bool bp_job_copy_text(const char *text, char **ret_copy) {
     return text == NULL || *ret_copy != NULL;
 }
 
-/* An older window says too little about now: the history slows down where sampling is expensive. */
-static uint64_t window_max_age_ns(const bugpack_options *settings) {
-    return 5 * settings->history_interval_ms * BP_NS_PER_MS;
-}
-
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
                    void *payload) {
     bp_job *job = calloc(1, sizeof *job);
@@ -28,10 +23,10 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->tags = bp_tags_hold(context->tags);
-    bp_history *history = bp_recorder_history(context->recorder);
-    job->has_window =
-        history != NULL && bp_history_hold(history, job->triggered.monotonic_ns,
-                                           window_max_age_ns(context->settings), &job->window);
+    bp_windows *windows = bp_recorder_windows(context->recorder);
+    if (windows != NULL && type->run == NULL) {
+        job->window = bp_windows_ask(windows, job->triggered.monotonic_ns);
+    }
     return job;
 }
 
@@ -51,9 +46,7 @@ void bp_job_free(bp_job *job) {
         job->type->free(job);
     }
     free_snapshot(job);
-    if (!job->borrows_snapshot) {
-        bp_history_held_release(&job->window);
-    }
+    bp_window_release(job->window);
     bp_destination_release(&job->destination);
     bp_tag_set_drop(job->tags);
     char *texts[] = {job->description, job->channel,     job->key,

@@ -16,8 +16,8 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "model/metadata.h"
-#include "recorder/history.h"
 #include "recorder/snapshot.h"
+#include "recorder/window.h"
 #include "report/bundle.h"
 #include "report/context.h"
 #include "report/destination.h"
@@ -56,15 +56,14 @@ struct bp_job {
     /* Fixed at the trigger. Strings are the job's own. */
     bp_report_kind kind;
     bp_instant triggered;
-    bool has_window;   /* the history had one at the trigger */
     bool is_manual;    /* a person or the API asked: the option when_busy applies */
     bool is_shared;    /* one report can serve several requests like this one */
     bool yields;       /* comes after other jobs, in a queue without bound; hurries at a close */
     bool only_channel; /* traffic of `channel` alone */
-    bool borrows_snapshot; /* snapshot and window belong to somebody else */
+    bool borrows_snapshot; /* it belongs to somebody else */
     bool makes_report_dir; /* report_dir may be missing */
     bool has_private_dir;  /* report_dir is bugpack's own choice */
-    bp_history_held window;
+    bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */
     char *description, *channel;
@@ -95,8 +94,8 @@ struct bp_job {
 };
 
 /*
- * A job of this instant, with the window that the history has of it. NULL without memory, and then
- * the payload is the caller's still. Any thread.
+ * A job of this instant. Where there is a metrics history it asks for the window that ends now.
+ * NULL without memory, and then the payload is the caller's still. Any thread.
  */
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
                    void *payload);

@@ -139,7 +139,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
                                   .wait = wait_until,
                                   .wait_snapshot = wait_snapshot,
                                   .context = queue,
-                                  .has_window = job->has_window};
+                                  .has_window = job->window != NULL};
     bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->kind, job->ticket, 0);
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
     apply_limits(queue->context, job, &result);

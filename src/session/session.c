@@ -158,6 +158,16 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
     }
 }
 
+/* The monitor's task. The tick comes first: a trigger right after the opening needs its sample. */
+static uint64_t sample(void *context, uint64_t now_ns) {
+    const bugpack *session = context;
+    bp_windows *windows = bp_recorder_windows(session->context.recorder);
+    uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
+    uint64_t asked_ns =
+        bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, session->ticker);
+    return asked_ns < tick_ns ? asked_ns : tick_ns;
+}
+
 static bugpack_status start_history(bugpack *session, bugpack_error *error) {
     if (bp_recorder_history(session->context.recorder) == NULL) {
         return BUGPACK_OK;
@@ -168,7 +178,7 @@ static bugpack_status start_history(bugpack *session, bugpack_error *error) {
     bugpack_status status =
         bp_ticker_new(task, &options, on_sample, session, &session->ticker, error);
     if (status == BUGPACK_OK) {
-        bp_monitor_add(session->monitor, bp_ticker_tick, session->ticker);
+        bp_monitor_add(session->monitor, sample, session);
     }
     return status;
 }
@@ -235,7 +245,7 @@ void bp_session_retire(bugpack *session) {
     bp_triggers_stop(session->triggers);
     bp_job_queue_stop(session->jobs);
     bp_triggers_close(session->triggers);
-    end_task(session, bp_ticker_tick);
+    end_task(session, sample);
     bp_ticker_free(session->ticker);
     bp_job_queue_free(session->jobs);
     if (context->providers != NULL) {

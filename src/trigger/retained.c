@@ -194,14 +194,13 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
     if (found == NULL) {
         return BUGPACK_ERR_NO_TICKET;
     }
-    bp_history_held_release(&job->window);
     job->borrows_snapshot = true;
     job->kind = BP_REPORT_NOTIFICATION;
     job->triggered = found->job->triggered;
     bp_tag_set_drop(job->tags);
     job->tags = bp_tag_set_retain(found->job->tags);
-    job->has_window = found->job->has_window;
-    job->window = found->job->window;
+    bp_window_release(job->window);
+    job->window = bp_window_retain(found->job->window);
     *ret_loan = found;
     return BUGPACK_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * A history that is sampled at full speed, and readers that hold windows, compute, copy the ring
- * and print meanwhile. Run under ThreadSanitizer too.
+ * A history that is sampled at full speed, and triggers that ask for windows, wait for them or give
+ * them up, while others copy the ring and print. Run under ThreadSanitizer too.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,12 +10,14 @@
 #include "probe/ticker.h"
 #include "recorder/history.h"
 #include "recorder/monitor.h"
+#include "recorder/window.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
 enum { reader_count = 4, window_count = 200, print_count = 20, window_ms = 10 };
 
 static bp_history *history;
+static bp_windows *windows;
 static temp_dir dir;
 
 static void keep(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
@@ -26,36 +28,43 @@ static void keep(void *context, bp_task_snapshot *snapshot, const bugpack_error 
     CHECK(bp_history_add(history, snapshot, &refused) == BUGPACK_OK);
 }
 
-static void check_window(const bp_metrics *metrics, uint64_t began_ns, uint64_t ended_ns,
-                         uint64_t until_ns) {
-    CHECK(ended_ns <= until_ns && ended_ns - began_ns >= window_ms * BP_NS_PER_MS);
-    CHECK(metrics->sample_window_ms == (ended_ns - began_ns) / BP_NS_PER_MS);
+static uint64_t sample(void *ticker, uint64_t now_ns) {
+    uint64_t tick_ns = bp_ticker_tick(ticker, now_ns);
+    uint64_t asked_ns =
+        bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, ticker);
+    return asked_ns < tick_ns ? asked_ns : tick_ns;
+}
+
+static void check_window(const bp_metrics *metrics) {
+    CHECK(metrics->ended_ns - metrics->began_ns >= window_ms * BP_NS_PER_MS);
+    CHECK(metrics->sample_window_ms == (metrics->ended_ns - metrics->began_ns) / BP_NS_PER_MS);
     CHECK(metrics->thread_count >= 1 && metrics->cpu_percent >= 0.0);
     for (size_t i = 1; i < metrics->thread_count; i++) {
         CHECK(metrics->threads[i - 1].tid < metrics->threads[i].tid);
     }
 }
 
-/* Holds a window, lets the writer drop its snapshots, and computes with it then. */
-static void *read_windows(void *unused) {
+/* Some wait no longer than a busy monitor takes; some look at the result much later. */
+static void *ask_for_windows(void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < window_count;) {
-        uint64_t until_ns = bp_clock_monotonic_ns();
-        bp_history_held held = {NULL, NULL};
-        if (!bp_history_hold(history, until_ns, UINT64_MAX, &held)) {
-            bp_clock_sleep_until(until_ns + BP_NS_PER_MS);
-            continue;
+    for (unsigned i = 0; i < window_count; i++) {
+        uint64_t triggered_ns = bp_clock_monotonic_ns();
+        bp_window *window = bp_windows_ask(windows, triggered_ns);
+        CHECK(window != NULL);
+        const bp_window_result *result = i % 4 == 1 ? NULL : bp_window_wait(window, UINT64_MAX);
+        if (result == NULL) {
+            result = bp_window_give_up(window);
         }
         if (i % 8 == 0) {
-            bp_clock_sleep_until(until_ns + 3 * window_ms * BP_NS_PER_MS);
+            bp_clock_sleep_until(triggered_ns + 3 * window_ms * BP_NS_PER_MS);
         }
-        bp_metrics metrics = {0};
-        uint64_t began_ns, ended_ns;
-        CHECK(bp_history_held_compute(&held, &metrics, &began_ns, &ended_ns, NULL) == BUGPACK_OK);
-        check_window(&metrics, began_ns, ended_ns, until_ns);
-        bp_metrics_release(&metrics);
-        bp_history_held_release(&held);
-        i++;
+        CHECK(result->status == BUGPACK_OK || i % 4 == 1);
+        CHECK(i % 4 == 1 || result->metrics.ended_ns + BP_WINDOW_SHARE_NS >= triggered_ns ||
+              result->error.status == BUGPACK_ERR_TIMEOUT);
+        if (result->status == BUGPACK_OK) {
+            check_window(&result->metrics);
+        }
+        bp_window_release(window);
     }
     return NULL;
 }
@@ -92,19 +101,21 @@ int main(void) {
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
     CHECK(bp_ticker_new(task, &options, keep, NULL, &ticker, NULL) == BUGPACK_OK);
     CHECK(bp_monitor_new(&monitor, NULL) == BUGPACK_OK);
-    bp_monitor_add(monitor, bp_ticker_tick, ticker);
+    CHECK(bp_windows_new(history, monitor, &windows, NULL) == BUGPACK_OK);
+    bp_monitor_add(monitor, sample, ticker);
     pthread_t readers[reader_count], printer;
     CHECK(pthread_create(&printer, NULL, print_records, NULL) == 0);
     for (unsigned i = 0; i < reader_count; i++) {
-        CHECK(pthread_create(&readers[i], NULL, read_windows, NULL) == 0);
+        CHECK(pthread_create(&readers[i], NULL, ask_for_windows, NULL) == 0);
     }
     for (unsigned i = 0; i < reader_count; i++) {
         CHECK(pthread_join(readers[i], NULL) == 0);
     }
     CHECK(pthread_join(printer, NULL) == 0);
-    bp_monitor_remove(monitor, bp_ticker_tick);
+    bp_monitor_remove(monitor, sample);
     bp_monitor_free(monitor);
     bp_ticker_free(ticker);
+    bp_windows_free(windows);
     bp_history_free(history);
     bp_task_close(task);
     temp_dir_remove(&dir);

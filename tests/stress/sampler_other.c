@@ -157,11 +157,13 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
     CHECK_STATUS(bp_task_clone(task, &clone, &error), BUGPACK_OK, error);
     CHECK(bp_task_pid(clone) == pid);
     CHECK(bp_task_process(clone)->threads_fd != bp_task_process(task)->threads_fd);
-    CHECK_STATUS(bp_process_list_threads(bp_task_process(task), &listed[0], NULL, &counts[0], &error),
-                 BUGPACK_OK, error);
+    CHECK_STATUS(
+        bp_process_list_threads(bp_task_process(task), &listed[0], NULL, &counts[0], &error),
+        BUGPACK_OK, error);
     CHECK(lseek(bp_task_process(clone)->threads_fd, 0, SEEK_CUR) == 0);
-    CHECK_STATUS(bp_process_list_threads(bp_task_process(clone), &listed[1], NULL, &counts[1], &error),
-                 BUGPACK_OK, error);
+    CHECK_STATUS(
+        bp_process_list_threads(bp_task_process(clone), &listed[1], NULL, &counts[1], &error),
+        BUGPACK_OK, error);
     CHECK(counts[0] == counts[1] && counts[0] >= 4);
     free(listed[0]);
     free(listed[1]);

@@ -65,7 +65,7 @@ static void check_report(const struct run *run) {
     static const struct {
         const char *entry, *text;
     } wanted[] = {
-        {"metadata.json", "\"app\""},           {"runtime-metrics.json", "\"bugpack-worker\""},
+        {"metadata.json", "\"app\""},           {"runtime-metrics.json", "\"bugpack-monitor\""},
         {"process.json", "\"loaded_objects\""}, {"process.json", "\"limits\""},
         {"process.json", "\"command_line\""},   {"session.json", "\"part 39\""},
         {"logs.jsonl", "logged without memory"}};

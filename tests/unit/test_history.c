@@ -39,103 +39,92 @@ static bugpack_status add(uint64_t taken_ns, uint64_t process_cpu) {
     return status;
 }
 
-/* Holds a window and computes its metrics. */
-static bool window(bp_history *of, uint64_t until_ns, uint64_t max_age_ns, bp_metrics *ret_metrics,
-                   uint64_t *ret_began_ns, uint64_t *ret_ended_ns) {
-    bp_history_held held = {NULL, NULL};
-    bool is_held = bp_history_hold(of, until_ns, max_age_ns, &held);
-    if (is_held) {
-        cr_assert(eq(int,
-                     bp_history_held_compute(&held, ret_metrics, ret_began_ns, ret_ended_ns, NULL),
-                     BUGPACK_OK));
-    }
-    bp_history_held_release(&held);
-    return is_held;
+/* The metrics of what is held, which is released. */
+static bp_metrics computed(bp_history_held *held, bp_task_snapshot *end) {
+    bp_metrics metrics = {0};
+    cr_assert(eq(int, bp_history_held_compute(held, end, &metrics, NULL), BUGPACK_OK));
+    bp_history_held_release(held);
+    return metrics;
 }
 
-/* Asks for a window and expects this one, in seconds. */
-static void expect_window(uint64_t until_ns, uint64_t began_secs, uint64_t ended_secs) {
-    bp_metrics metrics = {0};
-    uint64_t began_ns = 0;
-    uint64_t ended_ns = 0;
-    cr_assert(window(history, until_ns, 60 * SEC, &metrics, &began_ns, &ended_ns));
-    cr_expect(eq(u64, began_ns, began_secs * SEC));
-    cr_expect(eq(u64, ended_ns, ended_secs * SEC));
-    cr_expect(eq(u64, metrics.sample_window_ms, (ended_secs - began_secs) * 1000));
+/* Where a window begins that ends at `end_ns`; 0: nowhere. */
+static uint64_t begin_of(uint64_t end_ns) {
+    bp_history_held held = {NULL, NULL};
+    if (!bp_history_hold(history, end_ns, &held)) {
+        cr_expect(eq(ptr, held.before, NULL), "left alone");
+        return 0;
+    }
+    cr_expect(eq(ptr, held.after, NULL));
+    bp_task_snapshot end = made_snapshot(end_ns, 0, NULL, 0);
+    bp_metrics metrics = computed(&held, &end);
+    cr_expect(eq(u64, metrics.ended_ns, end_ns));
+    cr_expect(eq(u64, metrics.sample_window_ms, (end_ns - metrics.began_ns) / 1000000));
+    uint64_t began_ns = metrics.began_ns;
+    bp_metrics_release(&metrics);
+    bp_task_snapshot_release(&end);
+    return began_ns;
+}
+
+static void expect_last(uint64_t began_secs, uint64_t ended_secs) {
+    bp_history_held held = {NULL, NULL};
+    cr_assert(bp_history_hold_last(history, &held));
+    bp_metrics metrics = computed(&held, NULL);
+    cr_expect(eq(u64, metrics.began_ns, began_secs * SEC));
+    cr_expect(eq(u64, metrics.ended_ns, ended_secs * SEC));
     bp_metrics_release(&metrics);
 }
 
-static void expect_no_window(uint64_t until_ns, uint64_t max_age_ns) {
-    bp_metrics untouched, metrics;
-    uint64_t began_ns = 42;
-    uint64_t ended_ns = 43;
-    memset(&untouched, 0x5a, sizeof untouched);
-    metrics = untouched;
-    cr_expect(not(window(history, until_ns, max_age_ns, &metrics, &began_ns, &ended_ns)));
-    cr_expect(memcmp(&metrics, &untouched, sizeof metrics) == 0);
-    cr_expect(eq(u64, began_ns, 42));
-    cr_expect(eq(u64, ended_ns, 43));
+static void expect_no_last(void) {
+    bp_history_held held = {NULL, NULL};
+    cr_expect(not(bp_history_hold_last(history, &held)));
+    cr_expect(eq(ptr, held.before, NULL));
 }
 
-Test(history, a_young_session_has_no_window) {
-    expect_no_window(UINT64_MAX, UINT64_MAX);
+Test(history, a_young_session_has_short_windows_but_none_under_250_ms) {
+    cr_expect(eq(u64, begin_of(10 * SEC), 0));
+    cr_expect(eq(u64, bp_history_ready_ns(history, 9 * SEC), 9 * SEC));
+    expect_no_last();
     cr_assert(eq(int, add(10 * SEC, 0), BUGPACK_OK));
-    expect_no_window(UINT64_MAX, UINT64_MAX);
-    cr_assert(eq(int, add(12 * SEC - 1, 0), BUGPACK_OK));
-    expect_no_window(UINT64_MAX, UINT64_MAX);
-    cr_assert(eq(int, add(12 * SEC, 0), BUGPACK_OK));
-    expect_window(12 * SEC, 10, 12);
+    expect_no_last();
+    cr_expect(eq(u64, bp_history_ready_ns(history, 9 * SEC), 10 * SEC + SEC / 4));
+    cr_expect(eq(u64, begin_of(10 * SEC + SEC / 4 - 1), 0));
+    cr_expect(eq(u64, begin_of(10 * SEC + SEC / 4), 10 * SEC));
+    cr_assert(eq(int, add(10 * SEC + SEC / 4 - 1, 0), BUGPACK_OK));
+    expect_no_last();
+    cr_assert(eq(int, add(11 * SEC, 0), BUGPACK_OK));
+    expect_last(10, 11);
 }
 
-Test(history, the_window_ends_at_the_newest_snapshot_not_after_the_trigger) {
+Test(history, a_window_begins_at_the_snapshot_closest_to_one_window_back) {
     for (uint64_t secs = 10; secs <= 20; secs++) {
         cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
+        if (secs >= 12) {
+            cr_expect(eq(u64, begin_of(secs * SEC + 1), (secs - 2) * SEC));
+            cr_expect(eq(u64, begin_of(secs * SEC + SEC / 2 - 1), (secs - 2) * SEC));
+            cr_expect(eq(u64, begin_of(secs * SEC + SEC / 2 + 1), (secs - 1) * SEC));
+            cr_expect(eq(u64, begin_of(secs * SEC + SEC - 1), (secs - 1) * SEC));
+            expect_last(secs - 2, secs);
+        }
     }
-    expect_window(20 * SEC, 18, 20);
-    expect_window(25 * SEC, 18, 20);
-    expect_window(20 * SEC - 1, 17, 19);
-    expect_window(19 * SEC, 17, 19);
-    expect_no_window(19 * SEC - 1, UINT64_MAX);
-}
-
-Test(history, a_window_that_ended_too_long_ago_is_none) {
-    for (uint64_t secs = 10; secs <= 13; secs++) {
-        cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
-    }
-    expect_no_window(15 * SEC, 2 * SEC - 1);
-    bp_metrics metrics = {0};
-    uint64_t began_ns, ended_ns;
-    cr_assert(window(history, 15 * SEC, 2 * SEC, &metrics, &began_ns, &ended_ns));
-    bp_metrics_release(&metrics);
 }
 
 Test(history, missed_samples_make_a_window_longer) {
     cr_assert(eq(int, add(10 * SEC, 0), BUGPACK_OK));
     cr_assert(eq(int, add(11 * SEC, 0), BUGPACK_OK));
     cr_assert(eq(int, add(71 * SEC, 15 * SEC), BUGPACK_OK));
-    bp_metrics metrics = {0};
-    uint64_t began_ns, ended_ns;
-    cr_assert(window(history, 71 * SEC, 0, &metrics, &began_ns, &ended_ns));
-    cr_expect(eq(u64, metrics.sample_window_ms, 60000));
-    cr_expect(eq(dbl, metrics.cpu_percent, 25.0));
-    bp_metrics_release(&metrics);
+    expect_last(11, 71);
+    cr_expect(eq(u64, begin_of(71 * SEC + SEC / 10), 11 * SEC));
+    cr_expect(eq(u64, begin_of(71 * SEC + SEC / 4), 71 * SEC), "closer, and not too short");
 }
 
-Test(history, many_short_intervals_keep_few_snapshots_and_the_shortest_windows) {
+Test(history, many_short_intervals_keep_few_snapshots) {
     uint64_t now_ns = SEC;
     for (unsigned i = 0; i < 5000; i++, now_ns += SEC / 100) {
         cr_assert(eq(int, add(now_ns, now_ns / 2), BUGPACK_OK));
     }
-    now_ns -= SEC / 100;
-    for (uint64_t until_ns = now_ns - SEC / 100; until_ns <= now_ns; until_ns += SEC / 100) {
-        bp_metrics metrics = {0};
-        uint64_t began_ns, ended_ns;
-        cr_assert(window(history, until_ns, SEC / 2, &metrics, &began_ns, &ended_ns));
-        cr_expect(ge(u64, metrics.sample_window_ms, 2000));
-        cr_expect(le(u64, metrics.sample_window_ms, 2000 + 2000 / 8 + 10));
-        cr_expect(eq(dbl, metrics.cpu_percent, 50.0));
-        bp_metrics_release(&metrics);
-    }
+    uint64_t began_ns = begin_of(now_ns);
+    cr_expect(ge(u64, now_ns - began_ns, 2 * SEC - SEC / 8));
+    cr_expect(le(u64, now_ns - began_ns, 2 * SEC + SEC / 8));
 }
 
 Test(history, large_snapshots_give_windows_up_to_twice_as_long) {
@@ -145,32 +134,40 @@ Test(history, large_snapshots_give_windows_up_to_twice_as_long) {
     for (uint64_t secs = 1; secs <= 20; secs++) {
         bp_task_snapshot snapshot = made_snapshot(secs * SEC, 0, threads, count);
         cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
-        if (secs >= 3) {
-            bp_metrics metrics = {0};
-            uint64_t began_ns, ended_ns;
-            cr_assert(window(history, secs * SEC, 0, &metrics, &began_ns, &ended_ns));
-            cr_expect(eq(u64, ended_ns, secs * SEC));
-            cr_expect(ge(u64, metrics.sample_window_ms, 2000));
-            cr_expect(le(u64, metrics.sample_window_ms, 4000));
-            bp_metrics_release(&metrics);
+        for (uint64_t end_ns = secs * SEC + 1; secs >= 3 && end_ns < (secs + 1) * SEC;
+             end_ns += SEC / 4) {
+            uint64_t length_ns = end_ns - begin_of(end_ns);
+            cr_expect(ge(u64, length_ns, SEC));
+            cr_expect(le(u64, length_ns, 4 * SEC));
         }
     }
     free(threads);
 }
 
-Test(history, without_a_least_time_the_window_is_the_last_interval) {
+Test(history, a_shorter_window_may_be_asked_for) {
+    bp_history_free(history);
+    make_history(40);
+    cr_assert(eq(int, add(SEC, 0), BUGPACK_OK));
+    cr_expect(eq(u64, bp_history_ready_ns(history, SEC), SEC + SEC / 25));
+    cr_expect(eq(u64, begin_of(SEC + SEC / 25 - 1), 0));
+    cr_expect(eq(u64, begin_of(SEC + SEC / 25), SEC));
+}
+
+Test(history, without_a_pause_any_earlier_snapshot_will_do) {
     bp_history_free(history);
     make_history(0);
     cr_assert(eq(int, add(1 * SEC, 0), BUGPACK_OK));
-    expect_no_window(1 * SEC, 0);
+    cr_expect(eq(u64, bp_history_ready_ns(history, 2 * SEC), SEC));
+    cr_expect(eq(u64, begin_of(SEC), 0));
+    cr_expect(eq(u64, begin_of(SEC + 1), SEC));
     for (uint64_t secs = 2; secs <= 6; secs++) {
         cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
+        expect_last(secs - 1, secs);
     }
-    expect_window(6 * SEC, 5, 6);
-    expect_window(6 * SEC - 1, 4, 5);
+    cr_expect(eq(u64, begin_of(6 * SEC + SEC / 10), 6 * SEC));
 }
 
-Test(history, a_held_window_outlives_its_history) {
+Test(history, what_is_held_outlives_its_history) {
     bp_thread_counters thread = {.tid = 7, .name = "seven"};
     for (uint64_t secs = 10; secs <= 12; secs++) {
         thread.cpu += SEC / 4;
@@ -178,25 +175,20 @@ Test(history, a_held_window_outlives_its_history) {
         cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
     }
     bp_history_held held = {NULL, NULL};
-    cr_assert(bp_history_hold(history, 12 * SEC, 0, &held));
+    cr_assert(bp_history_hold_last(history, &held));
     for (uint64_t secs = 13; secs <= 30; secs++) {
         cr_assert(eq(int, add(secs * SEC, 0), BUGPACK_OK));
     }
-    expect_no_window(12 * SEC, UINT64_MAX);
     bp_history_free(history);
     history = NULL;
-    bp_metrics metrics = {0};
-    uint64_t began_ns, ended_ns;
-    cr_assert(
-        eq(int, bp_history_held_compute(&held, &metrics, &began_ns, &ended_ns, NULL), BUGPACK_OK));
-    cr_expect(eq(u64, began_ns, 10 * SEC));
-    cr_expect(eq(u64, ended_ns, 12 * SEC));
+    bp_metrics metrics = computed(&held, NULL);
+    cr_expect(eq(u64, metrics.began_ns, 10 * SEC));
+    cr_expect(eq(u64, metrics.ended_ns, 12 * SEC));
     cr_expect(eq(dbl, metrics.cpu_percent, 50.0));
     cr_assert(eq(sz, metrics.thread_count, 1));
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 25.0));
     cr_expect(eq(str, metrics.threads[0].name, "seven"));
     bp_metrics_release(&metrics);
-    bp_history_held_release(&held);
     bp_history_held_release(&held);
 }
 
@@ -209,7 +201,7 @@ Test(history, a_refused_snapshot_changes_nothing) {
     bp_task_snapshot ticks = made_snapshot(13 * SEC, 0, NULL, 0);
     ticks.cpu_unit_ns = 10000000;
     cr_expect(eq(int, bp_history_add(history, &ticks, NULL), BUGPACK_ERR_INVALID));
-    expect_window(13 * SEC, 10, 12);
+    expect_last(10, 12);
 }
 
 Test(history, the_size_of_its_ring_is_bounded) {

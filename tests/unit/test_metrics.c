@@ -24,6 +24,32 @@ static bp_metrics compute(bp_task_snapshot *before, bp_task_snapshot *after) {
     return metrics;
 }
 
+/* What the manifest says of a window, in milliseconds, that was triggered at 10 s. */
+static const char *described(uint64_t began_ms, uint64_t ended_ms, size_t gone) {
+    static char text[300];
+    const bp_metrics metrics = {.began_ns = began_ms * BP_NS_PER_MS,
+                                .ended_ns = ended_ms * BP_NS_PER_MS,
+                                .vanished_count = gone};
+    bp_metrics_describe(&metrics, 10 * BP_NS_PER_SEC, text, sizeof text);
+    return text;
+}
+
+Test(metrics, the_manifest_says_how_a_window_lies_to_its_trigger) {
+    cr_expect(eq(str, (char *)described(8000, 10000, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, (char *)described(8000, 9950, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, (char *)described(8000, 10050, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, (char *)described(9960, 10040, 0), "the window ends at the trigger"));
+    cr_expect(eq(str, (char *)described(10000, 12000, 0), "the window begins at the trigger"));
+    cr_expect(eq(str, (char *)described(9990, 12000, 0), "the window begins at the trigger"));
+    cr_expect(
+        eq(str, (char *)described(13200, 15200, 0), "the window begins 3200 ms after the trigger"));
+    cr_expect(
+        eq(str, (char *)described(9900, 10150, 0), "the window ends 150 ms after the trigger"));
+    cr_expect(eq(str, (char *)described(7000, 9000, 3),
+                 "the window ends 1000 ms before the trigger; threads that ended inside the "
+                 "window: at least 3"));
+}
+
 Test(metrics, one_busy_cpu_is_a_hundred_percent) {
     cr_expect(eq(dbl, bp_metrics_cpu_percent(0, 2000, 2000), 100.0));
     cr_expect(eq(dbl, bp_metrics_cpu_percent(500, 1000, 2000), 25.0));

@@ -1,0 +1,224 @@
+#include "recorder/window.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/status.h"
+#include "platform/thread.h"
+
+/* The share of one CPU that samples for triggers may take. */
+static const uint64_t cost_divisor = 10;
+
+/* What a monitor that is stuck in /proc may cost a report. */
+static const uint64_t patience_ns = 2 * BP_NS_PER_SEC;
+
+struct bp_window {
+    bp_windows *windows;
+    atomic_uint reference_count;
+    uint64_t asked_ns;
+    size_t held_bytes;
+    bp_window_result result; /* not changed once it is done */
+
+    /* Under the lock. */
+    uint64_t sampled_ns; /* when its sample was begun; 0: not yet */
+    bool is_given_up;
+    bool is_claimed; /* somebody computes, or has computed, the result */
+    bool is_done;
+};
+
+struct bp_windows {
+    bp_history *history;
+    bp_monitor *monitor;
+    atomic_size_t held_bytes;
+    bp_lock lock; /* of what follows, and of the fields above */
+    pthread_cond_t done;
+    bp_window *latest; /* NULL: none was asked for */
+    uint64_t share_ns;
+};
+
+bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
+                              bugpack_error *error) {
+    bp_windows *windows = calloc(1, sizeof *windows);
+    if (windows == NULL || !bp_lock_init(&windows->lock, BP_LOCK_WINDOWS)) {
+        free(windows);
+        return bp_fail_memory(error, "sample at triggers");
+    }
+    bugpack_status status = bp_condition_init(&windows->done, error);
+    if (status != BUGPACK_OK) {
+        bp_lock_destroy(&windows->lock);
+        free(windows);
+        return status;
+    }
+    windows->history = history;
+    windows->monitor = monitor;
+    windows->share_ns = BP_WINDOW_SHARE_NS;
+    atomic_init(&windows->held_bytes, 0);
+    *ret_windows = windows;
+    return BUGPACK_OK;
+}
+
+void bp_windows_free(bp_windows *windows) {
+    if (windows != NULL) {
+        bp_window_release(windows->latest);
+        (void)pthread_cond_destroy(&windows->done);
+        bp_lock_destroy(&windows->lock);
+        free(windows);
+    }
+}
+
+bp_window *bp_window_retain(bp_window *window) {
+    if (window != NULL) {
+        atomic_fetch_add_explicit(&window->reference_count, 1, memory_order_relaxed);
+    }
+    return window;
+}
+
+void bp_window_release(bp_window *window) {
+    if (window != NULL &&
+        atomic_fetch_sub_explicit(&window->reference_count, 1, memory_order_acq_rel) == 1) {
+        atomic_fetch_sub_explicit(&window->windows->held_bytes, window->held_bytes,
+                                  memory_order_relaxed);
+        bp_metrics_release(&window->result.metrics);
+        free(window);
+    }
+}
+
+/* Whether a trigger at `now_ns` may have this window: its sample is yet to come, or just came. The
+ * lock is held. */
+static bool is_shared(const bp_windows *windows, const bp_window *window, uint64_t now_ns) {
+    return window != NULL && !window->is_given_up &&
+           (window->sampled_ns == 0 || now_ns < window->sampled_ns ||
+            now_ns - window->sampled_ns <= windows->share_ns);
+}
+
+bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
+    bp_window *old = NULL;
+    bp_window *made = NULL;
+    bp_lock_acquire(&windows->lock);
+    if (!is_shared(windows, windows->latest, now_ns)) {
+        old = windows->latest;
+        windows->latest = NULL;
+        if (atomic_load_explicit(&windows->held_bytes, memory_order_relaxed) <
+            BP_WINDOWS_MAX_BYTES) {
+            made = calloc(1, sizeof *made);
+        }
+        if (made != NULL) {
+            made->windows = windows;
+            made->asked_ns = now_ns;
+            atomic_init(&made->reference_count, 1); /* ours */
+            windows->latest = made;
+        }
+    }
+    bp_window *window = bp_window_retain(windows->latest);
+    bp_lock_release(&windows->lock);
+    bp_window_release(old);
+    if (made != NULL && windows->monitor != NULL) {
+        bp_monitor_wake(windows->monitor);
+    }
+    return window;
+}
+
+/* Computes the result, once. `end` is NULL when there is no sample, for the reason in `why`. */
+static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error *why) {
+    bp_windows *windows = window->windows;
+    bp_lock_acquire(&windows->lock);
+    bool is_mine = !window->is_claimed;
+    window->is_claimed = true;
+    bp_lock_release(&windows->lock);
+    if (!is_mine) {
+        return;
+    }
+    bp_window_result *result = &window->result;
+    bp_history_held held = {NULL, NULL};
+    bool is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, &held)
+                               : bp_history_hold_last(windows->history, &held);
+    if (end == NULL) {
+        result->error = *why;
+    }
+    if (is_held) {
+        result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);
+    } else if (end == NULL) {
+        result->status = why->status;
+    } else {
+        result->status =
+            bp_fail(&result->error, BUGPACK_ERR_IO, "there is no earlier sample to compare with");
+    }
+    bp_history_held_release(&held);
+    window->held_bytes =
+        sizeof *window + result->metrics.thread_count * sizeof *result->metrics.threads;
+    atomic_fetch_add_explicit(&windows->held_bytes, window->held_bytes, memory_order_relaxed);
+    bp_lock_acquire(&windows->lock);
+    window->is_done = true;
+    (void)pthread_cond_broadcast(&windows->done);
+    bp_lock_release(&windows->lock);
+}
+
+/* The window whose sample is to be taken, with a reference; NULL: none. */
+static bp_window *take_pending(bp_windows *windows) {
+    bp_lock_acquire(&windows->lock);
+    bp_window *latest = windows->latest;
+    bool is_pending = latest != NULL && latest->sampled_ns == 0 && !latest->is_given_up;
+    bp_window *window = is_pending ? bp_window_retain(latest) : NULL;
+    bp_lock_release(&windows->lock);
+    return window;
+}
+
+static void take_sample(bp_window *window, bp_window_sample *sample, void *context) {
+    bp_windows *windows = window->windows;
+    bp_task_snapshot snapshot = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    uint64_t cpu_before_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    bp_lock_acquire(&windows->lock);
+    window->sampled_ns = bp_clock_monotonic_ns();
+    bp_lock_release(&windows->lock);
+    bugpack_status status = sample(context, &snapshot, &error);
+    settle(window, status == BUGPACK_OK ? &snapshot : NULL, &error);
+    bp_task_snapshot_release(&snapshot);
+    uint64_t cost_ns = cost_divisor * (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns);
+    bp_lock_acquire(&windows->lock);
+    windows->share_ns = cost_ns > BP_WINDOW_SHARE_NS ? cost_ns : BP_WINDOW_SHARE_NS;
+    bp_lock_release(&windows->lock);
+}
+
+uint64_t bp_windows_serve(bp_windows *windows, uint64_t now_ns, bp_window_sample *sample,
+                          void *context) {
+    bp_window *window = take_pending(windows);
+    if (window == NULL) {
+        return UINT64_MAX;
+    }
+    uint64_t due_ns = bp_history_ready_ns(windows->history, window->asked_ns);
+    if (due_ns <= now_ns) {
+        take_sample(window, sample, context);
+        due_ns = UINT64_MAX;
+    }
+    bp_window_release(window);
+    return due_ns;
+}
+
+const bp_window_result *bp_window_wait(bp_window *window, uint64_t until_ns) {
+    bp_windows *windows = window->windows;
+    bp_lock_acquire(&windows->lock);
+    while (!window->is_done && bp_clock_monotonic_ns() < until_ns &&
+           bp_lock_wait_until(&windows->lock, &windows->done, until_ns)) {}
+    bool is_done = window->is_done;
+    bp_lock_release(&windows->lock);
+    return is_done ? &window->result : NULL;
+}
+
+uint64_t bp_window_deadline_ns(const bp_window *window) {
+    return window->asked_ns + patience_ns;
+}
+
+const bp_window_result *bp_window_give_up(bp_window *window) {
+    bp_windows *windows = window->windows;
+    bugpack_error late = BUGPACK_ERROR_INIT;
+    bp_lock_acquire(&windows->lock);
+    window->is_given_up = !window->is_done;
+    bp_lock_release(&windows->lock);
+    (void)bp_fail(&late, BUGPACK_ERR_TIMEOUT, "the sample at the trigger was not taken in time");
+    settle(window, NULL, &late);
+    return bp_window_wait(window, UINT64_MAX); /* whoever computes needs no more than memory */
+}

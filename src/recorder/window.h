@@ -1,0 +1,68 @@
+/*
+ * The metrics windows of triggers. A trigger asks for a sample and goes on; the monitor takes it at
+ * once, pairs it with one of the history, and computes.
+ */
+#ifndef BP_RECORDER_WINDOW_H
+#define BP_RECORDER_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "model/metrics.h"
+#include "platform/task.h"
+#include "recorder/history.h"
+#include "recorder/monitor.h"
+
+/* Triggers this close together share one sample. Further apart they do where sampling is expensive:
+ * it takes at most a tenth of one CPU. */
+#define BP_WINDOW_SHARE_NS (50 * BP_NS_PER_MS)
+
+/* What all windows of a session hold together. Over it a trigger gets none. */
+#define BP_WINDOWS_MAX_BYTES ((size_t)32 << 20)
+
+/* Counted by references. All are released before the windows are freed. */
+typedef struct bp_window bp_window;
+typedef struct bp_windows bp_windows;
+
+/* What a window came to. It ends at the sample of its trigger, or, where that one failed or came
+ * too late, at the newest sample of the history, with the reason in `error`. */
+typedef struct bp_window_result {
+    bugpack_status status; /* not OK: there are no metrics, for the reason in `error` */
+    bugpack_error error;
+    bp_metrics metrics;
+} bp_window_result;
+
+/* Both are borrowed; `monitor` is woken for each sample, NULL: by nobody. NO_MEMORY. */
+bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
+                              bugpack_error *error);
+void bp_windows_free(bp_windows *windows); /* NULL is fine */
+
+/* Asks for a window that ends now. Waits for nothing. NULL without memory, or when too much is held
+ * already. Any thread. */
+bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns);
+bp_window *bp_window_retain(bp_window *window); /* NULL stays NULL */
+void bp_window_release(bp_window *window);      /* NULL is fine */
+
+/* Takes a snapshot with names. */
+typedef bugpack_status bp_window_sample(void *context, bp_task_snapshot *ret_snapshot,
+                                        bugpack_error *error);
+
+/* Takes the sample that was asked for when it is due, which is at once, but for a trigger right
+ * after the history's first sample. Returns when it is; UINT64_MAX: none was asked for. Monitor. */
+uint64_t bp_windows_serve(bp_windows *windows, uint64_t now_ns, bp_window_sample *sample,
+                          void *context);
+
+/* Waits for a window until `until_ns` (monotonic). Its result, borrowed; NULL: not yet. Any thread.
+ */
+const bp_window_result *bp_window_wait(bp_window *window, uint64_t until_ns);
+
+/* When a sample that has not been taken is too late. */
+uint64_t bp_window_deadline_ns(const bp_window *window);
+
+/* Waits no longer: where there is no result yet, computes with what the history has. The result,
+ * borrowed. Any thread. */
+const bp_window_result *bp_window_give_up(bp_window *window);
+
+#endif
