@@ -9,6 +9,7 @@
 #include "archive/deflate.h"
 #include "archive/header_write.h"
 #include "archive/zip_format.h"
+#include "base/fd_mark.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
@@ -22,6 +23,7 @@ typedef struct written_entry {
 
 struct bp_archive {
     bp_archive_target target;
+    bp_fd_mark mark; /* of its descriptor */
     bp_deflater *deflater;
     bp_archive_filter *filter;
     void *filter_context;
@@ -47,6 +49,7 @@ bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_
         return bp_fail_memory(error, "start a zip");
     }
     archive->target = *target;
+    archive->mark = bp_fd_mark_of(target->fd);
     archive->deflater = deflater;
     *ret_archive = archive;
     return BUGPACK_OK;
@@ -79,7 +82,11 @@ void bp_archive_set_filter(bp_archive *archive, bp_archive_filter *filter, void 
 static bugpack_status write_at(bp_archive *archive, uint64_t offset, const char *bytes,
                                size_t byte_count) {
     while (byte_count > 0) {
-        ssize_t count = pwrite(archive->target.fd, bytes, byte_count, (off_t)offset);
+        ssize_t count = -1;
+        errno = EBADF; /* the host may have closed it */
+        if (bp_fd_is_ours(archive->target.fd, archive->mark)) {
+            count = pwrite(archive->target.fd, bytes, byte_count, (off_t)offset);
+        }
         if (count < 0 && errno == EINTR) {
             continue;
         }
@@ -270,7 +277,10 @@ static bool cut(bp_archive *archive) {
     int result = 0;
     if (archive->max_size > archive->size) {
         do {
-            result = ftruncate(archive->target.fd, (off_t)archive->size);
+            errno = EBADF;
+            result = bp_fd_is_ours(archive->target.fd, archive->mark)
+                         ? ftruncate(archive->target.fd, (off_t)archive->size)
+                         : -1;
         } while (result != 0 && errno == EINTR);
     }
     archive->max_size = result == 0 ? archive->size : archive->max_size;

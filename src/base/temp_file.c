@@ -33,19 +33,24 @@ bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t m
         return bp_fail_errno(error, errno, "cannot make a temporary file for a report");
     }
     temp_file->fd = fd;
+    temp_file->mark = bp_fd_mark_of(fd);
     temp_file->max_size = max_size;
     bp_buffer_init(&temp_file->pending, pending_bytes);
     return BUGPACK_OK;
 }
 
 void bp_temp_file_release(bp_temp_file *temp_file) {
-    bp_file_close(temp_file->fd);
+    bp_fd_close_ours(temp_file->fd, temp_file->mark);
     bp_buffer_release(&temp_file->pending);
     *temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
 }
 
 bool bp_temp_file_is_open(const bp_temp_file *temp_file) {
     return temp_file->fd >= 0;
+}
+
+bool bp_temp_file_is_lost(const bp_temp_file *temp_file) {
+    return temp_file->fd >= 0 && !bp_fd_is_ours(temp_file->fd, temp_file->mark);
 }
 
 /* All of it at `offset`, whatever signals arrive; a failure sticks. */
@@ -57,7 +62,11 @@ static bugpack_status write_at(bp_temp_file *temp_file, uint64_t offset, const c
         return temp_file->status = cancelled;
     }
     while (byte_count > 0) {
-        ssize_t count = pwrite(temp_file->fd, bytes, byte_count, (off_t)offset);
+        ssize_t count = -1;
+        errno = EBADF;
+        if (bp_fd_is_ours(temp_file->fd, temp_file->mark)) {
+            count = pwrite(temp_file->fd, bytes, byte_count, (off_t)offset);
+        }
         if (count < 0 && errno == EINTR) {
             continue;
         }
@@ -136,5 +145,9 @@ bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error)
 
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,
                           size_t byte_count) {
+    if (!bp_fd_is_ours(temp_file->fd, temp_file->mark)) {
+        errno = EBADF;
+        return -1;
+    }
     return bp_file_read_range(temp_file->fd, bytes, byte_count, offset);
 }

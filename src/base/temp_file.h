@@ -1,6 +1,7 @@
 /*
  * Bytes that are too many for memory, as the copies of the rings: a file without a name, which is
- * deleted when it is closed. One thread at a time. Nothing is synced.
+ * deleted when it is closed. One thread at a time. Nothing is synced. If the host closes its
+ * descriptor, reading and writing fail with EBADF, whatever the host opens at its number.
  *
  * Writing past RLIMIT_FSIZE raises SIGXFSZ, which kills, unless the calling thread blocks it, as
  * bugpack's own threads do: then the write fails with EFBIG.
@@ -16,10 +17,12 @@
 
 #include "base/buffer.h"
 #include "base/cancel.h"
+#include "base/fd_mark.h"
 
 /* Writes are gathered in `pending` (64 KiB); the first failure sticks, like in a bp_buffer. */
 typedef struct bp_temp_file {
-    int fd;        /* -1: it is closed */
+    int fd; /* -1: it is closed */
+    bp_fd_mark mark;
     uint64_t size; /* what was written to it, pending bytes included */
     uint64_t max_size;
     bp_buffer pending;
@@ -43,6 +46,9 @@ bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t m
 void bp_temp_file_release(bp_temp_file *temp_file);
 
 bool bp_temp_file_is_open(const bp_temp_file *temp_file);
+
+/* Whether the host has closed its descriptor: what was read since then may not be all. */
+bool bp_temp_file_is_lost(const bp_temp_file *temp_file);
 
 /*
  * Appends. INVALID for a closed one; LIMIT, and nothing is appended, where it would hold more

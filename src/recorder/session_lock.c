@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/lock.h"
 
@@ -13,6 +14,7 @@
 static bp_lock held_lock = BP_LOCK_INIT(BP_LOCK_SESSION_NAMES);
 static struct held_name {
     struct held_name *next;
+    pid_t pid; /* a forked child inherits the list, and owns nothing of it */
     char name[256];
 } * held_names;
 
@@ -21,11 +23,12 @@ bool bp_session_lock_claim(const char *name) {
     if (claimed == NULL) {
         return false;
     }
+    claimed->pid = getpid();
     (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
     bool is_free = true;
     bp_lock_acquire(&held_lock);
     for (const struct held_name *held = held_names; held != NULL; held = held->next) {
-        is_free = is_free && strcmp(held->name, name) != 0;
+        is_free = is_free && (held->pid != claimed->pid || strcmp(held->name, name) != 0);
     }
     if (is_free) {
         claimed->next = held_names;
@@ -41,7 +44,7 @@ bool bp_session_lock_claim(const char *name) {
 void bp_session_lock_release(const char *name) {
     bp_lock_acquire(&held_lock);
     struct held_name **link = &held_names;
-    while (*link != NULL && strcmp((*link)->name, name) != 0) {
+    while (*link != NULL && ((*link)->pid != getpid() || strcmp((*link)->name, name) != 0)) {
         link = &(*link)->next;
     }
     struct held_name *released = *link;

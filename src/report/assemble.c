@@ -302,13 +302,16 @@ static const struct {
 
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
                                bugpack_error *error) {
-    const bp_job *job = assembly->job;
+    bp_job *job = assembly->job;
+    bugpack_status status = bp_destination_hold(&job->destination, error);
     const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
                                      .dir_name = job->destination.dir_path,
                                      .report_id = assembly->report_id,
                                      .wall_ns = job->triggered.wall_ns,
                                      .token = &job->token};
-    bugpack_status status = bp_bundle_new(&target, &assembly->bundle, error);
+    if (status == BUGPACK_OK) {
+        status = bp_bundle_new(&target, &assembly->bundle, error);
+    }
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         status = steps[i].run(assembly, error);
         if (status == BUGPACK_OK) {

@@ -12,9 +12,7 @@
 #include "report/name.h"
 
 void bp_destination_release(bp_destination *destination) {
-    if (destination->dir_fd >= 0) {
-        (void)close(destination->dir_fd);
-    }
+    bp_fd_close_ours(destination->dir_fd, destination->mark);
     free(destination->dir_path);
     free(destination->stem);
     free(destination->extension);
@@ -74,8 +72,26 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
     }
     bugpack_status status = bp_file_open_directory(
         destination->dir_path, !is_named && request->may_create, &destination->dir_fd, error);
+    destination->mark = bp_fd_mark_of(destination->dir_fd);
     if (status == BUGPACK_OK && !is_named && request->is_private) {
         status = bp_file_check_private(destination->dir_fd, destination->dir_path, error);
+    }
+    return status;
+}
+
+bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *error) {
+    int fd = -1;
+    if (bp_fd_is_ours(destination->dir_fd, destination->mark)) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_file_open_directory(destination->dir_path, false, &fd, error);
+    if (status == BUGPACK_OK && !bp_fd_is_ours(fd, destination->mark)) {
+        (void)close(fd);
+        status = bp_fail(error, BUGPACK_ERR_IO, "cannot write to \"%s\": it was replaced",
+                         destination->dir_path);
+    }
+    if (status == BUGPACK_OK) {
+        destination->dir_fd = fd;
     }
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include <bugpack/report.h>
 
+#include "base/fd_mark.h"
 #include "model/metadata.h"
 #include "report/bundle.h"
 
@@ -32,15 +33,20 @@ typedef struct bp_destination {
     char *stem;      /* "viewer-bugreport-2026-11-21T00-36-51Z" */
     char *extension; /* ".zip"; "" where an output path has none */
     int dir_fd;
+    bp_fd_mark mark;
 } bp_destination;
 
 #define BP_DESTINATION_INIT                                                                        \
-    { NULL, NULL, NULL, -1 }
+    { .dir_fd = -1 }
 
 /* Composes the name and opens the directory. Release it also after a failure. */
 bugpack_status bp_destination_open(const bp_destination_request *request,
                                    bp_destination *destination, bugpack_error *error);
 void bp_destination_release(bp_destination *destination);
+
+/* Opens the directory again if the host has closed its descriptor meanwhile: a job may have waited.
+ * It has to be the same directory. */
+bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *error);
 
 /* Publishes a bundle there, and fills path, size and what is missing into `result`. */
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,

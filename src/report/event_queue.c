@@ -42,8 +42,21 @@ void bp_event_queue_free(bp_event_queue *queue) {
     }
 }
 
-int bp_event_queue_fd(const bp_event_queue *queue) {
-    return queue->wake.fd;
+int bp_event_queue_fd(bp_event_queue *queue) {
+    bp_wake anew;
+    bp_lock_acquire(&queue->lock);
+    /* The host may have closed it, with descriptors that it did not know. */
+    bool is_open = bp_wake_is_open(&queue->wake);
+    if (!is_open && bp_wake_open(&anew, NULL) == BUGPACK_OK) {
+        bp_wake_close(&queue->wake);
+        queue->wake = anew;
+        is_open = true;
+        if (queue->count > 0) {
+            bp_wake_raise(&queue->wake);
+        }
+    }
+    bp_lock_release(&queue->lock);
+    return is_open ? queue->wake.fd : -1;
 }
 
 /* The place of the oldest progress, of `ticket` or (0) of any report; `count` when there is none.

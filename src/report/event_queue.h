@@ -15,8 +15,9 @@ typedef struct bp_event_queue bp_event_queue;
 bugpack_status bp_event_queue_new(bp_event_queue **ret_queue, bugpack_error *error);
 void bp_event_queue_free(bp_event_queue *queue);
 
-/* Readable exactly while an event waits; the queue's. */
-int bp_event_queue_fd(const bp_event_queue *queue);
+/* Readable exactly while an event waits; the queue's. Another one after the host has closed it; -1
+ * where there is none. */
+int bp_event_queue_fd(bp_event_queue *queue);
 
 /*
  * Adds a copy, or updates progress of the same report that waits already. When the queue is full,

@@ -1,5 +1,6 @@
 #include "report/ring_entries.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -165,6 +166,20 @@ static void note(bugpack_writer *writer, const char *loss_reason, const char *ch
                    loss_reason[0] != '\0' && choice[0] != '\0' ? "; " : "", choice);
 }
 
+/* Whether the host has closed one of the files that were just printed. */
+static bool is_snapshot_lost(const struct adding *adding) {
+    const bp_snapshot *snapshot = adding->snapshot;
+    bool is_lost =
+        (snapshot->log.is_on && bp_temp_file_is_lost(&snapshot->log.records)) ||
+        (snapshot->notifications.is_on && bp_temp_file_is_lost(&snapshot->notifications.records)) ||
+        (snapshot->history.is_on && bp_temp_file_is_lost(&snapshot->history.records));
+    for (size_t i = 0; i < snapshot->channel_count; i++) {
+        is_lost = is_lost || bp_temp_file_is_lost(&snapshot->channels[i].messages) ||
+                  bp_temp_file_is_lost(&snapshot->channels[i].pins);
+    }
+    return is_lost;
+}
+
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
 static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
                                const char *loss_reason, const char *choice, bp_bundle *bundle,
@@ -182,6 +197,9 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
         /* What failed on the way to the zip is the reason for what failed to be printed. */
         bugpack_status flushed = bp_writer_flush(&writer, failure);
         status = status == BUGPACK_OK ? flushed : status;
+    }
+    if (status == BUGPACK_OK && is_snapshot_lost(adding)) {
+        status = bp_fail_errno(failure, EBADF, "cannot read a copy of the rings");
     }
     if (status != BUGPACK_OK) {
         writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */

@@ -150,6 +150,26 @@ Test(temp_file, refuses_a_write_over_its_limit_whole_and_for_good) {
     bp_temp_file_release(&temp_file);
 }
 
+Test(temp_file, touches_no_file_that_has_its_number) {
+    bp_temp_file temp_file;
+    cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, 100, NULL), 0));
+    cr_assert(eq(int, bp_temp_file_write(&temp_file, "ours", 4), 0));
+    int other = openat(dir.fd, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert(eq(int, dup2(other, temp_file.fd), temp_file.fd));
+    cr_expect(bp_temp_file_is_lost(&temp_file));
+    cr_expect(eq(i64, bp_temp_file_read(&temp_file, 0, back, 1), -1));
+    cr_expect(eq(int, errno, EBADF));
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, bp_temp_file_flush(&temp_file, &error), BUGPACK_ERR_IO));
+    cr_expect(eq(int, error.system_errno, EBADF));
+    int number = temp_file.fd;
+    bp_temp_file_release(&temp_file);
+    cr_expect(ge(int, fcntl(number, F_GETFD), 0), "it is not closed");
+    cr_expect(zero(i64, lseek(number, 0, SEEK_END)));
+    (void)close(number);
+    (void)close(other);
+}
+
 /* Both where the write that fails is that of a flush, and where it is one of many bytes. */
 Test(temp_file, tells_a_full_disk_and_stays_failed) {
     static const size_t sizes[] = {1, sizeof text};
@@ -160,6 +180,7 @@ Test(temp_file, tells_a_full_disk_and_stays_failed) {
         cr_assert(ge(int, full, 0));
         (void)close(temp_file.fd);
         temp_file.fd = full;
+        temp_file.mark = bp_fd_mark_of(full);
         bugpack_status status = bp_temp_file_write(&temp_file, text, sizes[i]);
         cr_expect(eq(int, status, sizes[i] == 1 ? BUGPACK_OK : BUGPACK_ERR_IO));
         for (unsigned again = 0; again < 2; again++) {

@@ -64,11 +64,12 @@ static uint64_t yield_files(bp_file_guard *guard, bool has_signal) {
     bp_buffer locks;
     uint64_t due_ns = UINT64_MAX;
     bp_buffer_init(&locks, locks_max_bytes);
-    if (has_signal && bp_file_read_at(AT_FDCWD, "/proc/locks", &locks, NULL) != BUGPACK_OK) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    if (has_signal && guard->files != NULL &&
+        bp_file_read_at(AT_FDCWD, "/proc/locks", &locks, NULL) != BUGPACK_OK) {
         bp_buffer_clear(&locks);
     }
     const char *text = bp_buffer_text(&locks);
-    (void)pthread_mutex_lock(&guard->mutex);
     for (guarded *file = guard->files; file != NULL; file = file->next) {
         uint64_t now_ns = bp_clock_monotonic_ns();
         if (file->due_ns <= now_ns || (has_signal && !is_lease_whole(text, file->mark))) {

@@ -207,8 +207,22 @@ static bp_process *new_process(const bp_process *values) {
         process->root.fd = process->directory_fd = process->pidfd = -1;
         process->threads_fd = process->statm_fd = -1;
         process->known = (bp_known_threads){0};
+        memset(process->marks, 0, sizeof process->marks);
     }
     return process;
+}
+
+static void mark(bp_process *process) {
+    process->marks[0] = bp_fd_mark_of(process->directory_fd);
+    process->marks[1] = bp_fd_mark_of(process->threads_fd);
+    process->marks[2] = bp_fd_mark_of(process->statm_fd);
+}
+
+/* Whether the descriptors that were opened are still what they were. */
+static bool is_whole(const bp_process *process) {
+    return bp_fd_is_ours(process->directory_fd, process->marks[0]) &&
+           bp_fd_is_ours(process->threads_fd, process->marks[1]) &&
+           bp_fd_is_ours(process->statm_fd, process->marks[2]);
 }
 
 bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool for_tree,
@@ -224,6 +238,7 @@ bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool f
     bp_process *process =
         new_process(&(bp_process){.pid = pid > 0 ? pid : getpid(),
                                   .is_own = pid == 0 && root->has_our_ids && !for_tree,
+                                  .is_for_tree = for_tree,
                                   .root = *root});
     if (process == NULL) {
         return bp_fail_memory(error, "open a process");
@@ -239,6 +254,7 @@ bugpack_status bp_process_open_below(const bp_proc_root *root, pid_t pid, bool f
         bp_process_close(process);
         return status;
     }
+    mark(process);
     *ret_process = process;
     return BUGPACK_OK;
 }
@@ -284,6 +300,7 @@ bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clon
         clone->threads_fd = openat(clone->directory_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
     if (clone->threads_fd >= 0) {
+        mark(clone);
         *ret_clone = clone;
         return BUGPACK_OK;
     }
@@ -295,10 +312,33 @@ bugpack_status bp_process_clone(const bp_process *process, bp_process **ret_clon
     return status;
 }
 
+bugpack_status bp_process_hold(bp_process *process, bugpack_error *error) {
+    bp_process *again = NULL;
+    if (process->root.is_recording || is_whole(process)) {
+        return BUGPACK_OK;
+    }
+    bool is_self = process->pid == getpid();
+    bugpack_status status =
+        bp_process_open(is_self ? 0 : process->pid, process->is_for_tree, &again, error);
+    if (status == BUGPACK_OK && again->start_ticks != process->start_ticks) {
+        bp_process_close(again);
+        status = bp_process_fail_ended(process, error);
+    }
+    if (status == BUGPACK_OK) {
+        again->was_zombie = process->was_zombie;
+        again->known = process->known;
+        *process = *again;
+        free(again);
+    }
+    return status;
+}
+
 void bp_process_close(bp_process *process) {
+    /* Before it was opened whole, nobody else can have had the time. */
+    bool is_ours = process->marks[0].inode == 0 || is_whole(process);
     const int fds[] = {process->root.fd, process->directory_fd, process->pidfd, process->threads_fd,
                        process->statm_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0] && is_ours; i++) {
         bp_file_close(fds[i]);
     }
     free(process->known.items);

@@ -313,7 +313,10 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     bp_process_facts facts = {0};
     bp_proc_stat stat;
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
-    bugpack_status status = bp_process_read_stat(process, &stat, error);
+    bugpack_status status = bp_process_hold(process, error);
+    if (status == BUGPACK_OK) {
+        status = bp_process_read_stat(process, &stat, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -4,6 +4,7 @@
 #ifndef BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
 #define BP_PLATFORM_LINUX_PROCESS_PRIVATE_H
 
+#include "base/fd_mark.h"
 #include "platform/linux/proc_text.h"
 #include "platform/process.h"
 
@@ -38,7 +39,7 @@ typedef struct bp_known_threads {
 } bp_known_threads;
 
 /* Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
- * one that a report is about. */
+ * one that a report is about. A pidfd has no mark of its own, and goes with the others. */
 struct bp_process {
     pid_t pid;
     char name[64]; /* when it was opened */
@@ -50,9 +51,17 @@ struct bp_process {
     int pidfd;         /* -1 where there are none */
     int threads_fd;    /* /proc/<pid>/task */
     int statm_fd;
+    bp_fd_mark marks[3]; /* of the directory, the threads and statm */
+    bool is_for_tree;
     uint64_t start_ticks;
     bp_known_threads known; /* of our own process: names are not read each time */
 };
+
+/*
+ * Opens the process again if the host has closed a descriptor of it; then none of them is touched,
+ * because another handle may have its number. To be called before a handle is used.
+ */
+bugpack_status bp_process_hold(bp_process *process, bugpack_error *error);
 
 /* bp_process_open below `root`, which is copied. 0 is our own by the link "self", which is right
  * also where /proc numbers processes otherwise. */

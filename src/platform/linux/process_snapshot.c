@@ -227,7 +227,10 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
 bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bp_task_snapshot snapshot = {0};
-    bugpack_status status = read_process_cpu(process, &snapshot, error);
+    bugpack_status status = bp_process_hold(process, error);
+    if (status == BUGPACK_OK) {
+        status = read_process_cpu(process, &snapshot, error);
+    }
     if (status != BUGPACK_OK) {
         goto out;
     }

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/private_file.h"
 #include "base/status.h"
@@ -15,7 +16,8 @@
 
 struct bp_staged_file {
     int fd;
-    int dir_fd;     /* borrowed */
+    int dir_fd; /* borrowed */
+    bp_fd_mark mark, dir_mark;
     char *dir_name; /* for sentences */
     bool is_published;
     char temp_name[BP_PRIVATE_FILE_NAME_BYTES]; /* "" when the file has no name */
@@ -60,6 +62,8 @@ bugpack_status bp_staged_file_new(int dir_fd, const char *dir_name, bp_staged_fi
         bp_staged_file_free(file);
         return status;
     }
+    file->mark = bp_fd_mark_of(file->fd);
+    file->dir_mark = bp_fd_mark_of(dir_fd);
     *ret_file = file;
     return BUGPACK_OK;
 }
@@ -68,7 +72,19 @@ int bp_staged_file_fd(const bp_staged_file *file) {
     return file->fd;
 }
 
+/* Whether the host has closed a descriptor: its number may stand for another file. */
+static bool is_lost(const bp_staged_file *file) {
+    return !bp_fd_is_ours(file->fd, file->mark) || !bp_fd_is_ours(file->dir_fd, file->dir_mark);
+}
+
+static bugpack_status fail_lost(const bp_staged_file *file, bugpack_error *error) {
+    return bp_fail_errno(error, EBADF, "cannot make a file in \"%s\"", file->dir_name);
+}
+
 bugpack_status bp_staged_file_sync(bp_staged_file *file, bugpack_error *error) {
+    if (is_lost(file)) {
+        return fail_lost(file, error);
+    }
     if (bp_staged_sync(file->fd) != 0) {
         return bp_fail_errno(error, errno, "cannot bring a file in \"%s\" to the disk",
                              file->dir_name);
@@ -143,6 +159,9 @@ bugpack_status bp_staged_file_publish(bp_staged_file *file, const char *stem, co
     if (stem[0] == '\0' || strchr(stem, '/') != NULL || strchr(extension, '/') != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "\"%s%s\" is not a file name", stem, extension);
     }
+    if (is_lost(file)) {
+        return fail_lost(file, error);
+    }
     char name[1024]; /* over every system's NAME_MAX, so that the system judges the length */
     for (unsigned number = 1; number <= max_suffix; number++) {
         if (!compose_name(name, sizeof name, stem, extension, number) ||
@@ -176,10 +195,11 @@ void bp_staged_file_free(bp_staged_file *file) {
     if (file == NULL) {
         return;
     }
-    if (file->temp_name[0] != '\0' && !file->is_published) {
+    if (file->temp_name[0] != '\0' && !file->is_published &&
+        bp_fd_is_ours(file->dir_fd, file->dir_mark)) {
         (void)unlinkat(file->dir_fd, file->temp_name, 0);
     }
-    bp_file_close(file->fd);
+    bp_fd_close_ours(file->fd, file->mark);
     free(file->dir_name);
     free(file);
 }

@@ -22,8 +22,7 @@ static int prepare(int fd) {
 
 bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error) {
     int ends[2];
-    /* Not pipe2, which macOS lacks: between the two calls a fork of the host's may inherit them. */
-    if (pipe(ends) != 0) {
+    if (bp_wake_pipe(ends) != 0) {
         return bp_fail_errno(error, errno, "cannot make a descriptor for events");
     }
     int read_end = prepare(ends[0]);
@@ -35,19 +34,23 @@ bugpack_status bp_wake_open(bp_wake *ret_wake, bugpack_error *error) {
         bp_file_close(write_end);
         return bp_fail_errno(error, failed_errno, "cannot make a descriptor for events");
     }
-    *ret_wake = (bp_wake){.fd = read_end, .raise_fd = write_end};
+    *ret_wake = (bp_wake){.fd = read_end, .raise_fd = write_end, .mark = bp_fd_mark_of(read_end)};
     return BUGPACK_OK;
 }
 
 void bp_wake_close(bp_wake *wake) {
-    (void)close(wake->fd);
-    (void)close(wake->raise_fd);
+    bp_fd_close_ours(wake->fd, wake->mark);
+    bp_fd_close_ours(wake->raise_fd, wake->mark);
+}
+
+bool bp_wake_is_open(const bp_wake *wake) {
+    return bp_fd_is_ours(wake->fd, wake->mark) && bp_fd_is_ours(wake->raise_fd, wake->mark);
 }
 
 void bp_wake_raise(const bp_wake *wake) {
     ssize_t count;
     do {
-        count = write(wake->raise_fd, "", 1);
+        count = bp_wake_is_open(wake) ? write(wake->raise_fd, "", 1) : 0;
     } while (count < 0 && errno == EINTR);
 }
 
@@ -55,6 +58,6 @@ void bp_wake_lower(const bp_wake *wake) {
     char bytes[16];
     ssize_t count;
     do {
-        count = read(wake->fd, bytes, sizeof bytes);
+        count = bp_wake_is_open(wake) ? read(wake->fd, bytes, sizeof bytes) : 0;
     } while (count > 0 || (count < 0 && errno == EINTR));
 }
