@@ -2,6 +2,7 @@
  * Reading the counters of a process: our own through clocks, any other through its files.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,57 @@
 
 /* One of so many known threads is read again at a time. */
 enum { reread_share = 10 };
+
+bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret_tids,
+                                       uint64_t **ret_inodes, size_t *ret_count,
+                                       bugpack_error *error) {
+    uint32_t *tids;
+    uint64_t *inodes = NULL;
+    size_t count;
+    int result = ret_inodes == NULL
+                     ? bp_proc_list_numbers(process->threads_fd, &tids, &count)
+                     : bp_proc_list_inodes(process->threads_fd, &tids, &inodes, &count);
+    if (result == 0) {
+        *ret_tids = tids;
+        if (ret_inodes != NULL) {
+            *ret_inodes = inodes;
+        }
+        *ret_count = count;
+        return BUGPACK_OK;
+    }
+    free(tids);
+    free(inodes);
+    if (result == ENOMEM) {
+        return bp_fail_memory(error, "list the threads of a process");
+    }
+    return result == ENOENT || result == ESRCH
+               ? bp_process_fail_ended(process, error)
+               : bp_fail_process_errno(error, result, "cannot list the threads of process %d",
+                                       (int)process->pid);
+}
+
+int bp_process_open_living_thread(const bp_process *process) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int fd = -1;
+    (void)bp_process_list_threads(process, &tids, NULL, &count, NULL);
+    for (size_t i = 0; i < count && fd < 0; i++) {
+        char name[24];
+        char text[2048];
+        bp_proc_stat stat;
+        (void)snprintf(name, sizeof name, "%u", (unsigned)tids[i]);
+        fd = openat(process->threads_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "stat", text, sizeof text);
+        bool is_living = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat) &&
+                         stat.state != 'Z' && stat.state != 'X';
+        if (fd >= 0 && !is_living) {
+            (void)close(fd);
+            fd = -1;
+        }
+    }
+    free(tids);
+    return fd;
+}
 
 static uint64_t multiply(uint64_t a, uint64_t b) {
     uint64_t product;
