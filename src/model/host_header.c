@@ -95,7 +95,7 @@ static bool has_all_threads(const bp_host_summary *summary) {
     for (size_t i = 0; i < summary->error_count; i++) {
         missed_count += summary->errors[i].process_count + summary->errors[i].thread_count;
     }
-    return !summary->is_cut && missed_count == 0;
+    return !summary->is_cut && !summary->is_hidden && missed_count == 0;
 }
 
 static void add_summary(bp_json *json, const bp_host_summary *summary) {
@@ -112,6 +112,9 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     }
     bp_json_add_bool(json, "complete", bp_host_summary_is_complete(summary));
     bp_json_add_bool(json, "threads_complete", has_all_threads(summary));
+    if (summary->is_hidden) {
+        bp_json_add_bool(json, "processes_hidden", true);
+    }
     bp_json_add_uint(json, "processes", summary->process_count);
     bp_json_add_uint(json, "threads", summary->thread_count);
     bp_json_add_uint(json, "kernel_threads", summary->kernel_thread_count);

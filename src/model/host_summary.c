@@ -133,7 +133,7 @@ bool bp_host_summary_is_complete(const bp_host_summary *summary) {
             loss_count += is_loss(cause) ? summary->unread[group][cause] : 0;
         }
     }
-    return !summary->is_cut && loss_count == 0;
+    return !summary->is_cut && !summary->is_hidden && loss_count == 0;
 }
 
 /* One more part of a list, as much of it as fits. */
@@ -208,6 +208,10 @@ void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t o
     out[0] = '\0';
     if (summary->is_cut) {
         add_part(out, out_bytes, "; ", "it was ended before all threads were read");
+    }
+    if (summary->is_hidden) {
+        add_part(out, out_bytes, "; ",
+                 "/proc hides the processes of other users (hidepid); root sees them");
     }
     explain_errors(summary, out, out_bytes);
     if (summary->denied_process_count > 0) {

@@ -52,7 +52,8 @@ typedef struct bp_host_summary {
     uint64_t self_tgid; /* 0 when we are not among them */
     uint64_t process_count, vanished_process_count, denied_process_count;
     uint64_t thread_count, vanished_thread_count, kernel_thread_count;
-    bool is_cut; /* ended before all threads were read */
+    bool is_cut;    /* ended before all threads were read */
+    bool is_hidden; /* /proc does not list the processes of other users */
     uint64_t unread[BP_HOST_GROUP_COUNT][BP_HOST_CAUSE_COUNT]; /* always 0 for the heap */
     bp_host_error errors[BP_HOST_ERROR_MAX];
     size_t error_count;

@@ -119,6 +119,8 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
         gone_count = after->vanished_count;
     }
     metrics.vanished_count = (size_t)add(gone_count, before->vanished_count);
+    metrics.unread_count =
+        after->unread_count > before->unread_count ? after->unread_count : before->unread_count;
     *ret_metrics = metrics;
     return BUGPACK_OK;
 }

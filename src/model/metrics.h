@@ -40,6 +40,7 @@ typedef struct bp_metrics {
      * born and ended in between the system keeps no trace. */
     size_t vanished_count;
     uint64_t began_ns, ended_ns; /* when the snapshots were taken, monotonic */
+    size_t unread_count;         /* descendants whose cost is not in these numbers, at least */
 } bp_metrics;
 
 /*

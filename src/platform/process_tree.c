@@ -49,6 +49,14 @@ static const bp_tree_member *find_member(const bp_tree_members *list, const bp_t
     return NULL;
 }
 
+static bool has_pid(const bp_tree_members *list, pid_t pid) {
+    size_t i = 0;
+    while (i < list->count && list->items[i].pid != pid) {
+        i++;
+    }
+    return i < list->count;
+}
+
 void bp_process_tree_release(bp_process_tree *tree) {
     free(tree->known.items);
     *tree = (bp_process_tree){0};
@@ -80,6 +88,7 @@ static bool merge(bp_task_snapshot *all, const bp_task_snapshot *one) {
         all->thread_count += one->thread_count;
     }
     all->vanished_count += one->vanished_count;
+    all->unread_count += one->unread_count;
     all->has_memory = all->has_memory || one->has_memory;
     all->rss_bytes = add(all->rss_bytes, one->rss_bytes);
     all->vm_size_bytes = add(all->vm_size_bytes, one->vm_size_bytes);
@@ -91,6 +100,7 @@ struct walk {
     const bp_tree_reader *reader;
     bool with_names;
     bp_pid_list *queue;
+    const bp_tree_members *before; /* of the last round */
     bp_tree_members found;
     bp_task_snapshot *all;
 };
@@ -106,10 +116,15 @@ static bugpack_status visit(struct walk *walk, pid_t pid, const bp_tree_member *
     size_t queued = walk->queue->count;
     bugpack_status status = walk->reader->read(walk->reader->context, pid, walk->with_names,
                                                &member, &one, walk->queue);
-    if (status == BUGPACK_ERR_NO_PROCESS || status == BUGPACK_ERR_NO_MEMORY ||
-        (status != BUGPACK_OK && known == NULL)) {
+    if (status == BUGPACK_ERR_NO_PROCESS || status == BUGPACK_ERR_NO_MEMORY) {
         goto out;
     }
+    if (status != BUGPACK_OK && known == NULL) {
+        /* One of the last round is visited once more, and counted then. */
+        walk->all->unread_count += !has_pid(walk->before, pid);
+        goto out;
+    }
+    walk->all->unread_count += status != BUGPACK_OK;
     if (status != BUGPACK_OK) {
         /* It may still be running: counting it as ended would double its time when it is seen
          * again. */
@@ -182,8 +197,11 @@ bugpack_status bp_process_tree_add(bp_process_tree *tree, const bp_tree_reader *
                                    bool with_names, const bp_tree_member *first,
                                    bp_pid_list *children, bp_task_snapshot *snapshot,
                                    bugpack_error *error) {
-    struct walk walk = {
-        .reader = reader, .with_names = with_names, .queue = children, .all = snapshot};
+    struct walk walk = {.reader = reader,
+                        .with_names = with_names,
+                        .queue = children,
+                        .before = &tree->known,
+                        .all = snapshot};
     bugpack_status status = push_member(&walk.found, first)
                                 ? visit_all(&walk, error)
                                 : bp_fail_memory(error, "look at the descendants of a process");

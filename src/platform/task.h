@@ -35,6 +35,7 @@ typedef struct bp_task_snapshot {
     bp_thread_counters *threads; /* in the order that the system gave them */
     size_t thread_count;
     size_t vanished_count; /* threads that were listed and gone when they were read */
+    size_t unread_count;   /* descendants that run and could not be read, at least */
 } bp_task_snapshot;
 
 void bp_task_snapshot_release(bp_task_snapshot *snapshot);
@@ -54,7 +55,8 @@ void bp_task_close(bp_task *task);
  * The same for a process and its descendants. Snapshots have the threads of all, the sums of their
  * memory (a shared page counts twice), and in process_cpu the time that all have used, ended ones
  * included. A descendant that was seen once belongs to the task even after its parent ends; one
- * that we may not read is left out. Facts are of the first process, and the task ends with it.
+ * that we may not or cannot read is left out, and counted. Facts are of the first process, and the
+ * task ends with it.
  */
 bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *error);
 

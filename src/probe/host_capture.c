@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,13 @@ static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_o
     return self;
 }
 
+/* Mounted with hidepid=2 or 4 it lists our own processes alone (proc(5)); then the first process of
+ * the namespace exists and is not there. */
+static bool hides_processes(const bp_host_passes *passes) {
+    bool has_first = passes->process_count > 0 && passes->processes[0].tgid == 1;
+    return !has_first && (kill(1, 0) == 0 || errno == EPERM);
+}
+
 /* -1 where there are no cgroups, or with the error in the summary. */
 static int open_cgroups(const bp_host_root *root, bp_host_summary *summary) {
     int fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -204,6 +212,7 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
                                   .process_fd = -1};
     summary->is_heap_probed = model.prober != NULL;
     bugpack_status status = list_processes(passes, proc_fd, error);
+    summary->is_hidden = has_our_ids && hides_processes(passes);
     if (status == BUGPACK_OK) {
         status = run_passes(passes, &model, summary, error);
     }

@@ -243,6 +243,12 @@ static bugpack_status print(const struct assembly *assembly, const bp_window_res
     if (window->error.status != BUGPACK_OK) {
         bp_writer_truncate(writer, true, "%s", window->error.message);
     }
+    if (metrics->unread_count > 0 && writer->line.status == BP_ARTEFACT_OK) {
+        bp_writer_truncate(writer, true,
+                           "at least %zu descendants run and could not be read; their cost is not "
+                           "in these numbers",
+                           metrics->unread_count);
+    }
     return bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
 }
 

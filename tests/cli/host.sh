@@ -154,6 +154,22 @@ if can_be_nobody; then
     fi
 fi
 
+fact 'processes that /proc hides are not called complete'
+if can_be_nobody && as_nobody test -x "$BUGPACK" &&
+    unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc' 2>/dev/null; then
+    # shellcheck disable=SC2016 # the inner shell expands it
+    unshare -m sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' sh \
+        setpriv --reuid=65534 --regid=65534 --clear-groups \
+        timeout 60 "$BUGPACK" capture --host -o theirs >out 2>err </dev/null
+    status=$?
+    expect_status 3
+    expect_err '/proc hides the processes of other users (hidepid)'
+    expect_same 'hidden' true \
+        "$(unzip -p "$(cat out)" host-threads.json | jq .summary.processes_hidden)"
+else
+    echo 'not tried: /proc may not be mounted here'
+fi
+
 fact 'the command line is checked'
 run capture --host --pid 1
 expect_usage '--host and --pid exclude each other'

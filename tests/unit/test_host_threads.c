@@ -99,7 +99,9 @@ Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
         cr_expect(eq(int, bp_host_summary_is_complete(&lossy), !is_loss), "%s",
                   bp_host_cause_name(cause));
     }
-    bp_host_summary denied = summary, failed = summary, cut = summary;
+    bp_host_summary denied = summary, failed = summary, cut = summary, hidden = summary;
+    hidden.is_hidden = true;
+    cr_expect(not(bp_host_summary_is_complete(&hidden)));
     denied.denied_process_count = 1;
     bp_host_summary_error(&failed, EMFILE)->thread_count++;
     cut.is_cut = true;

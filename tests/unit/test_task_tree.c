@@ -194,3 +194,23 @@ Test(task_tree, the_first_process_is_the_tree) {
     bp_task_snapshot snapshot = {0};
     cr_expect(eq(int, bp_task_snapshot_take(task, true, &snapshot, NULL), BUGPACK_ERR_NO_PROCESS));
 }
+
+Test(task_tree, counts_a_descendant_that_runs_and_cannot_be_read) {
+    bp_task_snapshot snapshot = take(task);
+    cr_expect(eq(sz, snapshot.unread_count, 0));
+    bp_task_snapshot_release(&snapshot);
+    made_proc_write(&made, "9/statm", "no numbers\n");
+    snapshot = take(task);
+    cr_expect(eq(sz, snapshot.unread_count, 1));
+    cr_expect(eq(u64, snapshot.process_cpu, 80), "the time that it had is kept");
+    bp_task_snapshot_release(&snapshot);
+    made_proc_write(&made, "8/stat", "8 (no numbers\n");
+    snapshot = take(task);
+    cr_expect(eq(sz, snapshot.unread_count, 2));
+    bp_task_snapshot_release(&snapshot);
+    end(8);
+    end(9);
+    snapshot = take(task);
+    cr_expect(eq(sz, snapshot.unread_count, 0), "those that ended are not counted");
+    bp_task_snapshot_release(&snapshot);
+}

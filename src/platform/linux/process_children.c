@@ -48,6 +48,7 @@ static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_li
     int result = 0;
     do {
         count = read(fd, text + text_bytes, sizeof text - text_bytes);
+        result = count < 0 ? errno : 0;
         text_bytes += count > 0 ? (size_t)count : 0;
         if (count >= 0 && !take_numbers(text, &text_bytes, count == 0, children)) {
             result = ENOMEM;
@@ -84,24 +85,29 @@ static int scan_all(const bp_process *process, int proc_fd, bp_pid_list *childre
     return result;
 }
 
-/* Best effort, but for memory: a process that ends meanwhile may hide another. */
+/* Best effort, but for memory: a process that ends meanwhile may hide another. What fails for
+ * another reason hides at least one, for all we know. */
 static bugpack_status list_children(const bp_process *process, int proc_fd,
-                                    const bp_task_snapshot *snapshot, bp_pid_list *children) {
+                                    bp_task_snapshot *snapshot, bp_pid_list *children) {
     bool has_file = false;
+    bool has_failed = false;
     int result = 0;
     for (size_t i = 0; i < snapshot->thread_count && result != ENOMEM; i++) {
         result = read_children_file(process, snapshot->threads[i].tid, children);
         has_file = has_file || result == 0;
+        has_failed = has_failed || bp_errno_is_trouble(result);
     }
     /* Kernels without CONFIG_PROC_CHILDREN have no such file. */
     if (!has_file && result != ENOMEM) {
         result = scan_all(process, proc_fd, children);
+        has_failed = bp_errno_is_trouble(result);
     }
+    snapshot->unread_count += has_failed;
     return result == ENOMEM ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
 /* The counters of a member of the tree, and its children. */
-static bugpack_status note(const bp_process *process, int proc_fd, const bp_task_snapshot *one,
+static bugpack_status note(const bp_process *process, int proc_fd, bp_task_snapshot *one,
                            bp_tree_member *ret_member, bp_pid_list *children) {
     *ret_member = (bp_tree_member){.pid = process->pid,
                                    .start = process->start_ticks,
