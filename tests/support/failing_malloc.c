@@ -1,6 +1,7 @@
 #include "support/failing_malloc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -22,6 +23,11 @@ void failing_malloc_arm(unsigned long nth, bool and_all_later) {
     (void)and_all_later;
 }
 
+void failing_malloc_arm_burst(unsigned long nth, unsigned long count) {
+    (void)nth;
+    (void)count;
+}
+
 unsigned long failing_malloc_disarm(void) {
     return 0;
 }
@@ -34,10 +40,11 @@ unsigned long failing_malloc_disarm(void) {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 
 static atomic_bool is_armed;
-static atomic_bool fails_on;
 static atomic_ulong fail_at;
+static atomic_ulong fail_count;
 static atomic_ulong tried;
 
 bool failing_malloc_is_available(void) {
@@ -45,9 +52,13 @@ bool failing_malloc_is_available(void) {
 }
 
 void failing_malloc_arm(unsigned long nth, bool and_all_later) {
+    failing_malloc_arm_burst(nth, and_all_later ? ULONG_MAX : 1);
+}
+
+void failing_malloc_arm_burst(unsigned long nth, unsigned long count) {
     atomic_store(&tried, 0);
     atomic_store(&fail_at, nth);
-    atomic_store(&fails_on, and_all_later);
+    atomic_store(&fail_count, count);
     atomic_store(&is_armed, true);
 }
 
@@ -62,7 +73,7 @@ static bool fails_now(void) {
     }
     unsigned long number = atomic_fetch_add(&tried, 1) + 1;
     unsigned long nth = atomic_load(&fail_at);
-    bool fails = nth != 0 && (number == nth || (number > nth && atomic_load(&fails_on)));
+    bool fails = nth != 0 && number >= nth && number - nth < atomic_load(&fail_count);
     if (fails) {
         errno = ENOMEM;
     }
@@ -79,6 +90,10 @@ INTERPOSED void *calloc(size_t count, size_t size) {
 
 INTERPOSED void *realloc(void *block, size_t size) {
     return fails_now() ? NULL : __libc_realloc(block, size);
+}
+
+INTERPOSED void *aligned_alloc(size_t alignment, size_t size) {
+    return fails_now() ? NULL : __libc_memalign(alignment, size);
 }
 
 #endif

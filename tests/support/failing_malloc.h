@@ -1,6 +1,7 @@
 /*
  * Makes an allocation of the program under test fail on purpose: link failing_malloc.c into a test
- * program and it replaces malloc, calloc and realloc, also for what the shared libraries call.
+ * program and it replaces malloc, calloc, realloc and aligned_alloc, also for what the shared
+ * libraries call.
  *
  *     for (unsigned long nth = 1; ; nth++) {
  *         failing_malloc_arm(nth, false);
@@ -23,6 +24,9 @@ bool failing_malloc_is_available(void);
  * and with `and_all_later` every one after it too. 0 counts only.
  */
 void failing_malloc_arm(unsigned long nth, bool and_all_later);
+
+/* The same for `count` allocations in a row, from the `nth` on. */
+void failing_malloc_arm_burst(unsigned long nth, unsigned long count);
 
 /* Stops, and returns how many allocations were tried since arming. */
 unsigned long failing_malloc_disarm(void);
