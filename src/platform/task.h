@@ -83,6 +83,14 @@ bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns);
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error);
 
+/*
+ * The same, and where the process has ended, what is left of it while its parent has not waited for
+ * it: then the status is OK, and `error` (not NULL) says that it has ended. Linux only; elsewhere
+ * an ended process is NO_PROCESS.
+ */
+bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
+                                          bp_task_snapshot *ret_snapshot, bugpack_error *error);
+
 /* Lets the next snapshot with names read a tenth of the remembered names again, in turn. */
 void bp_task_reread_names(bp_task *task);
 

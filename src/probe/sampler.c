@@ -8,6 +8,8 @@ struct bp_sampler {
     bp_task *task;
     bool has_first;
     bp_task_snapshot first;
+    bool has_last;
+    bp_task_snapshot last; /* for when the process has ended at the end of the window */
 };
 
 static bugpack_status open_sampler(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
@@ -34,14 +36,16 @@ bugpack_status bp_sampler_open_tree(pid_t pid, bp_sampler **ret_sampler, bugpack
     return open_sampler(pid, true, ret_sampler, error);
 }
 
-static void drop_first(bp_sampler *sampler) {
+static void drop_window(bp_sampler *sampler) {
     bp_task_snapshot_release(&sampler->first);
+    bp_task_snapshot_release(&sampler->last);
     sampler->has_first = false;
+    sampler->has_last = false;
 }
 
 void bp_sampler_close(bp_sampler *sampler) {
     if (sampler != NULL) {
-        drop_first(sampler);
+        drop_window(sampler);
         bp_task_close(sampler->task);
         free(sampler);
     }
@@ -52,23 +56,53 @@ bp_task *bp_sampler_task(bp_sampler *sampler) {
 }
 
 bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
-    drop_first(sampler);
+    drop_window(sampler);
     /* Names are read once a window, with the threads that will be reported. */
     bugpack_status status = bp_task_snapshot_take(sampler->task, false, &sampler->first, error);
     sampler->has_first = status == BUGPACK_OK;
     return status;
 }
 
-bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error) {
+bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
+    bp_task_snapshot now = {0};
+    bugpack_status status = bp_task_snapshot_take(sampler->task, true, &now, error);
+    if (status == BUGPACK_OK) {
+        bp_task_snapshot_release(&sampler->last);
+        sampler->last = now;
+        sampler->has_last = true;
+    }
+    return status;
+}
+
+bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metrics,
+                                      bugpack_error *error) {
     if (!sampler->has_first) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the sampler has no open window");
     }
     bp_task_snapshot second = {0};
-    bugpack_status status = bp_task_snapshot_take(sampler->task, true, &second, error);
-    if (status == BUGPACK_OK) {
+    bugpack_status status = bp_task_snapshot_take_last(sampler->task, true, &second, error);
+    if (status == BUGPACK_ERR_NO_PROCESS && sampler->has_last) {
+        status = bp_metrics_compute(&sampler->first, &sampler->last, ret_metrics, NULL);
+    } else if (status == BUGPACK_OK) {
         status = bp_metrics_compute(&sampler->first, &second, ret_metrics, error);
     }
     bp_task_snapshot_release(&second);
-    drop_first(sampler);
+    drop_window(sampler);
+    return status;
+}
+
+bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bp_metrics metrics;
+    bugpack_status status = bp_sampler_end_or_last(sampler, &metrics, &detail);
+    if (status == BUGPACK_OK && detail.status != BUGPACK_OK) {
+        bp_metrics_release(&metrics);
+        status = detail.status;
+    }
+    if (status == BUGPACK_OK) {
+        *ret_metrics = metrics;
+    } else if (error != NULL) {
+        *error = detail;
+    }
     return status;
 }

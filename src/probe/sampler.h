@@ -25,7 +25,16 @@ bp_task *bp_sampler_task(bp_sampler *sampler);
 /* Takes the first snapshot, and drops an earlier one that was never ended. */
 bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error);
 
+/* Takes a snapshot in between, with which the window ends where the process does not live until its
+ * end. NO_PROCESS when it has ended. */
+bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error);
+
 /* Takes the second snapshot and computes. The window is as long as the caller let it be. */
 bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error);
+
+/* The same, and where the process has ended, with the last counters that are known of it: then the
+ * status is OK, and `error`, which is not NULL, says that it has ended. */
+bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metrics,
+                                      bugpack_error *error);
 
 #endif

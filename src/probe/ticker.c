@@ -62,7 +62,7 @@ static bugpack_status sample(bp_ticker *ticker, bp_tick *tick) {
 bugpack_status bp_ticker_sample_now(void *context, bp_task_snapshot *ret_snapshot,
                                     bugpack_error *error) {
     bp_ticker *ticker = context;
-    return bp_task_snapshot_take(ticker->task, true, ret_snapshot, error);
+    return bp_task_snapshot_take_last(ticker->task, true, ret_snapshot, error);
 }
 
 uint64_t bp_ticker_tick(void *context, uint64_t now_ns) {

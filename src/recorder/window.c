@@ -135,8 +135,8 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
     bp_history_held held = {NULL, NULL};
     bool is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, &held)
                                : bp_history_hold_last(windows->history, &held);
-    if (end == NULL) {
-        result->error = *why;
+    if (end == NULL || why->status != BUGPACK_OK) {
+        result->error = *why; /* with a sample: it is what is left of a process that has ended */
     }
     if (is_held) {
         result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);

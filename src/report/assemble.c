@@ -31,6 +31,9 @@ typedef enum stage {
 static const unsigned char begins_with_window[] = {0, 2, 10, 15, 75, 78, 97};
 static const unsigned char begins_without[] = {0, 5, 35, 45, 45, 48, 97};
 
+/* A process that ends inside a window of our own costs the metrics at most this share of it. */
+static const uint64_t kept_share = 8;
+
 /* How often a wait looks at its progress. */
 static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
@@ -199,11 +202,18 @@ static void wait_own_window(const struct assembly *assembly) {
     uint64_t end_ns = began_ns + window_ns;
     uint64_t now_ns = bp_clock_monotonic_ns();
     bool may_wait = assembly->window_status == BUGPACK_OK;
+    bool may_end = bp_subject_target(assembly->context->subject)->pid != 0;
+    uint64_t keep_ns = began_ns;
     while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
         show_progress(progress, STAGE_WINDOW, now_ns - began_ns, window_ns);
         uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
         may_wait = progress->wait(progress->context, until_ns);
         now_ns = bp_clock_monotonic_ns();
+        if (may_end && may_wait && now_ns >= keep_ns && now_ns < end_ns) {
+            may_wait = bp_sampler_keep(bp_subject_sampler(assembly->context->subject, NULL),
+                                       NULL) != BUGPACK_ERR_NO_PROCESS;
+            keep_ns = now_ns + window_ns / kept_share;
+        }
     }
 }
 
@@ -266,8 +276,8 @@ static void end_own_window(const struct assembly *assembly, bp_window_result *wi
     window->error = assembly->window_error;
     window->status = assembly->window_status;
     if (window->status == BUGPACK_OK) {
-        window->status = bp_sampler_end(bp_subject_sampler(assembly->context->subject, NULL),
-                                        &window->metrics, &window->error);
+        window->status = bp_sampler_end_or_last(
+            bp_subject_sampler(assembly->context->subject, NULL), &window->metrics, &window->error);
     }
 }
 

@@ -120,6 +120,15 @@ expect_same 'the last line' 'last words' "$(unzip -p "$zip" logs.jsonl | tail -n
 expect_err "report written: $scratch/$zip"
 forget
 
+fact 'a command that crashes in its first second has the metrics of what passed'
+run_command -- python3 -c 'import os, time
+while time.process_time() < 0.4: pass
+os.abort()'
+only_zip
+expect_same 'the status' truncated "$(ledger "$zip" runtime-metrics.json status)"
+expect_same 'the CPU' true "$(value "$zip" runtime-metrics.json '.process.cpu_percent > 5')"
+forget
+
 fact 'a crash report tells what the command was when it began'
 "$BUGPACK" run -o reports -- sh -c 'echo ready >&2; while [ ! -e go ]; do sleep 0.05; done; kill -SEGV $$' \
     >out 2>err </dev/null &

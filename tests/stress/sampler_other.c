@@ -71,6 +71,30 @@ static void a_child_killed_inside_the_window_has_ended(bool reap) {
     }
 }
 
+/* Without a sample in between, only what is left of an unreaped process is known. */
+static void a_child_killed_inside_the_window_leaves_the_part_that_passed(bool is_kept, bool reap) {
+    pid_t pid = start_child();
+    bp_sampler *sampler = NULL;
+    bp_metrics metrics = {.sample_window_ms = 42};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    CHECK(bp_sampler_open(pid, &sampler, NULL) == BUGPACK_OK);
+    CHECK(bp_sampler_begin(sampler, NULL) == BUGPACK_OK);
+    CHECK(!is_kept || bp_sampler_keep(sampler, NULL) == BUGPACK_OK);
+    kill_child(pid, reap);
+    CHECK(bp_sampler_keep(sampler, NULL) == BUGPACK_ERR_NO_PROCESS);
+    bugpack_status status = bp_sampler_end_or_last(sampler, &metrics, &error);
+    CHECK(error.status == BUGPACK_ERR_NO_PROCESS && strstr(error.message, "has ended") != NULL);
+    if (is_kept || !reap) {
+        CHECK(status == BUGPACK_OK && metrics.thread_count >= 1);
+        CHECK(metrics.has_memory == reap); /* a zombie has none */
+        bp_metrics_release(&metrics);
+    } else {
+        CHECK(status == BUGPACK_ERR_NO_PROCESS && metrics.sample_window_ms == 42);
+    }
+    bp_sampler_close(sampler);
+    CHECK(reap || waitpid(pid, NULL, 0) == pid);
+}
+
 static void a_zombie_is_there_without_memory(void) {
     pid_t pid = start_child();
     bp_sampler *sampler = NULL;
@@ -178,6 +202,10 @@ static void a_clone_is_sampled_beside_its_original_and_ends_with_it(void) {
 
 int main(void) {
     a_child_is_sampled_with_all_its_threads();
+    a_child_killed_inside_the_window_leaves_the_part_that_passed(true, true);
+    a_child_killed_inside_the_window_leaves_the_part_that_passed(true, false);
+    a_child_killed_inside_the_window_leaves_the_part_that_passed(false, true);
+    a_child_killed_inside_the_window_leaves_the_part_that_passed(false, false);
     a_child_killed_inside_the_window_has_ended(true);
     a_child_killed_inside_the_window_has_ended(false);
     a_zombie_is_there_without_memory();

@@ -170,3 +170,11 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
 void bp_process_reread_names(bp_process *process) {
     (void)process;
 }
+
+/* What is left of it has no counters (proc_pidinfo(3) fails with ESRCH). */
+bugpack_status bp_process_snapshot_ended(const bp_process *process, bool with_names,
+                                         bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    (void)with_names;
+    (void)ret_snapshot;
+    return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d has ended", (int)process->pid);
+}

@@ -108,10 +108,10 @@ static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_sn
     return status;
 }
 
-bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
-                                     bugpack_error *error) {
-    bp_task_snapshot snapshot = {0};
-    bugpack_status status = bp_process_snapshot(task->process, with_names, &snapshot, error);
+/* Adds the descendants, where they belong to the task, and gives the snapshot to the caller. */
+static bugpack_status finish(bp_task *task, bool with_names, bugpack_status status,
+                             bp_task_snapshot snapshot, bp_task_snapshot *ret_snapshot,
+                             bugpack_error *error) {
     if (status == BUGPACK_OK && task->has_tree) {
         status = add_descendants(task, with_names, &snapshot, error);
     }
@@ -121,4 +121,22 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
         bp_task_snapshot_release(&snapshot);
     }
     return status;
+}
+
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = bp_process_snapshot(task->process, with_names, &snapshot, error);
+    return finish(task, with_names, status, snapshot, ret_snapshot, error);
+}
+
+bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
+                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    bugpack_status status = bp_task_snapshot_take(task, with_names, ret_snapshot, error);
+    bp_task_snapshot snapshot = {0};
+    if (status != BUGPACK_ERR_NO_PROCESS ||
+        bp_process_snapshot_ended(task->process, with_names, &snapshot, NULL) != BUGPACK_OK) {
+        return status;
+    }
+    return finish(task, with_names, BUGPACK_OK, snapshot, ret_snapshot, error);
 }

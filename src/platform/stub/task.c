@@ -57,6 +57,11 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
     return unsupported(error);
 }
 
+bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
+                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    return bp_task_snapshot_take(task, with_names, ret_snapshot, error);
+}
+
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
     (void)task;
