@@ -285,6 +285,10 @@ class session {
         return bugpack_set_tag(handle_, key.c_str(), nullptr);
     }
 
+    bugpack_status locate_recorder(bugpack_recorder_location &location) {
+        return bugpack_recorder_locate(handle_, &location);
+    }
+
     bugpack_status provide_json(const std::string &name, provider fill,
                                 bugpack_error *error = nullptr) {
         return provide(bugpack_provide_json, name, std::move(fill), error);

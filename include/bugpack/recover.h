@@ -23,11 +23,30 @@ typedef struct bugpack_running_session {
 
 typedef void bugpack_session_running(const bugpack_running_session *session, void *context);
 
+/* What else a recovery has to say. Since 0.1.0. */
+typedef enum bugpack_recover_note_kind {
+    BUGPACK_RECOVER_SEARCHED = 0, /* a directory was searched to its end, or does not exist */
+    BUGPACK_RECOVER_SKIPPED = 1, /* a directory was not searched: others made it, or can write it */
+    BUGPACK_RECOVER_UNSEEN = 2,  /* a directory or a session could not be looked at */
+    BUGPACK_RECOVER_DROPPED = 3  /* a dead session was removed without a report */
+} bugpack_recover_note_kind;
+
+/* Valid during the call. Since 0.1.0. */
+typedef struct bugpack_recover_note {
+    size_t struct_size; /* set by the library */
+    const char *path;   /* the directory that is searched */
+    const char *text;   /* one sentence */
+    uint64_t kind;      /* a bugpack_recover_note_kind */
+} bugpack_recover_note;
+
+typedef void bugpack_recover_noted(const bugpack_recover_note *note, void *context);
+
 /* What to recover. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_recover_options {
     size_t struct_size;
-    /* Where the session directories are; NULL: $XDG_RUNTIME_DIR/bugpack (macOS: $TMPDIR/bugpack,
-     * where rings are in memory and nothing is left). */
+    /* Where the session directories are. NULL: in all directories that a session may choose by
+     * itself (bugpack_options.recorder_dir; macOS: $TMPDIR/bugpack, where rings are in memory and
+     * nothing is left). */
     const char *recorder_dir;
     /* Where the reports are written; NULL: where each session wrote its own. */
     const char *report_dir;
@@ -37,21 +56,32 @@ typedef struct bugpack_recover_options {
     bugpack_report_done *on_report;
     /* Called for each session that is left alone because it is running in another process. */
     bugpack_session_running *on_running;
-    void *context; /* of both callbacks, which are called on the calling thread */
+    void *context; /* of all callbacks, which are called on the calling thread */
+    /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
+     * BUGPACK_OFF: no check. */
+    uint64_t min_free_bytes;
+    bugpack_recover_noted *on_note;
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)
 BUGPACK_DEFINE_INIT(bugpack_recover_options)
 
 /*
- * Writes a report for each dead session. A running session is not touched, nor one that somebody
- * else is recovering: two calls at once give one report. It is a success if there is no session or
- * no directory. Blocks until all reports are written.
+ * Writes a report for each dead session, and removes its directory. A running session is not
+ * touched, nor one that somebody else is recovering: two calls at once give one report. It is a
+ * success if there is no session. Blocks until all reports are written.
+ *
+ * A report fails, and its session is kept for the next try, if a part of it cannot be written or
+ * read now: space, descriptors, memory. What the files have lost is told in the report. So that
+ * sessions whose reports cannot be written do not fill a file system in memory, the oldest are
+ * dropped beyond 16 of an app, or a quarter of the file system; the newest is always kept.
  *
  * bugpack_open does this by itself for its own app, in the background.
  *
- * Errors: INVALID (options), IO, DENIED (the directory is not this user's alone), UNSUPPORTED (no
- * directory is known), NO_MEMORY. Any thread. Since 0.1.0.
+ * Errors: INVALID (options), DENIED (recorder_dir is not this user's alone), UNSUPPORTED (no
+ * directory is known), NO_MEMORY, LIMIT (over 1023 sessions in a directory), IO: recorder_dir does
+ * not exist, or a directory or a session could not be looked at. All others were recovered. Any
+ * thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error);

@@ -104,9 +104,11 @@ typedef struct bugpack_options {
     uint32_t history_interval_ms;
 
     /* Where the ring files are, so that they survive a crash: a directory of this user alone,
-     * preferably on tmpfs, whose last component is created if it is missing. NULL means
-     * $XDG_RUNTIME_DIR/bugpack. The rings are in anonymous memory if it cannot be used, if
-     * XDG_RUNTIME_DIR is not set, with recorder_in_memory, and always on macOS. */
+     * preferably on tmpfs, whose last component is created if it is missing. NULL means the first
+     * that serves of $XDG_RUNTIME_DIR/bugpack; for root /run/bugpack; /dev/shm/bugpack-<uid>; and
+     * bugpack in each directory of $RUNTIME_DIRECTORY. Of the latter three only those in memory
+     * serve, and half of their file system stays free. The rings are in anonymous memory if none
+     * serves, with recorder_in_memory, and always on macOS (bugpack_recorder_locate). */
     const char *recorder_dir;
     bool recorder_in_memory;
 
@@ -189,6 +191,34 @@ BUGPACK_DEFINE_INIT(bugpack_options)
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options *options,
                                                           bugpack **ret_session,
                                                           bugpack_error *error);
+
+/* What the records of a session survive, besides the end of its process. Since 0.1.0. */
+#define BUGPACK_SURVIVES_KILL UINT64_C(1)    /* kill -9, and a crash */
+#define BUGPACK_SURVIVES_SERVICE UINT64_C(2) /* the end of the service that the process runs in */
+#define BUGPACK_SURVIVES_LOGOUT UINT64_C(4)  /* the end of the user's last log-in */
+#define BUGPACK_SURVIVES_REBOOT UINT64_C(8)  /* but rings are not synced: the newest may be lost */
+
+/* Where the rings of a session are. Since 0.1.0. */
+typedef struct bugpack_recorder_location {
+    size_t struct_size;
+    /* BUGPACK_SURVIVES_… of what is in `path`; 0: no record is in a file. It is told by the path
+     * and the file system: an administrator can remove files at any time. */
+    uint64_t survives;
+    char path[4096];  /* the directory of the session; "" if all rings are in memory */
+    char reason[256]; /* why a ring is in memory; "" if none is, or recorder_in_memory was set */
+} bugpack_recorder_location;
+
+#define BUGPACK_RECORDER_LOCATION_INIT BUGPACK_INIT(bugpack_recorder_location)
+BUGPACK_DEFINE_INIT(bugpack_recorder_location)
+
+/*
+ * Fills `*ret_location`, as far as its struct_size reaches. A ring may move into memory later, when
+ * another program opens its file, and channels get theirs when they are opened.
+ *
+ * Errors: INVALID (struct_size), INERT, CLOSED. Any thread. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
+                                                   bugpack_recorder_location *ret_location);
 
 /* Tags per session; bytes of a key, and of a value. */
 #define BUGPACK_TAGS_MAX 64

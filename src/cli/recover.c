@@ -1,4 +1,6 @@
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <bugpack/recover.h>
 
@@ -18,24 +20,33 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_text, NULL),
     BP_CLI_OPTIONS_END};
 
+/* What came of it. */
+typedef struct recovery {
+    bp_cli_exit worst;
+    bool has_told;      /* something was said of a session */
+    char searched[512]; /* ", "-separated */
+} recovery;
+
 static void print_report(const bugpack_report_result *result, void *context) {
-    bp_cli_exit *worst = context;
+    recovery *made = context;
+    made->has_told = true;
     if (result->status != BUGPACK_OK) {
         bp_cli_say("%s", result->error.message);
-        *worst = BP_CLI_FAILED;
+        made->worst = BP_CLI_FAILED;
         return;
     }
     (void)printf("%s\n", result->path);
-    if (result->missing_count > 0 && *worst == BP_CLI_COMPLETE) {
+    if (result->missing_count > 0 && made->worst == BP_CLI_COMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", result->path);
-        *worst = BP_CLI_INCOMPLETE;
+        made->worst = BP_CLI_INCOMPLETE;
     }
 }
 
 /* Not an error: it explains why there is no report. */
 static void print_running(const bugpack_running_session *session, void *context) {
-    (void)context;
+    recovery *made = context;
     const char *app = session->app_name[0] != '\0' ? session->app_name : session->name;
+    made->has_told = true;
     if (session->pid > 0) {
         bp_cli_say("%s: still running, as process %lld; left alone", app, (long long)session->pid);
     } else {
@@ -43,27 +54,51 @@ static void print_running(const bugpack_running_session *session, void *context)
     }
 }
 
+static void print_note(const bugpack_recover_note *note, void *context) {
+    recovery *made = context;
+    size_t used = strlen(made->searched);
+    switch ((bugpack_recover_note_kind)note->kind) {
+    case BUGPACK_RECOVER_SEARCHED:
+        (void)snprintf(made->searched + used, sizeof made->searched - used, "%s%s",
+                       used > 0 ? ", " : "", note->path);
+        break;
+    case BUGPACK_RECOVER_SKIPPED:
+        bp_cli_say("not searched: %s", note->text);
+        break;
+    case BUGPACK_RECOVER_UNSEEN:
+    case BUGPACK_RECOVER_DROPPED:
+        bp_cli_say("%s: %s", note->path, note->text);
+        made->has_told = true;
+        made->worst = BP_CLI_FAILED;
+        break;
+    }
+}
+
 static bp_cli_exit run(int argument_count, char **arguments) {
     recover_options given = {NULL, NULL};
     char **operands;
-    bp_cli_exit worst = BP_CLI_COMPLETE;
+    recovery made = {.worst = BP_CLI_COMPLETE};
     if (!bp_cli_read_options(&bp_cli_recover_command, argument_count, arguments, &given, &operands,
-                             &worst)) {
-        return worst;
+                             &made.worst)) {
+        return made.worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    worst = BP_CLI_COMPLETE;
+    made.worst = BP_CLI_COMPLETE;
     options.recorder_dir = operands[0];
     options.report_dir = given.output_dir;
     options.app_name = given.app;
     options.on_report = print_report;
     options.on_running = print_running;
-    options.context = &worst;
-    if (bugpack_recover_with(&options, &error) != BUGPACK_OK) {
+    options.on_note = print_note;
+    options.context = &made;
+    if (bugpack_recover_with(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }
-    return bp_cli_finish_output() == BP_CLI_COMPLETE ? worst : BP_CLI_FAILED;
+    if (!made.has_told) {
+        bp_cli_say("no session that died in %s", made.searched);
+    }
+    return bp_cli_finish_output() == BP_CLI_COMPLETE ? made.worst : BP_CLI_FAILED;
 }
 
 const bp_cli_command bp_cli_recover_command = {
@@ -73,10 +108,11 @@ const bp_cli_command bp_cli_recover_command = {
     "\n"
     "Write crash reports from the records of sessions that died, and print their\n"
     "paths. Sessions that are still running are left alone, and named on standard\n"
-    "error. DIR is the directory of the sessions; by default\n"
-    "$XDG_RUNTIME_DIR/bugpack, on macOS $TMPDIR/bugpack.\n",
+    "error. DIR is the directory of the sessions; by default all that a program may\n"
+    "choose: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (root), /dev/shm/bugpack-UID and\n"
+    "bugpack in each directory of $RUNTIME_DIRECTORY; on macOS $TMPDIR/bugpack.\n",
     option_rows,
-    "Exit status: 0 all recovered, or none there; 1 failed, 2 usage, 3 written but\n"
-    "something is missing.\n",
+    "Exit status: 0 all recovered, or none there; 1 failed, or could not look; 2\n"
+    "usage, 3 written but something is missing.\n",
     1,
     run};

@@ -2,7 +2,6 @@
 #ifndef BP_PLATFORM_HOST_H
 #define BP_PLATFORM_HOST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <bugpack/error.h>
@@ -10,10 +9,13 @@
 /* "linux", "macos", …: the `platform` of every report. Static. */
 const char *bp_host_platform(void);
 
-/* The machine's architecture and kernel release as uname(2) has them; "" when it fails. */
+/* The machine's architecture and kernel release as uname(2) has them, and the id of this boot; ""
+ * for what is not known. */
+#define BP_HOST_BOOT_ID_BYTES 37
 typedef struct bp_host_identity {
     char arch[65];
     char kernel[65];
+    char boot_id[BP_HOST_BOOT_ID_BYTES];
 } bp_host_identity;
 void bp_host_identify(bp_host_identity *ret_identity);
 
@@ -27,12 +29,5 @@ const char *bp_host_environment(const char *name);
  * ~/Library/Application Support/bugpack.
  */
 bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error);
-
-/*
- * The directory of session files that must outlive a crash; it may not exist yet. On Linux
- * $XDG_RUNTIME_DIR/bugpack; on macOS $TMPDIR/bugpack, which is private to the user, or the same
- * directory from confstr(3). False when there is no absolute path.
- */
-bool bp_host_runtime_directory(char *path, size_t path_bytes);
 
 #endif

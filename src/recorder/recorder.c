@@ -49,7 +49,8 @@ static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_option
     if (status != BUGPACK_OK) {
         bp_rings_drop(rings, ring);
     } else if (recorder->history != NULL) {
-        status = bp_windows_new(recorder->history, options->monitor, &recorder->windows, error);
+        status =
+            bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows, error);
     }
     return status;
 }
@@ -61,9 +62,7 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
         return bp_fail_memory(error, "make a recorder");
     }
     recorder->diagnostics = options->diagnostics;
-    bugpack_status status =
-        bp_rings_new(options->base_dir, options->memory_reason, options->identity, options->monitor,
-                     &recorder->rings, error);
+    bugpack_status status = bp_rings_new(&options->rings, &recorder->rings, error);
     if (status == BUGPACK_OK) {
         status = bp_channels_init(&recorder->channels, options->traffic_budget_bytes,
                                   recorder->rings, error);
@@ -130,11 +129,25 @@ bp_notifications *bp_recorder_notifications(bp_recorder *recorder) {
     return recorder->notifications;
 }
 
+/* The rings that are no channel's, in the order of an array of their snapshots; NULL where one is
+ * off. */
+static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
+    ret_rings[0] = recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
+    ret_rings[1] =
+        recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL;
+    ret_rings[2] = recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
+}
+
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
-    if (recorder->notifications != NULL) {
-        bp_rings_note_loss(recorder->rings, bp_notifications_ring(recorder->notifications), reason,
-                           reason_bytes);
+    bp_ring *rings[3];
+    list_rings(recorder, rings);
+    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
+        bp_rings_note_loss(recorder->rings, rings[i], reason, reason_bytes);
     }
+}
+
+const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives) {
+    return bp_rings_locate(recorder->rings, ret_survives);
 }
 
 const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder) {
@@ -193,15 +206,6 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
         bp_rings_note_loss(recorder->rings, bp_traffic_ring(list[i]), reason, reason_bytes);
         bp_rings_note_loss(recorder->rings, bp_traffic_pins(list[i]), reason, reason_bytes);
     }
-}
-
-/* The rings that are no channel's, in the order of an array of their snapshots; NULL where one is
- * off. */
-static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
-    ret_rings[0] = recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
-    ret_rings[1] =
-        recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL;
-    ret_rings[2] = recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
 }
 
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder) {

@@ -18,7 +18,7 @@
 #include "recorder/log_recorder.h"
 #include "recorder/monitor.h"
 #include "recorder/notifications.h"
-#include "recorder/session_dir.h"
+#include "recorder/session_files.h"
 #include "recorder/snapshot.h"
 #include "recorder/window.h"
 
@@ -30,16 +30,13 @@ typedef struct bp_diagnostics {
 
 /* What to record. Pointers are borrowed for the call. */
 typedef struct bp_recorder_options {
-    const char *base_dir;      /* the parent of the session's directory; NULL: memory only */
-    const char *memory_reason; /* why base_dir is NULL; NULL when memory was asked for */
-    const bp_session_identity *identity;
+    bp_rings_options rings;
     size_t log_ring_bytes; /* 0: no log */
     bugpack_level log_level;
     bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
     size_t history_count;          /* samples in the ring; 0: no history */
     uint32_t sample_window_ms;     /* what a window of the history is to span */
-    bp_monitor *monitor;           /* guards the ring files; NULL: memory only */
     bp_diagnostics diagnostics;
 } bp_recorder_options;
 
@@ -74,6 +71,8 @@ bp_channels *bp_recorder_channels(bp_recorder *recorder);
 /* Sets `reason`, if it is "", to one clause that says why the records would not outlive the
  * process, if that was not asked for. */
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
+/* bp_rings_locate of its rings. */
+const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives);
 const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder);
 
 /* What a snapshot of all rings would take now. Any thread. */

@@ -1,13 +1,16 @@
 #include "recorder/rings.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/lock.h"
 #include "base/status.h"
+#include "platform/ring_dirs.h"
 
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
@@ -28,6 +31,8 @@ typedef struct ring_file {
 
 struct bp_rings {
     bp_session_dir *dir; /* NULL: memory only */
+    bool is_common;      /* half of the file system has to stay free */
+    uint64_t survives;
     bp_monitor *monitor; /* NULL: no file is guarded */
     char session_id[BP_ID_BYTES];
     atomic_bool is_kept;
@@ -103,29 +108,71 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_release(&rings->lock);
 }
 
-bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_session_identity *identity, bp_monitor *monitor,
-                            bp_rings **ret_rings, bugpack_error *error) {
+/* Makes the session's directory in the first of our own choice that serves. The reason is that of
+ * the first one that does not, which is the one to be expected. */
+static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *identity,
+                                 bugpack_error *error) {
+    bp_ring_dir *choice = malloc(sizeof *choice);
+    unsigned cursor = 0;
+    bugpack_status status = BUGPACK_ERR_UNSUPPORTED;
+    if (choice == NULL) {
+        return bp_fail_memory(error, "choose a directory for the rings");
+    }
+    while (status != BUGPACK_OK && bp_ring_dirs_next(&cursor, choice)) {
+        const bp_ring_base base = {choice->path, true, choice->is_common};
+        bool is_first = error->status == BUGPACK_OK;
+        rings->is_common = choice->is_common;
+        status = bp_session_dir_new(&base, identity, &rings->dir, is_first ? error : NULL);
+    }
+    free(choice);
+    return status == BUGPACK_OK || error->status != BUGPACK_OK
+               ? status
+               : bp_fail(error, status, "no directory is known to keep it in");
+}
+
+static bugpack_status make_dir(bp_rings *rings, const bp_rings_options *options,
+                               bugpack_error *error) {
+    const bp_ring_base base = {options->base_dir, false, false};
+    if (!bp_file_guard_is_supported()) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "this system has no way to guard a mapped file against truncation");
+    }
+    return options->base_dir == NULL
+               ? choose_dir(rings, options->identity, error)
+               : bp_session_dir_new(&base, options->identity, &rings->dir, error);
+}
+
+bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_rings,
+                            bugpack_error *error) {
     bp_rings *rings = calloc(1, sizeof *rings);
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (rings == NULL || !bp_lock_init(&rings->lock, BP_LOCK_RINGS)) {
         free(rings);
         return bp_fail_memory(error, "make a recorder");
     }
-    memcpy(rings->session_id, identity->session_id, sizeof rings->session_id);
-    if (base_dir == NULL) {
-        note_memory_reason(rings, memory_reason != NULL ? memory_reason : "");
-    } else if (!bp_file_guard_is_supported()) {
-        note_memory_reason(rings,
-                           "this system has no way to guard a mapped file against truncation");
-    } else if (bp_session_dir_new(base_dir, identity, &rings->dir, &detail) != BUGPACK_OK) {
+    memcpy(rings->session_id, options->identity->session_id, sizeof rings->session_id);
+    if (!options->is_in_memory && make_dir(rings, options, &detail) != BUGPACK_OK) {
         note_memory_reason(rings, detail.message);
-    } else {
-        rings->monitor = monitor;
-        bp_monitor_add(monitor, note_alive, rings);
+    }
+    if (rings->dir != NULL) {
+        const char *path = bp_session_dir_path(rings->dir);
+        rings->survives = bp_ring_dirs_survival(path, bp_ring_dirs_is_in_memory(path));
+        rings->monitor = options->monitor;
+        bp_monitor_add(rings->monitor, note_alive, rings);
     }
     *ret_rings = rings;
     return BUGPACK_OK;
+}
+
+const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
+    bool is_in_file = false;
+    bp_lock_acquire(&rings->lock);
+    for (const ring_file *file = rings->files; file != NULL; file = file->next) {
+        is_in_file = is_in_file || bp_ring_is_in_file(file->ring);
+    }
+    bp_lock_release(&rings->lock);
+    *ret_survives = is_in_file ? rings->survives : 0;
+    return is_in_file ? bp_session_dir_path(rings->dir) : NULL;
 }
 
 void bp_rings_release_guard(bp_rings *rings) {
@@ -193,6 +240,24 @@ static bugpack_status fill_file(ring_file *file, int fd, size_t capacity_bytes,
     return status;
 }
 
+/* In a directory that other programs need as well, half of the file system stays free. */
+static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
+    struct statvfs info;
+    const char *path = bp_session_dir_path(rings->dir);
+    if (!rings->is_common) {
+        return BUGPACK_OK;
+    }
+    if (statvfs(path, &info) != 0) {
+        return bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
+    }
+    uint64_t spare_blocks =
+        info.f_bavail > info.f_blocks / 2 ? info.f_bavail - info.f_blocks / 2 : 0;
+    return spare_blocks * info.f_frsize > byte_count
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_IO, "half of the file system of \"%s\" stays free",
+                         path);
+}
+
 /* A ring in a guarded file; NULL, with memory_reason set, where that fails. */
 static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_bytes) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
@@ -202,6 +267,9 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     if (status == BUGPACK_OK) {
         file->rings = rings;
         (void)snprintf(file->name, sizeof file->name, "%s", name);
+        status = check_room(rings, capacity_bytes, &detail);
+    }
+    if (status == BUGPACK_OK) {
         status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);
     }
     if (status == BUGPACK_OK) {
@@ -224,7 +292,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
 bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
                              size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
     char name[BP_RING_NAME_BYTES];
-    bp_session_dir_ring_name(kind, number, name);
+    bp_session_ring_name(kind, number, name);
     bp_ring *ring = rings->dir != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
     bugpack_status status = ring == NULL ? bp_ring_new(capacity_bytes, &ring, error) : BUGPACK_OK;
     if (status == BUGPACK_OK) {

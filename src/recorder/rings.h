@@ -5,6 +5,7 @@
 #ifndef BP_RECORDER_RINGS_H
 #define BP_RECORDER_RINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,14 +17,24 @@
 
 typedef struct bp_rings bp_rings;
 
+/* Where rings are to be. */
+typedef struct bp_rings_options {
+    bool is_in_memory;    /* nothing is to outlive the process */
+    const char *base_dir; /* absolute; NULL: the first that serves of platform/ring_dirs.h */
+    const bp_session_identity *identity;
+    bp_monitor *monitor; /* guards the files, and must outlive the rings */
+} bp_rings_options;
+
 /*
- * Makes the session's directory below `base_dir` (NULL: memory only, for `memory_reason`, which may
- * be NULL), whose files the monitor guards; it must outlive the rings. Fails only without memory:
- * without a directory the rings are in memory, and bp_rings_note_loss says why.
+ * Makes the session's directory. Fails only without memory: without a directory the rings are in
+ * memory, and bp_rings_note_loss says why.
  */
-bugpack_status bp_rings_new(const char *base_dir, const char *memory_reason,
-                            const bp_session_identity *identity, bp_monitor *monitor,
-                            bp_rings **ret_rings, bugpack_error *error);
+bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_rings,
+                            bugpack_error *error);
+
+/* The session's directory, borrowed, and what files in it survive (BUGPACK_SURVIVES_…). NULL and 0
+ * if all rings are in memory. Any thread. */
+const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives);
 
 /* Ends the guard. Before the first ring is freed, and before bp_rings_free. */
 void bp_rings_release_guard(bp_rings *rings);

@@ -1,9 +1,8 @@
 /*
- * Finding the sessions of other processes.
+ * The directory of this process's session: making it, and files in it.
  */
 #include "recorder/session_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,234 +11,179 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
+#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/session_dir_private.h"
 #include "recorder/session_lock.h"
 
-uint64_t bp_session_pid_namespace(void) {
-    struct stat info;
-    return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+struct bp_session_dir {
+    char name[BP_SESSION_NAME_BYTES];
+    bp_buffer path;
+    int dir_fd; /* only if it still has the mark */
+    bp_fd_mark mark;
+    void *lock;
+};
+
+/*
+ * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
+ * by its path, if the host has closed that. The copy is checked, because nobody else knows it.
+ */
+static int open_dir(const bp_session_dir *dir) {
+    int fd = fcntl(dir->dir_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+        errno = ENOENT;
+    }
+    return fd;
 }
 
-bugpack_status bp_session_base_open(const char *base_dir, bool create, int *ret_fd,
-                                    bugpack_error *error) {
-    int fd = -1;
-    bugpack_status status = bp_file_open_directory(base_dir, create, &fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error) {
+    int dir_fd = open_dir(dir);
+    int fd = dir_fd < 0
+                 ? -1
+                 : openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int make_errno = errno;
+    bp_file_close(dir_fd);
+    if (fd < 0) {
+        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
+                             name);
     }
-    status = bp_file_check_private(fd, base_dir, error);
-    if (status != BUGPACK_OK) {
-        (void)close(fd);
-        return status;
-    }
+    (void)fchmod(fd, 0600);
     *ret_fd = fd;
     return BUGPACK_OK;
 }
 
-/* On a new descriptor, because fdopendir takes ownership. NULL on failure. */
-static DIR *open_listing(int dir_fd) {
-    int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-    if (listing == NULL && list_fd >= 0) {
-        (void)close(list_fd);
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)renameat(dir_fd, from, dir_fd, to);
     }
-    return listing;
+    bp_file_close(dir_fd);
 }
 
-/* Removes the regular files in a directory, then the directory. */
-void bp_session_dir_delete(int base_fd, int dir_fd, const char *name) {
-    DIR *listing = open_listing(dir_fd);
-    struct dirent *entry;
-    while (listing != NULL && (entry = readdir(listing)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, BP_SESSION_LOCK_NAME) != 0) {
-            (void)unlinkat(dir_fd, entry->d_name, 0);
-        }
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)unlinkat(dir_fd, name, 0);
     }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    /* The lock last, so that nobody finds an unlocked directory that is half removed. */
-    (void)unlinkat(dir_fd, BP_SESSION_LOCK_NAME, 0);
-    (void)unlinkat(base_fd, name, AT_REMOVEDIR);
+    bp_file_close(dir_fd);
 }
 
-/* Whether a name is one of ours: `<app>-<pid>-<32 hexadecimal digits>`. */
-static bool is_session_dir_name(const char *name) {
-    const char *id = strrchr(name, '-');
-    if (id == NULL || strlen(id + 1) != BP_ID_BYTES - 1 ||
-        strspn(id + 1, "0123456789abcdef") != BP_ID_BYTES - 1) {
-        return false;
-    }
-    const char *digits = id;
-    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') {
-        digits--;
-    }
-    return digits < id && digits > name + 1 && digits[-1] == '-';
-}
-
-/* Validates the file as if somebody else had written it. */
-static bool read_identity(int dir_fd, bp_session_identity *ret_identity) {
-    bp_session_identity_file file;
+static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
+                                     bugpack_error *error) {
     int fd = -1;
-    if (bp_file_open_regular(dir_fd, BP_SESSION_IDENTITY_NAME, &fd, NULL) != BUGPACK_OK) {
-        return false;
+    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
+    if (status == BUGPACK_OK && !bp_session_identity_write(fd, identity)) {
+        status = bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+                               BP_SESSION_IDENTITY_NAME);
     }
-    ssize_t count = pread(fd, &file, sizeof file, 0);
-    (void)close(fd);
-    const bp_session_identity *identity = &file.identity;
-    bool is_good = count == (ssize_t)sizeof file &&
-                   memcmp(file.magic, BP_SESSION_IDENTITY_MAGIC, sizeof file.magic) == 0 &&
-                   file.version == BP_SESSION_IDENTITY_VERSION && file.size == sizeof file &&
-                   identity->app_name[0] != '\0';
-    const struct {
-        const char *text;
-        size_t bytes;
-    } texts[] = {{identity->session_id, sizeof identity->session_id},
-                 {identity->app_name, sizeof identity->app_name},
-                 {identity->app_version, sizeof identity->app_version},
-                 {identity->app_build_id, sizeof identity->app_build_id},
-                 {identity->report_dir, sizeof identity->report_dir},
-                 {identity->bugpack_version, sizeof identity->bugpack_version},
-                 {identity->target_name, sizeof identity->target_name}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        is_good = is_good && memchr(texts[i].text, '\0', texts[i].bytes) != NULL;
-    }
-    if (is_good) {
-        *ret_identity = *identity;
-    }
-    return is_good;
+    bp_file_close(fd);
+    return status;
 }
 
-/* When the session was last alive: the newest note in its rings. Without one it is the opening. */
-static void read_alive(int dir_fd, bp_session_identity *identity) {
-    DIR *listing = open_listing(dir_fd);
-    struct dirent *entry;
-    while (listing != NULL && (entry = readdir(listing)) != NULL) {
-        bp_instant alive;
-        int fd = -1;
-        if (strstr(entry->d_name, ".ring") == NULL ||
-            bp_file_open_regular(dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
-            continue;
+/* The lock comes first: until it is there, recovery sees that the process lives. */
+static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
+                                       bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
+    if (status == BUGPACK_OK) {
+        dir->lock = bp_session_lock_hold(fd);
+        if (dir->lock == NULL) {
+            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
+                                   bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
         }
-        if (bp_ring_read_alive(fd, &alive) &&
-            alive.monotonic_ns > identity->last_alive.monotonic_ns) {
-            identity->last_alive = alive;
-            identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;
-        }
-        (void)close(fd);
+        bp_file_close(fd);
     }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
+    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
 }
 
-/*
- * Examines one directory and takes its lock if possible. The name was claimed, because opening and
- * closing the lock file of a session of this process would drop that session's lock.
- */
-static void inspect(int base_fd, bp_found_session *found) {
-    struct stat info;
-    found->state = BP_SESSION_DIR_BROKEN;
-    found->dir_fd = openat(base_fd, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (found->dir_fd < 0 || fstat(found->dir_fd, &info) != 0 || info.st_uid != geteuid()) {
-        return;
-    }
-    found->lock_fd =
-        openat(found->dir_fd, BP_SESSION_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (found->lock_fd < 0) {
-        return;
-    }
-    if (!bp_session_lock_take(found->lock_fd)) {
-        found->state = BP_SESSION_DIR_RUNNING;
-        found->pid = bp_session_lock_holder(found->lock_fd);
-        /* Only the rings of a running session must not be opened. */
-        (void)read_identity(found->dir_fd, &found->identity);
-        if (found->pid == BP_SESSION_LOCK_SESSION) {
-            bool is_near = found->identity.pid_namespace == bp_session_pid_namespace();
-            found->pid = is_near ? found->identity.pid : BP_SESSION_LOCK_ELSEWHERE;
-        }
-        return;
-    }
-    /* Another recovery may have finished between the open and the lock. */
-    if (fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0 &&
-        read_identity(found->dir_fd, &found->identity)) {
-        read_alive(found->dir_fd, &found->identity);
-        found->state = BP_SESSION_DIR_DEAD;
-    }
-}
-
-static void visit_session_dir(int base_fd, const char *name, const char *app_name,
-                              bp_session_dir_visit *visit, void *context) {
-    bp_found_session found = {.dir_fd = -1, .lock_fd = -1};
-    (void)snprintf(found.name, sizeof found.name, "%s", name);
-    if (!bp_session_lock_claim(name)) {
-        return; /* of this process: open, or being recovered by another thread */
-    }
-    inspect(base_fd, &found);
-    bool is_wanted = app_name == NULL || (found.state != BP_SESSION_DIR_BROKEN &&
-                                          strcmp(found.identity.app_name, app_name) == 0);
-    if (is_wanted && visit(&found, context) && found.state == BP_SESSION_DIR_DEAD) {
-        bp_session_dir_delete(base_fd, found.dir_fd, name);
-    }
-    if (found.lock_fd >= 0) {
-        (void)close(found.lock_fd);
-    }
-    if (found.dir_fd >= 0) {
-        (void)close(found.dir_fd);
-    }
-    bp_session_lock_release(name);
-}
-
-/* The next scan finds the rest. */
-enum { session_max_count = 1024 };
-
-static int compare_names(const void *one, const void *other) {
-    return strcmp(*(char *const *)one, *(char *const *)other);
-}
-
-/* The names of session directories, sorted. (macOS lacks scandirat.) */
-static size_t list_session_dirs(int base_fd, char **names) {
-    size_t count = 0;
-    DIR *listing = open_listing(base_fd);
-    struct dirent *entry;
-    while (listing != NULL && count < session_max_count && (entry = readdir(listing)) != NULL) {
-        if (is_session_dir_name(entry->d_name)) {
-            names[count] = strdup(entry->d_name);
-            count += names[count] != NULL;
-        }
-    }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    qsort(names, count, sizeof names[0], compare_names);
-    return count;
-}
-
-bugpack_status bp_session_dir_scan(const char *base_dir, const char *app_name,
-                                   bp_session_dir_visit *visit, void *context,
-                                   bugpack_error *error) {
+static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
+                               bugpack_error *error) {
     int base_fd = -1;
-    struct stat info;
-    if (lstat(base_dir, &info) != 0 && errno == ENOENT) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status = bp_session_base_open(base_dir, false, &base_fd, error);
+    bugpack_status status = bp_ring_base_open(base, true, &base_fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    char **names = calloc(session_max_count, sizeof names[0]);
-    size_t count = names == NULL ? 0 : list_session_dirs(base_fd, names);
-    for (size_t i = 0; i < count; i++) {
-        visit_session_dir(base_fd, names[i], app_name, visit, context);
-        free(names[i]);
+    if (mkdirat(base_fd, dir->name, 0700) != 0) {
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
+                               bp_buffer_text(&dir->path));
+    } else {
+        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        dir->mark = bp_fd_mark_of(dir->dir_fd);
+        if (dir->dir_fd < 0) {
+            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                   bp_buffer_text(&dir->path));
+            (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
+        }
     }
     (void)close(base_fd);
-    if (names == NULL) {
-        return bp_fail_memory(error, "list the sessions");
+    return status;
+}
+
+bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error) {
+    bp_session_dir *dir = calloc(1, sizeof *dir);
+    if (dir == NULL) {
+        return bp_fail_memory(error, "make a session's directory");
     }
-    free(names);
+    dir->dir_fd = -1;
+    bp_session_name(identity, dir->name);
+    bp_buffer_init(&dir->path, 8192);
+    (void)bp_buffer_printf(&dir->path, "%s/%s", base->path, dir->name);
+    bugpack_status status =
+        dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name) == BUGPACK_OK
+            ? BUGPACK_OK
+            : bp_fail_memory(error, "make a session's directory");
+    if (status == BUGPACK_OK) {
+        status = make_dir(dir, base, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = fill_session_dir(dir, identity, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_session_dir_remove(dir);
+        return status;
+    }
+    *ret_dir = dir;
     return BUGPACK_OK;
+}
+
+const char *bp_session_dir_path(const bp_session_dir *dir) {
+    return bp_buffer_text(&dir->path);
+}
+
+void bp_session_dir_remove(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
+    int dir_fd = dir->mark.inode != 0 ? open_dir(dir) : -1;
+    int base_fd = dir_fd < 0 ? -1 : openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base_fd >= 0) {
+        (void)bp_session_files_remove(base_fd, dir_fd, dir->name);
+    }
+    bp_file_close(base_fd);
+    bp_file_close(dir_fd);
+    bp_session_dir_leave(dir);
+}
+
+void bp_session_dir_leave(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
+    bp_fd_close_ours(dir->dir_fd, dir->mark);
+    bp_session_lock_let_go(dir->lock);
+    bp_session_lock_release(dir->name);
+    bp_buffer_release(&dir->path);
+    free(dir);
 }

@@ -1,7 +1,4 @@
-/*
- * The directory of this process's session: making it, and files in it.
- */
-#include "recorder/session_dir.h"
+#include "recorder/session_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,44 +8,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
-#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/session_dir_private.h"
-#include "recorder/session_lock.h"
 
-struct bp_session_dir {
-    char name[256];
-    bp_buffer path;
-    int dir_fd; /* only if it still has the mark */
-    bp_fd_mark mark;
-    void *lock;
-};
+/* The identity's file: read by the version that wrote it, or not at all. */
+typedef struct identity_file {
+    char magic[8]; /* "bugpack" and a NUL */
+    uint32_t version;
+    uint32_t size; /* of this struct */
+    bp_session_identity identity;
+} identity_file;
 
-/*
- * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
- * by its path, if the host has closed that. The copy is checked, because nobody else knows it.
- */
-static int open_dir(const bp_session_dir *dir) {
-    int fd = fcntl(dir->dir_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
-        (void)close(fd);
-        fd = -1;
-    }
-    if (fd < 0) {
-        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
-    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
-        (void)close(fd);
-        fd = -1;
-        errno = ENOENT;
-    }
-    return fd;
+static const char identity_magic[8] = "bugpack";
+static const uint32_t identity_version = 2;
+
+bool bp_session_identity_write(int fd, const bp_session_identity *identity) {
+    identity_file file = {.version = identity_version, .size = sizeof file, .identity = *identity};
+    memcpy(file.magic, identity_magic, sizeof file.magic);
+    file.identity.pid_namespace = bp_session_pid_namespace();
+    ssize_t count = write(fd, &file, sizeof file);
+    errno = count >= 0 ? ENOSPC : errno;
+    return count == (ssize_t)sizeof file;
 }
 
-/* `<app>-<pid>-<session id>`, in characters that any file system allows. */
-static void compose_name(const bp_session_identity *identity, char *name, size_t name_bytes) {
+static bool is_text(const char *text, size_t bytes) {
+    return memchr(text, '\0', bytes) != NULL;
+}
+
+bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
+                                        bugpack_error *error) {
+    identity_file file;
+    int fd =
+        openat(dir_fd, BP_SESSION_IDENTITY_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, &file, sizeof file, 0);
+    int system_errno = count < 0 ? errno : 0;
+    bp_file_close(fd);
+    bool is_passing = system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM;
+    if (is_passing) {
+        return bp_fail_errno(error, system_errno, "cannot read \"%s\"", BP_SESSION_IDENTITY_NAME);
+    }
+    const bp_session_identity *identity = &file.identity;
+    if (count != (int64_t)sizeof file ||
+        memcmp(file.magic, identity_magic, sizeof file.magic) != 0 ||
+        file.version != identity_version || file.size != sizeof file ||
+        identity->app_name[0] == '\0' ||
+        !is_text(identity->session_id, sizeof identity->session_id) ||
+        !is_text(identity->app_name, sizeof identity->app_name) ||
+        !is_text(identity->app_version, sizeof identity->app_version) ||
+        !is_text(identity->app_build_id, sizeof identity->app_build_id) ||
+        !is_text(identity->report_dir, sizeof identity->report_dir) ||
+        !is_text(identity->bugpack_version, sizeof identity->bugpack_version) ||
+        !is_text(identity->target_name, sizeof identity->target_name) ||
+        !is_text(identity->boot_id, sizeof identity->boot_id)) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT,
+                       "its file \"%s\" is missing, damaged, or of another version",
+                       BP_SESSION_IDENTITY_NAME);
+    }
+    *ret_identity = *identity;
+    return BUGPACK_OK;
+}
+
+uint64_t bp_session_pid_namespace(void) {
+    struct stat info;
+    return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_NAME_BYTES]) {
     char app[65];
     (void)snprintf(app, sizeof app, "%s", identity->app_name);
     for (char *byte = app; *byte != '\0'; byte++) {
@@ -56,11 +81,27 @@ static void compose_name(const bp_session_identity *identity, char *name, size_t
                         (*byte >= '0' && *byte <= '9') || *byte == '_';
         *byte = is_plain ? *byte : '_';
     }
-    (void)snprintf(name, name_bytes, "%s-%lld-%s", app, (long long)identity->pid,
+    (void)snprintf(name, BP_SESSION_NAME_BYTES, "%s-%lld-%s", app, (long long)identity->pid,
                    identity->session_id);
 }
 
-void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
+/* `<app>-<pid>-<32 hexadecimal digits>`; an app has no '-'. */
+bool bp_session_name_read(const char *name, bp_session_identity *ret_identity) {
+    size_t app_bytes = strcspn(name, "-");
+    size_t pid_bytes = name[app_bytes] == '-' ? strspn(name + app_bytes + 1, "0123456789") : 0;
+    const char *id = name + app_bytes + 1 + pid_bytes;
+    if (app_bytes == 0 || app_bytes >= sizeof ret_identity->app_name || pid_bytes == 0 ||
+        pid_bytes > 18 || *id++ != '-' || strlen(id) != BP_ID_BYTES - 1 ||
+        strspn(id, "0123456789abcdef") != BP_ID_BYTES - 1) {
+        return false;
+    }
+    *ret_identity = (bp_session_identity){.pid = strtoll(name + app_bytes + 1, NULL, 10)};
+    memcpy(ret_identity->app_name, name, app_bytes);
+    memcpy(ret_identity->session_id, id, BP_ID_BYTES);
+    return true;
+}
+
+void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]) {
     static const char *const names[] = {[BP_RING_KIND_LOG] = "log.ring",
                                         [BP_RING_KIND_NOTIFICATIONS] = "notifications.ring",
                                         [BP_RING_KIND_HISTORY] = "history.ring"};
@@ -72,145 +113,35 @@ void bp_session_dir_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_R
     }
 }
 
-bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
-                                        bugpack_error *error) {
-    int dir_fd = open_dir(dir);
-    int fd = dir_fd < 0
-                 ? -1
-                 : openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int make_errno = errno;
-    bp_file_close(dir_fd);
-    if (fd < 0) {
-        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
-                             name);
+DIR *bp_session_files_list(int dir_fd) {
+    /* A new descriptor, because fdopendir takes ownership. */
+    int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    if (listing == NULL && list_fd >= 0) {
+        bp_file_close(list_fd);
     }
-    (void)fchmod(fd, 0600);
-    *ret_fd = fd;
-    return BUGPACK_OK;
+    return listing;
 }
 
-void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
-    int dir_fd = open_dir(dir);
-    if (dir_fd >= 0) {
-        (void)renameat(dir_fd, from, dir_fd, to);
+bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
+    char done_name[BP_SESSION_NAME_BYTES + sizeof BP_SESSION_DONE];
+    size_t name_bytes = strlen(name);
+    size_t end_bytes = strlen(BP_SESSION_DONE);
+    bool is_done =
+        name_bytes > end_bytes && strcmp(name + name_bytes - end_bytes, BP_SESSION_DONE) == 0;
+    (void)snprintf(done_name, sizeof done_name, "%s%s", name, is_done ? "" : BP_SESSION_DONE);
+    if (!is_done && renameat(base_fd, name, base_fd, done_name) != 0) {
+        return false;
     }
-    bp_file_close(dir_fd);
-}
-
-void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
-    int dir_fd = open_dir(dir);
-    if (dir_fd >= 0) {
-        (void)unlinkat(dir_fd, name, 0);
-    }
-    bp_file_close(dir_fd);
-}
-
-static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
-                                     bugpack_error *error) {
-    bp_session_identity_file file = {
-        .version = BP_SESSION_IDENTITY_VERSION, .size = sizeof file, .identity = *identity};
-    memcpy(file.magic, BP_SESSION_IDENTITY_MAGIC, sizeof file.magic);
-    file.identity.pid_namespace = bp_session_pid_namespace();
-    int fd = -1;
-    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
-    if (status == BUGPACK_OK && write(fd, &file, sizeof file) != (ssize_t)sizeof file) {
-        status = bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
-                               BP_SESSION_IDENTITY_NAME);
-    }
-    bp_file_close(fd);
-    return status;
-}
-
-/* The lock comes first: recovery leaves alone what has no lock yet. */
-static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
-                                       bugpack_error *error) {
-    int fd = -1;
-    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
-    if (status == BUGPACK_OK) {
-        dir->lock = bp_session_lock_hold(fd);
-        if (dir->lock == NULL) {
-            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
-                                   bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
-        }
-        bp_file_close(fd);
-    }
-    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
-}
-
-static bugpack_status make_dir(bp_session_dir *dir, const char *base_dir, bugpack_error *error) {
-    int base_fd = -1;
-    bugpack_status status = bp_session_base_open(base_dir, true, &base_fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (mkdirat(base_fd, dir->name, 0700) != 0) {
-        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
-                               bp_buffer_text(&dir->path));
-    } else {
-        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
-        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        dir->mark = bp_fd_mark_of(dir->dir_fd);
-        if (dir->dir_fd < 0) {
-            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
-                                   bp_buffer_text(&dir->path));
+    DIR *listing = bp_session_files_list(dir_fd);
+    struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            (void)unlinkat(dir_fd, entry->d_name, 0);
         }
     }
-    (void)close(base_fd);
-    return status;
-}
-
-bugpack_status bp_session_dir_new(const char *base_dir, const bp_session_identity *identity,
-                                  bp_session_dir **ret_dir, bugpack_error *error) {
-    bp_session_dir *dir = calloc(1, sizeof *dir);
-    if (dir == NULL) {
-        return bp_fail_memory(error, "make a session's directory");
+    if (listing != NULL) {
+        (void)closedir(listing);
     }
-    dir->dir_fd = -1;
-    compose_name(identity, dir->name, sizeof dir->name);
-    bp_buffer_init(&dir->path, 8192);
-    (void)bp_buffer_printf(&dir->path, "%s/%s", base_dir, dir->name);
-    bugpack_status status = dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name)
-                                ? BUGPACK_OK
-                                : bp_fail_memory(error, "make a session's directory");
-    if (status == BUGPACK_OK) {
-        status = make_dir(dir, base_dir, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = fill_session_dir(dir, identity, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_session_dir_remove(dir);
-        return status;
-    }
-    *ret_dir = dir;
-    return BUGPACK_OK;
-}
-
-void bp_session_dir_remove(bp_session_dir *dir) {
-    if (dir == NULL) {
-        return;
-    }
-    int dir_fd = dir->mark.inode != 0 ? open_dir(dir) : -1;
-    int base_fd = dir_fd < 0 ? -1 : openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (base_fd >= 0) {
-        bp_session_dir_delete(base_fd, dir_fd, dir->name);
-    }
-    bp_file_close(base_fd);
-    bp_file_close(dir_fd);
-    bp_session_dir_leave(dir);
-}
-
-const char *bp_session_dir_path(const bp_session_dir *dir) {
-    return dir->path.data;
-}
-
-void bp_session_dir_leave(bp_session_dir *dir) {
-    if (dir == NULL) {
-        return;
-    }
-    bp_fd_close_ours(dir->dir_fd, dir->mark);
-    bp_session_lock_let_go(dir->lock);
-    bp_session_lock_release(dir->name);
-    bp_buffer_release(&dir->path);
-    free(dir);
+    return unlinkat(base_fd, done_name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@ static struct held_name {
     char name[256];
 } * held_names;
 
-bool bp_session_lock_claim(const char *name) {
+bugpack_status bp_session_lock_claim(const char *name) {
     struct held_name *claimed = calloc(1, sizeof *claimed);
     if (claimed == NULL) {
-        return false;
+        return BUGPACK_ERR_NO_MEMORY;
     }
     claimed->pid = getpid();
     (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
@@ -38,7 +39,7 @@ bool bp_session_lock_claim(const char *name) {
     if (!is_free) {
         free(claimed);
     }
-    return is_free;
+    return is_free ? BUGPACK_OK : BUGPACK_ERR_BUSY;
 }
 
 void bp_session_lock_release(const char *name) {
@@ -55,9 +56,12 @@ void bp_session_lock_release(const char *name) {
     free(released);
 }
 
-bool bp_session_lock_take(int fd) {
+int bp_session_lock_take(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_SETLK, &whole) == 0;
+    if (fcntl(fd, F_SETLK, &whole) == 0) {
+        return 0;
+    }
+    return errno == EACCES ? EAGAIN : errno; /* fcntl(2): POSIX allows either */
 }
 
 int64_t bp_session_lock_holder(int fd) {

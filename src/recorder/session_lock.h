@@ -10,12 +10,13 @@
 #ifndef BP_RECORDER_SESSION_LOCK_H
 #define BP_RECORDER_SESSION_LOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* Lists a directory's name as used by this process; false when it is already, or without memory.
- * Any thread. */
-bool bp_session_lock_claim(const char *name);
+#include <bugpack/error.h>
+
+/* Lists a directory's name as used by this process. BUSY when it is already; NO_MEMORY. Any thread.
+ */
+bugpack_status bp_session_lock_claim(const char *name);
 void bp_session_lock_release(const char *name);
 
 /* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
@@ -24,8 +25,9 @@ void *bp_session_lock_hold(int fd);
 void bp_session_lock_let_go(void *held);
 
 /* Takes the lock of a dead session's file without waiting. Held until the process closes any
- * descriptor of the file, so claim the name before opening one. */
-bool bp_session_lock_take(int fd);
+ * descriptor of the file, so claim the name before opening one. Returns 0 or an errno; EAGAIN when
+ * somebody holds it. */
+int bp_session_lock_take(int fd);
 
 /* Who holds it: a process that recovers it, or one of these. */
 #define BP_SESSION_LOCK_NOBODY (-1)

@@ -1,12 +1,15 @@
 #include "recorder/snapshot.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "ring/ring_file.h"
 #include "ring/ring_reader.h"
 
 /* Three parts, and two files per channel. */
@@ -69,34 +72,70 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot) {
 /* What is recovered, and where its records go. */
 typedef struct source {
     int session_dir_fd, dir_fd;
+    const char *session_id;
 } source;
 
+/* Opens a ring file. False when it is missing; `*ret_fd` is -1 when it cannot be opened. */
+static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack_error *error) {
+    struct stat info;
+    *error = (bugpack_error)BUGPACK_ERROR_INIT;
+    *ret_fd = openat(from->session_dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (*ret_fd < 0 && errno == ENOENT) {
+        return false;
+    }
+    if (*ret_fd < 0) {
+        int system_errno = errno;
+        bool is_passing =
+            system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM;
+        (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
+        error->status = is_passing ? error->status : BUGPACK_ERR_CORRUPT;
+    } else if (fstat(*ret_fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        (void)bp_fail(error, BUGPACK_ERR_CORRUPT, "cannot read \"%s\": it is no file", name);
+        bp_file_close(*ret_fd);
+        *ret_fd = -1;
+    }
+    return true;
+}
+
+/* The names that a ring's file may have: while it is moved there are two, and the new one counts
+ * once it has a header. */
+typedef struct ring_names {
+    char names[2][BP_RING_NAME_BYTES + sizeof BP_RING_NEW_SUFFIX];
+} ring_names;
+
+static void name_ring(bp_ring_kind kind, uint32_t number, ring_names *ret_names) {
+    char name[BP_RING_NAME_BYTES];
+    bp_session_ring_name(kind, number, name);
+    (void)snprintf(ret_names->names[0], sizeof ret_names->names[0], "%s" BP_RING_NEW_SUFFIX, name);
+    (void)snprintf(ret_names->names[1], sizeof ret_names->names[1], "%s", name);
+}
+
 /*
- * False when there is no such file. A ring that was being moved has two: the new one counts once it
- * has a header.
+ * False when there is no such file. An error that is CORRUPT is damage, and the records are empty;
+ * any other may pass.
  */
 static bool recover_ring(const source *from, bp_ring_kind kind, uint32_t number,
                          bp_temp_file *records, bp_ring_view *view, bugpack_error *error) {
-    char name[BP_RING_NAME_BYTES], new_name[BP_RING_NAME_BYTES + sizeof BP_RING_NEW_SUFFIX];
-    bp_session_dir_ring_name(kind, number, name);
-    (void)snprintf(new_name, sizeof new_name, "%s" BP_RING_NEW_SUFFIX, name);
-    const char *const names[] = {new_name, name};
+    ring_names names;
     bool is_there = false;
     bugpack_status status = BUGPACK_ERR_CORRUPT;
+    name_ring(kind, number, &names);
     *records = (bp_temp_file)BP_TEMP_FILE_INIT;
     for (size_t i = 0; i < 2 && status == BUGPACK_ERR_CORRUPT; i++) {
         int fd = -1;
-        if (faccessat(from->session_dir_fd, names[i], F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        bugpack_error failure;
+        if (!open_ring(from, names.names[i], &fd, &failure)) {
             continue;
         }
         is_there = true;
-        *error = (bugpack_error)BUGPACK_ERROR_INIT;
         bp_temp_file_release(records);
-        status = bp_file_open_regular(from->session_dir_fd, names[i], &fd, error);
-        if (status == BUGPACK_OK) {
-            status = bp_ring_recover_to_file(fd, from->dir_fd, records, view, error);
-            (void)close(fd);
+        if (fd >= 0 &&
+            bp_ring_file_check_owner(fd, from->session_id, kind, number, &failure) == BUGPACK_OK) {
+            (void)bp_ring_recover_to_file(fd, from->dir_fd, records, view, &failure);
         }
+        bp_file_close(fd);
+        status = failure.status;
+        *error = failure;
     }
     return is_there;
 }
@@ -105,17 +144,39 @@ static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part
     part->is_on = recover_ring(from, kind, 0, &part->records, &part->view, &part->error);
 }
 
-static bool read_channel(const source *from, unsigned number, bp_traffic_identity *ret_identity) {
-    char name[BP_RING_NAME_BYTES];
-    int fd = -1;
-    (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, number);
-    if (bp_file_open_regular(from->session_dir_fd, name, &fd, NULL) != BUGPACK_OK) {
-        return false;
+/* A ring of a channel: one that is damaged costs itself, and the others are recovered. */
+static bool recover_channel_ring(const source *from, bp_ring_kind kind, uint32_t number,
+                                 bp_temp_file *records, bp_ring_view *view, bp_snapshot *snapshot) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bool is_there = recover_ring(from, kind, number, records, view, &error);
+    if (error.status == BUGPACK_ERR_CORRUPT) {
+        view->is_damaged = true;
+        error = (bugpack_error)BUGPACK_ERROR_INIT;
+        if (!bp_temp_file_is_open(records)) {
+            (void)bp_temp_file_open(records, from->dir_fd, 0, &error);
+        }
     }
-    ssize_t count = pread(fd, ret_identity, sizeof *ret_identity, 0);
-    (void)close(fd);
-    return count == (ssize_t)sizeof *ret_identity &&
-           memchr(ret_identity->name, '\0', sizeof ret_identity->name) != NULL;
+    if (error.status != BUGPACK_OK && snapshot->traffic_error.status == BUGPACK_OK) {
+        snapshot->traffic_error = error;
+    }
+    return is_there;
+}
+
+/* Of a channel whose file is damaged only the number is known. */
+static bool read_channel(const source *from, unsigned number, bp_traffic_identity *ret_identity) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    char name[BP_RING_NAME_BYTES];
+    (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, number);
+    int fd = openat(from->session_dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_read = fd >= 0 && bp_file_read_range(fd, ret_identity, sizeof *ret_identity, 0) ==
+                                  (int64_t)sizeof *ret_identity;
+    bp_file_close(fd);
+    if (is_read && ret_identity->number == number &&
+        memchr(ret_identity->name, '\0', sizeof ret_identity->name) != NULL) {
+        return true;
+    }
+    bp_traffic_identity_init(ret_identity, name, number, &options);
+    return false;
 }
 
 static void recover_channel(const source *from, unsigned number, bp_snapshot *snapshot) {
@@ -123,25 +184,62 @@ static void recover_channel(const source *from, unsigned number, bp_snapshot *sn
     *channel = (bp_traffic_snapshot){.messages = BP_TEMP_FILE_INIT,
                                      .pins = BP_TEMP_FILE_INIT,
                                      .wall_offset_ns = snapshot->wall_offset_ns};
-    if (!read_channel(from, number, &channel->identity)) {
+    bool is_known = read_channel(from, number, &channel->identity);
+    bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, number, &channel->messages,
+                                         &channel->messages_view, snapshot);
+    if (!has_ring && !is_known) {
         return;
     }
     snapshot->has_traffic = true;
     snapshot->channel_count++;
-    if (!recover_ring(from, BP_RING_KIND_TRAFFIC, number, &channel->messages,
-                      &channel->messages_view, &snapshot->traffic_error)) {
-        (void)bp_fail(&snapshot->traffic_error, BUGPACK_ERR_IO, "the ring of channel %u is missing",
-                      number);
-    } else if (bp_temp_file_is_open(&channel->messages)) {
-        (void)recover_ring(from, BP_RING_KIND_PINS, number, &channel->pins, &channel->pins_view,
-                           &snapshot->traffic_error);
+    /* Without its own file the ring is in memory, or gone, and its channel has no pins either. */
+    channel->messages_view.is_damaged = channel->messages_view.is_damaged || !has_ring || !is_known;
+    if (!has_ring) {
+        bugpack_error *error = &snapshot->traffic_error;
+        (void)bp_temp_file_open(&channel->messages, from->dir_fd, 0,
+                                error->status == BUGPACK_OK ? error : NULL);
+    }
+    if (bp_temp_file_is_open(&channel->messages)) {
+        (void)recover_channel_ring(from, BP_RING_KIND_PINS, number, &channel->pins,
+                                   &channel->pins_view, snapshot);
     }
 }
 
-void bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
-                      bp_snapshot *ret_snapshot) {
-    const source from = {.session_dir_fd = session_dir_fd, .dir_fd = dir_fd};
+static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t number) {
+    ring_names names;
+    uint64_t used_bytes = 0;
+    name_ring(kind, number, &names);
+    for (size_t i = 0; i < 2; i++) {
+        int fd = -1;
+        bugpack_error error;
+        if (open_ring(from, names.names[i], &fd, &error) && fd >= 0) {
+            uint64_t file_bytes = bp_ring_file_used_bytes(fd);
+            used_bytes = file_bytes > used_bytes ? file_bytes : used_bytes;
+        }
+        bp_file_close(fd);
+    }
+    return used_bytes;
+}
+
+uint64_t bp_recover_used_bytes(int session_dir_fd) {
+    const source from = {.session_dir_fd = session_dir_fd, .dir_fd = -1};
+    uint64_t used_bytes = 0;
+    for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
+        used_bytes += ring_used_bytes(&from, kind, 0);
+    }
+    for (uint32_t number = 0; number < BUGPACK_CHANNEL_MAX; number++) {
+        used_bytes += ring_used_bytes(&from, BP_RING_KIND_TRAFFIC, number) +
+                      ring_used_bytes(&from, BP_RING_KIND_PINS, number);
+    }
+    return used_bytes;
+}
+
+bugpack_status bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
+                                bp_snapshot *ret_snapshot, bugpack_error *error) {
+    const source from = {
+        .session_dir_fd = session_dir_fd, .dir_fd = dir_fd, .session_id = identity->session_id};
     memset(ret_snapshot, 0, sizeof *ret_snapshot);
+    ret_snapshot->is_recovered = true;
     ret_snapshot->wall_offset_ns = identity->wall_offset_ns;
     recover_part(&from, BP_RING_KIND_LOG, &ret_snapshot->log);
     recover_part(&from, BP_RING_KIND_NOTIFICATIONS, &ret_snapshot->notifications);
@@ -149,4 +247,13 @@ void bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, i
     for (unsigned number = 0; number < BUGPACK_CHANNEL_MAX; number++) {
         recover_channel(&from, number, ret_snapshot);
     }
+    const bugpack_error *errors[] = {&ret_snapshot->log.error, &ret_snapshot->notifications.error,
+                                     &ret_snapshot->history.error, &ret_snapshot->traffic_error};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i]->status != BUGPACK_OK && errors[i]->status != BUGPACK_ERR_CORRUPT) {
+            *error = *errors[i];
+            return error->status;
+        }
+    }
+    return BUGPACK_OK;
 }

@@ -13,7 +13,7 @@
 #include <bugpack/traffic.h>
 
 #include "base/temp_file.h"
-#include "recorder/session_dir.h"
+#include "recorder/session_files.h"
 #include "recorder/traffic.h"
 #include "ring/ring.h"
 
@@ -29,6 +29,8 @@ typedef struct bp_snapshot_part {
 typedef struct bp_snapshot {
     const bp_cancel_token *token; /* borrowed; ends writing from it early; NULL: none */
     uint64_t wall_offset_ns;      /* wall time = monotonic time + this */
+    bool is_recovered;            /* of a dead session: each ring has its line in the manifest */
+    bool may_lack_newest;         /* the machine was restarted, and rings are not synced */
     bp_snapshot_part log, notifications, history;
     bool has_traffic;
     bugpack_error traffic_error; /* the first of a channel */
@@ -48,12 +50,16 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 /* The number of descriptors that it holds. */
 unsigned bp_snapshot_fds(bp_snapshot *snapshot);
 
+/* What a copy of the rings of a dead session takes; 0 where nothing can be read. */
+uint64_t bp_recover_used_bytes(int session_dir_fd);
+
 /*
  * Copies the rings of a dead session, in `session_dir_fd`, into temporary files in `dir_fd`, with
- * pread alone. A missing file is a ring that was off; of a damaged one the whole records are
- * recovered.
+ * pread alone. A missing file is a ring that was off. Of a damaged one the whole records are
+ * recovered; its view, or the error CORRUPT of its part, says so. Fails with what may pass: space,
+ * descriptors, memory. The snapshot is to be released in any case.
  */
-void bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
-                      bp_snapshot *ret_snapshot);
+bugpack_status bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
+                                bp_snapshot *ret_snapshot, bugpack_error *error);
 
 #endif

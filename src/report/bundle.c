@@ -89,16 +89,24 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
 }
 
 /* Ends the writer's entry. Afterwards it is in the zip, or it is refused and has left no trace. */
-static void end_entry(bp_bundle *bundle, bugpack_writer *writer, uint64_t *ret_bytes) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_writer_flush(writer, &error);
+static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, uint64_t *ret_bytes,
+                                bugpack_error *error) {
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_writer_flush(writer, &failure);
     if (status == BUGPACK_OK) {
-        status = bp_archive_end(bundle->archive, ret_bytes, &error);
+        status = bp_archive_end(bundle->archive, ret_bytes, &failure);
         writer->archive = NULL; /* on failure it was rolled back */
     }
-    if (status != BUGPACK_OK) {
-        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", error.message);
+    if (status != BUGPACK_OK && bundle->target.is_strict) {
+        if (error != NULL) {
+            *error = failure;
+        }
+        return status;
     }
+    if (status != BUGPACK_OK) {
+        bp_writer_refuse(writer, BP_ARTEFACT_FAILED, "%s", failure.message);
+    }
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
@@ -122,7 +130,11 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     }
     uint64_t byte_count = 0;
     if (is_there) {
-        end_entry(bundle, writer, &byte_count);
+        status = end_entry(bundle, writer, &byte_count, error);
+    }
+    if (status != BUGPACK_OK) {
+        free(own_name);
+        return status;
     }
     bp_manifest_line *line = &bundle->lines[bundle->count++];
     *line = writer->line;

@@ -4,6 +4,7 @@
 #ifndef BP_REPORT_BUNDLE_H
 #define BP_REPORT_BUNDLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ typedef struct bp_bundle_target {
     const char *report_id;        /* for the manifest */
     uint64_t wall_ns;             /* the time of all entries: the trigger's */
     const bp_cancel_token *token; /* NULL: nobody stops it */
+    bool is_strict;               /* an entry that cannot be written fails the report */
 } bp_bundle_target;
 
 /* An empty report, in a file without a name (platform/staged_file.h). NO_MEMORY, IO. */

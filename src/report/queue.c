@@ -19,7 +19,9 @@ static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
 static unsigned count_waiting(const bp_job_queue *queue) {
     unsigned count = 0;
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
-        count += job != queue->current && !job->yields && bp_job_is_for_worker(job);
+        /* What is no report, as a recovery, takes no place of one. */
+        count += job != queue->current && !job->yields && job->type->run == NULL &&
+                 bp_job_is_for_worker(job);
     }
     return count;
 }

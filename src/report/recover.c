@@ -1,24 +1,28 @@
 #include "report/recover.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "model/metrics.h"
 #include "platform/host.h"
-#include "recorder/session_dir.h"
+#include "platform/ring_dirs.h"
+#include "recorder/session_scan.h"
 #include "recorder/snapshot.h"
 #include "report/destination.h"
+#include "report/limits.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
 
-static bugpack_status add_metadata(const bp_session_identity *dead, const char *report_id,
-                                   bp_bundle *bundle, bugpack_error *error) {
-    bp_host_identity host;
+static bugpack_status add_metadata(const bp_found_session *found, const bp_host_identity *host,
+                                   const char *report_id, bp_bundle *bundle, bugpack_error *error) {
+    const bp_session_identity *dead = &found->identity;
     bugpack_writer writer;
-    bp_host_identify(&host);
     bp_writer_init(&writer, json_limit_bytes);
     /* The session's clock stopped with it: its uptimes end when it was last seen alive. */
     bp_metadata metadata = {
@@ -26,8 +30,8 @@ static bugpack_status add_metadata(const bp_session_identity *dead, const char *
         .app_version = dead->app_version,
         .app_build_id = dead->app_build_id,
         .platform = bp_host_platform(),
-        .arch = host.arch,
-        .kernel = host.kernel,
+        .arch = host->arch,
+        .kernel = host->kernel,
         .pid = (pid_t)dead->pid,
         .kind = BP_REPORT_CRASH,
         .session_end = "died",
@@ -44,6 +48,10 @@ static bugpack_status add_metadata(const bp_session_identity *dead, const char *
     memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
     memcpy(metadata.target.name, dead->target_name, sizeof metadata.target.name);
     writer.line.captured_wall_ns = metadata.written.wall_ns;
+    if (found->identity_error.status != BUGPACK_OK) {
+        bp_writer_truncate(&writer, true, "of the session %s; the times are those of its files",
+                           found->identity_error.message);
+    }
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
     return bp_bundle_put(bundle, "metadata.json", status, &writer, error);
 }
@@ -61,75 +69,137 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
     return bp_bundle_put(bundle, "runtime-metrics.json", status, &writer, error);
 }
 
-static bugpack_status write_report(const bp_found_session *found, const char *report_dir,
+/* Where the report of a session goes. */
+static bugpack_status open_destination(const bp_recover_request *request,
+                                       const bp_found_session *found,
+                                       bp_destination *ret_destination, bugpack_error *error) {
+    const bp_session_identity *dead = &found->identity;
+    char default_dir[PATH_MAX];
+    bp_destination_request wanted = {.app_name = dead->app_name,
+                                     .kind = BP_REPORT_CRASH,
+                                     .wall_ns = dead->last_alive.wall_ns,
+                                     .report_dir = request->report_dir != NULL ? request->report_dir
+                                                                               : dead->report_dir};
+    if (wanted.report_dir[0] == '\0') { /* its identity is lost */
+        bugpack_status status = bp_host_report_directory(default_dir, sizeof default_dir, error);
+        if (status == BUGPACK_OK) {
+            status = bp_file_make_path(default_dir, error);
+        }
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        wanted.report_dir = default_dir;
+        wanted.is_private = true;
+    }
+    bugpack_status status = bp_destination_open(&wanted, ret_destination, error);
+    if (status == BUGPACK_OK) {
+        uint64_t used_bytes = bp_recover_used_bytes(found->dir_fd);
+        status = bp_limits_check_room(request->min_free_bytes, ret_destination,
+                                      bp_bundle_needed_bytes(used_bytes), error);
+    }
+    return status;
+}
+
+static bugpack_status write_report(const bp_recover_request *request, const bp_found_session *found,
                                    bp_snapshot *snapshot, bugpack_report_result *result) {
     const bp_session_identity *dead = &found->identity;
     bp_destination destination = BP_DESTINATION_INIT;
+    bp_host_identity host;
     char report_id[BP_ID_BYTES];
     bp_bundle *bundle = NULL;
+    bugpack_error *error = &result->error;
     bp_id_new(report_id);
-    const bp_destination_request request = {.app_name = dead->app_name,
-                                            .kind = BP_REPORT_CRASH,
-                                            .wall_ns = dead->last_alive.wall_ns,
-                                            .report_dir =
-                                                report_dir != NULL ? report_dir : dead->report_dir};
-    bugpack_status status = bp_destination_open(&request, &destination, &result->error);
+    bp_host_identify(&host);
+    bugpack_status status = open_destination(request, found, &destination, error);
     if (status == BUGPACK_OK) {
         const bp_bundle_target target = {.dir_fd = destination.dir_fd,
                                          .dir_name = destination.dir_path,
                                          .report_id = report_id,
-                                         .wall_ns = dead->last_alive.wall_ns};
-        status = bp_bundle_new(&target, &bundle, &result->error);
+                                         .wall_ns = dead->last_alive.wall_ns,
+                                         .is_strict = true};
+        status = bp_bundle_new(&target, &bundle, error);
     }
     if (status == BUGPACK_OK) {
-        bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot);
-        status = bp_ring_entries_add(snapshot, NULL, bundle, &result->error);
+        status = bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot, error);
+        snapshot->may_lack_newest = dead->boot_id[0] != '\0' && host.boot_id[0] != '\0' &&
+                                    strcmp(dead->boot_id, host.boot_id) != 0;
     }
     if (status == BUGPACK_OK) {
-        status = add_metadata(dead, report_id, bundle, &result->error);
+        status = bp_ring_entries_add(snapshot, NULL, bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = add_metrics(bundle, &result->error);
+        status = add_metadata(found, &host, report_id, bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_destination_publish(&destination, bundle, result, &result->error);
+        status = add_metrics(bundle, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_destination_publish(&destination, bundle, result, error);
     }
     bp_bundle_free(bundle);
     bp_destination_release(&destination);
     return status;
 }
 
-/*
- * The lock of a dead session is also held by another recoverer: then it is not the process that
- * made the session. A session that ends between two looks at it is left to the next try.
- */
-static bool is_other_running(const bp_found_session *found) {
-    int64_t maker = found->identity.pid;
-    return found->state == BP_SESSION_DIR_RUNNING && found->pid >= 0 &&
-           (found->pid == 0 || maker == 0 || maker == found->pid);
+/* One directory that is searched. */
+struct search {
+    const bp_recover_request *request;
+    const char *path;
+    bugpack_error *failure; /* the first thing that could not be looked at */
+};
+
+static void tell(const struct search *search, bugpack_recover_note_kind kind, const char *text) {
+    if (search->request->on_note != NULL) {
+        const bugpack_recover_note note = {
+            .struct_size = sizeof note, .path = search->path, .text = text, .kind = kind};
+        search->request->on_note(&note, search->request->context);
+    }
 }
 
-static bool recover_session_dir(const bp_found_session *found, void *context) {
-    const bp_recover_request *request = context;
-    if (is_other_running(found) && request->on_running != NULL) {
+static void tell_unseen(const struct search *search, const bugpack_error *error) {
+    if (search->failure->status == BUGPACK_OK) {
+        *search->failure = *error;
+    }
+    tell(search, BUGPACK_RECOVER_UNSEEN, error->message);
+}
+
+static void tell_running(const struct search *search, const bp_found_session *found) {
+    if (search->request->on_running != NULL) {
         const bugpack_running_session running = {.struct_size = sizeof running,
                                                  .app_name = found->identity.app_name,
                                                  .pid = found->pid,
                                                  .name = found->name};
-        request->on_running(&running, request->context);
+        search->request->on_running(&running, search->request->context);
     }
-    if (found->state != BP_SESSION_DIR_DEAD) {
-        return false;
+}
+
+/* A failure says where the session waits for the next try. */
+static void append_place(const struct search *search, const char *name, bugpack_error *error) {
+    size_t used = strlen(error->message);
+    int added = snprintf(error->message + used, sizeof error->message - used,
+                         "; it is kept in \"%s/%s\"", search->path, name);
+    if (added < 0 || (size_t)added >= sizeof error->message - used) {
+        error->message[used] = '\0';
     }
+}
+
+static bool recover_dead(const struct search *search, const bp_found_session *found) {
+    const bp_recover_request *request = search->request;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     uint64_t began_ns = bp_clock_monotonic_ns();
+    if (found->identity_error.status != BUGPACK_OK && !found->has_rings) {
+        return true; /* it was killed while it was opened or closed, and has recorded nothing */
+    }
     bp_snapshot *snapshot = calloc(1, sizeof *snapshot);
     result.status = snapshot == NULL ? bp_fail_memory(&result.error, "recover a session")
-                                     : write_report(found, request->report_dir, snapshot, &result);
+                                     : write_report(request, found, snapshot, &result);
     if (snapshot != NULL) {
         bp_snapshot_release(snapshot);
     }
     free(snapshot);
+    if (result.status != BUGPACK_OK) {
+        append_place(search, found->name, &result.error);
+    }
     result.elapsed_ns = bp_clock_monotonic_ns() - began_ns;
     if (request->on_report != NULL) {
         request->on_report(&result, request->context);
@@ -137,8 +207,69 @@ static bool recover_session_dir(const bp_found_session *found, void *context) {
     return result.status == BUGPACK_OK;
 }
 
+static bool visit(const bp_found_session *found, void *context) {
+    const struct search *search = context;
+    switch (found->state) {
+    case BP_FOUND_DEAD:
+        return recover_dead(search, found);
+    case BP_FOUND_RUNNING:
+        tell_running(search, found);
+        break;
+    case BP_FOUND_UNSEEN:
+        tell_unseen(search, &found->error);
+        break;
+    }
+    return false;
+}
+
+static void dropped(const char *name, uint64_t bytes, void *context) {
+    char text[BUGPACK_ERROR_MESSAGE_BYTES];
+    (void)snprintf(text, sizeof text,
+                   "the session \"%s\" of %llu bytes was removed without a report: too many waited",
+                   name, (unsigned long long)bytes);
+    tell(context, BUGPACK_RECOVER_DROPPED, text);
+}
+
+static void search_directory(const bp_recover_request *request, const bp_ring_base *base,
+                             bugpack_error *failure) {
+    struct search search = {.request = request, .path = base->path, .failure = failure};
+    const bp_session_scan scan = {.visit = visit, .dropped = dropped, .context = &search};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_session_scan_run(&scan, base, request->app_name, &error);
+    if (status == BUGPACK_OK) {
+        tell(&search, BUGPACK_RECOVER_SEARCHED, "it was searched");
+    } else if (base->is_chosen && error.system_errno == ENOENT) {
+        tell(&search, BUGPACK_RECOVER_SEARCHED, "it does not exist");
+    } else if (base->is_chosen && error.system_errno == EPERM) {
+        tell(&search, BUGPACK_RECOVER_SKIPPED, error.message);
+    } else {
+        tell_unseen(&search, &error);
+    }
+}
+
 bugpack_status bp_recover(const bp_recover_request *request, bugpack_error *error) {
-    bp_recover_request copy = *request;
-    return bp_session_dir_scan(request->recorder_dir, request->app_name, recover_session_dir, &copy,
-                               error);
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bp_ring_dir *choice = malloc(sizeof *choice);
+    unsigned cursor = 0;
+    if (choice == NULL) {
+        return bp_fail_memory(error, "recover sessions");
+    }
+    if (request->recorder_dir != NULL) {
+        const bp_ring_base named = {request->recorder_dir, false, false};
+        search_directory(request, &named, &failure);
+    } else {
+        while (bp_ring_dirs_next(&cursor, choice)) {
+            const bp_ring_base chosen = {choice->path, true, false};
+            search_directory(request, &chosen, &failure);
+        }
+        if (cursor == 0) {
+            (void)bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED,
+                          "no directory was given, and none is known here");
+        }
+    }
+    free(choice);
+    if (failure.status != BUGPACK_OK && error != NULL) {
+        *error = failure;
+    }
+    return failure.status;
 }

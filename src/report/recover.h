@@ -7,16 +7,17 @@
 #include <bugpack/recover.h>
 
 typedef struct bp_recover_request {
-    const char *recorder_dir;
-    const char *report_dir; /* NULL: each session's own */
-    const char *app_name;   /* NULL: of every app */
+    const char *recorder_dir; /* NULL: all that a session may choose (platform/ring_dirs.h) */
+    const char *report_dir;   /* NULL: each session's own */
+    const char *app_name;     /* NULL: of every app */
+    uint64_t min_free_bytes;
     bugpack_report_done *on_report;
     bugpack_session_running *on_running;
-    void *context; /* of both */
+    bugpack_recover_noted *on_note;
+    void *context; /* of all */
 } bp_recover_request;
 
-/* Recovers every dead session below recorder_dir, and removes the directories of those that became
- * reports. Errors: those of bp_session_dir_scan. Any thread. */
+/* Recovers every dead session as bugpack_recover_with says, with its errors. Any thread. */
 bugpack_status bp_recover(const bp_recover_request *request, bugpack_error *error);
 
 #endif

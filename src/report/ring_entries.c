@@ -24,6 +24,27 @@ struct adding {
 typedef bugpack_status print_part(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error);
 
+/* "; at least 5 records damaged or unreadable", of all these views together; "" when none is. */
+static void describe_damage(const struct adding *adding, const bp_ring_view *const *views,
+                            size_t view_count, char *text, size_t text_bytes) {
+    bool is_damaged = false;
+    uint64_t damaged_count = 0;
+    for (size_t i = 0; i < view_count; i++) {
+        is_damaged = is_damaged || views[i]->is_damaged;
+        damaged_count += views[i]->damaged_count;
+    }
+    const char *restart = adding->snapshot->may_lack_newest
+                              ? "; the machine was restarted: the newest may be missing"
+                              : "";
+    if (damaged_count > 0) {
+        (void)snprintf(text, text_bytes, "; at least %llu records damaged or unreadable%s",
+                       (unsigned long long)damaged_count, restart);
+    } else {
+        (void)snprintf(text, text_bytes, "%s%s",
+                       is_damaged ? "; a part is damaged or unreadable" : "", restart);
+    }
+}
+
 /* What the manifest says of a ring that left its file before its process died. */
 static void tell_memory(uint64_t from_ns, uint64_t wall_offset_ns, bugpack_writer *writer) {
     char from[BP_CLOCK_ISO_BYTES], others[sizeof writer->line.reason];
@@ -39,17 +60,24 @@ static void tell_memory(uint64_t from_ns, uint64_t wall_offset_ns, bugpack_write
 }
 
 /* What the manifest says of records that a ring no longer has, or never took. */
-static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack_writer *writer) {
+static void tell_view(const struct adding *adding, const bp_ring_view *view,
+                      bugpack_writer *writer) {
+    uint64_t wall_offset_ns = adding->snapshot->wall_offset_ns;
+    char damage[160];
     if (view->record_count > 0) {
         writer->line.covers_from_wall_ns = view->first_ns + wall_offset_ns;
         writer->line.covers_to_wall_ns = view->last_ns + wall_offset_ns;
     }
+    describe_damage(adding, &view, 1, damage, sizeof damage);
     uint64_t gone_count = view->evicted_count + view->refused_count;
     if (gone_count > 0) {
-        bp_writer_truncate(writer, false,
-                           "the newest %llu of %llu records; older ones made room for them",
+        bp_writer_truncate(writer, damage[0] != '\0',
+                           "the newest %llu of %llu records; older ones made room for them%s",
                            (unsigned long long)view->record_count,
-                           (unsigned long long)(view->record_count + gone_count));
+                           (unsigned long long)(view->record_count + gone_count), damage);
+    } else if (damage[0] != '\0') {
+        bp_writer_truncate(writer, true, "%llu records%s", (unsigned long long)view->record_count,
+                           damage);
     }
     tell_memory(view->memory_from_ns, wall_offset_ns, writer);
 }
@@ -57,7 +85,7 @@ static void tell_view(const bp_ring_view *view, uint64_t wall_offset_ns, bugpack
 static bugpack_status print_log(struct adding *adding, bugpack_writer *writer,
                                 bugpack_error *error) {
     const bp_snapshot *snapshot = adding->snapshot;
-    tell_view(&snapshot->log.view, snapshot->wall_offset_ns, writer);
+    tell_view(adding, &snapshot->log.view, writer);
     return bp_log_print(&snapshot->log.records, snapshot->wall_offset_ns, bp_writer_sink, writer,
                         error);
 }
@@ -66,7 +94,7 @@ static bugpack_status print_history(struct adding *adding, bugpack_writer *write
                                     bugpack_error *error) {
     const bp_snapshot *snapshot = adding->snapshot;
     uint64_t count = 0;
-    tell_view(&snapshot->history.view, snapshot->wall_offset_ns, writer);
+    tell_view(adding, &snapshot->history.view, writer);
     return bp_history_print(&snapshot->history.records, snapshot->wall_offset_ns, bp_writer_sink,
                             writer, &count, error);
 }
@@ -75,7 +103,7 @@ static bugpack_status print_notifications(struct adding *adding, bugpack_writer 
                                           bugpack_error *error) {
     const bp_snapshot *snapshot = adding->snapshot;
     uint32_t count = 0;
-    tell_view(&snapshot->notifications.view, snapshot->wall_offset_ns, writer);
+    tell_view(adding, &snapshot->notifications.view, writer);
     return bp_notifications_print(&snapshot->notifications.records, snapshot->wall_offset_ns,
                                   &writer->content, &count, error);
 }
@@ -99,11 +127,18 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
     }
 }
 
-static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer) {
-    char pinned[64] = "", missing[128] = "", cuts[256] = "";
+static void tell_extent(const struct adding *adding, bugpack_writer *writer) {
+    const bp_traffic_extent *extent = &adding->extent;
+    const bp_ring_view *views[2 * BUGPACK_CHANNEL_MAX];
+    char pinned[64] = "", missing[128] = "", cuts[256] = "", damage[160];
     writer->line.covers_from_wall_ns = extent->from_wall_ns;
     writer->line.covers_to_wall_ns = extent->to_wall_ns;
-    if (extent->missing_count == 0 && extent->cut_count == 0) {
+    for (size_t i = 0; i < adding->channel_count; i++) {
+        views[2 * i] = &adding->channels[i].messages_view;
+        views[2 * i + 1] = &adding->channels[i].pins_view;
+    }
+    describe_damage(adding, views, 2 * adding->channel_count, damage, sizeof damage);
+    if (extent->missing_count == 0 && extent->cut_count == 0 && damage[0] == '\0') {
         return;
     }
     if (extent->pinned_count > 0) {
@@ -111,19 +146,20 @@ static void tell_extent(const bp_traffic_extent *extent, bugpack_writer *writer)
                        (unsigned long long)extent->pinned_count);
     }
     if (extent->missing_count > 0) {
-        (void)snprintf(missing, sizeof missing, "; %llu %s made room for others",
-                       (unsigned long long)extent->missing_count,
-                       extent->pinned_count > 0 ? "between the pinned ones and the rest"
-                                                : "older ones");
+        (void)snprintf(
+            missing, sizeof missing, "; %llu %s %s", (unsigned long long)extent->missing_count,
+            extent->pinned_count > 0 ? "between the pinned ones and the rest" : "older ones",
+            damage[0] != '\0' ? "are missing" : "made room for others");
     }
     if (extent->cut_count > 0) {
         list_cuts(extent, cuts, sizeof cuts);
-        bp_writer_truncate(writer, false, "%llu messages%s%s; %llu were cut%s",
-                           (unsigned long long)extent->message_count, pinned, missing,
-                           (unsigned long long)extent->cut_count, cuts);
-    } else {
-        bp_writer_truncate(writer, false, "%llu messages%s%s",
-                           (unsigned long long)extent->message_count, pinned, missing);
+    }
+    bp_writer_truncate(writer, damage[0] != '\0', "%llu messages%s%s%s",
+                       (unsigned long long)extent->message_count, pinned, missing, damage);
+    size_t used = strlen(writer->line.reason);
+    if (extent->cut_count > 0) {
+        (void)snprintf(writer->line.reason + used, sizeof writer->line.reason - used,
+                       "; %llu were cut%s", (unsigned long long)extent->cut_count, cuts);
     }
 }
 
@@ -146,7 +182,7 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count,
                                                   bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
-        tell_extent(&adding->extent, writer);
+        tell_extent(adding, writer);
         tell_memory(first_in_memory(adding), adding->snapshot->wall_offset_ns, writer);
     }
     return status;
@@ -201,6 +237,11 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     if (status == BUGPACK_OK && is_snapshot_lost(adding)) {
         status = bp_fail_errno(failure, EBADF, "cannot read a copy of the rings");
     }
+    if (status != BUGPACK_OK && status != BUGPACK_ERR_CORRUPT && adding->snapshot->is_recovered) {
+        bp_writer_release(&writer);
+        *error = *failure;
+        return status; /* it may pass: the rings are kept for the next try */
+    }
     if (status != BUGPACK_OK) {
         writer.line = (bp_manifest_line){.name = NULL}; /* it covers nothing */
         bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "%s", failure->message);
@@ -251,10 +292,11 @@ static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugp
     return status;
 }
 
-/* An empty part says nothing, but one that could not be read has to say so. */
-static bool is_worth_telling(const bp_snapshot_part *part) {
-    return part->is_on && (part->view.record_count > 0 || part->view.memory_from_ns != 0 ||
-                           part->error.status != BUGPACK_OK);
+/* An empty part says nothing, but one that could not be read has to say so, and so has every file
+ * of a dead session. */
+static bool is_worth_telling(const struct adding *adding, const bp_snapshot_part *part) {
+    return part->is_on && (part->view.record_count > 0 || part->error.status != BUGPACK_OK ||
+                           adding->snapshot->is_recovered);
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
@@ -265,11 +307,11 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_chann
     if (snapshot->log.is_on) {
         status = add_ring(&adding, &snapshot->log, "logs.jsonl", print_log, bundle, error);
     }
-    if (status == BUGPACK_OK && is_worth_telling(&snapshot->notifications)) {
+    if (status == BUGPACK_OK && is_worth_telling(&adding, &snapshot->notifications)) {
         status = add_ring(&adding, &snapshot->notifications, "notifications.json",
                           print_notifications, bundle, error);
     }
-    if (status == BUGPACK_OK && is_worth_telling(&snapshot->history)) {
+    if (status == BUGPACK_OK && is_worth_telling(&adding, &snapshot->history)) {
         status = add_ring(&adding, &snapshot->history, "metrics-history.jsonl", print_history,
                           bundle, error);
     }

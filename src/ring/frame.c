@@ -18,6 +18,13 @@ uint64_t bp_frame_page_check(const bp_frame_page *page) {
     return XXH3_64bits(page, offsetof(bp_frame_page, check));
 }
 
+uint64_t bp_frame_owner_check(const bp_frame_page *page, const char *session_id) {
+    const uint64_t fields[] = {page->kind, page->number, page->seed};
+    uint64_t check =
+        XXH3_64bits_withSeed(session_id, strlen(session_id), XXH3_64bits(fields, sizeof fields));
+    return check != 0 ? check : 1;
+}
+
 uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset) {
     uint64_t mark = XXH3_64bits_withSeed(&offset, sizeof offset, seed) & ~(uint64_t)1;
     return mark != 0 ? mark : 2;

@@ -40,6 +40,9 @@ typedef struct bp_frame_page {
     _Atomic uint64_t head;     /* position of the next record */
     _Atomic uint64_t sequence; /* of the newest record; never ahead of head */
     _Atomic uint64_t refused_count;
+    /* Set by bp_ring_publish: whose ring this is. */
+    uint32_t kind, number;
+    uint64_t owner_check; /* hash of the two, the seed and the session's id; 0: not published */
 } bp_frame_page;
 
 /*
@@ -66,6 +69,8 @@ static inline bool bp_frame_is_pad(uint64_t mark) {
 
 uint64_t bp_frame_new_seed(void);
 uint64_t bp_frame_page_check(const bp_frame_page *page);
+/* Never 0. */
+uint64_t bp_frame_owner_check(const bp_frame_page *page, const char *session_id);
 uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
 
 /*

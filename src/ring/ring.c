@@ -143,6 +143,10 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
 }
 
 void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number) {
+    bp_frame_page *header = ring->page;
+    header->kind = (uint32_t)kind;
+    header->number = number;
+    header->owner_check = bp_frame_owner_check(header, session_id);
     ring->anchor = bp_anchor_add(ring->page, ring->mapped_bytes, session_id, kind, number);
 }
 

@@ -132,8 +132,11 @@ typedef struct bp_ring_view {
     uint64_t first_ns, last_ns;             /* monotonic times of the oldest and newest */
     uint64_t evicted_count;                 /* records overwritten before or during the copy */
     uint64_t refused_count;                 /* records that were too large */
-    uint64_t damaged_bytes;                 /* of a file: neither free nor part of a whole record */
+    /* Of a file, what was committed, not evicted, and is not whole any more. `damaged_count` is a
+     * lower bound: of records lost at the beginning the number is not known. */
+    uint64_t damaged_bytes, damaged_count;
     uint64_t memory_from_ns; /* of a file: when the ring went on in memory; 0: it did not */
+    bool is_damaged;
 } bp_ring_view;
 
 /* Adds a record to the counts of a view. */
@@ -149,8 +152,9 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
 
 /*
  * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
- * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. CORRUPT
- * when the file is not a ring.
+ * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. What the
+ * device cannot read (EIO, at the second try too) is damage. CORRUPT when the file is not a ring;
+ * every other failure may pass: NO_MEMORY, IO when the file cannot be read, and that of `sink`.
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);

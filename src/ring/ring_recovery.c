@@ -1,13 +1,12 @@
 /*
  * Finds the records in a file that may be anything, with pread alone.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/status.h"
 #include "ring/frame.h"
+#include "ring/ring_file.h"
 
 #define WINDOW_BYTES (256u * 1024)
 
@@ -28,7 +27,9 @@ typedef struct recovery {
     /* The used space according to the header. Only a hint, because after a loss of power one page
      * of the file may be older than another. False when the header contradicts itself. */
     bool has_hint;
-    uint64_t head_offset, free_bytes;
+    uint64_t head_offset, tail_offset, free_bytes;
+    bool has_wrapped;  /* records were evicted */
+    uint64_t sequence; /* of the newest record; 0: not known */
     /* How many more bytes may be hashed for frames that turn out to be none, so that a file full of
      * forged frames costs no more than a few turns of the ring. */
     uint64_t hash_budget_bytes;
@@ -37,26 +38,11 @@ typedef struct recovery {
     unsigned char *window; /* WINDOW_BYTES */
     run *runs;             /* RUN_MAX */
     size_t run_count;
+    int read_errno; /* of a failure that may pass */
     bp_sink *sink;
     void *context;
     bp_ring_view view;
 } recovery;
-
-/* Bytes past the end of the file, or that cannot be read, are zeros. */
-static void read_or_zero(int fd, uint64_t from, unsigned char *bytes, size_t byte_count) {
-    size_t done = 0;
-    while (done < byte_count) {
-        ssize_t got = pread(fd, bytes + done, byte_count - done, (off_t)(from + done));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            break;
-        }
-        done += (size_t)got;
-    }
-    memset(bytes + done, 0, byte_count - done);
-}
 
 /* The bytes at `offset`, at most WINDOW_BYTES, valid until the next call. */
 static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count) {
@@ -64,7 +50,12 @@ static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count
         uint64_t left = it->capacity - offset;
         it->window_offset = offset;
         it->window_bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-        read_or_zero(it->fd, BP_FRAME_DATA_START + offset, it->window, it->window_bytes);
+        int failed = bp_ring_file_read(it->fd, BP_FRAME_DATA_START + offset, it->window,
+                                       it->window_bytes, &it->view.is_damaged);
+        if (failed != 0) {
+            it->read_errno = failed;
+            memset(it->window, 0, it->window_bytes);
+        }
     }
     return it->window + (size_t)(offset - it->window_offset);
 }
@@ -72,32 +63,30 @@ static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count
 static void take_hint(recovery *it, const bp_frame_page *page) {
     uint64_t head = page->head;
     uint64_t tail = page->tail;
-    it->has_hint = tail <= head && head - tail <= page->capacity && (head | tail) % 8 == 0;
+    it->has_hint = bp_ring_file_has_extent(page);
     it->head_offset = head % page->capacity;
+    it->tail_offset = tail % page->capacity;
     it->free_bytes = page->capacity - (head - tail);
+    it->has_wrapped = tail > 0;
+    /* `head` is stored before `sequence`, so it is never the older of the two. */
+    bool is_possible = it->has_hint && page->sequence <= head / sizeof(bp_frame);
+    it->sequence = is_possible ? page->sequence : 0;
+    it->view.is_damaged = !is_possible;
 }
 
-/* CORRUPT when the file is not a ring of this version. */
 static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
     bp_frame_page page;
-    read_or_zero(fd, 0, (unsigned char *)&page, sizeof page);
-    if (page.magic != BP_FRAME_MAGIC || page.check != bp_frame_page_check(&page)) {
-        return bp_fail(error, BUGPACK_ERR_CORRUPT, "the file does not begin like a ring");
+    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    if (status == BUGPACK_OK) {
+        it->fd = fd;
+        it->capacity = page.capacity;
+        it->seed = page.seed;
+        it->hash_budget_bytes = 4 * page.capacity;
+        it->view.refused_count = page.refused_count;
+        it->view.memory_from_ns = page.memory_from_ns;
+        take_hint(it, &page);
     }
-    if (page.version != BP_FRAME_VERSION || page.data_start != BP_FRAME_DATA_START ||
-        page.capacity < BP_FRAME_CAPACITY_MIN || page.capacity > BP_FRAME_CAPACITY_MAX ||
-        page.capacity % BP_FRAME_CAPACITY_MIN != 0) {
-        return bp_fail(error, BUGPACK_ERR_CORRUPT,
-                       "the file is no ring that this version can read");
-    }
-    it->fd = fd;
-    it->capacity = page.capacity;
-    it->seed = page.seed;
-    it->hash_budget_bytes = 4 * page.capacity;
-    it->view.refused_count = page.refused_count;
-    it->view.memory_from_ns = page.memory_from_ns;
-    take_hint(it, &page);
-    return BUGPACK_OK;
+    return status;
 }
 
 /* Hashes a payload that does not fit into the window, piece by piece. */
@@ -302,6 +291,31 @@ static bugpack_status give_run(recovery *it, const run *from) {
     return BUGPACK_OK;
 }
 
+/* Whether the record at the tail, where the used space begins, is whole. */
+static bool is_tail_whole(recovery *it) {
+    bp_ring_record record;
+    uint64_t tail = it->tail_offset;
+    if (it->free_bytes < it->capacity && it->capacity - tail >= 8 && is_pad(it, tail)) {
+        tail = 0;
+    }
+    return it->has_hint && (it->free_bytes == it->capacity || read_frame(it, tail, &record) > 0);
+}
+
+/* Adds the records that are missing between and after those that were found. */
+static void count_damage(recovery *it) {
+    bp_ring_view *view = &it->view;
+    uint64_t newest = it->sequence > view->last_sequence ? it->sequence : view->last_sequence;
+    /* The oldest record that should be there. */
+    uint64_t oldest = it->has_hint && !it->has_wrapped ? 1 : view->first_sequence;
+    oldest = oldest == 0 ? newest + (newest == 0 || it->free_bytes == it->capacity) : oldest;
+    uint64_t wanted_count = newest + 1 > oldest ? newest + 1 - oldest : 0;
+    view->damaged_count = wanted_count > view->record_count ? wanted_count - view->record_count : 0;
+    view->is_damaged = view->is_damaged || view->damaged_count > 0 || view->damaged_bytes > 0 ||
+                       !is_tail_whole(it);
+    uint64_t known_count = view->record_count + view->damaged_count;
+    view->evicted_count = newest > known_count ? newest - known_count : 0;
+}
+
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error) {
     recovery it = {.sink = sink, .context = context};
@@ -327,24 +341,15 @@ bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_vie
         (void)bp_fail(error, status, "a ring's records could not be written");
         goto out;
     }
-    uint64_t newest = it.view.last_sequence;
-    it.view.evicted_count = newest > it.view.record_count ? newest - it.view.record_count : 0;
+    count_damage(&it);
+    if (it.read_errno != 0) {
+        status = bp_fail_errno(error, it.read_errno, "the file cannot be read");
+        goto out;
+    }
     *ret_view = it.view;
 
 out:
     free(it.runs);
     free(it.window);
     return status;
-}
-
-bool bp_ring_read_alive(int fd, bp_instant *ret_alive) {
-    bp_frame_page page;
-    read_or_zero(fd, 0, (unsigned char *)&page, sizeof page);
-    if (page.magic != BP_FRAME_MAGIC || page.check != bp_frame_page_check(&page) ||
-        page.alive_ns == 0) {
-        return false;
-    }
-    *ret_alive = (bp_instant){.monotonic_ns = page.alive_ns,
-                              .wall_ns = page.alive_ns + page.alive_offset_ns};
-    return true;
 }

@@ -43,14 +43,10 @@ static bool copy_texts(const bugpack_options *given, bugpack_options *options) {
            copy_patterns(given, options);
 }
 
-/* The host's directory for the recorder, or the system's; NULL if there is neither. */
+/* The host's directory for the recorder; NULL stays NULL. */
 static bugpack_status copy_recorder_dir(const char *given, bugpack_options *options,
                                         bugpack_error *error) {
-    char default_dir[PATH_MAX];
     char *absolute = NULL;
-    if (given == NULL && bp_host_runtime_directory(default_dir, sizeof default_dir)) {
-        given = default_dir;
-    }
     bugpack_status status =
         given == NULL ? BUGPACK_OK : bp_file_absolute_path(given, &absolute, error);
     options->recorder_dir = absolute;

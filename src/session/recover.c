@@ -1,38 +1,34 @@
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
-#include "platform/host.h"
 #include "platform/thread.h"
 #include "report/recover.h"
 
 static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_struct of = BP_STRUCT(bugpack_recover_options, app_name);
+    static const bp_field room =
+        BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
-    char default_dir[PATH_MAX];
     char *report_dir = NULL;
     bugpack_status status = bp_struct_read(&of, &options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&options, &room, 1, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
-    }
-    const char *recorder_dir = options.recorder_dir;
-    if (recorder_dir == NULL) {
-        if (!bp_host_runtime_directory(default_dir, sizeof default_dir)) {
-            return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                           "no directory was given, and the environment names none");
-        }
-        recorder_dir = default_dir;
     }
     if (options.report_dir != NULL) {
         status = bp_file_absolute_path(options.report_dir, &report_dir, error);
     }
-    const bp_recover_request request = {.recorder_dir = recorder_dir,
+    const bp_recover_request request = {.recorder_dir = options.recorder_dir,
                                         .report_dir = report_dir,
                                         .app_name = options.app_name,
+                                        .min_free_bytes = options.min_free_bytes,
                                         .on_report = options.on_report,
                                         .on_running = options.on_running,
+                                        .on_note = options.on_note,
                                         .context = options.context};
     if (status == BUGPACK_OK) {
         status = bp_recover(&request, error);

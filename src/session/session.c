@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/struct_size.h"
 #include "platform/staged_file.h"
 #include "recorder/note.h"
 #include "sources/source.h"
@@ -87,7 +88,8 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
         {ret_identity->app_build_id, sizeof ret_identity->app_build_id, settings->app_build_id},
         {ret_identity->report_dir, sizeof ret_identity->report_dir, settings->report_dir},
         {ret_identity->bugpack_version, sizeof ret_identity->bugpack_version, BUGPACK_VERSION},
-        {ret_identity->target_name, sizeof ret_identity->target_name, target->name}};
+        {ret_identity->target_name, sizeof ret_identity->target_name, target->name},
+        {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.host.boot_id}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].from != NULL) {
             (void)snprintf(texts[i].to, texts[i].to_bytes, "%s", texts[i].from);
@@ -97,7 +99,6 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
 
 static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     const bugpack_options *settings = &session->settings;
-    bool is_in_memory = settings->recorder_in_memory;
     uint64_t history_count = 0;
     if (settings->history_interval_ms > 0 &&
         bp_subject_sampler(session->context.subject, NULL) != NULL) {
@@ -106,9 +107,10 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     bp_session_identity identity;
     describe(session, &identity);
     const bp_recorder_options options = {
-        .base_dir = is_in_memory ? NULL : settings->recorder_dir,
-        .memory_reason = is_in_memory ? NULL : "no directory is known to keep it in",
-        .identity = &identity,
+        .rings = {.is_in_memory = settings->recorder_in_memory,
+                  .base_dir = settings->recorder_dir,
+                  .identity = &identity,
+                  .monitor = session->monitor},
         .log_ring_bytes = settings->log_ring_bytes,
         .log_level = settings->log_level,
         .has_notifications = true,
@@ -116,7 +118,6 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
         .history_count =
             (size_t)(history_count < history_max_count ? history_count : history_max_count),
         .sample_window_ms = settings->sample_window_ms,
-        .monitor = session->monitor,
         .diagnostics = {settings->on_diagnostic, settings->on_diagnostic_context}};
     bugpack_status status = bp_recorder_new(&options, &session->context.recorder, error);
     char loss[256] = "";
@@ -314,4 +315,23 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
     bugpack_status status = new_session(options, ret_session, error);
     bp_thread_hold_end(&hold);
     return status;
+}
+
+bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_location *ret_location) {
+    static const bp_struct of = BP_STRUCT(bugpack_recorder_location, path);
+    bp_guard_entry entry;
+    if (bp_struct_check(&of, ret_location, NULL) != BUGPACK_OK) {
+        return BUGPACK_ERR_INVALID;
+    }
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    const char *path = bp_recorder_locate(session->context.recorder, &location.survives);
+    (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);
+    bp_recorder_note_loss(session->context.recorder, location.reason, sizeof location.reason);
+    bp_session_leave(&entry);
+    bp_struct_write(&of, ret_location, &location);
+    return BUGPACK_OK;
 }

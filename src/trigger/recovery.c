@@ -22,18 +22,24 @@ static void on_report(const bugpack_report_result *result, void *context) {
     }
 }
 
+static void on_note(const bugpack_recover_note *note, void *context) {
+    const bp_report_context *report = context;
+    if (note->kind != BUGPACK_RECOVER_SEARCHED) {
+        bp_note_log(report->recorder, BUGPACK_LEVEL_WARN, "recovery in \"%s\": %s", note->path,
+                    note->text);
+    }
+}
+
 static void run(bp_job *job) {
     const bp_trigger_context *context = job->payload;
     const bugpack_options *settings = context->report->settings;
     const bp_recover_request request = {.recorder_dir = settings->recorder_dir,
                                         .app_name = settings->app_name,
+                                        .min_free_bytes = settings->min_free_bytes,
                                         .on_report = on_report,
+                                        .on_note = on_note,
                                         .context = (void *)(uintptr_t)context->report};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (bp_recover(&request, &error) != BUGPACK_OK) {
-        bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN, "no session was recovered: %s",
-                    error.message);
-    }
+    (void)bp_recover(&request, NULL); /* on_note has each failure */
 }
 
 static void free_payload(bp_job *job) {
@@ -46,7 +52,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
                                    bugpack_error *error) {
     const bugpack_options *settings = context->report->settings;
     (void)ret_self;
-    if (settings->recorder_in_memory || settings->recorder_dir == NULL) {
+    if (settings->recorder_in_memory) {
         return BUGPACK_OK;
     }
     bp_trigger_context *payload = malloc(sizeof *payload);

@@ -50,6 +50,18 @@ await() {
     done
 }
 
+# serves PID: the minimal host has logged "serving", and waited for its client since. Its rings are
+# not to be opened while it runs.
+serves() {
+    for task in /proc/"$1"/task/*; do
+        if [ "$(cat "$task/comm" 2>/dev/null)" = minimal-server ] &&
+            [ "$(sed -n 's/^voluntary_ctxt_switches:[[:space:]]*//p' "$task/status")" -gt 5 ]; then
+            return 0
+        fi
+    done
+    return 1
+}
+
 # skip REASON: ends the whole test as one that cannot run here.
 skip() {
     echo "skipped: $1"

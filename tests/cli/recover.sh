@@ -8,6 +8,8 @@ mkdir -m 700 "$scratch/runtime"
 XDG_RUNTIME_DIR=$scratch/runtime
 export XDG_RUNTIME_DIR
 cd "$scratch" || exit 1
+# shellcheck disable=SC2016 # await evaluates it
+sessions_are='[ "$(ls runtime/bugpack/*/log.ring | wc -l)" -eq'
 
 # A host whose standard input never ends.
 mkfifo keys
@@ -16,7 +18,8 @@ start sleep 300
 host=$!
 started="$started $host"
 exec 9>keys
-await 'ls runtime/bugpack/minimal-*/log.ring >/dev/null 2>&1'
+current='the host starts'
+await "serves $host"
 
 fact 'a living session is left alone, and told with its process'
 run recover
@@ -28,10 +31,28 @@ run recover --app minimal
 expect_err "process $host"
 
 fact 'a living session of another program than the one that is named is not told'
-run recover --app viewer
+run recover --app viewer "$scratch/runtime/bugpack"
 expect_status 0
 expect_no_out
-expect_no_err
+expect_same 'standard error' "bugpack: no session that died in $scratch/runtime/bugpack" "$(cat err)"
+
+if unshare -p -f true 2>/dev/null; then
+    fact 'a living session in a child pid namespace is told as well'
+    mkfifo other_keys
+    unshare -p -f --kill-child "$BUGPACK_MINIMAL" --report-dir "$scratch/reports" <other_keys \
+        >/dev/null 2>&1 &
+    inner=$!
+    started="$started $inner"
+    exec 8>other_keys
+    await "$sessions_are 2 ]"
+    run recover
+    expect_status 0
+    expect_no_out
+    expect_same 'how many are told' 2 "$(grep -c 'minimal: still running' err)"
+    exec 8>&-
+    wait "$inner" 2>/dev/null
+    await "$sessions_are 1 ]"
+fi
 
 kill -KILL "$host"
 wait "$host" 2>/dev/null
@@ -55,9 +76,17 @@ unzip -p "$zip" logs.jsonl | jq -e 'select(.message == "serving")' >/dev/null ||
     wrong 'the log is not in it'
 expect_empty runtime/bugpack
 
-fact 'there is nothing to recover twice'
-run recover
+fact 'there is nothing to recover twice, and what was searched is named'
+run recover --app minimal
 expect_status 0
+expect_no_out
+expect_err "no session that died in $scratch/runtime/bugpack, "
+expect_err /dev/shm/bugpack-
+
+fact 'a directory that is not there is an error'
+run recover "$scratch/nowhere"
+expect_status 1
+expect_err "$scratch/nowhere"
 expect_no_out
 
 fact 'a directory that others may write to is not believed'

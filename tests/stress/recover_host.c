@@ -119,6 +119,25 @@ static void refuse_running(const bugpack_running_session *session, void *context
     _exit(101);
 }
 
+static void expect_no_room(const bugpack_report_result *result, void *context) {
+    unsigned *count = context;
+    CHECK(result->status == BUGPACK_ERR_IO);
+    CHECK(strstr(result->error.message, "it is kept in") != NULL);
+    (*count)++;
+}
+
+/* Room is looked for first: without it nothing is written, and nothing is lost. */
+static void check_without_room(void) {
+    unsigned count = 0;
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = homes_dir;
+    options.on_report = expect_no_room;
+    options.context = &count;
+    options.min_free_bytes = UINT64_MAX / 2;
+    CHECK(bugpack_recover_with(&options, NULL) == BUGPACK_OK);
+    CHECK(count == 1);
+}
+
 /* Several processes recover at once; together they write one report. */
 static void recover_together(void) {
     unsigned written_count = 0;
@@ -202,6 +221,7 @@ int main(void) {
     unsigned long record_count = 0;
     for (unsigned round = 0; round < round_count; round++) {
         kill_host(returned_count, round);
+        check_without_room();
         recover_together();
         record_count += check_report(atomic_load(returned_count));
     }

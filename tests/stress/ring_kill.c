@@ -74,7 +74,7 @@ static uint64_t check_file(int fd) {
     for (int i = 0; i < 2; i++) {
         CHECK(view.last_sequence >= atomic_load(&told->returned[i]));
     }
-    CHECK(view.damaged_bytes == 0);
+    CHECK(view.damaged_bytes == 0 && !view.is_damaged);
     /* Nothing went but to make room: for the record under way, and for the gap at the end. */
     CHECK(view.first_sequence <= 1 || held_bytes + 3 * (large_bytes + 64) > capacity_bytes);
     CHECK(view.record_count == 0 || next == view.last_sequence + 1);

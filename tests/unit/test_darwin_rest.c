@@ -11,6 +11,7 @@
 #define DARWIN_CALLS_THEMSELVES
 #include "base/clock.h"
 #include "platform/host.h"
+#include "platform/ring_dirs.h"
 #include "platform/staged_file.h"
 #include "platform/staged_system.h"
 #include "platform/stream.h"
@@ -87,20 +88,23 @@ Test(darwin_rest, a_home_that_is_missing_relative_or_too_long_names_no_report_di
 }
 
 Test(darwin_rest, sessions_live_in_the_users_own_temporary_directory) {
-    char path[64] = "";
+    bp_ring_dir dir;
+    unsigned cursor = 0;
     cr_assert(eq(int, setenv("TMPDIR", "/var/folders/zz/T//", 1), 0));
-    cr_assert(bp_host_runtime_directory(path, sizeof path));
-    cr_expect(eq(str, path, "/var/folders/zz/T/bugpack"));
-    cr_expect(not(bp_host_runtime_directory(path, 25)));
+    cr_assert(bp_ring_dirs_next(&cursor, &dir));
+    cr_expect(eq(str, dir.path, "/var/folders/zz/T/bugpack"));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
 }
 
 Test(darwin_rest, a_daemon_without_tmpdir_asks_the_system) {
-    char path[64] = "";
+    bp_ring_dir dir;
+    unsigned cursor = 0;
     cr_assert(eq(int, setenv("TMPDIR", "relative", 1), 0));
-    cr_expect(not(bp_host_runtime_directory(path, sizeof path)));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
     darwin.user_temp_dir = "/var/folders/yy/T/";
-    cr_assert(bp_host_runtime_directory(path, sizeof path));
-    cr_expect(eq(str, path, "/var/folders/yy/T/bugpack"));
+    cursor = 0;
+    cr_assert(bp_ring_dirs_next(&cursor, &dir));
+    cr_expect(eq(str, dir.path, "/var/folders/yy/T/bugpack"));
 }
 
 Test(darwin_rest, a_wait_is_as_long_as_what_is_left) {

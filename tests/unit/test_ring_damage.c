@@ -26,6 +26,45 @@ Test(ring_damage, one_damaged_record_costs_itself_alone) {
     cr_assert(eq(u64, view.record_count, 19));
     cr_assert(eq(u64, view.last_sequence, 20));
     cr_assert(eq(u64, view.damaged_bytes, lost_bytes));
+    cr_assert(eq(u64, view.damaged_count, 1));
+    cr_assert(zero(u64, view.evicted_count));
+    remove_file_ring(&it);
+}
+
+Test(ring_damage, what_was_cut_off_or_zeroed_is_counted_and_not_taken_for_evicted) {
+    file_ring it = make_file_ring(16 * page);
+    append_numbers(it.ring, 1, 100, 100);
+    bp_ring_view whole = recovery_well(it.fd);
+    cr_assert(eq(u64, whole.record_count, 100));
+    cr_assert(not(whole.is_damaged));
+    off_t sequence = offsetof(bp_frame_page, sequence);
+    write_word(it.fd, sequence, UINT64_MAX);
+    cr_assert(recovery_well(it.fd).is_damaged, "an impossible number is not believed");
+    cr_assert(zero(u64, recovery_well(it.fd).damaged_count));
+    write_word(it.fd, sequence, 100);
+    cr_assert(zero(int, ftruncate(it.fd, 2 * page)));
+    bp_ring_view view = recovery_well(it.fd);
+    cr_assert(gt(u64, view.damaged_count, 0));
+    cr_assert(eq(u64, view.record_count + view.damaged_count, 100));
+    cr_assert(zero(u64, view.evicted_count));
+    cr_assert(zero(int, ftruncate(it.fd, page)));
+    cr_assert(eq(u64, recovery_well(it.fd).damaged_count, 100), "all of them");
+    remove_file_ring(&it);
+}
+
+Test(ring_damage, of_a_ring_that_has_evicted_records_at_least_those_between_are_counted) {
+    file_ring it = make_file_ring(4 * page);
+    append_numbers(it.ring, 1, 500, 60);
+    bp_ring_view whole = recovery_well(it.fd);
+    cr_assert(not(whole.is_damaged));
+    cr_assert(eq(u64, whole.record_count + whole.evicted_count, 500));
+    for (off_t at = 2 * page; at < 3 * page; at += 8) {
+        write_word(it.fd, at, 0);
+    }
+    bp_ring_view view = recovery_well(it.fd);
+    cr_assert(view.is_damaged);
+    cr_assert(eq(u64, view.record_count + view.damaged_count + view.evicted_count, 500));
+    cr_assert(lt(u64, view.record_count, whole.record_count));
     remove_file_ring(&it);
 }
 

@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +5,7 @@
 
 #include "base/status.h"
 #include "platform/host.h"
+#include "platform/ring_dirs.h"
 
 const char *bp_host_environment(const char *name) {
     return issetugid() ? NULL : getenv(name);
@@ -24,9 +24,12 @@ bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_e
     return BUGPACK_OK;
 }
 
-bool bp_host_runtime_directory(char *path, size_t path_bytes) {
+bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
     char of_user[PATH_MAX];
     const char *base = bp_host_environment("TMPDIR");
+    if ((*cursor)++ > 0) {
+        return false;
+    }
     if (base == NULL || base[0] != '/') {
         /* A daemon has no TMPDIR; this asks for what a login would set it to. */
         size_t bytes = confstr(_CS_DARWIN_USER_TEMP_DIR, of_user, sizeof of_user);
@@ -39,9 +42,20 @@ bool bp_host_runtime_directory(char *path, size_t path_bytes) {
     while (base_bytes > 1 && base[base_bytes - 1] == '/') {
         base_bytes--; /* both end with one */
     }
-    if (base_bytes >= path_bytes || base_bytes > PATH_MAX) {
-        return false;
-    }
-    int length = snprintf(path, path_bytes, "%.*s/bugpack", (int)base_bytes, base);
-    return length > 0 && (size_t)length < path_bytes;
+    ret_dir->is_common = false;
+    int length =
+        snprintf(ret_dir->path, sizeof ret_dir->path, "%.*s/bugpack", (int)base_bytes, base);
+    return base_bytes < sizeof ret_dir->path && length > 0 && (size_t)length < sizeof ret_dir->path;
+}
+
+/* The rings are in memory here (stub/file_guard.c). */
+bool bp_ring_dirs_is_in_memory(const char *path) {
+    (void)path;
+    return false;
+}
+
+uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory) {
+    (void)path;
+    (void)is_in_memory;
+    return BUGPACK_SURVIVES_KILL;
 }

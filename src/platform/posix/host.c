@@ -1,8 +1,10 @@
 #include "platform/host.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 const char *bp_host_platform(void) {
     /* At run time, because a build may be for a system that nobody has tried yet. */
@@ -22,9 +24,21 @@ const char *bp_host_platform(void) {
     return "unknown";
 }
 
+/* random(4): 36 characters and a newline. Only Linux has it. */
+static void read_boot_id(char boot_id[BP_HOST_BOOT_ID_BYTES]) {
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, boot_id, BP_HOST_BOOT_ID_BYTES - 1) != BP_HOST_BOOT_ID_BYTES - 1) {
+        boot_id[0] = '\0';
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
 void bp_host_identify(bp_host_identity *ret_identity) {
     struct utsname identity;
     *ret_identity = (bp_host_identity){0};
+    read_boot_id(ret_identity->boot_id);
     if (uname(&identity) == 0) {
         (void)snprintf(ret_identity->arch, sizeof ret_identity->arch, "%.64s", identity.machine);
         (void)snprintf(ret_identity->kernel, sizeof ret_identity->kernel, "%.64s",

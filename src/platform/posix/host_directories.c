@@ -27,12 +27,3 @@ bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_e
     }
     return BUGPACK_OK;
 }
-
-bool bp_host_runtime_directory(char *path, size_t path_bytes) {
-    const char *runtime = bp_host_environment("XDG_RUNTIME_DIR");
-    if (runtime == NULL || runtime[0] != '/') {
-        return false;
-    }
-    int length = snprintf(path, path_bytes, "%s/bugpack", runtime);
-    return length > 0 && (size_t)length < path_bytes;
-}

@@ -120,6 +120,10 @@ static bugpack_status fill_pedantic_state(void *state) {
     return bugpack_pedantic_get(session, state);
 }
 
+static bugpack_status fill_location(void *location) {
+    return bugpack_recorder_locate(session, location);
+}
+
 static bugpack_status fill_heap_state(void *state) {
     return bugpack_heap_state_read(state, &error);
 }
@@ -209,9 +213,13 @@ static void check_reports(void) {
 }
 
 static void check_state(void) {
+    bugpack_recorder_location location;
     bugpack_pedantic_state pedantic;
     bugpack_heap_state heap;
     bugpack_thread_heap_result heap_result;
+    if (check_output("bugpack_recorder_location", &location, sizeof location, fill_location)) {
+        (void)printf("rings are in \"%s\"\n", location.path);
+    }
     if (check_output("bugpack_pedantic_state", &pedantic, sizeof pedantic, fill_pedantic_state)) {
         (void)printf("pedantic: cap %u, %u written\n", (unsigned)pedantic.cap,
                      (unsigned)pedantic.written_count);

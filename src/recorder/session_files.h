@@ -1,0 +1,89 @@
+/*
+ * The files of a session directory, `<base>/<app>-<pid>-<session id>/`, of mode 0700: a lock, the
+ * session's identity, its rings, and a file for each traffic channel.
+ *
+ * A session is dead when its lock can be taken, whatever became of its process id
+ * (recorder/session_lock.h). When it was last alive is in its rings.
+ */
+#ifndef BP_RECORDER_SESSION_FILES_H
+#define BP_RECORDER_SESSION_FILES_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "platform/host.h"
+#include "ring/ring.h"
+
+#define BP_SESSION_LOCK_NAME "lock"
+#define BP_SESSION_IDENTITY_NAME "session"
+
+/* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
+typedef struct bp_session_identity {
+    char session_id[BP_ID_BYTES];
+    char app_name[65];
+    char app_version[129];
+    char app_build_id[129];
+    char report_dir[4096];
+    char bugpack_version[16];
+    int64_t pid;
+    uint64_t pid_namespace; /* that `pid` is of: an inode of /proc/<pid>/ns; 0: unknown */
+    int64_t target_pid;     /* 0: the session was about its own process */
+    char target_name[64];
+    bp_instant opened;
+    uint64_t uptime_ns; /* of the process that the session is about, at `opened`; 0: not known */
+    /* Of a dead session, from its rings. Wall time = monotonic time + wall_offset_ns. */
+    uint64_t wall_offset_ns;
+    bp_instant last_alive;
+    char boot_id[BP_HOST_BOOT_ID_BYTES]; /* "": not known */
+} bp_session_identity;
+
+/* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */
+uint64_t bp_session_pid_namespace(void);
+
+/* Writes the identity to its file. False with errno. */
+bool bp_session_identity_write(int fd, const bp_session_identity *identity);
+
+/* Reads it from its file in `dir_fd`, and validates it as if somebody else had written it. CORRUPT
+ * when it is missing, damaged, or of another version; IO or NO_MEMORY when it cannot be read now.
+ */
+bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
+                                        bugpack_error *error);
+
+/* Composes `<app>-<pid>-<session id>`, in characters that any file system allows. */
+#define BP_SESSION_NAME_BYTES 256
+void bp_session_name(const bp_session_identity *identity, char name[BP_SESSION_NAME_BYTES]);
+
+/* What the name of a session directory says of its session; the app's name may differ in what is no
+ * letter or digit. False when it is no such name. */
+bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
+
+/*
+ * The file name of a ring. `number`: of a channel, else 0. While the ring moves there is a second
+ * file, with a suffix: the ring is in that one if it has a header.
+ */
+#define BP_RING_NAME_BYTES 32
+#define BP_RING_NEW_SUFFIX ".new"
+void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);
+
+/* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */
+#define BP_CHANNEL_FILE_FORMAT "channel-%u"
+
+/* Lists a directory, on a descriptor of its own. NULL with errno. */
+DIR *bp_session_files_list(int dir_fd);
+
+/*
+ * Removes a session directory with its files. It is renamed first, to a name that ends in
+ * BP_SESSION_DONE: one that is found later is half removed, and of no session. False with errno
+ * when something is left.
+ */
+#define BP_SESSION_DONE ".done"
+bool bp_session_files_remove(int base_fd, int dir_fd, const char *name);
+
+#endif

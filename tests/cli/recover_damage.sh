@@ -1,0 +1,197 @@
+#!/bin/sh
+# bugpack recover: what the files have lost is told, and what only fails now is kept for later.
+. "$(dirname "$0")/lib.sh"
+
+need unzip jq
+[ -x "${BUGPACK_MINIMAL:-}" ] || skip 'the minimal host is not built'
+mkdir -m 700 "$scratch/runtime"
+XDG_RUNTIME_DIR=$scratch/runtime
+export XDG_RUNTIME_DIR
+cd "$scratch" || exit 1
+sessions=runtime/bugpack
+mkfifo keys
+start sleep 300
+
+# die: a host that was killed; `session` is its directory.
+die() {
+    "$BUGPACK_MINIMAL" --report-dir "$scratch/reports" <keys >/dev/null 2>&1 &
+    host=$!
+    started="$started $host"
+    exec 9>keys
+    await "serves $host"
+    kill -KILL "$host"
+    wait "$host" 2>/dev/null
+    session=$(echo runtime/bugpack/minimal-"$host"-*)
+}
+
+# expect_incomplete ENTRY TEXT: one report was written, and its manifest says that of the entry.
+expect_incomplete() {
+    expect_status 3
+    zip=$(cat out)
+    expect_same 'complete' false "$(value "$zip" manifest.json .complete)"
+    case $(ledger "$zip" "$1" reason) in
+    *"$2"*) ;;
+    *) wrong "$1: $(ledger "$zip" "$1" reason)" ;;
+    esac
+    expect_empty $sessions
+}
+
+# expect_kept: no report, and the session waits for the next try, which succeeds.
+expect_kept() {
+    expect_status 1
+    expect_no_out
+    [ -s "$session/log.ring" ] || wrong 'the rings are gone'
+    expect_same 'the number of reports' "$1" "$(find reports -type f 2>/dev/null | wc -l | tr -d ' ')"
+    expect_err "it is kept in \"$scratch/$session\""
+    run recover
+    expect_status 0
+    unzip -p "$(cat out)" logs.jsonl | grep -q serving || wrong 'the log is lost'
+    rm -f "$(cat out)"
+    expect_empty $sessions
+}
+
+fact 'every ring file has its line in the manifest'
+die
+run recover
+expect_status 0
+zip=$(cat out)
+for entry in logs.jsonl notifications.json metrics-history.jsonl; do
+    expect_same "the status of $entry" ok "$(ledger "$zip" "$entry" status)"
+done
+rm -f "$zip"
+
+fact 'a ring that was cut off is told with what it lost'
+die
+truncate -s 4096 "$session/log.ring"
+run recover
+expect_incomplete logs.jsonl 'records damaged or unreadable'
+
+fact 'a ring that was cut to nothing is told'
+for ring in log history notifications; do
+    die
+    : >"$session/$ring.ring"
+    run recover
+    case $ring in
+    log) entry=logs.jsonl ;;
+    history) entry=metrics-history.jsonl ;;
+    *) entry=notifications.json ;;
+    esac
+    expect_incomplete "$entry" 'does not begin like a ring'
+done
+
+fact 'zeros in the middle are no evicted records'
+die
+dd if=/dev/zero of="$session/log.ring" bs=1 seek=4096 count=64 conv=notrunc 2>/dev/null
+run recover
+expect_incomplete logs.jsonl 'at least 1 records damaged or unreadable'
+
+fact 'a ring in the place of another is not taken for it'
+die
+cp "$session/history.ring" "$session/log.ring"
+run recover
+expect_incomplete logs.jsonl 'the file is another ring'
+
+fact 'a session whose own file is damaged is recovered, and says so'
+die
+echo damaged >"$session/session"
+run recover -o "$scratch/reports"
+expect_incomplete metadata.json 'damaged'
+expect_same 'the app' minimal "$(value "$zip" metadata.json .app.name)"
+expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
+unzip -p "$zip" logs.jsonl | grep -q serving || wrong 'the log is not in it'
+
+fact 'rings without a lock are recovered'
+die
+rm "$session/lock"
+run recover
+expect_status 0
+unzip -p "$(cat out)" logs.jsonl | grep -q serving || wrong 'the log is not in it'
+expect_empty $sessions
+
+fact 'what an interrupted open or close left is removed'
+mkdir -m 700 $sessions/minimal-4194305-0123456789abcdef0123456789abcdef
+mkdir -m 700 $sessions/minimal-4194305-0123456789abcdef0123456789abcdee
+: >$sessions/minimal-4194305-0123456789abcdef0123456789abcdee/lock
+mkdir -m 700 $sessions/minimal-4194305-0123456789abcdef0123456789abcded.done
+: >$sessions/minimal-4194305-0123456789abcdef0123456789abcded.done/log.ring
+run recover
+expect_status 0
+expect_no_out
+expect_empty $sessions
+
+rm -rf reports
+mkdir reports
+fact 'a limit on the size of files keeps the session'
+die
+(
+    ulimit -f 1
+    run recover
+    exit "$status"
+)
+status=$?
+expect_kept 0
+
+fact 'too few descriptors keep the session'
+die
+for limit in 8 9 10 11 12; do
+    sh -c "ulimit -n $limit; exec \"\$BUGPACK\" recover" >out 2>err </dev/null
+    status=$?
+    [ "$status" -eq 1 ] || break
+    [ -s "$session/log.ring" ] || wrong "with $limit descriptors the rings are gone"
+    [ -s err ] || wrong "with $limit descriptors nothing is said"
+done
+[ "$limit" -gt 8 ] || wrong 'eight descriptors were enough'
+[ "$status" -eq 0 ] || run recover
+expect_status 0
+expect_same complete true "$(value "$(cat out)" manifest.json .complete)"
+expect_empty $sessions
+
+fact 'a report directory that is gone keeps the session'
+rm -rf reports
+die
+mv reports moved
+run recover
+expect_status 1
+expect_err "it is kept in \"$scratch/$session\""
+mv moved reports
+run recover
+expect_status 0
+
+fact 'a directory or session that cannot be looked at is told'
+if can_be_nobody && [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 700 closed
+    chown 65534:65534 closed
+    chmod 711 "$scratch"
+    as_nobody mkdir -m 000 closed/minimal-4194305-0123456789abcdef0123456789abcdef
+    as_nobody timeout 60 "$BUGPACK" recover "$scratch/closed" >out 2>err </dev/null
+    status=$?
+    expect_status 1
+    expect_no_out
+    expect_err 'could not look at the session "minimal-4194305'
+fi
+
+fact 'sessions that cannot be recovered are bounded, the newest stay, and what was dropped is told'
+die
+cp -a "$session" template
+for ring in template/*.ring; do
+    : >"$ring" # so that the times are those of the files
+done
+rm -rf "${sessions:?}"/*
+mv reports moved
+i=0
+while [ $i -lt 20 ]; do
+    id=$(printf '%032x' $i)
+    cp -a template "$sessions/minimal-4194305-$id"
+    : >"$sessions/minimal-4194305-$id/session"
+    touch -d "2026-01-01 00:00:$(printf '%02d' $i)" "$sessions/minimal-4194305-$id"/*
+    i=$((i + 1))
+done
+run recover -o "$scratch/reports"
+expect_status 1
+expect_same 'how many stay' 16 "$(find $sessions -mindepth 1 -maxdepth 1 | wc -l | tr -d ' ')"
+expect_same 'how many were told' 4 "$(grep -c 'was removed without a report' err)"
+[ -d "$sessions/minimal-4194305-$(printf '%032x' 19)" ] || wrong 'the newest is gone'
+[ ! -d "$sessions/minimal-4194305-$(printf '%032x' 0)" ] || wrong 'the oldest is there'
+mv moved reports
+
+finish

@@ -1,0 +1,252 @@
+/*
+ * Where the rings of a host are that names no directory, what they survive, and that recovery finds
+ * them there.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "platform/ring_dirs.h"
+#include "recorder/ring_base.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+static void expect_next(unsigned *cursor, const char *path, bool is_common) {
+    static bp_ring_dir dir;
+    cr_assert(bp_ring_dirs_next(cursor, &dir), "there is no \"%s\"", path);
+    cr_expect(eq(str, dir.path, (char *)(uintptr_t)path));
+    cr_expect(eq(int, dir.is_common, is_common));
+}
+
+Test(ring_places, are_tried_in_the_documented_order) {
+    static bp_ring_dir dir;
+    char shm[64];
+    unsigned cursor = 0;
+    (void)snprintf(shm, sizeof shm, "/dev/shm/bugpack-%u", (unsigned)geteuid());
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", "/run/user/7", 1)));
+    cr_assert(zero(int, setenv("RUNTIME_DIRECTORY", "/run/one:relative::/run/two", 1)));
+    expect_next(&cursor, "/run/user/7/bugpack", false);
+    if (geteuid() == 0) {
+        expect_next(&cursor, "/run/bugpack", true);
+    }
+    expect_next(&cursor, shm, true);
+    expect_next(&cursor, "/run/one/bugpack", true);
+    expect_next(&cursor, "/run/two/bugpack", true);
+    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
+    cr_expect(not(bp_ring_dirs_next(&cursor, &dir)));
+}
+
+Test(ring_places, are_the_systems_where_the_environment_names_none) {
+    static bp_ring_dir dir;
+    char *long_path = malloc(2 * PATH_MAX);
+    unsigned cursor = 0, count = 0;
+    memset(long_path, 'x', 2 * PATH_MAX - 1);
+    long_path[0] = '/';
+    long_path[2 * PATH_MAX - 1] = '\0';
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", "relative", 1)));
+    cr_assert(zero(int, setenv("RUNTIME_DIRECTORY", long_path, 1)));
+    while (bp_ring_dirs_next(&cursor, &dir)) {
+        cr_expect(zero(int, strncmp(dir.path, "/run/bugpack", 12) != 0 &&
+                                strncmp(dir.path, "/dev/shm/bugpack-", 17) != 0));
+        count++;
+    }
+    cr_expect(eq(uint, count, geteuid() == 0 ? 2 : 1));
+    free(long_path);
+}
+
+Test(ring_places, survive_what_their_path_says) {
+    const uint64_t kill = BUGPACK_SURVIVES_KILL, service = BUGPACK_SURVIVES_SERVICE,
+                   logout = BUGPACK_SURVIVES_LOGOUT, reboot = BUGPACK_SURVIVES_REBOOT;
+    const struct {
+        const char *path;
+        uint64_t survives;
+    } cases[] = {
+        {"/run/user/7/bugpack/x", kill | service},     {"/run/xdg/bugpack/x", kill | service},
+        {"/run/xdg-other/x", kill | service | logout}, {"/run/bugpack/x", kill | service | logout},
+        {"/run/two/bugpack/x", kill | logout},         {"/run/twofold/x", kill | service | logout},
+    };
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", "/run/xdg/", 1)));
+    cr_assert(zero(int, setenv("RUNTIME_DIRECTORY", "/run/one:/run/two", 1)));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path = cases[i].path;
+        cr_expect(eq(u64, bp_ring_dirs_survival(path, true), cases[i].survives), "%s", path);
+        cr_expect(eq(u64, bp_ring_dirs_survival(path, false), cases[i].survives | reboot));
+    }
+}
+
+static int open_base(const char *path, bool is_chosen, bool is_common) {
+    const bp_ring_base base = {path, is_chosen, is_common};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    int fd = -1;
+    if (bp_ring_base_open(&base, true, &fd, &error) != BUGPACK_OK) {
+        cr_expect(eq(int, fd, -1));
+        return error.system_errno != 0 ? error.system_errno : -1;
+    }
+    (void)close(fd);
+    return 0;
+}
+
+Test(ring_places, are_refused_where_others_can_put_something) {
+    temp_dir dir;
+    char path[600];
+    cr_assert(temp_dir_make(&dir));
+    (void)snprintf(path, sizeof path, "%s/bugpack", dir.path);
+    cr_expect(zero(int, open_base(path, true, false)));
+    cr_assert(zero(int, chmod(path, 0755)));
+    cr_expect(eq(int, open_base(path, false, false), -1), "others can read it");
+    cr_assert(zero(int, rmdir(path)));
+    cr_assert(zero(int, symlink("elsewhere", path)));
+    cr_expect(eq(int, open_base(path, true, false), EPERM), "a link");
+    cr_assert(zero(int, unlink(path)));
+    cr_assert(zero(int, chmod(dir.path, 0777)));
+    cr_expect(eq(int, open_base(path, true, false), EPERM), "others can replace it");
+    cr_expect(zero(int, open_base(path, false, false)), "the host named it");
+    cr_assert(zero(int, chmod(dir.path, 01777)));
+    cr_expect(zero(int, open_base(path, true, false)), "sticky");
+    if (geteuid() == 0) {
+        cr_assert(zero(int, chmod(dir.path, 0755)));
+        cr_assert(zero(int, chown(path, 65534, 65534)));
+        cr_expect(eq(int, open_base(path, true, false), EPERM), "another user's");
+        cr_assert(zero(int, chown(path, 0, 0)));
+        cr_assert(zero(int, chown(dir.path, 65534, 65534)));
+        cr_expect(eq(int, open_base(path, true, false), EPERM), "above it is another user's");
+        cr_assert(zero(int, chown(dir.path, 0, 0)));
+    }
+    if (!bp_ring_dirs_is_in_memory(dir.path)) {
+        cr_expect(eq(int, open_base(path, true, true), EPERM), "on a disk");
+    }
+    (void)snprintf(path, sizeof path, "%s/missing/bugpack", dir.path);
+    cr_expect(eq(int, open_base(path, true, false), ENOENT));
+    temp_dir_remove(&dir);
+}
+
+/* A session of a name that no other process uses. */
+static bugpack *open_session(const char *report_dir, bugpack_diagnostic_callback *on_diagnostic,
+                             char *text) {
+    static char app[32];
+    bugpack *session = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    (void)snprintf(app, sizeof app, "places%d", (int)getppid());
+    options.app_name = app;
+    options.report_dir = report_dir;
+    options.history_interval_ms = BUGPACK_OFF;
+    options.on_diagnostic = on_diagnostic;
+    options.on_diagnostic_context = text;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
+    return session;
+}
+
+static void note_path(const bugpack_report_result *result, void *context) {
+    cr_expect(zero(int, (int)result->status), "%s", result->error.message);
+    (void)snprintf(context, BUGPACK_REPORT_PATH_BYTES, "%s", result->path);
+}
+
+/* Kills a host of that environment, and recovers its session; the directory is in `location`. */
+static void check_killed_host(const temp_dir *dir, bugpack_recorder_location *location) {
+    static char path[BUGPACK_REPORT_PATH_BYTES];
+    char app[32];
+    int ends[2];
+    char done;
+    cr_assert(zero(int, pipe(ends)));
+    (void)snprintf(app, sizeof app, "places%d", (int)getpid());
+    pid_t host = fork();
+    if (host == 0) {
+        bugpack_recorder_location there = BUGPACK_RECORDER_LOCATION_INIT;
+        bugpack *session = open_session(dir->path, NULL, NULL);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "test", "the last words");
+        if (bugpack_recorder_locate(session, &there) != BUGPACK_OK ||
+            write(ends[1], &there, sizeof there) != (ssize_t)sizeof there) {
+            _exit(1);
+        }
+        for (;;) {
+            (void)pause();
+        }
+    }
+    (void)close(ends[1]);
+    cr_assert(eq(sz, (size_t)read(ends[0], location, sizeof *location), sizeof *location));
+    cr_assert(zero(int, kill(host, SIGKILL)));
+    cr_assert(zero(sz, (size_t)read(ends[0], &done, 1)), "it is gone when its descriptors are");
+    (void)close(ends[0]);
+    cr_assert(eq(int, waitpid(host, NULL, 0), host));
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.app_name = app;
+    options.on_report = note_path;
+    options.context = path;
+    options.min_free_bytes = BUGPACK_OFF;
+    path[0] = '\0';
+    cr_expect(zero(int, (int)bugpack_recover_with(&options, &error)), "%s", error.message);
+    cr_expect(report_entry_contains(path, "logs.jsonl", "the last words"));
+    cr_expect(ne(int, access(location->path, F_OK), 0), "it is removed");
+}
+
+Test(ring_places, hold_a_killed_hosts_records_without_an_environment) {
+    temp_dir dir;
+    bugpack_recorder_location location;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, unsetenv("XDG_RUNTIME_DIR")));
+    cr_assert(zero(int, unsetenv("RUNTIME_DIRECTORY")));
+    cr_assert(zero(int, setenv("HOME", dir.path, 1)));
+    if (access("/dev/shm", W_OK) != 0) {
+        cr_skip_test("there is no /dev/shm");
+    }
+    check_killed_host(&dir, &location);
+    cr_expect(zero(int, strncmp(location.path, "/run/bugpack/", 13) != 0 &&
+                            strncmp(location.path, "/dev/shm/bugpack-", 17) != 0),
+              "%s", location.path);
+    cr_expect(eq(u64, location.survives & (BUGPACK_SURVIVES_KILL | BUGPACK_SURVIVES_REBOOT),
+                 BUGPACK_SURVIVES_KILL));
+    cr_expect(eq(str, location.reason, ""));
+    temp_dir_remove(&dir);
+}
+
+Test(ring_places, are_the_users_own_where_there_is_one) {
+    temp_dir dir;
+    bugpack_recorder_location location;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
+    check_killed_host(&dir, &location);
+    cr_expect(zero(int, strncmp(location.path, dir.path, strlen(dir.path))), "%s", location.path);
+    cr_expect(zero(u64, location.survives & BUGPACK_SURVIVES_LOGOUT));
+    temp_dir_remove(&dir);
+}
+
+static void keep_text(bugpack_level level, const char *text, void *context) {
+    char *kept = context;
+    if (level == BUGPACK_LEVEL_WARN && kept[0] == '\0') {
+        (void)snprintf(kept, 512, "%s", text);
+    }
+}
+
+Test(ring_places, are_told_at_the_opening_when_none_serves) {
+    temp_dir dir;
+    char text[512] = "";
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    cr_assert(temp_dir_make(&dir));
+    struct rlimit limit;
+    cr_assert(zero(int, getrlimit(RLIMIT_FSIZE, &limit)));
+    limit.rlim_cur = 8192;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cr_assert(zero(int, setrlimit(RLIMIT_FSIZE, &limit)));
+    bugpack *session = open_session(dir.path, keep_text, text);
+    cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
+    cr_expect(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    cr_expect(eq(str, location.path, ""));
+    cr_expect(zero(u64, location.survives));
+    cr_expect(ne(ptr, strstr(location.reason, "cannot allocate"), NULL));
+    location.struct_size = 8;
+    cr_expect(eq(int, (int)bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
