@@ -155,6 +155,7 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     status = bp_runner_new(&queue->runner, error);
     if (status == BUGPACK_OK) {
         bp_runner_on_wake(queue->runner, bp_job_queue_end_cancelled, queue);
+        bp_fd_reserve_take(&queue->reserve);
         status = bp_thread_start(bp_job_queue_work, queue, &queue->worker, error);
         queue->has_worker = status == BUGPACK_OK;
     }
@@ -190,6 +191,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
 
 void bp_job_queue_free(bp_job_queue *queue) {
     if (queue != NULL) {
+        bp_fd_reserve_release(&queue->reserve);
         bp_runner_free(queue->runner);
         (void)pthread_cond_destroy(&queue->changed);
         bp_lock_destroy(&queue->lock);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "platform/fd_reserve.h"
 #include "report/queue.h"
 
 struct bp_job_queue {
@@ -15,6 +16,7 @@ struct bp_job_queue {
     bp_runner *runner;
     pthread_t worker, snapshotter;
     bool has_worker, has_snapshotter;
+    bp_fd_reserve reserve;     /* the snapshot thread's, once it runs */
     atomic_bool has_cancelled; /* a job that waits may be cancelled */
 
     bp_lock lock; /* of what follows, and of the queue's fields in each job */

@@ -49,6 +49,7 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
     bool is_early = job->yields && job != queue->current;
     job->snapshot_state = BP_JOB_SNAPSHOT_RUNNING;
     bp_lock_release(&queue->lock);
+    bp_fd_reserve_release(&queue->reserve);
     bp_job_take_snapshot(queue->context, job, is_early ? 2 * early_max_bytes : 0);
     bool is_whole = job->snapshot_status == BUGPACK_OK && bp_snapshot_is_whole(job->snapshot);
     bp_lock_acquire(&queue->lock);
@@ -68,6 +69,11 @@ static void take_snapshot(bp_job_queue *queue, bp_job *job) {
     (void)pthread_cond_broadcast(&queue->changed);
 }
 
+/* Whether no report needs a descriptor. The lock is held. */
+static bool is_idle(const bp_job_queue *queue) {
+    return queue->first == NULL && queue->current == NULL && queue->ending_count == 0;
+}
+
 void *bp_job_queue_copy_rings(void *argument) {
     bp_job_queue *queue = argument;
     bp_thread_set_name("bugpack-snap");
@@ -79,6 +85,10 @@ void *bp_job_queue_copy_rings(void *argument) {
             take_snapshot(queue, job);
         } else if (queue->is_worker_done) {
             break;
+        } else if (is_idle(queue) && !queue->reserve.is_held) {
+            bp_lock_release(&queue->lock);
+            bp_fd_reserve_take(&queue->reserve);
+            bp_lock_acquire(&queue->lock);
         } else {
             bp_lock_wait(&queue->lock, &queue->changed);
         }

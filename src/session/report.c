@@ -246,17 +246,22 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
 bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
                               bugpack_report_result *ret_result) {
     static const bp_struct of = BP_STRUCT(bugpack_report_result, status);
-    bugpack_report_result result;
     if (ret_result != NULL && bp_struct_check(&of, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
+    /* Not on the host's stack, which may be small. */
+    bugpack_report_result *result = malloc(sizeof *result);
+    if (result == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold);
-    bugpack_status status = report_and_wait(session, request, &result);
+    bugpack_status status = report_and_wait(session, request, result);
     bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
-        bp_struct_write(&of, ret_result, &result);
+        bp_struct_write(&of, ret_result, result);
     }
+    free(result);
     return status;
 }
 

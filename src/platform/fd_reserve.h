@@ -1,0 +1,28 @@
+/*
+ * Descriptors that are held so that a report can be taken by a process that has run out of them:
+ * released for the report, taken back after it.
+ */
+#ifndef BP_PLATFORM_FD_RESERVE_H
+#define BP_PLATFORM_FD_RESERVE_H
+
+#include <stdbool.h>
+
+#include "base/fd_mark.h"
+
+/* A report opens its directory, the zip, a copy of each ring and a few files at a time. */
+enum { BP_FD_RESERVE_COUNT = 16 };
+
+/* All of them are of one pipe, which tells them from descriptors of the host. */
+typedef struct bp_fd_reserve {
+    bool is_held;
+    int fds[BP_FD_RESERVE_COUNT]; /* -1 where none was left */
+    bp_fd_mark mark;
+} bp_fd_reserve;
+
+/* Takes as many as there are; none are needed. Not held before. */
+void bp_fd_reserve_take(bp_fd_reserve *reserve);
+
+/* Closes those that the host has not closed. No-op if it is not held. */
+void bp_fd_reserve_release(bp_fd_reserve *reserve);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * A host that has run out of descriptors takes whole reports all the same, one after the other, and
+ * the library takes back what it held in reserve.
+ */
+#include <bugpack/bugpack.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/temp_dir.h"
+
+static temp_dir dir;
+
+static unsigned use_up_descriptors(void) {
+    unsigned count = 0;
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+        count++;
+    }
+    CHECK(errno == EMFILE);
+    return count;
+}
+
+int main(void) {
+    CHECK(temp_dir_make(&dir));
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = 100;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    bugpack *session = NULL;
+    bugpack_channel *channel = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "poor";
+    options.report_dir = dir.path;
+    options.recorder_in_memory = true;
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "out of descriptors");
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "word", "word", 4);
+    CHECK(use_up_descriptors() > 0);
+    for (int i = 0; i < 3; i++) {
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        bugpack_status status = bugpack_report(session, NULL, &result);
+        if (status != BUGPACK_OK || result.missing_count > 0) {
+            (void)fprintf(stderr, "%s%s\n", result.error.message, result.missing);
+        }
+        CHECK(status == BUGPACK_OK && result.missing_count == 0);
+        /* Until the reserve is whole again the host gets one now and then, and gives it back. */
+        int fd;
+        while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+            (void)close(fd);
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+    }
+    bugpack_close(session);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    temp_dir_remove(&dir);
+    return 0;
+}
