@@ -55,8 +55,9 @@ typedef void bugpack_event_callback(const bugpack_event *event, void *context);
 
 /*
  * A descriptor that polls readable while an event waits for bugpack_next_event. For poll, epoll and
- * main loops; the host must not read, write or close it. It is close-on-exec. Events are queued
- * from the first call on. -1 on failure; then use the callback. Any thread. Since 0.1.0.
+ * main loops; the host must not read, write or close it. It is close-on-exec. If it was closed all
+ * the same, the next call gives another one. Events are queued from the first call on. -1 on
+ * failure; then use the callback. Any thread. Since 0.1.0.
  */
 BUGPACK_API int bugpack_events_fd(struct bugpack *session);
 

@@ -1,6 +1,6 @@
 /*
  * Descriptors that are held so that a report can be taken by a process that has run out of them:
- * released for the report, taken back after it.
+ * released for the report, and filled again after it.
  */
 #ifndef BP_PLATFORM_FD_RESERVE_H
 #define BP_PLATFORM_FD_RESERVE_H
