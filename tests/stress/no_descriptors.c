@@ -13,6 +13,8 @@
 #include "support/check.h"
 #include "support/temp_dir.h"
 
+enum { fd_count = 100 };
+
 static temp_dir dir;
 
 static unsigned use_up_descriptors(void) {
@@ -24,11 +26,19 @@ static unsigned use_up_descriptors(void) {
     return count;
 }
 
+static unsigned count_free(void) {
+    unsigned count = 0;
+    for (int fd = 0; fd < fd_count; fd++) {
+        count += fcntl(fd, F_GETFD) < 0;
+    }
+    return count;
+}
+
 int main(void) {
     CHECK(temp_dir_make(&dir));
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    limit.rlim_cur = 100;
+    limit.rlim_cur = fd_count;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     bugpack *session = NULL;
     bugpack_channel *channel = NULL;
@@ -48,10 +58,7 @@ int main(void) {
             (void)fprintf(stderr, "%s%s\n", result.error.message, result.missing);
         }
         CHECK(status == BUGPACK_OK && result.missing_count == 0);
-        /* Until the reserve is whole again the host gets one now and then, and gives it back. */
-        int fd;
-        while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
-            (void)close(fd);
+        while (count_free() > 0) { /* the reserve is filled again */
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
     }
