@@ -8,6 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/file.h"
 #include "base/status.h"
 
@@ -17,6 +21,7 @@ typedef struct identity_file {
     uint32_t version;
     uint32_t size; /* of this struct */
     bp_session_identity identity;
+    uint64_t check; /* hash of the identity */
 } identity_file;
 
 static const char identity_magic[8] = "bugpack";
@@ -26,9 +31,19 @@ bool bp_session_identity_write(int fd, const bp_session_identity *identity) {
     identity_file file = {.version = identity_version, .size = sizeof file, .identity = *identity};
     memcpy(file.magic, identity_magic, sizeof file.magic);
     file.identity.pid_namespace = bp_session_pid_namespace();
+    file.check = XXH3_64bits(&file.identity, sizeof file.identity);
     ssize_t count = write(fd, &file, sizeof file);
     errno = count >= 0 ? ENOSPC : errno;
     return count == (ssize_t)sizeof file;
+}
+
+bool bp_session_errno_is_damage(int system_errno) {
+    static const int damage[] = {ENOENT, EIO, ELOOP, EISDIR, ENXIO, ENODEV};
+    bool is_damage = false;
+    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+        is_damage = is_damage || damage[i] == system_errno;
+    }
+    return is_damage;
 }
 
 static bool is_text(const char *text, size_t bytes) {
@@ -43,14 +58,14 @@ bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_ide
     int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, &file, sizeof file, 0);
     int system_errno = count < 0 ? errno : 0;
     bp_file_close(fd);
-    bool is_passing = system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM;
-    if (is_passing) {
+    if (system_errno != 0 && !bp_session_errno_is_damage(system_errno)) {
         return bp_fail_errno(error, system_errno, "cannot read \"%s\"", BP_SESSION_IDENTITY_NAME);
     }
     const bp_session_identity *identity = &file.identity;
     if (count != (int64_t)sizeof file ||
         memcmp(file.magic, identity_magic, sizeof file.magic) != 0 ||
         file.version != identity_version || file.size != sizeof file ||
+        file.check != XXH3_64bits(&file.identity, sizeof file.identity) ||
         identity->app_name[0] == '\0' ||
         !is_text(identity->session_id, sizeof identity->session_id) ||
         !is_text(identity->app_name, sizeof identity->app_name) ||

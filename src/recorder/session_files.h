@@ -42,6 +42,7 @@ typedef struct bp_session_identity {
     uint64_t wall_offset_ns;
     bp_instant last_alive;
     char boot_id[BP_HOST_BOOT_ID_BYTES]; /* "": not known */
+    uint32_t ring_kinds; /* those that it has beside traffic: a bit for each bp_ring_kind */
 } bp_session_identity;
 
 /* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */
@@ -74,6 +75,9 @@ void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_
 
 /* The format of the file name of a channel's bp_traffic_identity; `%u` is its number. */
 #define BP_CHANNEL_FILE_FORMAT "channel-%u"
+
+/* Whether a file of a session cannot be read for good; any other errno may pass. */
+bool bp_session_errno_is_damage(int system_errno);
 
 /* Lists a directory, on a descriptor of its own. NULL with errno. */
 DIR *bp_session_files_list(int dir_fd);

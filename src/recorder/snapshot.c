@@ -73,6 +73,7 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot) {
 typedef struct source {
     int session_dir_fd, dir_fd;
     const char *session_id;
+    uint32_t ring_kinds; /* those that there should be */
 } source;
 
 /* Opens a ring file. False when it is missing; `*ret_fd` is -1 when it cannot be opened. */
@@ -85,10 +86,9 @@ static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack
     }
     if (*ret_fd < 0) {
         int system_errno = errno;
-        bool is_passing =
-            system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM;
         (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
-        error->status = is_passing ? error->status : BUGPACK_ERR_CORRUPT;
+        error->status =
+            bp_session_errno_is_damage(system_errno) ? BUGPACK_ERR_CORRUPT : error->status;
     } else if (fstat(*ret_fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         (void)bp_fail(error, BUGPACK_ERR_CORRUPT, "cannot read \"%s\": it is no file", name);
         bp_file_close(*ret_fd);
@@ -142,6 +142,11 @@ static bool recover_ring(const source *from, bp_ring_kind kind, uint32_t number,
 
 static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part *part) {
     part->is_on = recover_ring(from, kind, 0, &part->records, &part->view, &part->error);
+    if (!part->is_on && (from->ring_kinds >> kind & 1) != 0) {
+        part->is_on = true;
+        (void)bp_fail(&part->error, BUGPACK_ERR_CORRUPT,
+                      "the ring was in memory, or its file was removed");
+    }
 }
 
 /* A ring of a channel: one that is damaged costs itself, and the others are recovered. */
@@ -162,17 +167,22 @@ static bool recover_channel_ring(const source *from, bp_ring_kind kind, uint32_t
     return is_there;
 }
 
-/* Of a channel whose file is damaged only the number is known. */
-static bool read_channel(const source *from, unsigned number, bp_traffic_identity *ret_identity) {
+/* Of a channel whose file is damaged only the number is known. A failure that may pass is noted. */
+static bool read_channel(const source *from, unsigned number, bp_traffic_identity *ret_identity,
+                         bugpack_error *error) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     char name[BP_RING_NAME_BYTES];
     (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, number);
     int fd = openat(from->session_dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool is_read = fd >= 0 && bp_file_read_range(fd, ret_identity, sizeof *ret_identity, 0) ==
                                   (int64_t)sizeof *ret_identity;
+    int system_errno = fd < 0 ? errno : 0;
     bp_file_close(fd);
-    if (is_read && ret_identity->number == number &&
-        memchr(ret_identity->name, '\0', sizeof ret_identity->name) != NULL) {
+    if (system_errno != 0 && !bp_session_errno_is_damage(system_errno) &&
+        error->status == BUGPACK_OK) {
+        (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
+    }
+    if (is_read && bp_traffic_identity_is_whole(ret_identity, number)) {
         return true;
     }
     bp_traffic_identity_init(ret_identity, name, number, &options);
@@ -184,7 +194,7 @@ static void recover_channel(const source *from, unsigned number, bp_snapshot *sn
     *channel = (bp_traffic_snapshot){.messages = BP_TEMP_FILE_INIT,
                                      .pins = BP_TEMP_FILE_INIT,
                                      .wall_offset_ns = snapshot->wall_offset_ns};
-    bool is_known = read_channel(from, number, &channel->identity);
+    bool is_known = read_channel(from, number, &channel->identity, &snapshot->traffic_error);
     bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, number, &channel->messages,
                                          &channel->messages_view, snapshot);
     if (!has_ring && !is_known) {
@@ -199,9 +209,10 @@ static void recover_channel(const source *from, unsigned number, bp_snapshot *sn
         (void)bp_temp_file_open(&channel->messages, from->dir_fd, 0,
                                 error->status == BUGPACK_OK ? error : NULL);
     }
-    if (bp_temp_file_is_open(&channel->messages)) {
-        (void)recover_channel_ring(from, BP_RING_KIND_PINS, number, &channel->pins,
-                                   &channel->pins_view, snapshot);
+    if (bp_temp_file_is_open(&channel->messages) &&
+        !recover_channel_ring(from, BP_RING_KIND_PINS, number, &channel->pins, &channel->pins_view,
+                              snapshot)) {
+        channel->pins_view.is_damaged = channel->identity.has_pins != 0;
     }
 }
 
@@ -236,8 +247,10 @@ uint64_t bp_recover_used_bytes(int session_dir_fd) {
 
 bugpack_status bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
                                 bp_snapshot *ret_snapshot, bugpack_error *error) {
-    const source from = {
-        .session_dir_fd = session_dir_fd, .dir_fd = dir_fd, .session_id = identity->session_id};
+    const source from = {.session_dir_fd = session_dir_fd,
+                         .dir_fd = dir_fd,
+                         .session_id = identity->session_id,
+                         .ring_kinds = identity->ring_kinds};
     memset(ret_snapshot, 0, sizeof *ret_snapshot);
     ret_snapshot->is_recovered = true;
     ret_snapshot->wall_offset_ns = identity->wall_offset_ns;

@@ -6,6 +6,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "recorder/traffic_record.h"
@@ -43,7 +47,8 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
                                       .host_port = options->host_port,
                                       .peer_port = options->peer_port,
                                       .snap_bytes = options->snap_bytes,
-                                      .number = number};
+                                      .number = number,
+                                      .has_pins = options->pin_bytes > 0};
     memcpy(identity->name, name, strnlen(name, sizeof identity->name - 1));
     uint16_t client = (uint16_t)(client_port + number % 4096);
     uint16_t server = (uint16_t)(server_port + number % 4096);
@@ -53,6 +58,13 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
     if (identity->peer_port == 0) {
         identity->peer_port = identity->host_is_server ? client : server;
     }
+    identity->check = XXH3_64bits(identity, offsetof(bp_traffic_identity, check));
+}
+
+bool bp_traffic_identity_is_whole(const bp_traffic_identity *identity, uint32_t number) {
+    return identity->check == XXH3_64bits(identity, offsetof(bp_traffic_identity, check)) &&
+           identity->number == number &&
+           memchr(identity->name, '\0', sizeof identity->name) != NULL;
 }
 
 size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes) {

@@ -4,6 +4,7 @@
 #ifndef BP_RECORDER_TRAFFIC_H
 #define BP_RECORDER_TRAFFIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,9 +23,16 @@ typedef struct bp_traffic_identity {
     char name[64 + 8]; /* NUL-terminated, any bytes */
     uint8_t is_ipv6, host_is_server;
     uint16_t host_port, peer_port; /* never 0 here */
+    uint16_t padding;              /* 0 */
     uint32_t snap_bytes;
     uint32_t number; /* in its session, from 0; part of its addresses */
+    uint32_t has_pins;
+    uint32_t unused; /* 0 */
+    uint64_t check;  /* hash of the fields above */
 } bp_traffic_identity;
+
+/* Whether what was read of a file is the identity of this channel. */
+bool bp_traffic_identity_is_whole(const bp_traffic_identity *identity, uint32_t number);
 
 /* Chooses ports where the options have 0. */
 void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,

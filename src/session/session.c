@@ -106,6 +106,9 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
     }
     bp_session_identity identity;
     describe(session, &identity);
+    identity.ring_kinds = 1u << BP_RING_KIND_NOTIFICATIONS |
+                          (settings->log_ring_bytes > 0 ? 1u << BP_RING_KIND_LOG : 0) |
+                          (history_count > 0 ? 1u << BP_RING_KIND_HISTORY : 0);
     const bp_recorder_options options = {
         .rings = {.is_in_memory = settings->recorder_in_memory,
                   .base_dir = settings->recorder_dir,

@@ -79,6 +79,12 @@ for ring in log history notifications; do
     expect_incomplete "$entry" 'does not begin like a ring'
 done
 
+fact 'a ring whose file is gone is told'
+die
+rm "$session/log.ring"
+run recover
+expect_incomplete logs.jsonl 'its file was removed'
+
 fact 'zeros in the middle are no evicted records'
 die
 dd if=/dev/zero of="$session/log.ring" bs=1 seek=4096 count=64 conv=notrunc 2>/dev/null
@@ -93,7 +99,7 @@ expect_incomplete logs.jsonl 'the file is another ring'
 
 fact 'a session whose own file is damaged is recovered, and says so'
 die
-echo damaged >"$session/session"
+dd if=/dev/zero of="$session/session" bs=1 seek=64 count=200 conv=notrunc 2>/dev/null
 run recover -o "$scratch/reports"
 expect_incomplete metadata.json 'damaged'
 expect_same 'the app' minimal "$(value "$zip" metadata.json .app.name)"

@@ -41,6 +41,7 @@ ERRNOS = {call: names.split() for call, names in {
     "flock": "EINTR ENOLCK EWOULDBLOCK",
     "fstat": "EIO ENOMEM EOVERFLOW",
     "fstatfs": "EINTR EIO ENOMEM ENOSYS EOVERFLOW",
+    "statfs": "EACCES EINTR EIO ENOMEM ENOSYS EOVERFLOW",
     "fsync": "EIO ENOSPC EROFS EDQUOT EINTR EINVAL",
     "ftruncate": "EFBIG EINTR EIO EPERM EROFS ETXTBSY",
     "getcwd": "EACCES ENAMETOOLONG ENOENT ENOMEM ERANGE",

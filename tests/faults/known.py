@@ -17,8 +17,6 @@ class Known:
 _LOST = "^(status|complete|lost)"  # never a signal, a hang, a torn zip or litter
 
 KNOWN = [
-    Known("^(allocations|limits|rings|system_calls)/(recover|reopen)/", _LOST,
-          "recovery takes a passing failure for damage, and damage for an end"),
     Known("^[^/]+/(capture-host|capture|heap|sample)/", _LOST,
           "a failure to read is told as absence"),
     Known("^(allocations|system_calls)/die/", _LOST, "a ring in memory is not told at once"),
