@@ -78,6 +78,7 @@ static const bp_thread_heap_reading *choose_failure(const struct readings *readi
             return reading;
         }
         if (bp_heap_failure_is_absence(chosen->failure, chosen->system_errno) &&
+            !bp_heap_failure_is_absence(reading->failure, reading->system_errno) &&
             reading->failure != BP_HEAP_FAILURE_NONE) {
             chosen = reading;
         }
@@ -102,19 +103,25 @@ static bugpack_status write_readings(const struct readings *readings, bugpack_wr
     }
     const bp_thread_heap_reading *failed = choose_failure(readings);
     bool is_trouble = bp_heap_failure_is_trouble(failed->failure, failed->system_errno);
-    char which[48] = "";
+    char which[48] = "", passed_over[80] = "";
+    if (readings->passed_over_count > 0) {
+        (void)snprintf(passed_over, sizeof passed_over,
+                       "there was no time to read %zu more descendants",
+                       readings->passed_over_count);
+    }
     if (failed != readings->items) {
         (void)snprintf(which, sizeof which, " of descendant %llu", (unsigned long long)failed->pid);
     }
     if (!is_measured) {
-        bp_writer_refuse(writer, is_trouble ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED, "%s%s: %s",
+        bool is_failed = is_trouble || passed_over[0] != '\0';
+        bp_writer_refuse(writer, is_failed ? BP_ARTEFACT_FAILED : BP_ARTEFACT_OMITTED,
+                         "%s%s%s%s: %s", passed_over, passed_over[0] != '\0' ? "; " : "",
                          bp_heap_failure_name(failed->failure), which, failed->reason);
-        writer->line.is_missing = is_trouble;
+        writer->line.is_missing = is_failed;
         return BUGPACK_OK;
     }
-    if (readings->passed_over_count > 0) {
-        bp_writer_truncate(writer, true, "there was no time to read %zu more descendants",
-                           readings->passed_over_count);
+    if (passed_over[0] != '\0') {
+        bp_writer_truncate(writer, true, "%s", passed_over);
     } else if (is_trouble) {
         bp_writer_truncate(writer, true, "%s%s: %s", bp_heap_failure_name(failed->failure), which,
                            failed->reason);

@@ -226,6 +226,21 @@ expect_same 'the status' ok "$(ledger "$zip" thread-heap.json status)"
 kill "$(value "$zip" thread-heap.json '.descendants[0].pid')"
 wait "$pid"
 
+fact 'where no process of a report has a jemalloc, the reason is that of the command'
+mkdir plain
+start "$BUGPACK" run -q -o plain -- sh -c 'sleep 600 & echo $! >sleeper; wait'
+await '[ -s sleeper ]'
+kill -USR1 "$pid"
+await 'ls plain/*.zip >/dev/null 2>&1'
+zip=$(echo plain/*.zip)
+expect_same 'the status' omitted "$(ledger "$zip" thread-heap.json status)"
+case $(ledger "$zip" thread-heap.json reason) in
+    jemalloc-not-found:*) ;;
+    *) wrong "the reason is $(ledger "$zip" thread-heap.json reason)" ;;
+esac
+kill "$(cat sleeper)"
+wait "$pid"
+
 fact 'a poisoned cache is not believed, and mended'
 for file in "$XDG_CACHE_HOME"/bugpack/jemalloc-*; do
     cp "$file" cached
