@@ -177,6 +177,10 @@ static void explain_errors(const bp_host_summary *summary, char *out, size_t out
 }
 
 static void explain_groups(const bp_host_summary *summary, char *out, size_t out_bytes) {
+    /* Each kernel thread is a process without memory; one may have ended since it was counted. */
+    uint64_t kernel_count = summary->kernel_thread_count;
+    uint64_t user_process_count =
+        summary->process_count > kernel_count ? summary->process_count - kernel_count : 0;
     for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
         const char *joint = "; ";
         /* Those of another errno are among the errors. */
@@ -187,8 +191,8 @@ static void explain_groups(const bp_host_summary *summary, char *out, size_t out
             if (count > 0) {
                 add_part(out, out_bytes, joint, "%s of %" PRIu64 " of %" PRIu64 " %s (%s)",
                          bp_host_group_name((bp_host_group)group), count,
-                         is_memory ? summary->process_count : summary->thread_count,
-                         is_memory ? "processes" : "threads",
+                         is_memory ? user_process_count : summary->thread_count,
+                         is_memory ? "user processes" : "threads",
                          bp_host_cause_name((bp_host_cause)cause));
                 joint = ", ";
             }

@@ -111,7 +111,10 @@ Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
 }
 
 Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
-    bp_host_summary summary = {.thread_count = 208, .process_count = 120, .is_heap_probed = true};
+    bp_host_summary summary = {.thread_count = 208,
+                               .process_count = 141,
+                               .kernel_thread_count = 61,
+                               .is_heap_probed = true};
     char text[512];
     char short_text[20];
     summary.unread[BP_HOST_IO][BP_HOST_CAUSE_DENIED] = 203;
@@ -119,9 +122,9 @@ Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
     summary.heap_processes[BP_HEAP_FAILURE_READLINK] = 78;
     bp_host_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(str, text,
-                 "io of 203 of 208 threads (denied), smaps_rollup of 75 of 120 processes (denied), "
-                 "heap of 78 processes (readlink-failure); these files are for root, or for "
-                 "whoever has CAP_SYS_PTRACE"));
+                 "io of 203 of 208 threads (denied), smaps_rollup of 75 of 80 user processes "
+                 "(denied), heap of 78 processes (readlink-failure); these files are for root, or "
+                 "for whoever has CAP_SYS_PTRACE"));
     summary = (bp_host_summary){.is_cut = true};
     *bp_host_summary_error(&summary, EMFILE) = (bp_host_error){EMFILE, 67, 0, 4};
     bp_host_summary_explain(&summary, text, sizeof text);
