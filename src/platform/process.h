@@ -35,7 +35,7 @@ void bp_process_reread_names(bp_process *process);
 
 /* The same of a process that has ended since it was opened, and that its parent has not waited for:
  * its CPU time and that of its first thread. NO_PROCESS where it is gone. */
-bugpack_status bp_process_snapshot_ended(const bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
 /* What a tree has to know of its first process, whose snapshot was just read and may be refined:

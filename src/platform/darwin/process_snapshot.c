@@ -172,7 +172,7 @@ void bp_process_reread_names(bp_process *process) {
 }
 
 /* What is left of it has no counters (proc_pidinfo(3) fails with ESRCH). */
-bugpack_status bp_process_snapshot_ended(const bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     (void)with_names;
     (void)ret_snapshot;

@@ -312,9 +312,11 @@ void bp_process_reread_names(bp_process *process) {
     process->known.must_reread = true;
 }
 
-bugpack_status bp_process_snapshot_ended(const bp_process *process, bool with_names,
+bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {
-    bp_process ended = *process;
-    ended.was_zombie = true; /* that it is one is no reason to refuse it */
-    return bp_process_snapshot(&ended, with_names, ret_snapshot, error);
+    bool was_zombie = process->was_zombie;
+    process->was_zombie = true; /* that it is one is no reason to refuse it */
+    bugpack_status status = bp_process_snapshot(process, with_names, ret_snapshot, error);
+    process->was_zombie = was_zombie;
+    return status;
 }
