@@ -23,7 +23,7 @@ typedef struct bugpack_running_session {
 
 typedef void bugpack_session_running(const bugpack_running_session *session, void *context);
 
-/* What else a recovery has to say. Since 0.1.0. */
+/* What else a recovery reports. Since 0.1.0. */
 typedef enum bugpack_recover_note_kind {
     BUGPACK_RECOVER_SEARCHED = 0, /* a directory was searched to its end, or does not exist */
     BUGPACK_RECOVER_SKIPPED = 1, /* a directory was not searched: others made it, or can write it */
@@ -72,7 +72,7 @@ BUGPACK_DEFINE_INIT(bugpack_recover_options)
  * success if there is no session. Blocks until all reports are written.
  *
  * A report fails, and its session is kept for the next try, if a part of it cannot be written or
- * read now: space, descriptors, memory. What the files have lost is told in the report. So that
+ * read now: space, descriptors, memory. The report says what its files have lost. So that
  * sessions whose reports cannot be written do not fill a file system in memory, the oldest are
  * dropped beyond 16 of an app, or a quarter of the file system; the newest is always kept.
  *
@@ -80,8 +80,8 @@ BUGPACK_DEFINE_INIT(bugpack_recover_options)
  *
  * Errors: INVALID (options), DENIED (recorder_dir is not this user's alone), UNSUPPORTED (no
  * directory is known), NO_MEMORY, LIMIT (over 1023 sessions in a directory), IO: recorder_dir does
- * not exist, or a directory or a session could not be looked at. All others were recovered. Any
- * thread. Since 0.1.0.
+ * not exist, or a directory or a session could not be looked at; all others were recovered. IO or
+ * DENIED: report_dir cannot be used; nothing was done. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *error);

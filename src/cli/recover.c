@@ -95,8 +95,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (bugpack_recover_with(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }
-    if (!made.has_told) {
-        bp_cli_say("no session that died in %s", made.searched);
+    if (!made.has_told && made.searched[0] != '\0') {
+        bp_cli_say("no dead session in %s", made.searched);
     }
     return bp_cli_finish_output() == BP_CLI_COMPLETE ? made.worst : BP_CLI_FAILED;
 }

@@ -6,6 +6,14 @@
 #include "platform/thread.h"
 #include "report/recover.h"
 
+/* So that a mistake in its name fails at once, and not once for each session. */
+static bugpack_status check_report_dir(const char *path, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
+    bp_file_close(fd);
+    return status;
+}
+
 static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
     static const bp_struct of = BP_STRUCT(bugpack_recover_options, app_name);
     static const bp_field room =
@@ -21,6 +29,9 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
     }
     if (options.report_dir != NULL) {
         status = bp_file_absolute_path(options.report_dir, &report_dir, error);
+    }
+    if (status == BUGPACK_OK && report_dir != NULL) {
+        status = check_report_dir(report_dir, error);
     }
     const bp_recover_request request = {.recorder_dir = options.recorder_dir,
                                         .report_dir = report_dir,

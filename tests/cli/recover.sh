@@ -34,7 +34,7 @@ fact 'a living session of another program than the one that is named is not told
 run recover --app viewer "$scratch/runtime/bugpack"
 expect_status 0
 expect_no_out
-expect_same 'standard error' "bugpack: no session that died in $scratch/runtime/bugpack" "$(cat err)"
+expect_same 'standard error' "bugpack: no dead session in $scratch/runtime/bugpack" "$(cat err)"
 
 if unshare -p -f true 2>/dev/null; then
     fact 'a living session in a child pid namespace is told as well'
@@ -62,6 +62,13 @@ run recover --app viewer
 expect_status 0
 expect_no_out
 
+fact 'a directory for the reports that is not there fails at once, and the sessions stay'
+run recover -o "$scratch/nowhere"
+expect_status 1
+expect_no_out
+expect_same 'standard error' \
+    "bugpack: cannot use the directory \"$scratch/nowhere\": No such file or directory" "$(cat err)"
+
 fact 'a dead session becomes a crash report where it put its own'
 run recover "$scratch/runtime/bugpack"
 expect_status 0
@@ -80,7 +87,7 @@ fact 'there is nothing to recover twice, and what was searched is named'
 run recover --app minimal
 expect_status 0
 expect_no_out
-expect_err "no session that died in $scratch/runtime/bugpack, "
+expect_err "no dead session in $scratch/runtime/bugpack, "
 expect_err /dev/shm/bugpack-
 
 fact 'a directory that is not there is an error'
