@@ -202,8 +202,8 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_open(const bugpack_options 
 /* Where the rings of a session are. Since 0.1.0. */
 typedef struct bugpack_recorder_location {
     size_t struct_size;
-    /* BUGPACK_SURVIVES_… of what is in `path`; 0: no record is in a file. It is told by the path
-     * and the file system: an administrator can remove files at any time. */
+    /* BUGPACK_SURVIVES_… of what is in `path`; 0: no record is in a file. Derived from the
+     * path and the file system: an administrator can remove files at any time. */
     uint64_t survives;
     char path[4096];  /* the directory of the session; "" if all rings are in memory */
     char reason[256]; /* why a ring is in memory; "" if none is, or recorder_in_memory was set */

@@ -2,8 +2,8 @@
  * Which file a descriptor is of. A host may close descriptors that it does not own, and get their
  * numbers for files of its own; whoever holds a descriptor for long checks it before each use.
  *
- * A mark is device and inode. It tells regular files, directories, pipes and files under /proc
- * apart. It does not for eventfd, timerfd and the like, which share one inode.
+ * A mark is device and inode. It identifies regular files, directories, pipes and files under
+ * /proc, but not eventfd, timerfd and the like, which share one inode.
  */
 #ifndef BP_BASE_FD_MARK_H
 #define BP_BASE_FD_MARK_H

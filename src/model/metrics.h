@@ -57,8 +57,8 @@ void bp_metrics_release(bp_metrics *metrics);
 /* How far an end of a window may be from its trigger and still be said to be at it. */
 #define BP_METRICS_AT_TRIGGER_NS (50 * BP_NS_PER_MS)
 
-/* Says for the manifest how the window lies to its trigger (monotonic), and at least how many
- * threads ended in it. */
+/* Says for the manifest where the window is relative to its trigger (monotonic), and at least how
+ * many threads ended in it. */
 void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char *out,
                          size_t out_bytes);
 

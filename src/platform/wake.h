@@ -8,7 +8,7 @@
 
 #include "base/fd_mark.h"
 
-/* A pipe, because its ends can be told from every other descriptor; an eventfd cannot. */
+/* A pipe, because its inode identifies it; all eventfds share one. */
 typedef struct bp_wake {
     int fd;          /* readable exactly while it is raised */
     int raise_fd;    /* what raising writes to */

@@ -26,7 +26,7 @@
 typedef struct bp_window bp_window;
 typedef struct bp_windows bp_windows;
 
-/* What a window came to. It ends at the sample of its trigger, or, where that one failed or came
+/* The result of a window. It ends at the sample of its trigger, or, where that one failed or came
  * too late, at the newest sample of the history, with the reason in `error`. */
 typedef struct bp_window_result {
     bugpack_status status; /* not OK: there are no metrics, for the reason in `error` */

@@ -110,7 +110,7 @@ static int read_thread(const bp_process *process, bool with_names, bp_thread_cou
     return 0;
 }
 
-/* A thread gets its name soon after its birth, so the first reading is not believed. */
+/* A thread gets its name soon after its birth, so it is read twice. */
 static bool must_read(const bp_known_threads *known, const bp_known_thread *thread, size_t at) {
     return thread->read_count < 2 || (known->must_reread && at % reread_share == known->turn);
 }
@@ -129,7 +129,7 @@ static void reread(const bp_process *process, bp_known_thread *known) {
 /*
  * The names and births of our own threads, which cost an open, a read and a close each: read of new
  * threads and, when asked for, of a tenth of the others. The kernel lists threads in the order of
- * their births, so what stands between two that are still there has ended.
+ * their births, so each that is between two that are still there has ended.
  */
 static bugpack_status remember_threads(bp_process *process, bp_task_snapshot *snapshot,
                                        const uint64_t *inodes, bugpack_error *error) {
