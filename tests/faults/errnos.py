@@ -102,6 +102,7 @@ ERRNOS = {call: names.split() for call, names in {
     "setuid": "EAGAIN EPERM",
     "socket": "EACCES EAFNOSUPPORT EMFILE ENFILE ENOBUFS ENOMEM",
     "socketpair": "EAFNOSUPPORT EMFILE ENFILE ENOMEM",
+    "statfs": "EACCES EINTR EIO ELOOP ENAMETOOLONG ENOENT ENOMEM ENOSYS ENOTDIR EOVERFLOW",
     "statx": _STAT,
     "symlinkat": _LINK,
     "sysinfo": "",
@@ -133,6 +134,7 @@ _NARROWER = [(re.compile(pattern), names.split()) for pattern, names in (
     (r"fcntl\(.*F_DUPFD", "EMFILE"),
     (r"fcntl\(.*F_SETLEASE", "EACCES EAGAIN ENOMEM"),
     (r"fcntl\(", ""),
+    (r"wait(4|id)\(.*WNOHANG", "ECHILD"),
     # A pipe between threads, or a wake: it never waits, and has no disk that could be full.
     (r"write\((?![12]<)\d+<(pipe|anon_inode)", ""),
     (r"(unlink|rmdir).*\.ring", "EIO EPERM EROFS"),

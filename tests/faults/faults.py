@@ -30,7 +30,7 @@ class Fault:
     may_litter: bool = False
     may_crawl: bool = False      # slower than anybody would wait
     mutes: bool = False          # standard error does not work
-    says_gone: bool = False      # ENOENT, ESRCH: what was looked for has never been there
+    is_answer: bool = False      # what was looked for is not there, or another's to see
 
     def settle(self, place):
         """After the run: whether the fault happened, and what it excuses."""
@@ -41,15 +41,25 @@ class InjectedError(Fault):
     """The N-th call of each thread fails, by strace."""
 
     def settle(self, place):
+        hits, begun = [], {}
         with open(place.trace, encoding="utf-8", errors="replace") as trace:
-            hits = [line.split(None, 1)[1].strip() for line in trace if "(INJECTED)" in line]
+            for thread, text in (line.rstrip().split(None, 1) for line in trace):
+                if text.endswith("<unfinished ...>"):
+                    begun[thread] = text.replace("<unfinished ...>", "")
+                elif "(INJECTED)" in text:
+                    start, resumed, end = text.partition(" resumed>")
+                    hits.append(begun.get(thread, "") + end if resumed else start)
         self.hit = "\n     ".join(hits)
         self.may_litter = "unlink" in self.hit or "rmdir" in self.hit
-        self.mutes = any(re.match(r"writev?\(2<|.*write resumed", hit) for hit in hits)
-        self.says_gone = self.name.endswith(("ENOENT", "ESRCH"))
+        self.mutes = any(re.match(r"writev?\(2<", hit) for hit in hits)
+        denied = self.name.endswith(("EPERM", "EACCES")) and re.search(
+            "/proc>?|process_vm_readv|ptrace", self.hit)
+        self.harms_records = self.name.endswith(
+            ("ELOOP", "ENAMETOOLONG", "ENXIO", "EISDIR", "ENOTDIR"))
+        self.is_answer = self.name.endswith(("ENOENT", "ESRCH")) or bool(denied)
         call, error = re.split("@.*=", self.name)
         return error == "KILL" or bool(hits) and all(
-            " resumed>" in hit or error in errnos_of(call, hit) for hit in hits)
+            error in errnos_of(call, hit) for hit in hits)
 
 
 def traced(place, *options):
@@ -129,7 +139,9 @@ def rings(subject, run, assets):
                                  ("flip", lambda file, at=at: _flip(file, at))):
                 yield _at_ring(f"{names[number]}:{word}@{at}", number, _changed, change)
         yield _at_ring(f"{names[number]}:grow", number, _changed, lambda file: file.truncate(1 << 40))
-        yield _at_ring(f"{names[number]}:remove", number, os.remove)
+        gone = _at_ring(f"{names[number]}:remove", number, os.remove)
+        gone.is_answer = names[number].endswith(".ring")  # a session may record nothing of a kind
+        yield gone
         for other in range(number):
             yield Fault(f"{names[number]}:swap-{names[other]}", harms_records=True,
                         damage=lambda place, one=number, two=other:

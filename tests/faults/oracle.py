@@ -93,7 +93,7 @@ def judge(subject, place, fault, result, next_try):
         problems.append(f"killed by {signal.Signals(-code).name}")
     wanted = expected(subject, place, code, was_killed)
     lost = [content for content in wanted
-            if not fault.says_gone and not holds(content, reports, printed)]
+            if not fault.is_answer and not holds(content, reports, printed)]
     told = said(result)
 
     if any("host's own was touched" in line for line in told):

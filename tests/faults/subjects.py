@@ -157,6 +157,15 @@ def shape(value, path=""):
     return paths
 
 
+def keys_of(assets, entry, data):
+    """What is compared with healthy runs: of the machine only our own processes, each by itself."""
+    document = parse(data)
+    if entry == "host-threads.json":
+        document = {str(thread["tgid"]): thread for thread in (document or {}).get("threads", ())
+                    if thread["tgid"] in assets.machine_pids}
+    return shape(document)
+
+
 def parse(data):
     try:
         return json.loads(data)
@@ -199,14 +208,15 @@ def shaped(assets, subject, entries):
     for entry in entries:
         wanted = assets.shapes.get((subject, entry), set())
         found.append(Content(entry, "the keys of a healthy run",
-                             lambda data, wanted=wanted: wanted <= shape(parse(data))))
+                             lambda data, entry=entry, wanted=wanted:
+                             wanted <= keys_of(assets, entry, data)))
     return found
 
 
 def machine(place):
     pids = place.assets.machine_pids
-    return [Content("host-threads.json", f"all {TARGETS} processes that run",
-                    lambda data: pids <= {thread["tgid"] for thread in parse(data)["threads"]})]
+    return [Content("host-threads.json", f"all {TARGETS} processes that run", lambda data:
+                    pids <= {thread["tgid"] for thread in parse(data)["threads"]})]
 
 
 def attached(place):
@@ -312,7 +322,7 @@ def learn_shapes(assets, subject, run):
                 found.update({entry: archive.read(entry) for entry in archive.namelist()})
         for entry in subject.shaped:
             key = (subject.name, entry)
-            keys = shape(parse(found.get(entry, b"null")))
+            keys = keys_of(assets, entry, found.get(entry, b"null"))
             assets.shapes[key] = assets.shapes.get(key, keys) & keys
         if subject.name == "diff":
             assets.shapes[("diff", "text")] = found["stdout"]
