@@ -75,7 +75,7 @@ ERRNOS = {call: names.split() for call, names in {
     "poll": "EINTR ENOMEM",
     "ppoll": "EINTR ENOMEM",
     "prctl": "EACCES EINVAL EPERM",
-    "pread64": "EAGAIN EINTR EIO EISDIR ENXIO EOVERFLOW ESRCH",
+    "pread64": "EINTR EIO EISDIR ENXIO EOVERFLOW ESRCH",
     "prlimit64": "EPERM ESRCH",
     "process_vm_readv": "ENOMEM EPERM ESRCH ENOSYS",
     "ptrace": "EBUSY EIO EPERM ESRCH",
