@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -102,8 +103,8 @@ enum { waiting_bytes = 32 * 1024 };
 typedef struct run_session {
     bugpack *session;
     const run_options *options;
-    bool says_at_once; /* the command does not own our terminal */
-    bool is_closing;   /* and all reports have ended */
+    bool says_at_once;      /* the command does not own our terminal */
+    atomic_bool is_closing; /* and all reports have ended */
     char app_name[65];
     bp_lock lock;                /* of what follows, which the session's threads write */
     char waiting[waiting_bytes]; /* messages, each with its NUL */
