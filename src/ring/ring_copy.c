@@ -177,6 +177,14 @@ static void copy_positions(unsigned char *to_data, const bp_ring *ring, uint64_t
     copy_racing(to_data, ring->data, (size_t)(byte_count - first));
 }
 
+/* The magic is written last: a process that is killed before that leaves a file that is no ring. */
+static void copy_header(uint64_t *to, const bp_frame_page *page) {
+    bp_ring_fence(memory_order_release);
+    copy_racing(to + 1, (const uint64_t *)page + 1, BP_FRAME_DATA_START - sizeof *to);
+    bp_ring_fence(memory_order_release);
+    copy_racing(to, page, sizeof *to);
+}
+
 /*
  * Moves a ring to `target`, which is unmapped on failure. First everything while writers go on,
  * then under their lock what they wrote meanwhile, and last the header, without which a file is no
@@ -189,8 +197,7 @@ static bugpack_status move(bp_ring *ring, void *target, bool to_file, bugpack_er
     copy_positions(to_data, ring, head, head + ring->capacity);
     bp_lock_acquire(&ring->lock);
     copy_positions(to_data, ring, head, ring->head);
-    bp_ring_fence(memory_order_release);
-    copy_racing(target, ring->page, BP_FRAME_DATA_START);
+    copy_header(target, ring->page);
     uint64_t left_ns = to_file ? 0 : bp_clock_monotonic_ns();
     atomic_store_explicit(&ring->page->memory_from_ns, left_ns, memory_order_relaxed);
     void *moved = mremap(target, ring->mapped_bytes, ring->mapped_bytes,
