@@ -178,12 +178,11 @@ static const struct {
 /* At the close: what became of a crash whose report failed. Before, all is in the reports. */
 static void on_diagnostic(bugpack_level level, const char *text, void *context) {
     run_session *session = context;
-    if (!session->is_closing) {
-        return;
+    if (session->is_closing) {
+        say(session, "", text);
     }
-    say(session, "", text);
-    if (level < BUGPACK_LEVEL_ERROR) {
-        say(session, "this writes its report: bugpack recover -o DIR --app ", session->app_name);
+    if (session->is_closing && level < BUGPACK_LEVEL_ERROR) {
+        say(session, "to write its report: bugpack recover -o DIR --app ", session->app_name);
     }
 }
 

@@ -12,7 +12,7 @@
 /* A report opens its directory, the zip, a copy of each ring and a few files at a time. */
 enum { BP_FD_RESERVE_COUNT = 16 };
 
-/* All of them are of one pipe, which tells them from descriptors of the host. */
+/* All of them are of one pipe, whose inode distinguishes them from descriptors of the host. */
 typedef struct bp_fd_reserve {
     bool is_held;
     int fds[BP_FD_RESERVE_COUNT]; /* -1 where none was left */

@@ -108,8 +108,8 @@ static void note_memory_reason(bp_rings *rings, const char *reason) {
     bp_lock_release(&rings->lock);
 }
 
-/* Makes the session's directory in the first of our own choice that serves. The reason is that of
- * the first one that does not, which is the one to be expected. */
+/* Makes the session's directory in the first usable one of our own choice. The error is that of the
+ * first one that is not usable, which is the one to be expected. */
 static bugpack_status choose_dir(bp_rings *rings, const bp_session_identity *identity,
                                  bugpack_error *error) {
     bp_ring_dir *choice = malloc(sizeof *choice);

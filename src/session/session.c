@@ -235,8 +235,8 @@ static void tell_kept(bp_recorder *recorder) {
         return;
     }
     if (path != NULL) {
-        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
-                         "the records of the crash wait for their recovery in %s", path);
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "the records of the crash were kept in %s",
+                         path);
     } else {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR,
                          "the records of the crash were in memory, and are lost");

@@ -248,13 +248,13 @@ static bp_gap *row_of(bp_gaps *gaps, const bp_gap_key *key) {
     return gap != NULL ? gap : add_row(gaps, key, ignored);
 }
 
-/* Notes why an occurrence leads to no report. The first for this reason is `told`. */
-static bp_gap_occurrence refuse(bp_gap *gap, const char *reason, bool *is_told,
-                                bp_gap_occurrence told) {
-    bool is_first = !*is_told;
+/* Notes why an occurrence leads to no report. The first for this reason is `reported`. */
+static bp_gap_occurrence refuse(bp_gap *gap, const char *reason, bool *is_reported,
+                                bp_gap_occurrence reported) {
+    bool is_first = !*is_reported;
     gap->refusal = reason;
-    *is_told = true;
-    return is_first ? told : BP_GAP_COUNTED;
+    *is_reported = true;
+    return is_first ? reported : BP_GAP_COUNTED;
 }
 
 /*

@@ -206,7 +206,7 @@ export XDG_RUNTIME_DIR
 run run -q -o lost -- sh -c 'echo last words; rmdir lost; kill -ABRT $$'
 expect_status 134
 expect_err 'no report: '
-expect_err "the records of the crash wait for their recovery in $scratch/runtime/bugpack/sh-"
+expect_err "the records of the crash were kept in $scratch/runtime/bugpack/sh-"
 expect_err 'bugpack recover -o DIR --app sh'
 run recover --app sh -o reports
 expect_status 0
