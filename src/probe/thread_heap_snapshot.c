@@ -227,7 +227,8 @@ static bugpack_status take_threads(const bp_task_snapshot *before,
     return BUGPACK_OK;
 }
 
-/* Keeps the threads that still run, unless their id was reused. */
+/* Keeps the threads that still run, unless their id was reused. The births of our own threads are
+ * not known when no names were read. */
 static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snapshot) {
     size_t kept = 0;
     qsort(after->threads, after->thread_count, sizeof *after->threads, compare_counters);
@@ -235,9 +236,11 @@ static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snap
         bp_thread_counters key = {.tid = snapshot->threads[i].tid};
         const bp_thread_counters *still =
             bsearch(&key, after->threads, after->thread_count, sizeof key, compare_counters);
-        if (still != NULL && still->birth == snapshot->threads[i].birth) {
-            snapshot->measured_count += snapshot->threads[i].is_measured;
-            snapshot->threads[kept++] = snapshot->threads[i];
+        const bp_thread_heap *thread = &snapshot->threads[i];
+        if (still != NULL &&
+            (still->birth == thread->birth || still->birth == 0 || thread->birth == 0)) {
+            snapshot->measured_count += thread->is_measured;
+            snapshot->threads[kept++] = *thread;
         }
     }
     snapshot->vanished_count = snapshot->thread_count - kept;
