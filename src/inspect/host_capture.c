@@ -25,7 +25,7 @@ typedef enum part { PART_OTHER, PART_SUMMARY, PART_THREADS } part;
 
 typedef struct capture_reader {
     bp_json_scanner scanner;
-    bp_host_capture capture;
+    bp_captured_host capture;
     const char *name_key, *member; /* what is looked for */
     bp_host_group group;
     char measured_key[64];
@@ -39,7 +39,7 @@ typedef struct capture_reader {
     bool has_tgid, has_tid, has_name, has_value, is_denied, is_kernel_thread;
 } capture_reader;
 
-int bp_host_identity_compare(const bp_host_identity *one, const bp_host_identity *other) {
+int bp_captured_id_compare(const bp_captured_id *one, const bp_captured_id *other) {
     const uint64_t left[] = {one->tgid, one->tid, one->has_start, one->start_ticks};
     const uint64_t right[] = {other->tgid, other->tid, other->has_start, other->start_ticks};
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
@@ -51,11 +51,11 @@ int bp_host_identity_compare(const bp_host_identity *one, const bp_host_identity
 }
 
 static int compare_threads(const void *one, const void *other) {
-    return bp_host_identity_compare(&((const bp_host_reading *)one)->identity,
-                                    &((const bp_host_reading *)other)->identity);
+    return bp_captured_id_compare(&((const bp_host_reading *)one)->identity,
+                                  &((const bp_host_reading *)other)->identity);
 }
 
-void bp_host_capture_release(bp_host_capture *capture) {
+void bp_captured_host_release(bp_captured_host *capture) {
     free(capture->threads);
     bp_buffer_release(&capture->names);
     capture->threads = NULL;
@@ -123,7 +123,7 @@ static void begin_thread(capture_reader *reader) {
 }
 
 static bugpack_status end_thread(capture_reader *reader) {
-    bp_host_capture *capture = &reader->capture;
+    bp_captured_host *capture = &reader->capture;
     if (!reader->has_tgid || !reader->has_tid) {
         (void)snprintf(reader->key, sizeof reader->key, "%s", reader->has_tgid ? "tid" : "tgid");
         return BUGPACK_ERR_CORRUPT;
@@ -152,7 +152,7 @@ static bool take_number(const bp_json_token *token, bool *has_value, uint64_t *v
 
 static bugpack_status take_thread_member(capture_reader *reader, const bp_json_token *token) {
     const char *key = reader->key;
-    bp_host_identity *identity = &reader->thread.identity;
+    bp_captured_id *identity = &reader->thread.identity;
     bool is_good = true;
     if (strcmp(key, reader->name_key) == 0) {
         return take_name(reader, token);
@@ -181,7 +181,7 @@ static void copy_text(const bp_json_token *token, char *out, size_t out_bytes) {
 
 /* What is wrong here is unknown: it only helps to say what has become of a thread. */
 static void take_summary_member(capture_reader *reader, const bp_json_token *token) {
-    bp_host_capture *capture = &reader->capture;
+    bp_captured_host *capture = &reader->capture;
     if (strcmp(reader->key, "threads_complete") == 0) {
         capture->is_complete = !bp_json_token_is(token, "false");
         reader->knows_threads = true;
@@ -275,7 +275,7 @@ static bugpack_status read_tokens(capture_reader *reader, bugpack_error *error) 
 }
 
 /* A tick is at most 10 ms; an uptime that would overflow is unknown. */
-static void compute_uptime(const capture_reader *reader, bp_host_capture *capture) {
+static void compute_uptime(const capture_reader *reader, bp_captured_host *capture) {
     capture->has_uptime = reader->uptime_ms > 0 && reader->ticks_per_sec > 0 &&
                           reader->uptime_ms <= UINT64_MAX / reader->ticks_per_sec;
     if (capture->has_uptime) {
@@ -283,9 +283,9 @@ static void compute_uptime(const capture_reader *reader, bp_host_capture *captur
     }
 }
 
-bugpack_status bp_host_capture_read(const void *text, size_t text_bytes, bp_host_key key,
-                                    bp_host_counter counter, bp_host_capture *ret_capture,
-                                    bugpack_error *error) {
+bugpack_status bp_captured_host_read(const void *text, size_t text_bytes, bp_host_key key,
+                                     bp_host_counter counter, bp_captured_host *ret_capture,
+                                     bugpack_error *error) {
     static const char *const name_keys[] = {"process", "cgroup", "name"};
     bp_host_group group = bp_host_counter_group(counter);
     capture_reader reader = {.capture = {.is_complete = true},
@@ -299,7 +299,7 @@ bugpack_status bp_host_capture_read(const void *text, size_t text_bytes, bp_host
     bugpack_status status = read_tokens(&reader, error);
     bp_json_scanner_release(&reader.scanner);
     if (status != BUGPACK_OK) {
-        bp_host_capture_release(&reader.capture);
+        bp_captured_host_release(&reader.capture);
         return status;
     }
     compute_uptime(&reader, &reader.capture);

@@ -17,21 +17,21 @@
 typedef enum bp_host_key { BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD } bp_host_key;
 
 /* A thread is the same in two captures of one boot if these three are. */
-typedef struct bp_host_identity {
+typedef struct bp_captured_id {
     uint64_t tgid, tid;
     bool has_start;
     uint64_t start_ticks;
-} bp_host_identity;
+} bp_captured_id;
 
 typedef struct bp_host_reading {
-    bp_host_identity identity;
+    bp_captured_id identity;
     size_t name_offset; /* of the group's name in `names`, with its NUL; "" if unknown */
     bool is_expected;   /* such a thread has this counter: a kernel thread has no memory */
     bool is_measured;
     uint64_t value;
 } bp_host_reading;
 
-typedef struct bp_host_capture {
+typedef struct bp_captured_host {
     bp_host_reading *threads; /* ascending by identity */
     size_t count, capacity;
     bp_buffer names;
@@ -41,18 +41,18 @@ typedef struct bp_host_capture {
     char boot_id[40];     /* "" if unknown */
     bool has_uptime;
     uint64_t uptime_ticks; /* when it began, in the unit of start_ticks */
-} bp_host_capture;
+} bp_captured_host;
 
 /*
  * Reads a capture. Errors: CORRUPT (says where or what), NO_MEMORY. The caller releases
  * `ret_capture`, which is untouched on failure.
  */
-bugpack_status bp_host_capture_read(const void *text, size_t text_bytes, bp_host_key key,
-                                    bp_host_counter counter, bp_host_capture *ret_capture,
-                                    bugpack_error *error);
-void bp_host_capture_release(bp_host_capture *capture);
+bugpack_status bp_captured_host_read(const void *text, size_t text_bytes, bp_host_key key,
+                                     bp_host_counter counter, bp_captured_host *ret_capture,
+                                     bugpack_error *error);
+void bp_captured_host_release(bp_captured_host *capture);
 
 /* As for qsort. One without a start comes before those of the same ids that have one. */
-int bp_host_identity_compare(const bp_host_identity *one, const bp_host_identity *other);
+int bp_captured_id_compare(const bp_captured_id *one, const bp_captured_id *other);
 
 #endif

@@ -77,12 +77,12 @@ static uint64_t merge(uint64_t one, uint64_t other, bool is_maximum) {
     return other > UINT64_MAX - one ? UINT64_MAX : one + other;
 }
 
-static const char *name_of(const bp_host_capture *capture, const bp_host_reading *thread) {
+static const char *name_of(const bp_captured_host *capture, const bp_host_reading *thread) {
     return bp_buffer_text(&capture->names) + thread->name_offset;
 }
 
 /* Captures without a boot id are of different boots if the machine's age fell while time passed. */
-static bool are_same_boot(const bp_host_capture *before, const bp_host_capture *after) {
+static bool are_same_boot(const bp_captured_host *before, const bp_captured_host *after) {
     if (before->boot_id[0] != '\0' && after->boot_id[0] != '\0') {
         return strcmp(before->boot_id, after->boot_id) == 0;
     }
@@ -91,13 +91,13 @@ static bool are_same_boot(const bp_host_capture *before, const bp_host_capture *
            strcmp(before->captured_at, after->captured_at) >= 0;
 }
 
-static bool are_swapped(const bp_host_capture *before, const bp_host_capture *after) {
+static bool are_swapped(const bp_captured_host *before, const bp_captured_host *after) {
     return before->has_uptime && after->has_uptime && after->uptime_ticks < before->uptime_ticks;
 }
 
 /* A thread that is only in the first capture. Without its start it may be in the other as well. */
-static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_host_capture *before,
-                                   const bp_host_capture *after, bool is_same_boot) {
+static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_captured_host *before,
+                                   const bp_captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_ENDED;
     }
@@ -110,8 +110,8 @@ static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_host_
  * A thread that is only in the second. If it is older than the first capture, that one missed it;
  * one tick is the difference that rounding can make.
  */
-static thread_fate fate_of_new(const bp_host_reading *thread, const bp_host_capture *before,
-                               const bp_host_capture *after, bool is_same_boot) {
+static thread_fate fate_of_new(const bp_host_reading *thread, const bp_captured_host *before,
+                               const bp_captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_BORN;
     }
@@ -122,7 +122,7 @@ static thread_fate fate_of_new(const bp_host_reading *thread, const bp_host_capt
 }
 
 /* Pairs the threads of both captures, ascending by identity. Returns how many there are. */
-static size_t pair_threads(const bp_host_capture *before, const bp_host_capture *after,
+static size_t pair_threads(const bp_captured_host *before, const bp_captured_host *after,
                            bool is_same_boot, pairing *pairs) {
     size_t count = 0;
     for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
@@ -131,7 +131,7 @@ static size_t pair_threads(const bp_host_capture *before, const bp_host_capture 
         int order = old_thread == NULL ? 1
                     : new_thread == NULL
                         ? -1
-                        : bp_host_identity_compare(&old_thread->identity, &new_thread->identity);
+                        : bp_captured_id_compare(&old_thread->identity, &new_thread->identity);
         pairing *pair = &pairs[count++];
         if (order == 0 && is_same_boot && old_thread->identity.has_start) {
             *pair = (pairing){name_of(after, new_thread), FATE_IN_BOTH, old_thread, new_thread};
@@ -246,8 +246,8 @@ static int compare_rows(const void *one, const void *other) {
 }
 
 /* Fills in the rows, and takes the names over. */
-static bugpack_status join(bp_host_capture *before, bp_host_capture *after, bp_host_counter counter,
-                           bp_host_diff *ret_diff, bugpack_error *error) {
+static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
+                           bp_host_counter counter, bp_host_diff *ret_diff, bugpack_error *error) {
     counter_kind kind = kind_of(counter);
     bp_host_diff diff = {.is_maximum = kind == KIND_MAXIMUM,
                          .is_same_boot = are_same_boot(before, after),
@@ -276,10 +276,10 @@ static bugpack_status join(bp_host_capture *before, bp_host_capture *after, bp_h
 }
 
 static bugpack_status read_side(const char *side, const void *text, size_t text_bytes,
-                                bp_host_key key, bp_host_counter counter, bp_host_capture *capture,
+                                bp_host_key key, bp_host_counter counter, bp_captured_host *capture,
                                 bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_host_capture_read(text, text_bytes, key, counter, capture, &detail);
+    bugpack_status status = bp_captured_host_read(text, text_bytes, key, counter, capture, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return bp_fail(error, status, "the capture of %s: %s", side, detail.message);
     }
@@ -292,7 +292,7 @@ static bugpack_status read_side(const char *side, const void *text, size_t text_
 bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, const void *after,
                                     size_t after_bytes, bp_host_key key, const char *counter,
                                     bp_host_diff *ret_diff, bugpack_error *error) {
-    bp_host_capture old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
+    bp_captured_host old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
     bp_host_counter found;
     if (!find_counter(counter, &found)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
@@ -305,7 +305,7 @@ bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, con
     if (status == BUGPACK_OK) {
         status = join(&old_capture, &new_capture, found, ret_diff, error);
     }
-    bp_host_capture_release(&old_capture);
-    bp_host_capture_release(&new_capture);
+    bp_captured_host_release(&old_capture);
+    bp_captured_host_release(&new_capture);
     return status;
 }
