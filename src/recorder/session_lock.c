@@ -75,7 +75,8 @@ int64_t bp_session_lock_holder(int fd) {
 
 enum { mapped_bytes = 4096 }; /* never touched: the file is empty */
 
-#ifdef F_OFD_SETLK
+/* macOS has such locks too, but there a mapping keeps the file, not its lock. */
+#if defined F_OFD_SETLK && defined MADV_DONTFORK
 
 void *bp_session_lock_hold(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
