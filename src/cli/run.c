@@ -349,10 +349,10 @@ static bp_cli_exit run_command(run_options *options) {
     if (status == BUGPACK_OK) {
         result = relay_command(options, &child, &session, &end);
     }
-    bp_run_child_reap(&child);
     if (session.session != NULL) {
-        (void)bugpack_flush(session.session, UINT32_MAX);
+        (void)bugpack_flush(session.session, UINT32_MAX); /* reads what the command left */
     }
+    bp_run_child_reap(&child);
     session.is_closing = true;
     bugpack_close(session.session); /* waits for the reports in flight */
     say_waiting(&session);
