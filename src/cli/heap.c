@@ -71,7 +71,8 @@ static bp_cli_exit judge(const bugpack_thread_heap_result *result) {
         return result->is_absence ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     }
     if (result->unread_count > 0) {
-        bp_cli_say("%u threads could not be read", (unsigned)result->unread_count);
+        bp_cli_say("%u thread%s could not be read", (unsigned)result->unread_count,
+                   result->unread_count == 1 ? "" : "s");
         return BP_CLI_INCOMPLETE;
     }
     return BP_CLI_COMPLETE;

@@ -153,15 +153,19 @@ static void add_part(char *out, size_t out_bytes, const char *joint, const char 
     }
 }
 
+static const char *noun(uint64_t count, const char *one, const char *several) {
+    return count == 1 ? one : several;
+}
+
 static void explain_errors(const bp_host_summary *summary, char *out, size_t out_bytes) {
     for (size_t i = 0; i < summary->error_count; i++) {
         const bp_host_error *found = &summary->errors[i];
         const struct {
             uint64_t count;
             const char *of;
-        } counts[] = {{found->process_count, "processes"},
-                      {found->thread_count, "threads"},
-                      {found->file_count, "other files"}};
+        } counts[] = {{found->process_count, noun(found->process_count, "process", "processes")},
+                      {found->thread_count, noun(found->thread_count, "thread", "threads")},
+                      {found->file_count, noun(found->file_count, "other file", "other files")}};
         const char *joint = "; ";
         char message[BP_ERRNO_BYTES];
         for (size_t j = 0; j < sizeof counts / sizeof counts[0]; j++) {
@@ -219,14 +223,16 @@ void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t o
     }
     explain_errors(summary, out, out_bytes);
     if (summary->denied_process_count > 0) {
-        add_part(out, out_bytes, "; ", "%" PRIu64 " processes (denied)",
-                 summary->denied_process_count);
+        add_part(out, out_bytes, "; ", "%" PRIu64 " %s (denied)", summary->denied_process_count,
+                 noun(summary->denied_process_count, "process", "processes"));
     }
     explain_groups(summary, out, out_bytes);
     for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
         if (summary->heap_processes[i] > 0) {
-            add_part(out, out_bytes, ", ", "heap of %" PRIu64 " processes (%s)",
-                     summary->heap_processes[i], bp_heap_failure_name((bp_heap_failure)i));
+            add_part(out, out_bytes, ", ", "heap of %" PRIu64 " %s (%s)",
+                     summary->heap_processes[i],
+                     noun(summary->heap_processes[i], "process", "processes"),
+                     bp_heap_failure_name((bp_heap_failure)i));
         }
     }
     if (has_denial(summary)) {

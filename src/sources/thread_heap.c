@@ -106,8 +106,8 @@ static bugpack_status write_readings(const struct readings *readings, bugpack_wr
     char which[48] = "", passed_over[80] = "";
     if (readings->passed_over_count > 0) {
         (void)snprintf(passed_over, sizeof passed_over,
-                       "there was no time to read %zu more descendants",
-                       readings->passed_over_count);
+                       "there was no time to read %zu more descendant%s",
+                       readings->passed_over_count, readings->passed_over_count == 1 ? "" : "s");
     }
     if (failed != readings->items) {
         (void)snprintf(which, sizeof which, " of descendant %llu", (unsigned long long)failed->pid);
@@ -126,8 +126,8 @@ static bugpack_status write_readings(const struct readings *readings, bugpack_wr
         bp_writer_truncate(writer, true, "%s%s: %s", bp_heap_failure_name(failed->failure), which,
                            failed->reason);
     } else if (unread_count > 0) {
-        bp_writer_truncate(writer, false, "the counters of %zu threads could not be read",
-                           unread_count);
+        bp_writer_truncate(writer, false, "the counters of %zu thread%s could not be read",
+                           unread_count, unread_count == 1 ? "" : "s");
     }
     return bp_thread_heap_print_tree(readings->items, readings->count, &writer->content, error);
 }

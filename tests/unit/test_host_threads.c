@@ -131,6 +131,15 @@ Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
     cr_expect(eq(str, text,
                  "it was ended before all threads were read; 67 processes, 4 other files: Too many "
                  "open files (a higher \"ulimit -n\" helps)"));
+    summary = (bp_host_summary){.denied_process_count = 1};
+    *bp_host_summary_error(&summary, EIO) = (bp_host_error){EIO, 1, 1, 1};
+    summary.heap_processes[BP_HEAP_FAILURE_READLINK] = 1;
+    bp_host_summary_explain(&summary, text, sizeof text);
+    cr_expect(eq(str, text,
+                 "1 process, 1 thread, 1 other file: Input/output error; 1 process (denied), "
+                 "heap of 1 process (readlink-failure); these files are for root, or for whoever "
+                 "has CAP_SYS_PTRACE"));
+    summary = (bp_host_summary){.is_cut = true};
     bp_host_summary_explain(&summary, short_text, sizeof short_text);
     cr_expect(eq(str, short_text, "it was ended before"));
 }
