@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -37,16 +36,15 @@ struct bp_file_guard {
 
 /*
  * Whether the lease of this file is listed as whole, in a copy of /proc/locks. No descriptor of the
- * file is held that could be asked (F_GETLEASE). A file system whose stat(2) names another device
- * than the kernel does here (overlayfs, btrfs) has its files yielded more often than needed.
+ * file is held that could be asked (F_GETLEASE). The device is not compared: on overlayfs and btrfs
+ * stat(2) names another one than the kernel does here. This process and the inode are enough.
  */
 static bool is_lease_whole(const char *locks, bp_fd_mark mark) {
     for (const char *line = locks; line != NULL && *line != '\0';) {
-        unsigned major_number = 0, minor_number = 0;
+        int pid = 0;
         unsigned long long inode = 0;
-        if (sscanf(line, "%*u: LEASE ACTIVE WRITE %*d %x:%x:%llu", &major_number, &minor_number,
-                   &inode) == 3 &&
-            inode == mark.inode && makedev(major_number, minor_number) == mark.device) {
+        if (sscanf(line, "%*u: LEASE ACTIVE WRITE %d %*x:%*x:%llu", &pid, &inode) == 2 &&
+            pid == getpid() && inode == mark.inode) {
             return true;
         }
         line = strchr(line, '\n');
