@@ -12,7 +12,8 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wno-unused", "-Werror", "-fsyntax-
 
 
 def _library_flags():
-    flags = subprocess.run(["pkg-config", "--cflags", "libzip", "libcjson", "zlib", "libpng"],
+    flags = subprocess.run(["pkg-config", "--cflags", "libzip", "libcjson", "zlib", "libpng",
+                            "libpcre2-8"],
                            capture_output=True, text=True, check=False)
     return shlex.split(flags.stdout)
 

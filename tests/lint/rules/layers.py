@@ -5,7 +5,7 @@ from tree import lines_matching, without_comments
 # From the bottom up. A folder includes itself and what is on a line above its own.
 LAYERS = [
     ["base"],
-    ["platform", "json", "archive", "image", "ring"],
+    ["platform", "json", "archive", "image", "redact", "ring"],
     ["model"],
     ["recorder", "probe"],
     ["report"],
@@ -15,7 +15,7 @@ LAYERS = [
 LEVELS = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 # Programs, and what only they link: each includes the folders named here, not all below it.
 SEES = {
-    "inspect": {"base", "platform", "json", "archive", "image", "ring", "model"},
+    "inspect": {"base", "platform", "json", "archive", "image", "redact", "ring", "model"},
     "run": {"base", "platform", "recorder"},
     "cli": {"base", "inspect", "probe", "run"},
     "hosts": set(),

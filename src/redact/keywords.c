@@ -1,0 +1,359 @@
+#include "redact/keywords.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/status.h"
+#include "redact/byte_set.h"
+
+/*
+ * The automaton is made from a row of bits ("shift-and"): one for each set of each keyword, and one
+ * behind its last that says it is complete. A state is the row of those that may come next. Its
+ * successor keeps the bits whose set has the byte, and moves them on by one.
+ */
+enum { max_bits = 8192, max_states = 16384, row_words = max_bits / 64 };
+
+typedef struct state_hits {
+    uint32_t first, count; /* in `hits` */
+} state_hits;
+
+struct bp_keywords {
+    bp_byte_set *sets; /* one for each bit; that of a complete keyword is empty */
+    size_t bit_count, bit_capacity;
+    bp_keyword_hit *ends; /* for each bit: the keyword that is complete there */
+    size_t end_capacity;
+    uint64_t starts[row_words]; /* the first bit of each keyword */
+    unsigned char classes[256];
+    unsigned class_count;
+    /* A state is the offset of its row in the table, so that a step is one addition and one load.
+     */
+    uint32_t *table;
+    uint32_t first_final; /* states from here on complete a keyword */
+    uint32_t start;
+    state_hits *state_hits; /* [state / class_count] of the final states */
+    bp_keyword_hit *hits;
+    size_t hit_count, hit_capacity;
+};
+
+bp_keywords *bp_keywords_new(void) {
+    return calloc(1, sizeof(bp_keywords));
+}
+
+void bp_keywords_free(bp_keywords *keywords) {
+    if (keywords != NULL) {
+        free(keywords->sets);
+        free(keywords->ends);
+        free(keywords->table);
+        free(keywords->state_hits);
+        free(keywords->hits);
+        free(keywords);
+    }
+}
+
+static bool add_bit(bp_keywords *keywords, bp_byte_set set, bp_keyword_hit end) {
+    if (!bp_array_reserve(&keywords->sets, keywords->bit_count, &keywords->bit_capacity) ||
+        !bp_array_reserve(&keywords->ends, keywords->bit_count, &keywords->end_capacity)) {
+        return false;
+    }
+    keywords->sets[keywords->bit_count] = set;
+    keywords->ends[keywords->bit_count++] = end;
+    return true;
+}
+
+/* One keyword, to the next space. */
+static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t owner,
+                          bugpack_error *error) {
+    const char *next = *text;
+    size_t first = keywords->bit_count;
+    bool has_context = *next == '[';
+    size_t length = 0;
+    while (next != NULL && *next != ' ' && *next != '\0') {
+        bp_byte_set set;
+        next = bp_byte_set_parse(next, &set);
+        if (next != NULL && !add_bit(keywords, set, (bp_keyword_hit){0})) {
+            return bp_fail_memory(error, "add a redaction rule");
+        }
+        length++;
+    }
+    if (next == NULL || length > BP_KEYWORD_MAX_BYTES || length < 2) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "a keyword is too short, too long or not understood: %s", *text);
+    }
+    bp_keyword_hit end = {.owner = owner, .length = (uint16_t)(length - has_context)};
+    if (!add_bit(keywords, (bp_byte_set){{0}}, end)) {
+        return bp_fail_memory(error, "add a redaction rule");
+    }
+    if (keywords->bit_count > max_bits) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "the redaction rules have too many keywords");
+    }
+    keywords->starts[first / 64] |= (uint64_t)1 << first % 64;
+    *text = next;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_keywords_add(bp_keywords *keywords, const char *list, uint16_t owner,
+                               bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && *(list += strspn(list, " ")) != '\0') {
+        status = add(keywords, &list, owner, error);
+    }
+    return status;
+}
+
+/* Bytes that every set treats alike are one class. */
+static void find_classes(bp_keywords *keywords) {
+    unsigned char examples[256];
+    keywords->class_count = 0;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        unsigned class = 0;
+        for (; class < keywords->class_count; class ++) {
+            size_t bit = 0;
+            while (bit < keywords->bit_count &&
+                   bp_byte_set_has(&keywords->sets[bit], byte) ==
+                       bp_byte_set_has(&keywords->sets[bit], examples[class])) {
+                bit++;
+            }
+            if (bit == keywords->bit_count) {
+                break;
+            }
+        }
+        if (class == keywords->class_count) {
+            examples[keywords->class_count++] = (unsigned char)byte;
+        }
+        keywords->classes[byte] = (unsigned char)class;
+    }
+}
+
+/* While the automaton is made. */
+struct making {
+    bp_keywords *keywords;
+    size_t words;       /* of a row */
+    uint64_t *matching; /* [class * words]: the bits whose set has the class */
+    uint64_t *rows;     /* [state * words] */
+    size_t state_count, row_capacity;
+    uint32_t *slots; /* a hash table of states, plus one */
+    uint16_t *next;  /* [state * class_count + class] */
+};
+
+enum { slot_count = 4 * max_states };
+
+/* The state of a row: an old one, or a new one. max_states where there are too many. */
+static size_t find_state(struct making *making, const uint64_t *row) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < making->words; i++) {
+        hash = (hash ^ row[i]) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    size_t slot = hash % slot_count;
+    size_t row_bytes = making->words * sizeof *row;
+    for (; making->slots[slot] != 0; slot = (slot + 1) % slot_count) {
+        size_t state = making->slots[slot] - 1;
+        if (memcmp(making->rows + state * making->words, row, row_bytes) == 0) {
+            return state;
+        }
+    }
+    if (making->state_count == max_states) {
+        return max_states;
+    }
+    if (making->state_count == making->row_capacity) {
+        size_t capacity = making->row_capacity * 2;
+        uint64_t *rows = realloc(making->rows, capacity * row_bytes);
+        if (rows == NULL) {
+            return max_states;
+        }
+        making->rows = rows;
+        uint16_t *next =
+            realloc(making->next, capacity * making->keywords->class_count * sizeof *next);
+        if (next == NULL) {
+            return max_states;
+        }
+        making->next = next;
+        making->row_capacity = capacity;
+    }
+    memcpy(making->rows + making->state_count * making->words, row, row_bytes);
+    making->slots[slot] = (uint32_t)making->state_count + 1;
+    return making->state_count++;
+}
+
+static bool make_states(struct making *making) {
+    const bp_keywords *keywords = making->keywords;
+    uint64_t row[row_words] = {0};
+    (void)find_state(making, row); /* nothing has begun */
+    for (size_t state = 0; state < making->state_count; state++) {
+        for (unsigned class = 0; class < keywords->class_count; class ++) {
+            const uint64_t *from = making->rows + state * making->words;
+            const uint64_t *matching = making->matching + class * making->words;
+            uint64_t carry = 0;
+            for (size_t i = 0; i < making->words; i++) {
+                uint64_t bits = (from[i] | keywords->starts[i]) & matching[i];
+                row[i] = bits << 1 | carry;
+                carry = bits >> 63;
+            }
+            size_t next = find_state(making, row);
+            if (next == max_states) {
+                return false;
+            }
+            making->next[state * keywords->class_count + class] = (uint16_t)next;
+        }
+    }
+    return true;
+}
+
+static bool is_final(const struct making *making, size_t state, size_t bit) {
+    return (making->rows[state * making->words + bit / 64] >> bit % 64 & 1) != 0 &&
+           making->keywords->ends[bit].length > 0;
+}
+
+static bool add_hits(struct making *making, size_t state, state_hits *ret_hits) {
+    bp_keywords *keywords = making->keywords;
+    *ret_hits = (state_hits){.first = (uint32_t)keywords->hit_count};
+    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
+        if (is_final(making, state, bit)) {
+            if (!bp_array_reserve(&keywords->hits, keywords->hit_count, &keywords->hit_capacity)) {
+                return false;
+            }
+            keywords->hits[keywords->hit_count++] = keywords->ends[bit];
+            ret_hits->count++;
+        }
+    }
+    return true;
+}
+
+/* Numbers the states anew, those that complete a keyword last: then one comparison finds them. */
+static bool number_states(struct making *making) {
+    bp_keywords *keywords = making->keywords;
+    size_t count = making->state_count, low = 0, high = count;
+    uint16_t *numbers = malloc(count * sizeof *numbers);
+    keywords->table = malloc(count * keywords->class_count * sizeof *keywords->table);
+    keywords->state_hits = calloc(count, sizeof *keywords->state_hits);
+    bool is_made = numbers != NULL && keywords->table != NULL && keywords->state_hits != NULL;
+    for (size_t state = 0; is_made && state < count; state++) {
+        state_hits hits;
+        is_made = add_hits(making, state, &hits);
+        numbers[state] = (uint16_t)(hits.count > 0 ? --high : low++);
+        keywords->state_hits[numbers[state]] = hits;
+    }
+    for (size_t state = 0; is_made && state < count; state++) {
+        for (unsigned class = 0; class < keywords->class_count; class ++) {
+            keywords->table[numbers[state] * keywords->class_count + class] =
+                numbers[making->next[state * keywords->class_count + class]] *
+                keywords->class_count;
+        }
+    }
+    if (is_made) {
+        keywords->first_final = (uint32_t)(high * keywords->class_count);
+        keywords->start =
+            keywords->table[numbers[0] * keywords->class_count + keywords->classes['\n']];
+    }
+    free(numbers);
+    return is_made;
+}
+
+bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) {
+    find_classes(keywords);
+    size_t words = keywords->bit_count / 64 + 1;
+    struct making making = {.keywords = keywords, .words = words, .row_capacity = 512};
+    making.matching = calloc(keywords->class_count * words, sizeof *making.matching);
+    making.rows = malloc(making.row_capacity * words * sizeof *making.rows);
+    making.next = malloc(making.row_capacity * keywords->class_count * sizeof *making.next);
+    making.slots = calloc(slot_count, sizeof *making.slots);
+    bool is_made = making.matching != NULL && making.rows != NULL && making.next != NULL &&
+                   making.slots != NULL;
+    for (size_t bit = 0; is_made && bit < keywords->bit_count; bit++) {
+        for (unsigned byte = 0; byte < 256; byte++) {
+            if (bp_byte_set_has(&keywords->sets[bit], byte)) {
+                making.matching[keywords->classes[byte] * words + bit / 64] |= (uint64_t)1
+                                                                               << bit % 64;
+            }
+        }
+    }
+    is_made = is_made && make_states(&making) && number_states(&making);
+    bool is_full = making.state_count == max_states;
+    free(making.matching);
+    free(making.rows);
+    free(making.next);
+    free(making.slots);
+    return is_made   ? BUGPACK_OK
+           : is_full ? bp_fail(error, BUGPACK_ERR_LIMIT,
+                               "the keywords of the redaction rules are too many together")
+                     : bp_fail_memory(error, "compile redaction rules");
+}
+
+bp_keyword_state bp_keywords_start(const bp_keywords *keywords) {
+    return keywords->start;
+}
+
+size_t bp_keywords_next(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count,
+                        size_t offset, bp_keyword_state *state) {
+    const uint32_t *table = keywords->table;
+    const unsigned char *classes = keywords->classes;
+    uint32_t now = *state, first_final = keywords->first_final;
+    for (; offset < byte_count; offset++) {
+        now = table[now + classes[bytes[offset]]];
+        if (now >= first_final) {
+            *state = now;
+            return offset + 1;
+        }
+    }
+    *state = now;
+    return SIZE_MAX;
+}
+
+/* The state at an offset, which depends on no more than the longest keyword before it. */
+static bp_keyword_state state_at(const bp_keywords *keywords, const unsigned char *bytes,
+                                 size_t offset) {
+    bp_keyword_state state = keywords->start;
+    for (size_t at = offset > BP_KEYWORD_MAX_BYTES ? offset - BP_KEYWORD_MAX_BYTES : 0; at < offset;
+         at++) {
+        state = keywords->table[state + keywords->classes[bytes[at]]];
+    }
+    return state;
+}
+
+static void mark(uint64_t *marks, size_t at) {
+    marks[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+void bp_keywords_mark(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count,
+                      uint64_t *marks) {
+    const uint32_t *table = keywords->table;
+    const unsigned char *classes = keywords->classes;
+    uint32_t first_final = keywords->first_final;
+    size_t lane = byte_count / 4; /* four at once, because each waits for its own loads only */
+    const unsigned char *two = bytes + lane, *three = two + lane, *four = three + lane;
+    uint32_t a = state_at(keywords, bytes, 0), b = state_at(keywords, bytes, lane);
+    uint32_t c = state_at(keywords, bytes, 2 * lane), d = state_at(keywords, bytes, 3 * lane);
+    memset(marks, 0, BP_KEYWORD_MARK_WORDS(byte_count) * sizeof *marks);
+    for (size_t at = 0; at < lane; at++) {
+        a = table[a + classes[bytes[at]]];
+        b = table[b + classes[two[at]]];
+        c = table[c + classes[three[at]]];
+        d = table[d + classes[four[at]]];
+        if (a >= first_final || b >= first_final || c >= first_final || d >= first_final) {
+            const bp_keyword_state states[] = {a, b, c, d};
+            for (size_t i = 0; i < 4; i++) {
+                if (states[i] >= first_final) {
+                    mark(marks, i * lane + at);
+                }
+            }
+        }
+    }
+    for (size_t at = 4 * lane; at < byte_count; at++) {
+        d = table[d + classes[bytes[at]]];
+        if (d >= first_final) {
+            mark(marks, at);
+        }
+    }
+}
+
+size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
+                        const bp_keyword_hit **ret_hits) {
+    if (state < keywords->first_final) {
+        return 0;
+    }
+    const state_hits *hits = &keywords->state_hits[state / keywords->class_count];
+    *ret_hits = keywords->hits + hits->first;
+    return hits->count;
+}

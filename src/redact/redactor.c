@@ -1,0 +1,391 @@
+#include "redact/redactor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "redact/scan.h"
+#include "redact/tag.h"
+#include "redact/view.h"
+
+enum {
+    block_bytes = 64 * 1024,       /* searched at a time */
+    record_max_bytes = 256 * 1024, /* a longer one is searched in pieces */
+    overlap_bytes = 8 * 1024,
+    binary_look_bytes = 8 * 1024
+};
+
+/* Where an entry is. */
+struct entry {
+    bp_redact_form form;
+    bool is_begun;      /* its first bytes were looked at */
+    bool is_in_string;  /* the buffer begins inside of a JSON string that was cut */
+    bool is_swallowing; /* the buffer begins with the rest of a secret */
+    bp_buffer held;
+    bp_sink *pass_on;
+    void *context;
+};
+
+struct bp_redactor {
+    const bp_rule_set *set;
+    bp_tag_key key;
+    bp_scan scan;
+    bp_view view;
+    struct entry entry;
+    uint64_t *counts;
+    uint64_t marks[BP_KEYWORD_MARK_WORDS(record_max_bytes)]; /* of the block being searched */
+};
+
+bp_redact_form bp_redact_form_of(const char *entry) {
+    static const struct {
+        const char *ending;
+        bp_redact_form form;
+    } forms[] = {
+        {".json", BP_REDACT_JSON},   {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
+        {".pcap", BP_REDACT_BINARY}, {".pcapng", BP_REDACT_BINARY},    {".jpg", BP_REDACT_BINARY},
+        {".gz", BP_REDACT_BINARY},   {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
+        {".zip", BP_REDACT_BINARY},
+    };
+    size_t length = strlen(entry);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        size_t ending = strlen(forms[i].ending);
+        if (length > ending && strcasecmp(entry + length - ending, forms[i].ending) == 0) {
+            return forms[i].form;
+        }
+    }
+    return BP_REDACT_TEXT;
+}
+
+bp_redactor *bp_redactor_new(const bp_rule_set *set) {
+    bp_redactor *redactor = calloc(1, sizeof *redactor);
+    if (redactor == NULL) {
+        return NULL;
+    }
+    redactor->set = set;
+    redactor->counts = calloc(bp_rule_set_count(set) + 1, sizeof *redactor->counts);
+    bp_tag_key_new(&redactor->key);
+    bp_buffer_init(&redactor->entry.held, record_max_bytes + 1);
+    if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL) {
+        bp_redactor_free(redactor);
+        return NULL;
+    }
+    return redactor;
+}
+
+void bp_redactor_free(bp_redactor *redactor) {
+    if (redactor != NULL) {
+        bp_tag_key_clear(&redactor->key);
+        bp_scan_release(&redactor->scan);
+        bp_view_release(&redactor->view);
+        bp_buffer_release(&redactor->entry.held);
+        free(redactor->counts);
+        free(redactor);
+    }
+}
+
+void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
+    struct entry *entry = &redactor->entry;
+    bp_scan_reset(&redactor->scan);
+    memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
+    bp_buffer_clear(&entry->held);
+    *entry = (struct entry){.form = form, .held = entry->held};
+}
+
+bool bp_redactor_is_searched(const bp_redactor *redactor) {
+    return redactor->entry.form != BP_REDACT_BINARY;
+}
+
+const uint64_t *bp_redactor_counts(const bp_redactor *redactor) {
+    return redactor->counts;
+}
+
+static bool is_json(const struct entry *entry) {
+    return entry->form == BP_REDACT_JSON || entry->form == BP_REDACT_JSON_LINES;
+}
+
+static bugpack_status pass(const struct entry *entry, const void *bytes, size_t byte_count) {
+    return byte_count > 0 ? entry->pass_on(entry->context, bytes, byte_count) : BUGPACK_OK;
+}
+
+/* A record being rewritten. `view` is NULL where the text is searched as it is. */
+struct rewriting {
+    const char *raw;
+    const bp_view *view;
+    size_t done; /* of `raw` */
+};
+
+static bugpack_status replace(bp_redactor *redactor, struct rewriting *rewriting,
+                              const bp_hit *hit) {
+    const bp_view *view = rewriting->view;
+    size_t from = view != NULL ? bp_view_raw(view, hit->from) : hit->from;
+    size_t to = view != NULL ? bp_view_raw(view, hit->to) : hit->to;
+    bool is_bare = view != NULL && bp_view_is_bare(view, hit->from, &from, &to);
+    const char *text = view != NULL ? (const char *)view->text : rewriting->raw;
+    const char *rule = bp_rule_set_rule(redactor->set, hit->rule)->id;
+    char tag[BP_TAG_BYTES];
+    size_t length = bp_tag_print(&redactor->key, rule, text + hit->from, hit->to - hit->from, tag);
+    redactor->counts[hit->rule]++;
+    bugpack_status status =
+        pass(&redactor->entry, rewriting->raw + rewriting->done, from - rewriting->done);
+    if (status == BUGPACK_OK && is_bare) {
+        status = pass(&redactor->entry, "\"", 1);
+    }
+    if (status == BUGPACK_OK) {
+        status = pass(&redactor->entry, tag, length);
+    }
+    if (status == BUGPACK_OK && is_bare) {
+        status = pass(&redactor->entry, "\"", 1);
+    }
+    rewriting->done = to;
+    return status;
+}
+
+/* Which thread and channel a record of logs.jsonl is of; 0 where it is another one. */
+static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t size) {
+    static const char begin[] = "\"level\":", end[] = "\"message\":";
+    if (redactor->entry.form != BP_REDACT_JSON_LINES) {
+        return 0;
+    }
+    const char *to = memmem(raw, size, end, sizeof end - 1);
+    const char *from = to != NULL ? memmem(raw, (size_t)(to - raw), begin, sizeof begin - 1) : NULL;
+    from = from != NULL ? memchr(from, ',', (size_t)(to - from)) : NULL;
+    return from != NULL ? bp_tag_hash(&redactor->key, from, (size_t)(to - from)) : 0;
+}
+
+/*
+ * Searches a record and passes it on, up to where it may be divided if `cut_at` is given; returns
+ * how far that is.
+ */
+static bugpack_status search_record(bp_redactor *redactor, const char *raw, size_t size,
+                                    size_t cut_at, size_t *ret_done) {
+    struct entry *entry = &redactor->entry;
+    bp_view *view = &redactor->view;
+    bool has_view = is_json(entry) || cut_at < size || memmem(raw, size, "\\u00", 4) != NULL;
+    bugpack_status status = !has_view ? BUGPACK_OK
+                            : is_json(entry)
+                                ? bp_view_json(view, raw, size, entry->is_in_string, cut_at)
+                                : bp_view_text(view, raw, size, cut_at);
+    struct rewriting rewriting = {.raw = raw, .view = has_view ? view : NULL};
+    size_t seen = has_view ? view->size : size, end = size, end_view = seen;
+    if (status == BUGPACK_OK) {
+        status = bp_scan_record(&redactor->scan, has_view ? view->text : (const unsigned char *)raw,
+                                seen, is_json(entry), find_stream(redactor, raw, size));
+    }
+    bool is_cut_in_string = has_view && view->is_in_string;
+    if (has_view && cut_at < size && view->cut_raw > 0) {
+        end = view->cut_raw;
+        end_view = view->cut_view;
+        is_cut_in_string = view->is_cut_in_string;
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < redactor->scan.hit_count; i++) {
+        bp_hit hit = redactor->scan.hits[i];
+        if (hit.from >= end_view) {
+            break;
+        }
+        status = replace(redactor, &rewriting, &hit);
+        if (hit.to > end_view) { /* it goes on behind the cut, perhaps behind what is there */
+            entry->is_swallowing = hit.to >= seen;
+            end = rewriting.done;
+            is_cut_in_string = is_json(entry) && (view->is_in_string || hit.to < seen);
+        }
+    }
+    if (status == BUGPACK_OK && rewriting.done < end) {
+        status = pass(entry, raw + rewriting.done, end - rewriting.done);
+    }
+    entry->is_in_string = cut_at < size && is_cut_in_string;
+    *ret_done = end;
+    return status;
+}
+
+/* memrchr, which macOS does not have. NULL where it is not there. */
+static const char *find_last_line_end(const char *raw, size_t size) {
+    while (size > 0 && raw[size - 1] != '\n') {
+        size--;
+    }
+    return size > 0 ? raw + size - 1 : NULL;
+}
+
+static const char *find_backslash(const struct entry *entry, const char *from, const char *to) {
+    while ((from = memchr(from, '\\', (size_t)(to - from))) != NULL) {
+        if (is_json(entry) || (to - from >= 6 && memcmp(from + 1, "u00", 3) == 0)) {
+            return from;
+        }
+        from++;
+    }
+    return to;
+}
+
+/* The first mark at or behind `at`; `size` where there is none. */
+static size_t find_mark(const uint64_t *marks, size_t size, size_t at) {
+    size_t words = BP_KEYWORD_MARK_WORDS(size);
+    for (size_t word = at / 64; word < words; word++) {
+        uint64_t bits = marks[word];
+        if (word == at / 64) {
+            bits &= UINT64_MAX << at % 64;
+        }
+        if (bits != 0) {
+            return word * 64 + (size_t)__builtin_ctzll(bits);
+        }
+    }
+    return size;
+}
+
+/* The first byte at or behind `at` whose line has to be looked at; `size` where none has.
+ * `*backslash` is the first backslash that was found. */
+static size_t find_next(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
+                        size_t *backslash) {
+    if (redactor->scan.open_count > 0 || bp_rule_set_searches_all(redactor->set)) {
+        return at;
+    }
+    if (*backslash < at || at == 0) {
+        *backslash = (size_t)(find_backslash(&redactor->entry, raw + at, raw + size) - raw);
+    }
+    size_t mark = find_mark(redactor->marks, size, at);
+    return mark < *backslash ? mark : *backslash;
+}
+
+/* Whole lines, or with JSON of several lines whole values. */
+static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_t size) {
+    size_t backslash = 0, passed = 0, at = 0;
+    bugpack_status status = BUGPACK_OK;
+    bp_keywords_mark(bp_rule_set_keywords(redactor->set), (const unsigned char *)raw, size,
+                     redactor->marks);
+    while (status == BUGPACK_OK && at < size) {
+        size_t next = find_next(redactor, raw, size, at, &backslash);
+        if (next >= size) {
+            break;
+        }
+        size_t from = at, to = size, done = 0;
+        if (redactor->entry.form != BP_REDACT_JSON) {
+            const char *line = find_last_line_end(raw + at, next - at);
+            const char *line_end = memchr(raw + next, '\n', size - next);
+            from = line != NULL ? (size_t)(line + 1 - raw) : at;
+            to = line_end != NULL ? (size_t)(line_end + 1 - raw) : size;
+        }
+        status = pass(&redactor->entry, raw + passed, from - passed);
+        if (status == BUGPACK_OK) {
+            status = search_record(redactor, raw + from, to - from, SIZE_MAX, &done);
+        }
+        passed = at = to;
+    }
+    return status == BUGPACK_OK ? pass(&redactor->entry, raw + passed, size - passed) : status;
+}
+
+/* Whether JSON may be divided behind this line end: not between a key, or an option of a command
+ * line, and its value. */
+static bool is_between_values(const char *raw, size_t end) {
+    size_t last = end;
+    while (last > 0 && strchr(" \t\r\n", raw[last - 1]) != NULL) {
+        last--;
+    }
+    const char *line = last > 0 ? find_last_line_end(raw, last) : NULL;
+    const char *from = line != NULL ? line + 1 : raw;
+    return last == 0 ||
+           (raw[last - 1] != ':' && memmem(from, (size_t)(raw + last - from), "\"-", 2) == NULL);
+}
+
+static size_t find_safe_end(const struct entry *entry) {
+    const char *raw = bp_buffer_text(&entry->held);
+    size_t end = entry->held.size;
+    const char *line;
+    while ((line = find_last_line_end(raw, end)) != NULL) {
+        end = (size_t)(line - raw);
+        if (entry->form != BP_REDACT_JSON || is_between_values(raw, end)) {
+            return end + 1;
+        }
+    }
+    return 0;
+}
+
+/* How much of the buffer is the rest of a secret that was replaced: to the end of its line or
+ * string.
+ */
+static size_t find_swallowed(struct entry *entry) {
+    const char *raw = bp_buffer_text(&entry->held);
+    for (size_t i = 0; i < entry->held.size; i++) {
+        if (raw[i] == '\n' || (entry->is_in_string && raw[i] == '"')) {
+            entry->is_swallowing = false;
+            return i;
+        }
+        i += entry->is_in_string && raw[i] == '\\';
+    }
+    return entry->held.size;
+}
+
+static bugpack_status drop_front(struct entry *entry, size_t count) {
+    bp_buffer *held = &entry->held;
+    if (count > 0) {
+        memmove(held->data, held->data + count, held->size - count);
+        held->size -= count;
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
+    struct entry *entry = &redactor->entry;
+    bugpack_status status = BUGPACK_OK;
+    if (entry->is_swallowing) {
+        (void)drop_front(entry, find_swallowed(entry));
+    }
+    size_t size = entry->held.size, done = is_last ? size : find_safe_end(entry);
+    const char *raw = bp_buffer_text(&entry->held);
+    if (entry->is_in_string) { /* the rest of a long record: never divided by lines */
+        bool is_whole = is_last || size < record_max_bytes;
+        if (is_whole && !is_last && done == 0) {
+            return BUGPACK_OK;
+        }
+        status = search_record(redactor, raw, is_whole ? done : size,
+                               is_whole ? SIZE_MAX : size - overlap_bytes, &done);
+    } else if (done > 0) {
+        status = search_block(redactor, raw, done);
+    } else if (size >= record_max_bytes) {
+        status = search_record(redactor, raw, size, size - overlap_bytes, &done);
+    }
+    return status == BUGPACK_OK ? drop_front(entry, done) : status;
+}
+
+bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
+                                 bp_sink *pass_on, void *context) {
+    struct entry *entry = &redactor->entry;
+    const char *next = bytes;
+    bugpack_status status = BUGPACK_OK;
+    entry->pass_on = pass_on;
+    entry->context = context;
+    if (bytes == NULL) {
+        return entry->form == BP_REDACT_BINARY ? BUGPACK_OK : search_held(redactor, true);
+    }
+    if (entry->form == BP_REDACT_TEXT && !entry->is_begun &&
+        memchr(bytes, '\0', byte_count < binary_look_bytes ? byte_count : binary_look_bytes)) {
+        entry->form = BP_REDACT_BINARY;
+    }
+    entry->is_begun = true;
+    if (entry->form == BP_REDACT_BINARY) {
+        return pass(entry, bytes, byte_count);
+    }
+    while (status == BUGPACK_OK && byte_count > 0) {
+        size_t room = record_max_bytes - entry->held.size;
+        size_t aim = entry->held.size < block_bytes ? block_bytes - entry->held.size : room;
+        size_t count = byte_count < aim ? byte_count : aim;
+        status = bp_buffer_append(&entry->held, next, count);
+        next += count;
+        byte_count -= count;
+        if (status == BUGPACK_OK && entry->held.size >= block_bytes) {
+            status = search_held(redactor, false);
+        }
+    }
+    return status;
+}
+
+static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(context, bytes, byte_count);
+}
+
+bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
+                                bp_buffer *out) {
+    struct entry open = redactor->entry;
+    size_t done = 0;
+    redactor->entry = (struct entry){.form = BP_REDACT_TEXT, .pass_on = append, .context = out};
+    bugpack_status status = search_record(redactor, text, byte_count, SIZE_MAX, &done);
+    redactor->entry = open;
+    return status;
+}

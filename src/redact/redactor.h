@@ -1,0 +1,59 @@
+/*
+ * Replaces secrets in the entries of one report while they are written, as a stream, and counts
+ * them.
+ *
+ * A text is searched by lines, JSON by records: a line of JSON Lines, or what is between two line
+ * ends that are not inside of a value. Only a record with a keyword is looked at closely. Memory is
+ * bounded: a record over 256 KiB is searched in pieces that overlap by 8 KiB, and where a secret
+ * reaches the end of a piece, the rest of its line or string goes too. A pattern that takes too
+ * many steps costs its record, which is replaced as a whole.
+ */
+#ifndef BP_REDACT_REDACTOR_H
+#define BP_REDACT_REDACTOR_H
+
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/sink.h"
+#include "redact/rule_set.h"
+
+typedef enum bp_redact_form {
+    BP_REDACT_BINARY,    /* passed on as it is */
+    BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first bytes */
+    BP_REDACT_JSON,      /* one document */
+    BP_REDACT_JSON_LINES /* one record a line */
+} bp_redact_form;
+
+/* By the ending of an entry's name; what is not known is a text. */
+bp_redact_form bp_redact_form_of(const char *entry);
+
+/* One thread at a time. */
+typedef struct bp_redactor bp_redactor;
+
+/* With a key of its own for its tags. The set is borrowed. NULL without memory. */
+bp_redactor *bp_redactor_new(const bp_rule_set *set);
+void bp_redactor_free(bp_redactor *redactor);
+
+/* The next entry begins, with counts of zero; one that has not ended is forgotten. */
+void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form);
+
+/*
+ * Takes bytes of the entry and passes on what is redacted. With `bytes` NULL the entry ends, and
+ * what was held back is passed on. NO_MEMORY, or what `pass_on` returns: then the entry is to be
+ * discarded.
+ */
+bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
+                                 bp_sink *pass_on, void *context);
+
+/* Whether the entry was searched: false for a binary one. */
+bool bp_redactor_is_searched(const bp_redactor *redactor);
+
+/* How often each rule of the set replaced something since the entry began. Borrowed. */
+const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
+
+/* Appends a short text without its secrets; they count, but for those of an open entry. NO_MEMORY,
+ * or LIMIT of the buffer. */
+bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
+                                bp_buffer *out);
+
+#endif

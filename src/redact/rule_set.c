@@ -1,0 +1,204 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "redact/rule_set.h"
+
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* What one match may cost, in PCRE2's units: about a millisecond with JIT. */
+enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
+enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
+
+struct bp_rule_set {
+    bp_rule_list list;
+    pcre2_code **codes; /* NULL where the rule does not apply */
+    bp_keywords *keywords;
+    bool searches_all;
+};
+
+struct bp_matcher {
+    const bp_rule_set *set;
+    pcre2_match_context *context;
+    pcre2_match_data *data;
+    pcre2_jit_stack *stack;
+};
+
+void bp_rule_set_free(bp_rule_set *set) {
+    if (set == NULL) {
+        return;
+    }
+    for (size_t i = 0; set->codes != NULL && i < set->list.count; i++) {
+        pcre2_code_free(set->codes[i]);
+    }
+    free(set->codes);
+    bp_keywords_free(set->keywords);
+    bp_rule_list_release(&set->list);
+    free(set);
+}
+
+static bool is_wanted(const char *wanted, const char *id) {
+    size_t length = strlen(id);
+    while (wanted != NULL && *(wanted += strspn(wanted, " ")) != '\0') {
+        size_t word = strcspn(wanted, " ");
+        if (word == length && strncmp(wanted, id, length) == 0) {
+            return true;
+        }
+        wanted += word;
+    }
+    return false;
+}
+
+static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *error) {
+    const bp_rule *rule = &set->list.rules[index];
+    int code = 0;
+    PCRE2_SIZE offset = 0;
+    /* Bytes, not characters: a text may be invalid UTF-8. */
+    uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_NEVER_BACKSLASH_C;
+    if (rule->keywords != NULL && rule->before_bytes == 0) {
+        options |= PCRE2_ANCHORED;
+    }
+    set->codes[index] = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options,
+                                      &code, &offset, NULL);
+    if (set->codes[index] == NULL) {
+        PCRE2_UCHAR message[128] = "";
+        if (code == PCRE2_ERROR_HEAP_FAILED) {
+            return bp_fail_memory(error, "compile a redaction rule");
+        }
+        (void)pcre2_get_error_message(code, message, sizeof message);
+        return bp_fail(error, BUGPACK_ERR_INVALID, "redaction rule \"%s\", at byte %zu: %s",
+                       rule->id, offset, (const char *)message);
+    }
+    /* Where no page may be made executable, this fails and PCRE2 interprets. */
+    (void)pcre2_jit_compile(set->codes[index], PCRE2_JIT_COMPLETE);
+    if (rule->keywords == NULL) {
+        set->searches_all = true;
+        return BUGPACK_OK;
+    }
+    return bp_keywords_add(set->keywords, rule->keywords, (uint16_t)index, error);
+}
+
+static bugpack_status check_wanted(const bp_rule_list *list, const char *wanted,
+                                   bugpack_error *error) {
+    while (wanted != NULL && *(wanted += strspn(wanted, " ")) != '\0') {
+        size_t word = strcspn(wanted, " "), i = 0;
+        while (i < list->count &&
+               (strncmp(list->rules[i].id, wanted, word) != 0 || list->rules[i].id[word] != '\0')) {
+            i++;
+        }
+        if (i == list->count) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "there is no redaction rule \"%.*s\"",
+                           (int)(word < 64 ? word : 64), wanted);
+        }
+        wanted += word;
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_rule_set_new(bp_rule_list *list, const char *wanted, bp_rule_set **ret_set,
+                               bugpack_error *error) {
+    bp_rule_set *set = calloc(1, sizeof *set);
+    if (set == NULL) {
+        bp_rule_list_release(list);
+        return bp_fail_memory(error, "compile redaction rules");
+    }
+    set->list = *list;
+    *list = (bp_rule_list){.rules = NULL};
+    set->codes = calloc(set->list.count + 1, sizeof *set->codes);
+    set->keywords = bp_keywords_new();
+    bugpack_status status = set->codes != NULL && set->keywords != NULL
+                                ? check_wanted(&set->list, wanted, error)
+                                : bp_fail_memory(error, "compile redaction rules");
+    for (size_t i = 0; status == BUGPACK_OK && i < set->list.count; i++) {
+        if (!set->list.rules[i].is_off || is_wanted(wanted, set->list.rules[i].id)) {
+            status = compile(set, i, error);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_keywords_compile(set->keywords, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_rule_set_free(set);
+        return status;
+    }
+    *ret_set = set;
+    return BUGPACK_OK;
+}
+
+size_t bp_rule_set_count(const bp_rule_set *set) {
+    return set->list.count;
+}
+
+const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index) {
+    return &set->list.rules[index];
+}
+
+bool bp_rule_set_applies(const bp_rule_set *set, size_t index) {
+    return set->codes[index] != NULL;
+}
+
+const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set) {
+    return set->keywords;
+}
+
+bool bp_rule_set_searches_all(const bp_rule_set *set) {
+    return set->searches_all;
+}
+
+bp_matcher *bp_matcher_new(const bp_rule_set *set) {
+    bp_matcher *matcher = calloc(1, sizeof *matcher);
+    if (matcher == NULL) {
+        return NULL;
+    }
+    matcher->set = set;
+    matcher->context = pcre2_match_context_create(NULL);
+    matcher->data = pcre2_match_data_create(2, NULL);
+    if (matcher->context == NULL || matcher->data == NULL) {
+        bp_matcher_free(matcher);
+        return NULL;
+    }
+    (void)pcre2_set_match_limit(matcher->context, match_limit);
+    (void)pcre2_set_depth_limit(matcher->context, depth_limit);
+    (void)pcre2_set_heap_limit(matcher->context, heap_limit_kib);
+    /* Without it JIT has 32 KiB of the thread's stack, which does for most. */
+    matcher->stack = pcre2_jit_stack_create(jit_stack_min, jit_stack_max, NULL);
+    if (matcher->stack != NULL) {
+        pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
+    }
+    return matcher;
+}
+
+void bp_matcher_free(bp_matcher *matcher) {
+    if (matcher != NULL) {
+        pcre2_match_context_free(matcher->context);
+        pcre2_match_data_free(matcher->data);
+        pcre2_jit_stack_free(matcher->stack);
+        free(matcher);
+    }
+}
+
+bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,
+                                 size_t byte_count, size_t offset, bp_match *ret_match) {
+    size_t before = matcher->set->list.rules[rule].before_bytes;
+    size_t from = offset > before ? offset - before : 0;
+    int result = pcre2_match(matcher->set->codes[rule], text, byte_count, from, PCRE2_NOTEMPTY,
+                             matcher->data, matcher->context);
+    if (result == PCRE2_ERROR_NOMATCH) {
+        return BP_MATCH_NONE;
+    }
+    if (result < 0) {
+        return BP_MATCH_GAVE_UP;
+    }
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher->data);
+    /* With \K a match may begin behind its end. */
+    if (ends[0] > ends[1] || (before > 0 && (ends[0] > offset || ends[1] <= offset))) {
+        return BP_MATCH_NONE;
+    }
+    bool has_group = (result == 0 || result > 1) && ends[2] != PCRE2_UNSET && ends[2] <= ends[3];
+    *ret_match = (bp_match){.from = ends[0],
+                            .to = ends[1],
+                            .secret_from = has_group ? ends[2] : ends[0],
+                            .secret_to = has_group ? ends[3] : ends[1]};
+    return BP_MATCH_FOUND;
+}

@@ -1,0 +1,55 @@
+/*
+ * Rules compiled for use: the keywords of all as one automaton, and each pattern by PCRE2, with JIT
+ * where the system allows it. It is not changed afterwards, so that any number of threads may share
+ * it.
+ */
+#ifndef BP_REDACT_RULE_SET_H
+#define BP_REDACT_RULE_SET_H
+
+#include "redact/keywords.h"
+#include "redact/rule_file.h"
+
+typedef struct bp_rule_set bp_rule_set;
+
+/*
+ * Takes over the rules of a list, which is empty afterwards, also on failure. `wanted` has the ids,
+ * separated by spaces, of rules that are off by default and apply here; NULL for none. INVALID for
+ * a pattern that does not compile or an id that is not there; LIMIT; NO_MEMORY.
+ */
+bugpack_status bp_rule_set_new(bp_rule_list *list, const char *wanted, bp_rule_set **ret_set,
+                               bugpack_error *error);
+void bp_rule_set_free(bp_rule_set *set);
+
+size_t bp_rule_set_count(const bp_rule_set *set);
+const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index);
+/* Whether it is on by default or was asked for. */
+bool bp_rule_set_applies(const bp_rule_set *set, size_t index);
+const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set);
+
+/* Whether a rule applies that has no keyword, so that every record is searched. */
+bool bp_rule_set_searches_all(const bp_rule_set *set);
+
+/* What one thread needs to match. NULL without memory. */
+typedef struct bp_matcher bp_matcher;
+bp_matcher *bp_matcher_new(const bp_rule_set *set);
+void bp_matcher_free(bp_matcher *matcher);
+
+typedef enum bp_match_result {
+    BP_MATCH_NONE,
+    BP_MATCH_FOUND,
+    BP_MATCH_GAVE_UP /* the pattern needs too many steps for this text */
+} bp_match_result;
+
+typedef struct bp_match {
+    size_t from, to;               /* the whole match */
+    size_t secret_from, secret_to; /* what is to be replaced */
+} bp_match;
+
+/*
+ * Matches a rule with a keyword at `offset` exactly, or up to its `before` bytes earlier; a rule
+ * without one at `offset` or later. Patterns see the text before `offset`.
+ */
+bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,
+                                 size_t byte_count, size_t offset, bp_match *ret_match);
+
+#endif

@@ -1,0 +1,58 @@
+#include "unit/redacted.h"
+
+#include <criterion/criterion.h>
+
+#include <ctype.h>
+#include <string.h>
+
+#include "redact/tag.h"
+
+bp_rule_set *redacted_set(const char *rules, const char *wanted) {
+    bp_rule_list list = {.rules = NULL};
+    bp_rule_set *set = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, &error);
+    if (status == BUGPACK_OK && rules != NULL) {
+        status = bp_rule_list_parse(&list, "rules", rules, strlen(rules), NULL, NULL, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_rule_set_new(&list, wanted, &set, &error);
+    }
+    cr_assert(status == BUGPACK_OK, "%s", error.message);
+    return set;
+}
+
+static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(context, bytes, byte_count);
+}
+
+void redacted(bp_redactor *redactor, bp_redact_form form, const char *text, size_t byte_count,
+              size_t piece_bytes, bp_buffer *out) {
+    bp_buffer_init(out, (size_t)1 << 30);
+    bp_redactor_begin(redactor, form);
+    for (size_t at = 0; at < byte_count; at += piece_bytes) {
+        size_t left = byte_count - at;
+        cr_assert(bp_redactor_write(redactor, text + at, left < piece_bytes ? left : piece_bytes,
+                                    append, out) == BUGPACK_OK);
+    }
+    cr_assert(bp_redactor_write(redactor, NULL, 0, append, out) == BUGPACK_OK);
+}
+
+void redacted_without_tags(char *text) {
+    static const char prefix[] = BP_TAG_PREFIX;
+    char *out = text, *tag;
+    while ((tag = strstr(text, prefix)) != NULL) {
+        memmove(out, text, (size_t)(tag - text));
+        out += tag - text;
+        memcpy(out, "«»", strlen("«»"));
+        out += strlen("«»");
+        /* REDACTED-<rule>-<12 hex digits>; a rule's id may have a '-' and no 12 hex digits. */
+        for (text = tag + sizeof prefix;
+             !(text[0] == '-' && strspn(text + 1, "0123456789abcdef") >= 12);) {
+            cr_assert(*text != '\0' && (isalnum((unsigned char)*text) || *text == '-'), "%s", tag);
+            text++;
+        }
+        text += 13;
+    }
+    memmove(out, text, strlen(text) + 1);
+}

@@ -1,0 +1,23 @@
+/*
+ * Runs texts through a redactor.
+ */
+#ifndef TESTS_UNIT_REDACTED_H
+#define TESTS_UNIT_REDACTED_H
+
+#include <stddef.h>
+
+#include "redact/redactor.h"
+
+/* The built-in rules, and those of `rules` if it is not NULL. Ends the test where they are wrong.
+ */
+bp_rule_set *redacted_set(const char *rules, const char *wanted);
+
+/* An entry as it comes out if it is written in pieces of `piece_bytes`. The text is the caller's to
+ * release. */
+void redacted(bp_redactor *redactor, bp_redact_form form, const char *text, size_t byte_count,
+              size_t piece_bytes, bp_buffer *out);
+
+/* Replaces each tag by "«»", in place. */
+void redacted_without_tags(char *text);
+
+#endif

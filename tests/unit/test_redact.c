@@ -1,0 +1,311 @@
+/*
+ * Secrets in streams: cut anywhere, in JSON, in long lines, over several records; and rules of
+ * callers.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "redact/tag.h"
+#include "unit/redacted.h"
+
+static bp_rule_set *set;
+static bp_redactor *redactor;
+static bp_buffer out;
+
+static void use(const char *rules) {
+    set = redacted_set(rules, NULL);
+    redactor = bp_redactor_new(set);
+    cr_assert(redactor != NULL);
+}
+
+static void teardown(void) {
+    bp_redactor_free(redactor);
+    bp_rule_set_free(set);
+    bp_buffer_release(&out);
+}
+
+TestSuite(redact, .fini = teardown);
+
+static const char *run(bp_redact_form form, const char *text) {
+    bp_buffer_release(&out);
+    redacted(redactor, form, text, strlen(text), 1000, &out);
+    return bp_buffer_text(&out);
+}
+
+static const char *run_plain(bp_redact_form form, const char *text) {
+    (void)run(form, text);
+    redacted_without_tags(out.data);
+    return out.data;
+}
+
+static uint64_t count_of(const char *id) {
+    for (size_t i = 0; i < bp_rule_set_count(set); i++) {
+        if (strcmp(bp_rule_set_rule(set, i)->id, id) == 0) {
+            return bp_redactor_counts(redactor)[i];
+        }
+    }
+    cr_fatal("no rule %s", id);
+    return 0;
+}
+
+Test(redact, hashes_as_the_authors_of_siphash_do) {
+    bp_tag_key key = {.words = {0x0706050403020100u, 0x0F0E0D0C0B0A0908u}, .is_there = true};
+    unsigned char message[15];
+    for (unsigned i = 0; i < sizeof message; i++) {
+        message[i] = (unsigned char)i;
+    }
+    /* Appendix A of the paper. */
+    cr_expect(eq(u64, bp_tag_hash(&key, message, sizeof message), 0xA129CA6149BE45E5u));
+}
+
+Test(redact, gives_a_secret_the_same_tag_in_one_report_and_another_in_the_next) {
+    char first[200], again[200];
+    use(NULL);
+    (void)snprintf(first, sizeof first, "%s", run(BP_REDACT_TEXT, "password=hunter2"));
+    (void)snprintf(again, sizeof again, "%s",
+                   run(BP_REDACT_JSON, "{\"password\": \"hun\\u0074er2\"}"));
+    cr_expect(strncmp(first, "password=REDACTED-password-", 27) == 0, "%s", first);
+    cr_expect(strstr(again, first + strlen("password=")) != NULL, "%s", again);
+    cr_expect(ne(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, "password=hunter3"), first));
+    bp_redactor_free(redactor);
+    redactor = bp_redactor_new(set);
+    cr_expect(ne(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, "password=hunter2"), first));
+}
+
+Test(redact, leaves_what_was_redacted_before_as_it_is) {
+    use(NULL);
+    char *once = strdup(run(BP_REDACT_TEXT, "password=hunter2 https://u:hunter2@h/ "
+                                            "Authorization: Bearer abcdefghijkl1\n"));
+    cr_expect(eq(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, once), once));
+    free(once);
+}
+
+Test(redact, counts_by_rule_and_entry) {
+    use(NULL);
+    (void)run(BP_REDACT_TEXT, "password=a1b2 password=a1b2\nAKIAIOSFODNN7EXAMPLE\n");
+    cr_expect(eq(u64, count_of("password"), 2));
+    cr_expect(eq(u64, count_of("aws-access-key"), 1));
+    (void)run(BP_REDACT_TEXT, "nothing");
+    cr_expect(eq(u64, count_of("password"), 0));
+}
+
+Test(redact, keeps_json_valid) {
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"{\"password\":123456,\"n\":1}", "{\"password\":\"«»\",\"n\":1}"},
+        {"{\"password\" :\n \"x\\\"y\"}", "{\"password\" :\n \"«»\"}"},
+        {"[\"--password\",\n  \"hunter2\"]", "[\"--password\",\n  \"«»\"]"},
+        {"{\"password\":null,\"passwords\":3}", "{\"password\":null,\"passwords\":3}"},
+        {"{\"m\":\"password=\\ud83d\\ude00x1\"}", "{\"m\":\"password=«»\"}"},
+        {"{\"m\":\"{\\\"\\\\u0070assword\\\":\\\"hunter2\\\"}\"}",
+         "{\"m\":\"{\\\"\\\\u0070assword\\\":\\\"«»\\\"}\"}"},
+        {"{\"PASSWORD\":\"HUNTER\"}\r\n", "{\"PASSWORD\":\"«»\"}\r\n"},
+        {"not json password=hunter2", "not json \"«»\""},
+        {"{\"unterminated\":\"password=hunter2", "{\"unterminated\":\"password=«»"},
+        {"{\"mark\":4012888888881881,\"n\":[4111111111111111]}",
+         "{\"mark\":4012888888881881,\"n\":[4111111111111111]}"},
+        {"\"password\"", "\"password\""},
+    };
+    use(NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, cases[i].from),
+                     (char *)(uintptr_t)cases[i].to));
+    }
+}
+
+Test(redact, reads_escapes_of_texts_too) {
+    use(NULL);
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "{\"\\u0070assword\":\"hunter2\"}"),
+                 "{\"\\u0070assword\":\"«»\"}"));
+}
+
+static void append_record(bp_buffer *text, unsigned tid, const char *message) {
+    (void)bp_buffer_printf(text,
+                           "{\"seq\":1,\"level\":\"info\",\"channel\":\"ui\",\"tid\":%u,"
+                           "\"thread\":\"t\",\"message\":\"%s\"}\n",
+                           tid, message);
+}
+
+Test(redact, follows_a_key_over_the_records_of_its_thread) {
+    bp_buffer text;
+    bp_buffer_init(&text, 1 << 20);
+    use(NULL);
+    append_record(&text, 1, "-----BEGIN EC PRIVATE KEY-----");
+    append_record(&text, 2, "another thread goes on with words");
+    append_record(&text, 1, "MHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoftpCYFpfdKSecret");
+    append_record(&text, 2, "verylongwordofanotherthread");
+    append_record(&text, 1, "AB==");
+    append_record(&text, 1, "-----END EC PRIVATE KEY-----");
+    append_record(&text, 1, "afterwardsallisasbefore");
+    const char *result = run(BP_REDACT_JSON_LINES, bp_buffer_text(&text));
+    cr_expect(strstr(result, "MHcC") == NULL && strstr(result, "AB==") == NULL, "%s", result);
+    cr_expect(strstr(result, "goes on with words") != NULL &&
+                  strstr(result, "verylongwordofanotherthread") != NULL &&
+                  strstr(result, "afterwardsallisasbefore") != NULL,
+              "%s", result);
+    bp_buffer_release(&text);
+}
+
+Test(redact, follows_a_key_in_lines_with_a_prefix) {
+    use(NULL);
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(
+                     BP_REDACT_TEXT, "12:00 app: -----BEGIN PRIVATE KEY-----\r\n"
+                                     "12:00 app: MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\r\n"
+                                     "12:00 app: -----END PRIVATE KEY-----\r\n12:01 app: ok\r\n"),
+                 "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
+                 "12:01 app: ok\r\n"));
+}
+
+Test(redact, passes_on_what_is_no_text) {
+    static const char bytes[] = "\0password=hunter2\xFF";
+    use(NULL);
+    redacted(redactor, BP_REDACT_TEXT, bytes, sizeof bytes, 5, &out);
+    cr_expect(out.size == sizeof bytes && memcmp(out.data, bytes, sizeof bytes) == 0);
+    cr_expect(not(bp_redactor_is_searched(redactor)));
+    bp_buffer_release(&out);
+    redacted(redactor, bp_redact_form_of("traffic.pcap"), "password=hunter2", 16, 5, &out);
+    cr_expect(eq(str, out.data, "password=hunter2"));
+}
+
+Test(redact, takes_bytes_that_are_not_utf8) {
+    use(NULL);
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "\xC3(\xFE\xFFpassword=a\x80"
+                                                              "b\xFF\xF0 x"),
+                 "\xC3(\xFE\xFFpassword=«»\xFF\xF0 x"));
+    (void)run(BP_REDACT_JSON, "{\"a\":\"\xFE\xFF\xFD\",\"password\":\"\xFFz1\"}");
+    cr_expect(strstr(out.data, "z1") == NULL, "%s", out.data);
+}
+
+/* A line of `byte_count` bytes with a secret at each multiple of `step`. */
+static void check_long(bp_redact_form form, const char *begin, const char *end, size_t byte_count,
+                       size_t step, size_t piece_bytes) {
+    static const char secret[] = " password=hunter2hunter2hunter2 ";
+    char *line = malloc(byte_count + 100);
+    cr_assert(line != NULL);
+    memset(line, 'x', byte_count);
+    memcpy(line, begin, strlen(begin));
+    for (size_t at = step; at + 100 < byte_count; at += step) {
+        memcpy(line + at, secret, sizeof secret - 1);
+    }
+    memcpy(line + byte_count, end, strlen(end) + 1);
+    bp_buffer_release(&out);
+    redacted(redactor, form, line, strlen(line), piece_bytes, &out);
+    cr_expect(strstr(out.data, "hunter2") == NULL);
+    cr_expect(eq(u64, count_of("password"), (byte_count - 101) / step));
+    cr_expect(strcmp(out.data + out.size - strlen(end), end) == 0, "%zu, %d: %s", step, (int)form,
+              out.data + out.size - 50);
+    free(line);
+}
+
+Test(redact, searches_long_lines_in_pieces) {
+    use(NULL);
+    for (size_t step = 65521; step < 65560; step += 3) {
+        check_long(BP_REDACT_TEXT, "", "\n", 3000000, step, 65536);
+        check_long(BP_REDACT_JSON, "{\"m\":\"", "\"}\n", 3000000, step, 40000);
+        check_long(BP_REDACT_JSON_LINES, "{\"m\":\"", "\",\"password\":1}\n", 3000000, step, 70000);
+    }
+}
+
+Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
+    enum { size = 3000000 };
+    char *line = malloc(size + 100);
+    cr_assert(line != NULL);
+    use(NULL);
+    memset(line, 'x', size);
+    memcpy(line, "password=1", 10);
+    memcpy(line + size, "\nnext", 6);
+    (void)run(BP_REDACT_TEXT, line);
+    redacted_without_tags(out.data);
+    cr_expect(strcmp(out.data, "password=«»\nnext") == 0, "%.99s", out.data);
+    memcpy(line, "{\"password\":\"1", 14);
+    memcpy(line + size, "\",\"b\":1}", 9);
+    (void)run(BP_REDACT_JSON, line);
+    redacted_without_tags(out.data);
+    cr_expect(strcmp(out.data, "{\"password\":\"«»\",\"b\":1}") == 0, "%.99s", out.data);
+    free(line);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+Test(redact, replaces_what_a_pattern_cannot_decide) {
+    bp_buffer text;
+    bp_buffer_init(&text, 1 << 24);
+    use("[slow]\npattern = (?:a+)+(?:a+)+b\n");
+    for (unsigned i = 0; i < 20000; i++) {
+        (void)bp_buffer_append_text(&text,
+                                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac b\n");
+    }
+    double began = seconds();
+    (void)run(BP_REDACT_TEXT, bp_buffer_text(&text));
+    cr_expect(seconds() - began < 20, "%.1f s", seconds() - began);
+    cr_expect(strstr(out.data, "aaaa") == NULL);
+    cr_expect(eq(u64, count_of("slow"), 20000));
+    bp_buffer_release(&text);
+}
+
+Test(redact, applies_the_rules_of_a_caller) {
+    use("let digits = [0-9]{4}\n[ticket]\ncategory = mine\npattern = T-(%{digits})\n"
+        "[email]\nkeyword = @corp\nbefore = 10\npattern = [a-z]+@corp\n");
+    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "T-1234 T-5678 bob@corp T-x\n"),
+                 "T-«» T-«» «» T-x\n"));
+    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, "{\"T-1234\":\"a\\\"T-5678\"}"),
+                 "{\"T-«»\":\"a\\\"T-«»\"}"));
+}
+
+Test(redact, redacts_a_name_without_touching_the_open_entry) {
+    bp_buffer name;
+    bp_buffer_init(&name, 1000);
+    use(NULL);
+    cr_assert(eq(int, bp_redactor_text(redactor, "gap:password=hunter2", 20, &name), BUGPACK_OK));
+    redacted_without_tags(name.data);
+    cr_expect(eq(str, name.data, "gap:password=«»"));
+    bp_buffer_release(&name);
+}
+
+Test(redact, refuses_rules_that_are_wrong_and_says_where) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"pattern = a", "f, line 1: expected [id]"},
+        {"[A]\n", "f, line 1: an id has up to 31 lower case letters, digits and '-'"},
+        {"[a\n", "f, line 1: expected [id]"},
+        {"[a]\nfoo = 1\n", "f, line 2: this key is not known"},
+        {"[a]\npattern = x\n\nnonsense\n", "f, line 4: expected \"key = value\""},
+        {"[a]\n[b]\n", "f, line 2: the rule above has no pattern"},
+        {"[a]\npattern = %{none}\n", "f, line 2: %{...} names nothing that is defined above"},
+        {"[a]\npattern = x\npattern = y\n", "f, line 3: a rule has one pattern"},
+        {"[a]\nbefore = 1000\n", "f, line 2: \"before\" is 1 to 256"},
+        {"[a]\npattern = (x\n", "redaction rule \"a\", at byte 2: missing closing parenthesis"},
+        {"[a]\nkeyword = [x\npattern = x\n",
+         "a keyword is too short, too long or not understood: [x"},
+        {"[a]\nkeyword = x\npattern = x\n",
+         "a keyword is too short, too long or not understood: x"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_rule_list list = {.rules = NULL};
+        bp_rule_set *none = NULL;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        bugpack_status status = bp_rule_list_parse(&list, "f", cases[i].text, strlen(cases[i].text),
+                                                   NULL, NULL, &error);
+        if (status == BUGPACK_OK) {
+            status = bp_rule_set_new(&list, NULL, &none, &error);
+        }
+        cr_expect(eq(int, status, BUGPACK_ERR_INVALID));
+        cr_expect(eq(str, error.message, (char *)(uintptr_t)cases[i].message));
+        bp_rule_list_release(&list);
+        cr_expect(none == NULL);
+    }
+}

@@ -1,0 +1,118 @@
+/*
+ * The built-in rules as data: each has a source and examples, and every example comes out as its
+ * file says, as a text, inside of JSON, and in any pieces.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "unit/redacted.h"
+
+/* The rules that are on by default, and with those that are not. */
+static bp_redactor *redactors[2];
+static bp_rule_set *sets[2];
+static size_t match_count, not_count;
+
+static void setup(void) {
+    for (int i = 0; i < 2; i++) {
+        sets[i] = redacted_set(NULL, i == 0 ? NULL : "email home");
+        redactors[i] = bp_redactor_new(sets[i]);
+        cr_assert(redactors[i] != NULL);
+    }
+}
+
+static void teardown(void) {
+    for (int i = 0; i < 2; i++) {
+        bp_redactor_free(redactors[i]);
+        bp_rule_set_free(sets[i]);
+    }
+}
+
+TestSuite(redact_rules, .init = setup, .fini = teardown);
+
+/* What an example has to become: without what stands between « and ». */
+static void expected_of(const char *text, char *plain, char *expected) {
+    static const char open[] = "«", close[] = "»";
+    bool is_inside = false;
+    for (; *text != '\0'; text++) {
+        if (strncmp(text, open, 2) == 0 || strncmp(text, close, 2) == 0) {
+            is_inside = *(const unsigned char *)(text + 1) == 0xAB;
+            memcpy(expected, text, 2);
+            expected += 2;
+            text++;
+        } else {
+            char byte = *text;
+            if (text[0] == '\\' && text[1] == 'n' && strstr(text, "-----END") != NULL) {
+                byte = '\n'; /* a block has lines */
+                text++;
+            }
+            *plain++ = byte;
+            if (!is_inside) {
+                *expected++ = byte;
+            }
+        }
+    }
+    *plain = *expected = '\0';
+}
+
+static void check(const bp_rule *rule, bp_redact_form form, const char *text,
+                  const char *expected) {
+    static const size_t pieces[] = {1 << 20, 1, 7};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        bp_buffer out;
+        redacted(redactors[rule->is_off], form, text, strlen(text), pieces[i], &out);
+        redacted_without_tags(out.data);
+        cr_expect(strcmp(out.data, expected) == 0, "%s: %s\n  became %s\n  not    %s", rule->id,
+                  text, out.data, expected);
+        bp_buffer_release(&out);
+    }
+}
+
+/* As a member of JSON, its lines with `\n`, `is_hard`: each letter outside of « and » as \u00XX. */
+static void append_json(bp_buffer *out, const char *text, bool is_hard) {
+    bp_buffer_clear(out);
+    (void)bp_buffer_append_text(out, "{\n  \"at\": 4012888888881881,\n  \"message\": \"");
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte >= 0x80) {
+            (void)bp_buffer_append_char(out, *text);
+        } else if (is_hard || byte < 0x20) {
+            (void)bp_buffer_printf(out, "\\u%04x", byte);
+        } else {
+            (void)bp_buffer_printf(out, byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+        }
+    }
+    (void)bp_buffer_append_text(out, "\"\n}\n");
+    cr_assert(eq(int, out->status, BUGPACK_OK));
+}
+
+static void run_example(void *context, const bp_rule *rule, bool is_match, const char *text) {
+    char plain[1024], expected[1024];
+    bp_buffer json, expected_json;
+    (void)context;
+    cr_assert(strlen(text) < sizeof plain);
+    cr_expect(is_match == (strstr(text, "«") != NULL), "%s: %s", rule->id, text);
+    expected_of(text, plain, expected);
+    check(rule, BP_REDACT_TEXT, plain, expected);
+    bp_buffer_init(&json, 1 << 16);
+    bp_buffer_init(&expected_json, 1 << 16);
+    for (int is_hard = 0; is_hard < 2; is_hard++) {
+        append_json(&json, plain, is_hard);
+        append_json(&expected_json, expected, is_hard);
+        check(rule, BP_REDACT_JSON, json.data, expected_json.data);
+    }
+    bp_buffer_release(&json);
+    bp_buffer_release(&expected_json);
+    *(is_match ? &match_count : &not_count) += 1;
+}
+
+Test(redact_rules, replace_their_examples_and_nothing_else) {
+    bp_rule_list list = {.rules = NULL};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, bp_rule_list_add_builtin(&list, run_example, NULL, &error), BUGPACK_OK), "%s",
+              error.message);
+    cr_expect(match_count >= 70 && not_count >= 60, "%zu, %zu", match_count, not_count);
+    bp_rule_list_release(&list);
+}
