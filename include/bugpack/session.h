@@ -175,6 +175,12 @@ typedef struct bugpack_options {
     /* Called for problems that reach the host in no other way. */
     bugpack_diagnostic_callback *on_diagnostic;
     void *on_diagnostic_context;
+
+    /* Reports hold secrets as they were recorded: no rule replaces them (docs/REDACTION.md). Each
+     * manifest says so. */
+    bool without_redaction;
+    /* Redaction rules besides the built-in ones, as for bugpack_redact_add. NULL for none. */
+    const char *redaction_rules;
 } bugpack_options;
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
@@ -220,6 +226,17 @@ BUGPACK_DEFINE_INIT(bugpack_recorder_location)
  */
 BUGPACK_API bugpack_status bugpack_recorder_locate(bugpack *session,
                                                    bugpack_recorder_location *ret_location);
+
+/*
+ * Adds redaction rules, in the format of docs/REDACTION.md, to the built-in ones, for all reports
+ * that are assembled from now on. `text` is copied. They are also kept for a recovery by another
+ * process.
+ *
+ * Errors: INVALID, with the line that is wrong, or without redaction; LIMIT (16 texts, or too many
+ * rules), NO_MEMORY, CLOSED. It takes about 10 ms. Any thread. Since 0.1.0.
+ */
+BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_redact_add(bugpack *bp, const char *text,
+                                                                bugpack_error *error);
 
 /* Tags per session; bytes of a key, and of a value. */
 #define BUGPACK_TAGS_MAX 64

@@ -47,6 +47,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_DISCONNECTS,
     /* the set of tags | one reference, or copying it | bugpack_set_tag, triggers */
     BP_LOCK_TAGS,
+    /* redaction rules | compiling them (10 ms) | worker, bugpack_redact_add */
+    BP_LOCK_REDACTION,
     /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
     BP_LOCK_MONITOR,
     /* metrics windows of triggers | making one, or marking its sample | monitor, triggers, worker

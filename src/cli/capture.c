@@ -14,6 +14,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/redaction.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
@@ -22,6 +23,7 @@ typedef struct capture_options {
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
     bp_cli_files files;
+    bp_cli_redaction redaction;
     const char *app_name;
     const char *description;
     const char *output_dir;
@@ -41,6 +43,7 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_FILE_OPTIONS(capture_options, files),
+    BP_CLI_REDACTION_OPTIONS(capture_options, redaction),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
                  "name the report after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -200,6 +203,7 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     session_options.report_dir_max_bytes = BUGPACK_OFF;
     session_options.calibrator_path = BP_CLI_OWN_PATH;
     bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_cli_redaction_apply(&options->redaction, &session_options);
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
@@ -208,9 +212,10 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     return status;
 }
 
-static bp_cli_exit capture(const capture_options *options) {
+static bp_cli_exit capture(capture_options *options) {
     bugpack *session = NULL;
-    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
+    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK ||
+        bp_cli_redaction_read(&options->redaction) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
     pending_report pending = {.ended_by = 0};
@@ -253,7 +258,7 @@ static const char *find_conflict(const capture_options *options) {
     if (options->output_dir != NULL && options->output_path != NULL) {
         return "--output-dir and --output exclude each other";
     }
-    return NULL;
+    return bp_cli_redaction_conflict(&options->redaction);
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
@@ -268,6 +273,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         result = conflict != NULL ? bp_cli_say_usage("%s", conflict) : capture(&options);
     }
     bp_cli_files_release(&options.files);
+    bp_cli_redaction_release(&options.redaction);
     return result;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/redaction.h"
 #include "run/child.h"
 #include "run/keyboard.h"
 #include "run/pattern.h"
@@ -36,6 +37,7 @@ typedef struct run_options {
     uint32_t auto_snapshot_interval_ms; /* 0: never */
     uint32_t auto_snapshot_cap;
     bp_cli_files files;
+    bp_cli_redaction redaction;
     bool quiet;
 } run_options;
 
@@ -85,6 +87,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
     BP_CLI_FILE_OPTIONS(run_options, files),
+    BP_CLI_REDACTION_OPTIONS(run_options, redaction),
     BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -262,6 +265,7 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.pedantic_dir = given->pedantic_dir;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
+    bp_cli_redaction_apply(&given->redaction, &options);
     options.on_event = on_event;
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;
@@ -369,8 +373,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,
                             &options.arguments, &result)) {
         bool has_pattern = options.patterns.count > 0;
-        if (options.arguments[0] == NULL) {
-            result = bp_cli_say_usage("a command is missing");
+        const char *conflict = bp_cli_redaction_conflict(&options.redaction);
+        if (options.arguments[0] == NULL || conflict != NULL) {
+            result = bp_cli_say_usage("%s", conflict != NULL ? conflict : "a command is missing");
+        } else if (bp_cli_redaction_read(&options.redaction) != BUGPACK_OK) {
+            result = BP_CLI_FAILED;
         } else if (has_pattern || !options.is_pedantic ||
                    read_pattern(NULL, default_pattern, &options.patterns)) {
             options.is_pedantic = options.is_pedantic || has_pattern;
@@ -379,6 +386,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     bp_run_patterns_release(&options.patterns);
     bp_cli_files_release(&options.files);
+    bp_cli_redaction_release(&options.redaction);
     return result;
 }
 

@@ -32,6 +32,16 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
+    if (entry->redaction_count > 0) {
+        bp_json_array_begin(json, "redactions");
+        for (size_t i = 0; i < entry->redaction_count; i++) {
+            bp_json_object_begin(json, NULL);
+            bp_json_add_text(json, "rule", entry->redactions[i].rule);
+            bp_json_add_uint(json, "count", entry->redactions[i].count);
+            bp_json_object_end(json);
+        }
+        bp_json_array_end(json);
+    }
     bp_model_add_known_text(json, "note", entry->note);
     bp_model_add_known_text(json, "reason", entry->reason);
     bp_json_object_end(json);
@@ -62,6 +72,7 @@ bugpack_status bp_manifest_print(const bp_manifest *manifest, bp_buffer *out,
     bp_json_add_text(&json, "report_id", manifest->report_id);
     bp_json_add_bool(&json, "complete", missing_count == 0);
     bp_json_add_uint(&json, "missing", missing_count);
+    bp_json_add_bool(&json, "redacted", manifest->is_redacted);
     bp_json_array_begin(&json, "artefacts");
     for (size_t i = 0; i < manifest->entry_count; i++) {
         add_entry(&json, &manifest->entries[i]);

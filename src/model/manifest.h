@@ -27,6 +27,12 @@ const char *bp_artefact_status_name(bp_artefact_status status);
 #define BP_REASON_BYTES 512
 #define BP_NOTE_BYTES 300
 
+/* How often a rule replaced something in an entry. */
+typedef struct bp_redaction_count {
+    const char *rule; /* borrowed */
+    uint64_t count;
+} bp_redaction_count;
+
 typedef struct bp_manifest_line {
     const char *name; /* borrowed */
     bp_artefact_status status;
@@ -37,8 +43,10 @@ typedef struct bp_manifest_line {
     uint64_t captured_wall_ns; /* 0 leaves it out */
     uint64_t duration_ns;
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
-    char note[BP_NOTE_BYTES];                        /* about a complete artefact; "" for none */
-    char reason[BP_REASON_BYTES];                    /* "" for none */
+    const bp_redaction_count *redactions;            /* borrowed; those above 0 */
+    size_t redaction_count;
+    char note[BP_NOTE_BYTES];     /* about a complete artefact; "" for none */
+    char reason[BP_REASON_BYTES]; /* "" for none */
 } bp_manifest_line;
 
 /* All triggers of one key in this session, also the suppressed ones. Strings are borrowed and may
@@ -54,6 +62,7 @@ typedef struct bp_trigger_entry {
 
 typedef struct bp_manifest {
     const char *report_id;
+    bool is_redacted; /* rules were applied, whatever they found */
     const bp_manifest_line *entries;
     size_t entry_count;
     const bp_trigger_entry *triggers;

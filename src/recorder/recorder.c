@@ -85,6 +85,11 @@ void bp_recorder_keep(bp_recorder *recorder, bool is_kept) {
     bp_rings_keep(recorder->rings, is_kept);
 }
 
+void bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
+                            size_t byte_count) {
+    bp_rings_write_file(recorder->rings, name, bytes, byte_count);
+}
+
 bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path) {
     const bp_session_dir *dir = bp_rings_dir(recorder->rings);
     *ret_path = dir == NULL ? NULL : bp_session_dir_path(dir);

@@ -186,10 +186,31 @@ static bugpack_status set_flag(const struct parser *parser, bool *flag, const ch
     return BUGPACK_OK;
 }
 
+/* Turns rules on that are off by default. */
+static bugpack_status use_rules(const struct parser *parser, const char *ids) {
+    while (*(ids += strspn(ids, " ")) != '\0') {
+        size_t length = strcspn(ids, " "), i = 0;
+        const bp_rule_list *list = parser->list;
+        while (i < list->count && (strncmp(list->rules[i].id, ids, length) != 0 ||
+                                   list->rules[i].id[length] != '\0')) {
+            i++;
+        }
+        if (i == list->count) {
+            return refuse(parser, "\"use\" names a rule that is not there");
+        }
+        list->rules[i].is_off = false;
+        ids += length;
+    }
+    return BUGPACK_OK;
+}
+
 static bugpack_status set(struct parser *parser, const char *key, const char *value) {
     bp_rule *rule = &parser->rule;
     if (strncmp(key, "let ", 4) == 0 && rule->id[0] == '\0') {
         return add_let(parser, key + 4, value);
+    }
+    if (strcmp(key, "use") == 0 && rule->id[0] == '\0') {
+        return use_rules(parser, value);
     }
     if (rule->id[0] == '\0') {
         return refuse(parser, "expected [id]");

@@ -25,7 +25,7 @@ typedef struct bp_rule {
     char *pattern;                   /* of PCRE2; group 1 is what is replaced, else all of it */
     char *until;                     /* ends a block of lines that the pattern begins; or NULL */
     unsigned before_bytes;           /* the match may begin as far before its keyword */
-    bool is_off;                     /* applies only where it is asked for by its id */
+    bool is_off;                     /* applies only where a later text says "use" */
     bool has_luhn;                   /* the digits have to pass Luhn's check */
 } bp_rule;
 

@@ -2,6 +2,7 @@
 #include "redact/rule_set.h"
 
 #include <pcre2.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
 enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
 
 struct bp_rule_set {
+    atomic_uint reference_count;
     bp_rule_list list;
     pcre2_code **codes; /* NULL where the rule does not apply */
     bp_keywords *keywords;
@@ -25,8 +27,14 @@ struct bp_matcher {
     pcre2_jit_stack *stack;
 };
 
-void bp_rule_set_free(bp_rule_set *set) {
-    if (set == NULL) {
+bp_rule_set *bp_rule_set_retain(bp_rule_set *set) {
+    (void)atomic_fetch_add_explicit(&set->reference_count, 1, memory_order_relaxed);
+    return set;
+}
+
+void bp_rule_set_drop(bp_rule_set *set) {
+    if (set == NULL ||
+        atomic_fetch_sub_explicit(&set->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
     for (size_t i = 0; set->codes != NULL && i < set->list.count; i++) {
@@ -36,18 +44,6 @@ void bp_rule_set_free(bp_rule_set *set) {
     bp_keywords_free(set->keywords);
     bp_rule_list_release(&set->list);
     free(set);
-}
-
-static bool is_wanted(const char *wanted, const char *id) {
-    size_t length = strlen(id);
-    while (wanted != NULL && *(wanted += strspn(wanted, " ")) != '\0') {
-        size_t word = strcspn(wanted, " ");
-        if (word == length && strncmp(wanted, id, length) == 0) {
-            return true;
-        }
-        wanted += word;
-    }
-    return false;
 }
 
 static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *error) {
@@ -79,39 +75,22 @@ static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *err
     return bp_keywords_add(set->keywords, rule->keywords, (uint16_t)index, error);
 }
 
-static bugpack_status check_wanted(const bp_rule_list *list, const char *wanted,
-                                   bugpack_error *error) {
-    while (wanted != NULL && *(wanted += strspn(wanted, " ")) != '\0') {
-        size_t word = strcspn(wanted, " "), i = 0;
-        while (i < list->count &&
-               (strncmp(list->rules[i].id, wanted, word) != 0 || list->rules[i].id[word] != '\0')) {
-            i++;
-        }
-        if (i == list->count) {
-            return bp_fail(error, BUGPACK_ERR_INVALID, "there is no redaction rule \"%.*s\"",
-                           (int)(word < 64 ? word : 64), wanted);
-        }
-        wanted += word;
-    }
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_rule_set_new(bp_rule_list *list, const char *wanted, bp_rule_set **ret_set,
-                               bugpack_error *error) {
+bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpack_error *error) {
     bp_rule_set *set = calloc(1, sizeof *set);
     if (set == NULL) {
         bp_rule_list_release(list);
         return bp_fail_memory(error, "compile redaction rules");
     }
+    atomic_init(&set->reference_count, 1);
     set->list = *list;
     *list = (bp_rule_list){.rules = NULL};
     set->codes = calloc(set->list.count + 1, sizeof *set->codes);
     set->keywords = bp_keywords_new();
     bugpack_status status = set->codes != NULL && set->keywords != NULL
-                                ? check_wanted(&set->list, wanted, error)
+                                ? BUGPACK_OK
                                 : bp_fail_memory(error, "compile redaction rules");
     for (size_t i = 0; status == BUGPACK_OK && i < set->list.count; i++) {
-        if (!set->list.rules[i].is_off || is_wanted(wanted, set->list.rules[i].id)) {
+        if (!set->list.rules[i].is_off) {
             status = compile(set, i, error);
         }
     }
@@ -119,7 +98,7 @@ bugpack_status bp_rule_set_new(bp_rule_list *list, const char *wanted, bp_rule_s
         status = bp_keywords_compile(set->keywords, error);
     }
     if (status != BUGPACK_OK) {
-        bp_rule_set_free(set);
+        bp_rule_set_drop(set);
         return status;
     }
     *ret_set = set;

@@ -12,17 +12,17 @@
 typedef struct bp_rule_set bp_rule_set;
 
 /*
- * Takes over the rules of a list, which is empty afterwards, also on failure. `wanted` has the ids,
- * separated by spaces, of rules that are off by default and apply here; NULL for none. INVALID for
- * a pattern that does not compile or an id that is not there; LIMIT; NO_MEMORY.
+ * Takes over the rules of a list, which is empty afterwards, also on failure. INVALID for a pattern
+ * that does not compile; LIMIT; NO_MEMORY.
  */
-bugpack_status bp_rule_set_new(bp_rule_list *list, const char *wanted, bp_rule_set **ret_set,
-                               bugpack_error *error);
-void bp_rule_set_free(bp_rule_set *set);
+bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpack_error *error);
+bp_rule_set *bp_rule_set_retain(bp_rule_set *set);
+/* The last reference frees it. NULL is fine. */
+void bp_rule_set_drop(bp_rule_set *set);
 
 size_t bp_rule_set_count(const bp_rule_set *set);
 const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index);
-/* Whether it is on by default or was asked for. */
+/* Whether it is on. */
 bool bp_rule_set_applies(const bp_rule_set *set, size_t index);
 const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set);
 

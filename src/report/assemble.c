@@ -53,6 +53,7 @@ struct assembly {
     bp_job *job;
     const bp_progress *progress;
     bp_bundle *bundle;
+    bp_rule_set *rules; /* NULL: redaction is off */
     char report_id[BP_ID_BYTES];
     /* The first sample, unless the job has a window of its trigger. */
     bugpack_status window_status;
@@ -320,11 +321,15 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                bugpack_error *error) {
     bp_job *job = assembly->job;
     bugpack_status status = bp_destination_hold(&job->destination, error);
+    if (status == BUGPACK_OK) {
+        status = bp_redaction_hold(assembly->context->redaction, &assembly->rules, error);
+    }
     const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
                                      .dir_name = job->destination.dir_path,
                                      .report_id = assembly->report_id,
                                      .wall_ns = job->triggered.wall_ns,
-                                     .token = &job->token};
+                                     .token = &job->token,
+                                     .rules = assembly->rules};
     if (status == BUGPACK_OK) {
         status = bp_bundle_new(&target, &assembly->bundle, error);
     }
@@ -353,5 +358,6 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
         result->status = assemble(&assembly, result, &result->error);
     }
     bp_bundle_free(assembly.bundle);
+    bp_rule_set_drop(assembly.rules);
     result->elapsed_ns = bp_clock_monotonic_ns() - job->triggered.monotonic_ns;
 }

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "platform/staged_file.h"
+#include "redact/redactor.h"
 #include "report/name.h"
 
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
@@ -22,12 +23,52 @@ struct bp_bundle {
     bp_bundle_target target;
     bp_staged_file *file;
     bp_archive *archive;
+    bp_redactor *redactor;   /* NULL: redaction is off */
     bp_manifest_line *lines; /* their names are ours */
     size_t count;
     size_t capacity;
     const bp_trigger_entry *triggers;
     size_t trigger_count;
 };
+
+/* A bp_archive_filter. */
+static bugpack_status redact(void *context, const char *entry, const void *bytes, size_t byte_count,
+                             bp_sink *pass_on, void *archive) {
+    (void)entry;
+    return bp_redactor_write(context, bytes, byte_count, pass_on, archive);
+}
+
+static bugpack_status start_redactor(bp_bundle *bundle, bugpack_error *error) {
+    if (bundle->target.rules == NULL) {
+        return BUGPACK_OK;
+    }
+    bundle->redactor = bp_redactor_new(bundle->target.rules);
+    if (bundle->redactor == NULL) {
+        return bp_fail_memory(error, "start a report");
+    }
+    bp_archive_set_filter(bundle->archive, redact, bundle->redactor);
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out) {
+    return bundle->redactor == NULL ? bp_buffer_append_text(out, text)
+                                    : bp_redactor_text(bundle->redactor, text, strlen(text), out);
+}
+
+/* The name of an entry, which may come from a file of the host; the caller's to free. */
+static bugpack_status redact_name(bp_bundle *bundle, const char *name, char **ret_name,
+                                  bugpack_error *error) {
+    bp_buffer safe;
+    bp_buffer_init(&safe, (size_t)1 << 20);
+    bugpack_status status = bp_bundle_redact(bundle, name, &safe);
+    char *copy = status == BUGPACK_OK ? strdup(bp_buffer_text(&safe)) : NULL;
+    bp_buffer_release(&safe);
+    if (copy == NULL) {
+        return bp_fail_memory(error, "collect an artefact");
+    }
+    *ret_name = copy;
+    return BUGPACK_OK;
+}
 
 bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bundle,
                              bugpack_error *error) {
@@ -45,6 +86,9 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
                                        .token = target->token};
         status = bp_archive_new(&zip, &bundle->archive, error);
     }
+    if (status == BUGPACK_OK) {
+        status = start_redactor(bundle, error);
+    }
     if (status != BUGPACK_OK) {
         bp_bundle_free(bundle);
         return status;
@@ -59,9 +103,11 @@ void bp_bundle_free(bp_bundle *bundle) {
     }
     for (size_t i = 0; i < bundle->count; i++) {
         free((char *)(uintptr_t)bundle->lines[i].name);
+        free((bp_redaction_count *)(uintptr_t)bundle->lines[i].redactions);
     }
     free(bundle->lines);
     bp_archive_free(bundle->archive);
+    bp_redactor_free(bundle->redactor);
     bp_staged_file_free(bundle->file);
     free(bundle);
 }
@@ -78,9 +124,16 @@ static bugpack_status reserve_line(bp_bundle *bundle, bugpack_error *error) {
 
 bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                                bugpack_error *error) {
-    bugpack_status status =
-        bp_archive_begin(bundle->archive, name, bp_name_entry_rank(name), error);
+    char *safe_name = NULL;
+    bugpack_status status = redact_name(bundle, name, &safe_name, error);
     if (status == BUGPACK_OK) {
+        status = bp_archive_begin(bundle->archive, safe_name, bp_name_entry_rank(name), error);
+    }
+    free(safe_name);
+    if (status == BUGPACK_OK) {
+        if (bundle->redactor != NULL) {
+            bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
+        }
         writer->archive = bundle->archive;
         writer->sink = bp_archive_write;
         writer->sink_context = bundle->archive;
@@ -109,20 +162,53 @@ static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, uint6
     return BUGPACK_OK;
 }
 
+/* What was replaced in the entry that has ended; the array is the caller's to free. */
+static bugpack_status take_counts(const bp_bundle *bundle, bp_redaction_count **ret_counts,
+                                  size_t *ret_count, bugpack_error *error) {
+    const bp_rule_set *rules = bundle->target.rules;
+    if (bundle->redactor == NULL) {
+        return BUGPACK_OK;
+    }
+    const uint64_t *counts = bp_redactor_counts(bundle->redactor);
+    size_t count = 0, rule_count = bp_rule_set_count(rules), capacity = 0;
+    bp_redaction_count *found = NULL;
+    for (size_t i = 0; i < rule_count; i++) {
+        if (counts[i] > 0) {
+            if (!bp_array_reserve(&found, count, &capacity)) {
+                free(found);
+                return bp_fail_memory(error, "collect an artefact");
+            }
+            found[count++] =
+                (bp_redaction_count){.rule = bp_rule_set_rule(rules, i)->id, .count = counts[i]};
+        }
+    }
+    *ret_counts = found;
+    *ret_count = count;
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error) {
     bugpack_status status = reserve_line(bundle, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    char *own_name = strdup(name);
-    if (own_name == NULL) {
-        return bp_fail_memory(error, "collect an artefact");
+    char *own_name = NULL;
+    bp_redaction_count *counts = NULL;
+    size_t count = 0;
+    status = redact_name(bundle, name, &own_name, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
     bool is_there = writer->line.status == BP_ARTEFACT_OK ||
                     writer->line.status == BP_ARTEFACT_TRUNCATED || writer->content.size > 0;
     if (is_there && writer->archive == NULL) {
         status = bp_bundle_begin(bundle, name, writer, error);
+    }
+    uint64_t byte_count = 0;
+    if (status == BUGPACK_OK && is_there) {
+        end_entry(bundle, writer, &byte_count);
+        status = take_counts(bundle, &counts, &count, error);
     }
     if (status != BUGPACK_OK) {
         free(own_name);
@@ -132,6 +218,9 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (is_there) {
         status = end_entry(bundle, writer, &byte_count, error);
     }
+    if (status == BUGPACK_OK && is_there) {
+        status = take_counts(bundle, &counts, &count, error);
+    }
     if (status != BUGPACK_OK) {
         free(own_name);
         return status;
@@ -140,6 +229,8 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     *line = writer->line;
     line->name = own_name;
     line->bytes = byte_count;
+    line->redactions = counts;
+    line->redaction_count = count;
     bp_writer_release(writer);
     return BUGPACK_OK;
 }
@@ -210,6 +301,7 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count = 0;
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
+                                  .is_redacted = bundle->redactor != NULL,
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .triggers = bundle->triggers,
@@ -219,6 +311,9 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     bugpack_status status = bp_manifest_print(&manifest, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(bundle->archive, manifest_name, UINT_MAX, error);
+    }
+    if (status == BUGPACK_OK && bundle->redactor != NULL) {
+        bp_redactor_begin(bundle->redactor, bp_redact_form_of(manifest_name));
     }
     if (status == BUGPACK_OK) {
         (void)bp_archive_write(bundle->archive, bp_buffer_text(&text), text.size);

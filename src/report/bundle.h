@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 
 #include "base/cancel.h"
+#include "redact/rule_set.h"
 #include "report/writer.h"
 
 typedef struct bp_bundle bp_bundle;
@@ -23,6 +24,7 @@ typedef struct bp_bundle_target {
     uint64_t wall_ns;             /* the time of all entries: the trigger's */
     const bp_cancel_token *token; /* NULL: nobody stops it */
     bool is_strict;               /* an entry that cannot be written fails the report */
+    const bp_rule_set *rules;     /* of redaction; NULL: it is off */
 } bp_bundle_target;
 
 /* An empty report, in a file without a name (platform/staged_file.h). NO_MEMORY, IO. */
@@ -53,6 +55,10 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
  */
 bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status made,
                              bugpack_writer *writer, bugpack_error *error);
+
+/* Appends a text as the entries would have it: without secrets, and with the same tags. NO_MEMORY.
+ */
+bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out);
 
 /* The triggers for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);

@@ -13,6 +13,7 @@
 #include "recorder/recorder.h"
 #include "report/events.h"
 #include "report/provider_list.h"
+#include "report/redaction.h"
 #include "report/subject.h"
 #include "report/tags.h"
 #include "report/trigger_list.h"
@@ -30,6 +31,7 @@ typedef struct bp_report_context {
     bp_provider_list *providers;
     bp_subject *subject;
     bp_events *events;
+    bp_redaction *redaction;
     bp_tags *tags; /* NULL: none can be set */
     /* What triggers came to, for the manifest. */
     bp_list_triggers *list_triggers;

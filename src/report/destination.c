@@ -16,6 +16,8 @@ void bp_destination_release(bp_destination *destination) {
     free(destination->dir_path);
     free(destination->stem);
     free(destination->extension);
+    free(destination->app_name);
+    free(destination->detail);
 }
 
 /* Splits "/a/b/report.zip" into "/a/b", "report" and ".zip". */
@@ -52,9 +54,14 @@ bugpack_status bp_destination_open(const bp_destination_request *request,
         destination->dir_path = strdup(request->report_dir);
         destination->stem = strdup(stem);
         destination->extension = strdup(".zip");
+        destination->app_name = strdup(request->app_name);
+        destination->detail = request->detail == NULL ? NULL : strdup(request->detail);
+        destination->kind = request->kind;
+        destination->wall_ns = request->wall_ns;
     }
     if (destination->dir_path == NULL || destination->stem == NULL ||
-        destination->extension == NULL) {
+        destination->extension == NULL || (!is_named && destination->app_name == NULL) ||
+        (!is_named && request->detail != NULL && destination->detail == NULL)) {
         return bp_fail_memory(error, "name the report");
     }
     if (destination->stem[0] == '\0' || strcmp(destination->stem, ".") == 0) {
@@ -96,12 +103,40 @@ bugpack_status bp_destination_hold(bp_destination *destination, bugpack_error *e
     return status;
 }
 
+/* The file's name without secrets, with the tags of the entries. */
+static bugpack_status redact_stem(const bp_destination *destination, bp_bundle *bundle,
+                                  char ret_stem[BP_NAME_STEM_BYTES], bugpack_error *error) {
+    bp_buffer app, detail;
+    bp_buffer_init(&app, 64 * 1024);
+    bp_buffer_init(&detail, 64 * 1024);
+    bugpack_status status = bp_bundle_redact(bundle, destination->app_name, &app);
+    if (status == BUGPACK_OK && destination->detail != NULL) {
+        status = bp_bundle_redact(bundle, destination->detail, &detail);
+    }
+    if (status == BUGPACK_OK) {
+        bp_name_report_stem(bp_buffer_text(&app), destination->kind,
+                            destination->detail == NULL ? NULL : bp_buffer_text(&detail),
+                            destination->wall_ns, ret_stem);
+    }
+    bp_buffer_release(&app);
+    bp_buffer_release(&detail);
+    return status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "name the report");
+}
+
 bugpack_status bp_destination_publish(const bp_destination *destination, bp_bundle *bundle,
                                       bugpack_report_result *result, bugpack_error *error) {
-    char name[256];
+    char name[256], own_stem[BP_NAME_STEM_BYTES];
+    const char *stem = destination->stem;
+    bugpack_status status = BUGPACK_OK;
     (void)bp_staged_file_sweep(destination->dir_fd);
-    bugpack_status status = bp_bundle_publish(bundle, destination->stem, destination->extension,
-                                              name, sizeof name, &result->zip_bytes, error);
+    if (destination->app_name != NULL) {
+        status = redact_stem(destination, bundle, own_stem, error);
+        stem = own_stem;
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_bundle_publish(bundle, stem, destination->extension, name, sizeof name,
+                                   &result->zip_bytes, error);
+    }
     if (status == BUGPACK_OK) {
         bool is_root = strcmp(destination->dir_path, "/") == 0;
         (void)snprintf(result->path, sizeof result->path, "%s/%s",

@@ -32,6 +32,11 @@ typedef struct bp_destination {
     char *dir_path;  /* absolute */
     char *stem;      /* "viewer-bugreport-2026-11-21T00-36-51Z" */
     char *extension; /* ".zip"; "" where an output path has none */
+    /* What the stem was composed of, to compose it again without secrets; NULL for an output path.
+     */
+    char *app_name, *detail;
+    bp_report_kind kind;
+    uint64_t wall_ns;
     int dir_fd;
     bp_fd_mark mark;
 } bp_destination;

@@ -15,6 +15,7 @@
 #include "recorder/snapshot.h"
 #include "report/destination.h"
 #include "report/limits.h"
+#include "report/redaction.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
@@ -108,15 +109,24 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     char report_id[BP_ID_BYTES];
     bp_bundle *bundle = NULL;
     bugpack_error *error = &result->error;
+    bp_redaction *redaction = NULL;
+    bp_rule_set *rules = NULL;
     bp_id_new(report_id);
     bp_host_identify(&host);
     bugpack_status status = open_destination(request, found, &destination, error);
+    if (status == BUGPACK_OK) {
+        status = bp_redaction_load(found->dir_fd, &redaction, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_redaction_hold(redaction, &rules, error);
+    }
     if (status == BUGPACK_OK) {
         const bp_bundle_target target = {.dir_fd = destination.dir_fd,
                                          .dir_name = destination.dir_path,
                                          .report_id = report_id,
                                          .wall_ns = dead->last_alive.wall_ns,
-                                         .is_strict = true};
+                                         .is_strict = true,
+                                         .rules = rules};
         status = bp_bundle_new(&target, &bundle, error);
     }
     if (status == BUGPACK_OK) {
@@ -137,6 +147,8 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = bp_destination_publish(&destination, bundle, result, error);
     }
     bp_bundle_free(bundle);
+    bp_rule_set_drop(rules);
+    bp_redaction_free(redaction);
     bp_destination_release(&destination);
     return status;
 }

@@ -285,6 +285,21 @@ bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *va
     return status;
 }
 
+bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot add redaction rules: %s",
+                       bugpack_status_name(status));
+    }
+    status = text == NULL || session->settings.without_redaction
+                 ? bp_fail(error, BUGPACK_ERR_INVALID,
+                           "there is no text of rules, or the session is without redaction")
+                 : bp_redaction_add(session->context.redaction, "rules", text, strlen(text), error);
+    bp_session_leave(&entry);
+    return status;
+}
+
 bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);

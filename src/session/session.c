@@ -143,6 +143,18 @@ static bugpack_status open_tags(bugpack *session, bugpack_error *error) {
     return bp_tags_new(&session->context.tags, error);
 }
 
+static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
+    bugpack_options *settings = &session->settings;
+    const char *rules = settings->redaction_rules;
+    bugpack_status status = bp_redaction_new(settings->without_redaction, session->context.recorder,
+                                             &session->context.redaction, error);
+    settings->redaction_rules = NULL; /* the host's, for the opening alone */
+    return status == BUGPACK_OK && rules != NULL
+               ? bp_redaction_add(session->context.redaction, "redaction_rules", rules,
+                                  strlen(rules), error)
+               : status;
+}
+
 static bugpack_status open_providers(bugpack *session, bugpack_error *error) {
     return bp_provider_list_new(&session->context.providers, error);
 }
@@ -213,8 +225,9 @@ static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,     start_monitor, open_recorder, open_events,  open_tags,
-        open_providers,   register_sources, start_history, open_jobs,     open_triggers};
+        check_report_dir, open_subject,  start_monitor,  open_recorder,
+        open_events,      open_tags,     open_redaction, open_providers,
+        register_sources, start_history, open_jobs,      open_triggers};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -263,6 +276,7 @@ void bp_session_retire(bugpack *session) {
     bp_session_close_filters(session);
     bp_events_free(context->events);
     bp_tags_free(context->tags);
+    bp_redaction_free(context->redaction);
     bp_options_release(&session->settings);
 }
 

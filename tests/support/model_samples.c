@@ -134,12 +134,16 @@ const bugpack_heap_state sample_heap_state_bare = {.struct_size = sizeof sample_
                                                    .mapped_bytes = BUGPACK_HEAP_UNKNOWN,
                                                    .narenas = BUGPACK_HEAP_UNKNOWN};
 
+static const bp_redaction_count sample_redactions[] = {{.rule = "password", .count = 2}};
+
 const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT] = {
     {.name = "metadata.json",
      .status = BP_ARTEFACT_OK,
      .bytes = 700,
      .captured_wall_ns = AT(3),
-     .duration_ns = 1234567},
+     .duration_ns = 1234567,
+     .redactions = sample_redactions,
+     .redaction_count = 1},
     {.name = "logs.jsonl",
      .status = BP_ARTEFACT_TRUNCATED,
      .bytes = UINT64_MAX,
@@ -175,6 +179,7 @@ const bp_trigger_entry sample_triggers[SAMPLE_TRIGGER_COUNT] = {
 };
 
 const bp_manifest sample_manifest_full = {.report_id = "00112233445566778899aabbccddeeff",
+                                          .is_redacted = true,
                                           .entries = sample_ledger,
                                           .entry_count = SAMPLE_LEDGER_COUNT,
                                           .triggers = sample_triggers,

@@ -7,7 +7,7 @@
 
 #include "redact/tag.h"
 
-bp_rule_set *redacted_set(const char *rules, const char *wanted) {
+bp_rule_set *redacted_set(const char *rules) {
     bp_rule_list list = {.rules = NULL};
     bp_rule_set *set = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -16,7 +16,7 @@ bp_rule_set *redacted_set(const char *rules, const char *wanted) {
         status = bp_rule_list_parse(&list, "rules", rules, strlen(rules), NULL, NULL, &error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_rule_set_new(&list, wanted, &set, &error);
+        status = bp_rule_set_new(&list, &set, &error);
     }
     cr_assert(status == BUGPACK_OK, "%s", error.message);
     return set;

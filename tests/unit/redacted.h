@@ -10,7 +10,7 @@
 
 /* The built-in rules, and those of `rules` if it is not NULL. Ends the test where they are wrong.
  */
-bp_rule_set *redacted_set(const char *rules, const char *wanted);
+bp_rule_set *redacted_set(const char *rules);
 
 /* An entry as it comes out if it is written in pieces of `piece_bytes`. The text is the caller's to
  * release. */

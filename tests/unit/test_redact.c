@@ -18,14 +18,14 @@ static bp_redactor *redactor;
 static bp_buffer out;
 
 static void use(const char *rules) {
-    set = redacted_set(rules, NULL);
+    set = redacted_set(rules);
     redactor = bp_redactor_new(set);
     cr_assert(redactor != NULL);
 }
 
 static void teardown(void) {
     bp_redactor_free(redactor);
-    bp_rule_set_free(set);
+    bp_rule_set_drop(set);
     bp_buffer_release(&out);
 }
 
@@ -287,6 +287,7 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
         {"[a]\n[b]\n", "f, line 2: the rule above has no pattern"},
         {"[a]\npattern = %{none}\n", "f, line 2: %{...} names nothing that is defined above"},
         {"[a]\npattern = x\npattern = y\n", "f, line 3: a rule has one pattern"},
+        {"use = nothing", "f, line 1: \"use\" names a rule that is not there"},
         {"[a]\nbefore = 1000\n", "f, line 2: \"before\" is 1 to 256"},
         {"[a]\npattern = (x\n", "redaction rule \"a\", at byte 2: missing closing parenthesis"},
         {"[a]\nkeyword = [x\npattern = x\n",
@@ -301,7 +302,7 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
         bugpack_status status = bp_rule_list_parse(&list, "f", cases[i].text, strlen(cases[i].text),
                                                    NULL, NULL, &error);
         if (status == BUGPACK_OK) {
-            status = bp_rule_set_new(&list, NULL, &none, &error);
+            status = bp_rule_set_new(&list, &none, &error);
         }
         cr_expect(eq(int, status, BUGPACK_ERR_INVALID));
         cr_expect(eq(str, error.message, (char *)(uintptr_t)cases[i].message));

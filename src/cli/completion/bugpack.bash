@@ -31,7 +31,7 @@ _bugpack() {
             _bugpack_pids "$current"
             return
             ;;
-        --log | --session | --attach | --output)
+        --log | --session | --attach | --redact | --output)
             _bugpack_files -f "$current"
             return
             ;;
@@ -70,14 +70,14 @@ _bugpack() {
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --app
-                --description --output-dir --output --timeout --quiet --json --help' "$current"
+            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --redact
+                --no-redact --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
-                    --attach-limit --app --description --output-dir --quiet --help' "$current"
+                    --attach-limit --redact --no-redact --app --description --output-dir --quiet --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi

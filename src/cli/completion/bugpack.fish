@@ -36,6 +36,8 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -F -d 'JSON that the program says of itself'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F -d 'Take a whole file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l redact -r -F -d 'Replace also what these rules match'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app -x -d 'Name the report after this'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'

@@ -1,0 +1,53 @@
+#include "cli/redaction.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/output.h"
+
+static const size_t rules_max_bytes = (size_t)1 << 20;
+
+static bugpack_status read_text(bp_cli_redaction *redaction, bugpack_error *error) {
+    bp_buffer text;
+    int fd = -1;
+    bp_buffer_init(&text, rules_max_bytes);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, redaction->path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_read_fd(fd, redaction->path, &text, error);
+        bp_file_close(fd);
+    }
+    if (status == BUGPACK_OK) {
+        redaction->text = strdup(bp_buffer_text(&text));
+        status = redaction->text == NULL ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+const char *bp_cli_redaction_conflict(const bp_cli_redaction *redaction) {
+    return redaction->path != NULL && redaction->is_off
+               ? "--redact and --no-redact exclude each other"
+               : NULL;
+}
+
+bugpack_status bp_cli_redaction_read(bp_cli_redaction *redaction) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = redaction->path == NULL ? BUGPACK_OK : read_text(redaction, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message[0] != '\0' ? error.message
+                                                  : "cannot read redaction rules: out of memory");
+    }
+    return status;
+}
+
+void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options) {
+    options->without_redaction = redaction->is_off;
+    options->redaction_rules = redaction->text;
+}
+
+void bp_cli_redaction_release(bp_cli_redaction *redaction) {
+    free(redaction->text);
+    redaction->text = NULL;
+}

@@ -1,0 +1,162 @@
+#include "report/redaction.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/status.h"
+
+/* The files in a session's directory. */
+#define OFF_FILE "redaction-off"
+#define TEXT_FILE_FORMAT "redaction-%u"
+enum { file_name_bytes = 32 };
+
+struct bp_redaction {
+    bp_lock lock; /* of what follows */
+    bool is_off;
+    bp_recorder *recorder; /* NULL: nothing is saved */
+    char *texts[BP_REDACTION_TEXTS_MAX];
+    unsigned text_count;
+    bp_rule_set *set; /* NULL: to be compiled */
+};
+
+bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction **ret_redaction,
+                                bugpack_error *error) {
+    bp_redaction *redaction = calloc(1, sizeof *redaction);
+    if (redaction == NULL || !bp_lock_init(&redaction->lock, BP_LOCK_REDACTION)) {
+        free(redaction);
+        return bp_fail_memory(error, "open a session");
+    }
+    redaction->is_off = is_off;
+    redaction->recorder = recorder;
+    if (is_off && recorder != NULL) {
+        bp_recorder_write_file(recorder, OFF_FILE, "", 0);
+    }
+    *ret_redaction = redaction;
+    return BUGPACK_OK;
+}
+
+void bp_redaction_free(bp_redaction *redaction) {
+    if (redaction != NULL) {
+        for (unsigned i = 0; i < redaction->text_count; i++) {
+            free(redaction->texts[i]);
+        }
+        bp_rule_set_drop(redaction->set);
+        bp_lock_destroy(&redaction->lock);
+        free(redaction);
+    }
+}
+
+static bugpack_status compile(char *const *texts, unsigned count, const char *name,
+                              bp_rule_set **ret_set, bugpack_error *error) {
+    bp_rule_list list = {.rules = NULL};
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    for (unsigned i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = bp_rule_list_parse(&list, name, texts[i], strlen(texts[i]), NULL, NULL, error);
+    }
+    if (status == BUGPACK_OK) {
+        return bp_rule_set_new(&list, ret_set, error);
+    }
+    bp_rule_list_release(&list);
+    return status;
+}
+
+bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const char *text,
+                                size_t byte_count, bugpack_error *error) {
+    bp_rule_set *set = NULL, *old = NULL;
+    char file[file_name_bytes];
+    char *copy = strndup(text, byte_count);
+    if (copy == NULL) {
+        return bp_fail_memory(error, "add redaction rules");
+    }
+    bp_lock_acquire(&redaction->lock);
+    unsigned count = redaction->text_count;
+    bugpack_status status = count < BP_REDACTION_TEXTS_MAX
+                                ? BUGPACK_OK
+                                : bp_fail(error, BUGPACK_ERR_LIMIT,
+                                          "redaction rules were added %u times already", count);
+    if (status == BUGPACK_OK) {
+        redaction->texts[count] = copy;
+        status = compile(redaction->texts, count + 1, name, &set, error);
+    }
+    if (status == BUGPACK_OK) {
+        redaction->text_count++;
+        old = redaction->set;
+        redaction->set = set;
+        copy = NULL;
+    }
+    bp_lock_release(&redaction->lock);
+    if (status == BUGPACK_OK && redaction->recorder != NULL) {
+        (void)snprintf(file, sizeof file, TEXT_FILE_FORMAT, count);
+        bp_recorder_write_file(redaction->recorder, file, text, byte_count);
+    }
+    bp_rule_set_drop(old);
+    free(copy);
+    return status;
+}
+
+bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
+                                 bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    if (redaction->is_off) {
+        *ret_set = NULL;
+        return BUGPACK_OK;
+    }
+    bp_lock_acquire(&redaction->lock);
+    if (redaction->set == NULL) {
+        status = compile(redaction->texts, redaction->text_count, "the rules of this session",
+                         &redaction->set, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_set = bp_rule_set_retain(redaction->set);
+    }
+    bp_lock_release(&redaction->lock);
+    return status;
+}
+
+/* One text of a dead session; false where there is no more. */
+static bool load_text(int dir_fd, unsigned number, bp_redaction *redaction,
+                      bugpack_status *ret_status, bugpack_error *error) {
+    char name[file_name_bytes];
+    bp_buffer text;
+    int fd = -1;
+    (void)snprintf(name, sizeof name, TEXT_FILE_FORMAT, number);
+    if (faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    bp_buffer_init(&text, BP_RULE_TEXT_MAX);
+    *ret_status = bp_file_open_regular(dir_fd, name, &fd, error);
+    if (*ret_status == BUGPACK_OK) {
+        *ret_status = bp_file_read_fd(fd, name, &text, error);
+        bp_file_close(fd);
+    }
+    if (*ret_status == BUGPACK_OK) {
+        *ret_status = bp_redaction_add(redaction, "the rules of the dead session",
+                                       bp_buffer_text(&text), text.size, error);
+    }
+    bp_buffer_release(&text);
+    return *ret_status == BUGPACK_OK;
+}
+
+bugpack_status bp_redaction_load(int session_dir_fd, bp_redaction **ret_redaction,
+                                 bugpack_error *error) {
+    bp_redaction *redaction = NULL;
+    bool is_off = faccessat(session_dir_fd, OFF_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    bugpack_status status = bp_redaction_new(is_off, NULL, &redaction, error);
+    for (unsigned i = 0; status == BUGPACK_OK && i < BP_REDACTION_TEXTS_MAX; i++) {
+        if (!load_text(session_dir_fd, i, redaction, &status, error)) {
+            break;
+        }
+    }
+    if (status != BUGPACK_OK) {
+        bp_redaction_free(redaction);
+        return status;
+    }
+    *ret_redaction = redaction;
+    return BUGPACK_OK;
+}

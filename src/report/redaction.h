@@ -1,0 +1,38 @@
+/*
+ * The redaction rules of a session: the built-in ones and the host's. They are compiled when a
+ * report needs them, on the thread that writes it.
+ */
+#ifndef BP_REPORT_REDACTION_H
+#define BP_REPORT_REDACTION_H
+
+#include <bugpack/error.h>
+
+#include "recorder/recorder.h"
+#include "redact/rule_set.h"
+
+/* How many texts of rules a session takes. */
+#define BP_REDACTION_TEXTS_MAX 16
+
+typedef struct bp_redaction bp_redaction;
+
+/* `recorder` is borrowed: its directory gets what a recovery by another process has to know. */
+bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction **ret_redaction,
+                                bugpack_error *error);
+/* NULL is fine. */
+void bp_redaction_free(bp_redaction *redaction);
+
+/* Those that a dead session had, from its directory. INVALID where they cannot be understood. */
+bugpack_status bp_redaction_load(int session_dir_fd, bp_redaction **ret_redaction,
+                                 bugpack_error *error);
+
+/* Adds rules (docs/REDACTION.md) for all reports that are assembled from now on. INVALID with the
+ * line, LIMIT, NO_MEMORY. Any thread. */
+bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const char *text,
+                                size_t byte_count, bugpack_error *error);
+
+/* The rules now, with a reference for bp_rule_set_drop, or NULL where redaction is off. NO_MEMORY.
+ * Any thread. */
+bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
+                                 bugpack_error *error);
+
+#endif

@@ -1,0 +1,293 @@
+/*
+ * Secrets of many shapes through every input of a report: none is in any entry, nor in its name.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+#include "unit/quick_session.h"
+
+enum { each_count = 10, secret_bytes = 128 };
+
+/*
+ * What surrounds a secret, and what it is made of: 'a' letters and digits, 'h' hexadecimal digits,
+ * 'u' capital letters and digits of base 32.
+ */
+static const struct {
+    const char *format; /* with one %s */
+    const char *alphabet;
+    unsigned length;
+} shapes[] = {
+    {"connect --password=%s now", "a", 12},
+    {"connect --password %s -h db", "a", 12},
+    {"PASSWORD=%s", "a", 9},
+    {"password: %s", "a", 12},
+    {"db_password='%s'", "a", 16},
+    {"{\"password\":\"%s\"}", "a", 16},
+    {"{'passwd': '%s'}", "a", 16},
+    {"{\"\\u0070assword\":\"%s\"}", "a", 16},
+    {"<password>%s</password>", "a", 16},
+    {"passphrase => \"%s\"", "a", 16},
+    {"https://bob:%s@example.org/x", "a", 16},
+    {"redis://:%s@cache:6379/0", "a", 20},
+    {"https://example.org/?access_token=%s&x=1", "h", 24},
+    {"https://a.example.org/b?sv=1&sig=%s", "h", 32},
+    {"token=%s", "h", 20},
+    {"api_key: %s", "h", 32},
+    {"X-Api-Key: %s", "h", 32},
+    {"{\"client_secret\":\"%s\"}", "h", 24},
+    {"AWS_SECRET_ACCESS_KEY=%s", "a", 40},
+    {"AccountKey=%s==;EndpointSuffix=x", "h", 64},
+    {"Authorization: Bearer %s", "h", 30},
+    {"Authorization: Basic %s", "h", 24},
+    {"curl -H 'authorization: token %s' x", "h", 24},
+    {"Cookie: SID=%s; lang=en", "h", 32},
+    {"Set-Cookie: id=%s; Path=/", "h", 32},
+    {"machine h login bob password %s", "a", 12},
+    {"curl -u bob:%s http://h/", "a", 12},
+    {"key AKIA%s used", "u", 16},
+    {"ghp_%s", "a", 36},
+    {"github_pat_%s", "a", 60},
+    {"glpat-%s", "a", 20},
+    {"xoxb-%s", "h", 40},
+    {"sk_live_%s", "a", 24},
+    {"AIza%s", "a", 35},
+    {"ya29.%s", "a", 60},
+    {"eyJ%s.eyJzdWIiOiIxIn0.c2ln", "a", 40},
+    {"npm_%s", "a", 36},
+    {"pypi-AgE%s", "a", 60},
+    {"-----BEGIN RSA PRIVATE KEY----- %s -----END RSA PRIVATE KEY-----", "a", 64},
+    {"SG.%s.0123456789abcdef0123456789abcdef0123456789a", "a", 22},
+};
+enum { shape_count = sizeof shapes / sizeof shapes[0], secret_count = shape_count * each_count };
+
+static char secrets[secret_count][secret_bytes], texts[secret_count][2 * secret_bytes];
+
+static void make_secrets(void) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    static const char hex[] = "0123456789abcdef", capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    unsigned random = 12345;
+    for (unsigned i = 0; i < secret_count; i++) {
+        const char *from = shapes[i % shape_count].alphabet[0] == 'a'   ? letters
+                           : shapes[i % shape_count].alphabet[0] == 'h' ? hex
+                                                                        : capitals;
+        unsigned length = shapes[i % shape_count].length;
+        for (unsigned at = 0; at < length; at++) {
+            random = random * 1103515245u + 12345u;
+            secrets[i][at] = from[random / 65536u % strlen(from)];
+        }
+        secrets[i][length / 2] = '7'; /* no secret is a word */
+        const char *gap = strstr(shapes[i % shape_count].format, "%s");
+        (void)snprintf(texts[i], sizeof texts[i], "%.*s%s%s",
+                       (int)(gap - shapes[i % shape_count].format), shapes[i % shape_count].format,
+                       secrets[i], gap + 2);
+    }
+}
+
+static int provide_json(bugpack_writer *writer, void *context) {
+    (void)context;
+    (void)bugpack_printf(writer, "{\"texts\":[null");
+    for (unsigned i = 0; i < secret_count; i++) {
+        (void)bugpack_printf(writer, ",");
+        (void)bugpack_write_json_string(writer, texts[i], strlen(texts[i]));
+    }
+    (void)bugpack_printf(writer, "]");
+    for (unsigned i = 0; i < secret_count; i++) {
+        (void)bugpack_printf(writer, ",\"n%u\":{\"password\":\"%s\"}", i, secrets[i]);
+    }
+    return bugpack_printf(writer, "}");
+}
+
+static int provide_text(bugpack_writer *writer, void *context) {
+    for (unsigned i = 0; i < secret_count; i++) {
+        (void)bugpack_printf(writer, "%s%s", texts[i], context == NULL ? "\n" : "\r\n");
+    }
+    return 0;
+}
+
+static void record(bugpack *session) {
+    for (unsigned i = 0; i < secret_count; i++) {
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", texts[i]);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "%s", texts[i]);
+    }
+}
+
+/* How many secrets are somewhere in the report; the first one is named. */
+static unsigned count_left(const char *path) {
+    unsigned count = 0;
+    char *names = report_list(path);
+    cr_assert(names != NULL);
+    for (unsigned i = 0; i < secret_count; i++) {
+        cr_expect(strstr(names, secrets[i]) == NULL && strstr(path, secrets[i]) == NULL, "%s",
+                  texts[i]);
+    }
+    for (char *name = names, *end; (end = strchr(name, '\n')) != NULL; name = end + 1) {
+        *end = '\0';
+        size_t byte_count = 0;
+        char *text = report_read(path, name, &byte_count);
+        cr_assert(text != NULL, "%s", name);
+        for (unsigned i = 0; i < secret_count; i++) {
+            if (memmem(text, byte_count, secrets[i], strlen(secrets[i])) != NULL) {
+                cr_expect(count++ > 0, "%s has %s", name, texts[i]);
+            }
+        }
+        free(text);
+    }
+    free(names);
+    return count;
+}
+
+static void report(bugpack *session, const char *description, char *path, size_t path_bytes) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    request.description = description;
+    cr_assert(eq(int, (int)bugpack_report(session, &request, &result), BUGPACK_OK), "%s",
+              result.error.message);
+    (void)snprintf(path, path_bytes, "%s", result.path);
+}
+
+static temp_dir dir;
+
+static void setup(void) {
+    cr_assert(temp_dir_make(&dir));
+    make_secrets();
+}
+
+static void teardown(void) {
+    temp_dir_remove(&dir);
+}
+
+TestSuite(redact_report, .init = setup, .fini = teardown);
+
+Test(redact_report, has_no_secret_of_any_input) {
+    char path[512];
+    bugpack_options options = quick_options(&dir);
+    options.log_ring_bytes = 4 << 20;
+    bugpack *session = open_session(&options);
+    record(session);
+    cr_assert(bugpack_provide_json(session, "session.json", provide_json, NULL, NULL) == 0);
+    cr_assert(bugpack_provide_text(session, "logs/app.log", provide_text, NULL, NULL) == 0);
+    cr_assert(bugpack_provide_bytes(session, "windows.log", provide_text, "", NULL) == 0);
+    for (unsigned i = 0; i < shape_count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "tag%u", i);
+        (void)bugpack_set_tag(session, key, texts[i]);
+    }
+    report(session, texts[0], path, sizeof path);
+    cr_expect(eq(uint, count_left(path), 0));
+    cr_expect(report_entry_contains(path, "logs.jsonl", "--password=REDACTED-password-"));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": true,"));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"github-token\","));
+    for (unsigned i = 1; i < secret_count; i++) {
+        if (i % 20 == 0) {
+            report(session, texts[i], path, sizeof path);
+            cr_expect(eq(uint, count_left(path), 0));
+        }
+    }
+    bugpack_close(session);
+}
+
+Test(redact_report, has_no_secret_in_the_name_of_its_file) {
+    char path[512];
+    bugpack_options options = quick_options(&dir);
+    options.app_name = "viewer";
+    options.pedantic = true;
+    options.pedantic_dir = dir.path;
+    bugpack *session = open_session(&options);
+    bugpack_gap(session, "main:unimpl:password=hunter2hunter2");
+    bugpack_close(session);
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_expect(strstr(path, "hunter2") == NULL, "%s", path);
+    cr_expect(strstr(path, "REDACTED-password-") != NULL, "%s", path);
+    cr_expect(not(report_entry_contains(path, "metadata.json", "hunter2")));
+    cr_expect(not(report_entry_contains(path, "manifest.json", "hunter2")));
+}
+
+Test(redact_report, says_where_it_is_not_redacted) {
+    char path[512];
+    bugpack_options options = quick_options(&dir);
+
+    bugpack *session = open_session(&options);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    report(session, "password=hunter2", path, sizeof path);
+    cr_expect(report_entry_contains(path, "metadata.json", "password=hunter2"));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": false,"));
+    cr_expect(eq(int, (int)bugpack_redact_add(session, "[a]\npattern = b\n", &error),
+                 BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+}
+
+Test(redact_report, applies_the_rules_of_the_host) {
+    char path[512];
+    bugpack_options options = quick_options(&dir);
+    options.redaction_rules = "[ticket]\npattern = TKT-[0-9]+\n";
+    bugpack *session = open_session(&options);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_expect(eq(int, (int)bugpack_redact_add(session, "[x]\npattern = (\n", &error),
+                 BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, (int)bugpack_redact_add(session, NULL, &error), BUGPACK_ERR_INVALID));
+    cr_expect(
+        eq(int, (int)bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &error), 0));
+    report(session, "TKT-12345 of room 77", path, sizeof path);
+    cr_expect(not(report_entry_contains(path, "metadata.json", "12345")));
+    cr_expect(not(report_entry_contains(path, "metadata.json", "77 ")));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"ticket\","));
+    bugpack_close(session);
+    options.redaction_rules = "nonsense";
+    cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "redaction_rules, line 1: expected \"key = value\""));
+}
+
+/* A host that is killed; what it logged is recovered by this process. */
+static void check_recovered(bool is_off, char *path, size_t path_bytes) {
+    int ready[2];
+    char byte;
+    bugpack_options options = quick_options(&dir);
+    options.recorder_dir = dir.path;
+    options.recorder_in_memory = false;
+    options.log_ring_bytes = 4 << 20;
+    options.without_redaction = is_off;
+    options.redaction_rules = is_off ? NULL : "[ticket]\npattern = TKT-[0-9]+\n";
+    cr_assert(pipe(ready) == 0);
+    pid_t host = fork();
+    if (host == 0) {
+        bugpack *session = NULL;
+        if (bugpack_open(&options, &session, NULL) == BUGPACK_OK) {
+            record(session);
+            bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "TKT-12345");
+            (void)!write(ready[1], "", 1);
+        }
+        (void)pause();
+    }
+    cr_assert(read(ready[0], &byte, 1) == 1);
+    (void)kill(host, SIGKILL);
+    (void)waitpid(host, NULL, 0);
+    cr_assert(bugpack_recover(dir.path, dir.path, NULL, NULL, NULL, NULL) == BUGPACK_OK);
+    cr_assert(report_find_only(&dir, path, path_bytes));
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
+Test(redact_report, of_a_dead_session_has_its_rules) {
+    char path[512];
+    check_recovered(false, path, sizeof path);
+    cr_expect(eq(uint, count_left(path), 0));
+    cr_expect(not(report_entry_contains(path, "logs.jsonl", "TKT-12345")));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"ticket\","));
+}
+
+Test(redact_report, of_a_dead_session_without_rules_has_none) {
+    char path[512];
+    check_recovered(true, path, sizeof path);
+    cr_expect(report_entry_contains(path, "logs.jsonl", "TKT-12345"));
+    cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": false,"));
+}
