@@ -212,10 +212,9 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     return status;
 }
 
-static bp_cli_exit capture(capture_options *options) {
+static bp_cli_exit capture(const capture_options *options) {
     bugpack *session = NULL;
-    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK ||
-        bp_cli_redaction_read(&options->redaction) != BUGPACK_OK) {
+    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
     }
     pending_report pending = {.ended_by = 0};
@@ -258,7 +257,7 @@ static const char *find_conflict(const capture_options *options) {
     if (options->output_dir != NULL && options->output_path != NULL) {
         return "--output-dir and --output exclude each other";
     }
-    return bp_cli_redaction_conflict(&options->redaction);
+    return NULL;
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
@@ -270,7 +269,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         if (options.window_ms == no_window) {
             options.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
         }
-        result = conflict != NULL ? bp_cli_say_usage("%s", conflict) : capture(&options);
+        if (conflict != NULL) {
+            result = bp_cli_say_usage("%s", conflict);
+        } else if (bp_cli_redaction_prepare(&options.redaction, &result)) {
+            result = capture(&options);
+        }
     }
     bp_cli_files_release(&options.files);
     bp_cli_redaction_release(&options.redaction);

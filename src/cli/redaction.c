@@ -26,20 +26,19 @@ static bugpack_status read_text(bp_cli_redaction *redaction, bugpack_error *erro
     return status;
 }
 
-const char *bp_cli_redaction_conflict(const bp_cli_redaction *redaction) {
-    return redaction->path != NULL && redaction->is_off
-               ? "--redact and --no-redact exclude each other"
-               : NULL;
-}
-
-bugpack_status bp_cli_redaction_read(bp_cli_redaction *redaction) {
+bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit) {
     bugpack_error error = BUGPACK_ERROR_INIT;
+    if (redaction->path != NULL && redaction->is_off) {
+        *ret_exit = bp_cli_say_usage("--redact and --no-redact exclude each other");
+        return false;
+    }
     bugpack_status status = redaction->path == NULL ? BUGPACK_OK : read_text(redaction, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message[0] != '\0' ? error.message
                                                   : "cannot read redaction rules: out of memory");
+        *ret_exit = BP_CLI_FAILED;
     }
-    return status;
+    return status == BUGPACK_OK;
 }
 
 void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options) {

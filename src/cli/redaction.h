@@ -6,6 +6,7 @@
 
 #include <bugpack/session.h>
 
+#include "cli/command.h"
 #include "cli/option.h"
 
 typedef struct bp_cli_redaction {
@@ -22,11 +23,9 @@ typedef struct bp_cli_redaction {
         BP_CLI_FLAG(type, field.is_off, 0, "no-redact",                                            \
                     "leave passwords and tokens in the report")
 
-/* A usage error, or NULL. */
-const char *bp_cli_redaction_conflict(const bp_cli_redaction *redaction);
-
-/* Reads the file, if there is one. OK, or a failure that was reported. */
-bugpack_status bp_cli_redaction_read(bp_cli_redaction *redaction);
+/* Checks the options and reads the file, if there is one. False after a failure that was reported,
+ * with the program's exit status. */
+bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit);
 
 /* Sets a session's options, which borrow the text. */
 void bp_cli_redaction_apply(const bp_cli_redaction *redaction, bugpack_options *options);

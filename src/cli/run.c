@@ -373,13 +373,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,
                             &options.arguments, &result)) {
         bool has_pattern = options.patterns.count > 0;
-        const char *conflict = bp_cli_redaction_conflict(&options.redaction);
-        if (options.arguments[0] == NULL || conflict != NULL) {
-            result = bp_cli_say_usage("%s", conflict != NULL ? conflict : "a command is missing");
-        } else if (bp_cli_redaction_read(&options.redaction) != BUGPACK_OK) {
-            result = BP_CLI_FAILED;
-        } else if (has_pattern || !options.is_pedantic ||
-                   read_pattern(NULL, default_pattern, &options.patterns)) {
+        if (options.arguments[0] == NULL) {
+            result = bp_cli_say_usage("a command is missing");
+        } else if (bp_cli_redaction_prepare(&options.redaction, &result) &&
+                   (has_pattern || !options.is_pedantic ||
+                    read_pattern(NULL, default_pattern, &options.patterns))) {
             options.is_pedantic = options.is_pedantic || has_pattern;
             result = run_command(&options);
         }

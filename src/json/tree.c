@@ -1,8 +1,10 @@
 #include "json/tree.h"
 
 #include <cjson/cJSON.h>
+#include <string.h>
 
 #include "base/status.h"
+#include "json/json.h"
 #include "json/scanner.h"
 
 static bugpack_status check(const void *text, size_t byte_count, bugpack_error *error) {
@@ -66,10 +68,64 @@ bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *re
     return true;
 }
 
+bool bp_json_tree_is_true(const bp_json_tree *object, const char *key) {
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array) {
     return array->child;
 }
 
 const bp_json_tree *bp_json_tree_next(const bp_json_tree *element) {
     return element->next;
+}
+
+static bool set(bp_json_tree *object, const char *key, bp_json_tree *value) {
+    if (value == NULL) {
+        return false;
+    }
+    bool is_set = cJSON_HasObjectItem(object, key)
+                      ? cJSON_ReplaceItemInObjectCaseSensitive(object, key, value)
+                      : cJSON_AddItemToObject(object, key, value);
+    if (!is_set) {
+        cJSON_Delete(value);
+    }
+    return is_set;
+}
+
+bool bp_json_tree_set_uint(bp_json_tree *object, const char *key, uint64_t value) {
+    return set(object, key, cJSON_CreateNumber((double)value));
+}
+
+bool bp_json_tree_set_bool(bp_json_tree *object, const char *key, bool value) {
+    return set(object, key, cJSON_CreateBool(value));
+}
+
+bool bp_json_tree_set_text(bp_json_tree *object, const char *key, const char *value) {
+    return set(object, key, cJSON_CreateString(value));
+}
+
+bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
+    bp_json_tree *array = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsArray(array) &&
+        (!set(object, key, cJSON_CreateArray()) ||
+         (array = cJSON_GetObjectItemCaseSensitive(object, key)) == NULL)) {
+        return NULL;
+    }
+    bp_json_tree *element = cJSON_CreateObject();
+    if (element != NULL && !cJSON_AddItemToArray(array, element)) {
+        cJSON_Delete(element);
+        return NULL;
+    }
+    return element;
+}
+
+bugpack_status bp_json_tree_print(const bp_json_tree *tree, bp_buffer *out, bugpack_error *error) {
+    char *text = cJSON_PrintUnformatted(tree);
+    if (text == NULL) {
+        return bp_fail_memory(error, "print a JSON text");
+    }
+    bugpack_status status = bp_json_reformat(text, strlen(text), out, error);
+    cJSON_free(text);
+    return status;
 }

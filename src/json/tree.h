@@ -11,6 +11,8 @@
 
 #include <bugpack/error.h>
 
+#include "base/buffer.h"
+
 /* Bounds the memory of a tree, at some 80 bytes per value besides the text. */
 #define BP_JSON_TREE_VALUE_MAX ((size_t)1 << 18)
 
@@ -31,8 +33,22 @@ const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *
 /* A whole number of at most 2^53, to which doubles are exact. */
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value);
 
+/* Whether the member is there and true. */
+bool bp_json_tree_is_true(const bp_json_tree *object, const char *key);
+
 /* The first element of an array and the one after an element; NULL at the end. */
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array);
 const bp_json_tree *bp_json_tree_next(const bp_json_tree *element);
+
+/* Sets a member, in place of one that is there. False without memory. */
+bool bp_json_tree_set_uint(bp_json_tree *object, const char *key, uint64_t value);
+bool bp_json_tree_set_bool(bp_json_tree *object, const char *key, bool value);
+bool bp_json_tree_set_text(bp_json_tree *object, const char *key, const char *value);
+/* Appends an empty object to the array of that name, which is made if there is none; NULL without
+ * memory. */
+bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
+
+/* Appends the document, indented by two spaces. NO_MEMORY, LIMIT of the buffer. */
+bugpack_status bp_json_tree_print(const bp_json_tree *tree, bp_buffer *out, bugpack_error *error);
 
 #endif

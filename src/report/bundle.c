@@ -207,18 +207,9 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     }
     uint64_t byte_count = 0;
     if (status == BUGPACK_OK && is_there) {
-        end_entry(bundle, writer, &byte_count);
-        status = take_counts(bundle, &counts, &count, error);
-    }
-    if (status != BUGPACK_OK) {
-        free(own_name);
-        return status;
-    }
-    uint64_t byte_count = 0;
-    if (is_there) {
         status = end_entry(bundle, writer, &byte_count, error);
     }
-    if (status == BUGPACK_OK && is_there) {
+    if (status == BUGPACK_OK && byte_count > 0) {
         status = take_counts(bundle, &counts, &count, error);
     }
     if (status != BUGPACK_OK) {

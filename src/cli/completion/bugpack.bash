@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap recover run sample help --help --version' "$current"
+        _bugpack_words 'capture diff heap recover redact run sample help --help --version' "$current"
         return
     fi
     case $previous in
@@ -98,7 +98,14 @@ _bugpack() {
             ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
         recover) _bugpack_words '--app --output-dir --help' "$current" ;;
-        help) _bugpack_words 'capture diff heap recover run sample' "$current" ;;
+        redact)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--output --list --redact --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
+        help) _bugpack_words 'capture diff heap recover redact run sample' "$current" ;;
     esac
 }
 

@@ -13,19 +13,20 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap recover run sample help
+set -l commands capture diff heap recover redact run sample help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed from one report to another'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Write crash reports for sessions that died'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 'Replace secrets in a report that was taken'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover run sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -36,12 +37,12 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -F -d 'JSON that the program says of itself'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F -d 'Take a whole file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
-complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l redact -r -F -d 'Replace also what these rules match'
+complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app -x -d 'Name the report after this'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l output -r -F -d 'Write this file'
+complete -c bugpack -n '__fish_seen_subcommand_from capture redact' -l output -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
@@ -52,7 +53,9 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'
-complete -c bugpack -n '__fish_seen_subcommand_from diff heap' -F
+complete -c bugpack -n '__fish_seen_subcommand_from redact' -s o -r -F -d 'Write this file'
+complete -c bugpack -n '__fish_seen_subcommand_from redact' -l list -d 'Print what is in the report'
+complete -c bugpack -n '__fish_seen_subcommand_from diff heap redact' -F
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l counter -x -a "$counters" -d 'What to compare'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l limit -x -d 'Show only so many changes'

@@ -1,0 +1,111 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "cli/redaction.h"
+#include "inspect/redact_list.h"
+#include "inspect/redact_report.h"
+
+typedef struct redact_options {
+    const char *output_path;
+    bool is_list;
+    bp_cli_redaction redaction;
+} redact_options;
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_VALUE(redact_options, output_path, 'o', "output", "FILE",
+                 "write this file; if it exists, -2, -3, ... is added", bp_cli_read_text,
+                 &bp_cli_some_text),
+    BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
+    BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
+                 "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
+    BP_CLI_OPTIONS_END};
+
+static bugpack_status compile_rules(const char *text, bp_rule_set **ret_set, bugpack_error *error) {
+    bp_rule_list list = {.rules = NULL};
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    if (status == BUGPACK_OK && text != NULL) {
+        status = bp_rule_list_parse(&list, "rules", text, strlen(text), NULL, NULL, error);
+    }
+    if (status == BUGPACK_OK) {
+        return bp_rule_set_new(&list, ret_set, error);
+    }
+    bp_rule_list_release(&list);
+    return status;
+}
+
+static bugpack_status rewrite(const redact_options *options, const char *path,
+                              bugpack_error *error) {
+    bp_rule_set *rules = NULL;
+    char *output = NULL, name[256];
+    uint64_t count = 0;
+    bugpack_status status = compile_rules(options->redaction.text, &rules, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_absolute_path(options->output_path, &output, error);
+    }
+    if (status == BUGPACK_OK) {
+        const bp_redact_request request = {.path = path, .rules = rules, .output_path = output};
+        status = bp_redact_report(&request, name, sizeof name, &count, error);
+    }
+    if (status == BUGPACK_OK) {
+        *strrchr(output, '/') = '\0';
+        (void)printf("%s/%s\n", output, name);
+        bp_cli_say("%" PRIu64 " replaced", count);
+    }
+    free(output);
+    bp_rule_set_drop(rules);
+    return status;
+}
+
+static bugpack_status print_list(const char *path, bugpack_error *error) {
+    bp_buffer text;
+    bp_buffer_init(&text, (size_t)64 << 20);
+    bugpack_status status = bp_redact_list(path, &text, error);
+    if (status == BUGPACK_OK) {
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    redact_options options = {.output_path = NULL};
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_redact_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a report is missing");
+    }
+    if (options.is_list == (options.output_path != NULL)) {
+        return bp_cli_say_usage("give one of --output and --list");
+    }
+    if (!bp_cli_redaction_prepare(&options.redaction, &result)) {
+        return result;
+    }
+    bugpack_status status =
+        options.is_list ? print_list(operands[0], &error) : rewrite(&options, operands[0], &error);
+    bp_cli_redaction_release(&options.redaction);
+    return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
+}
+
+const bp_cli_command bp_cli_redact_command = {
+    "redact",
+    "replace secrets in a report that was taken",
+    "Usage: bugpack redact ZIP -o FILE\n"
+    "       bugpack redact --list ZIP\n"
+    "\n"
+    "Write a report again without passwords, tokens, keys and card numbers, and print\n"
+    "its path. With --list, print what the report holds before it is sent.\n",
+    option_rows,
+    "Exit status: 0 done, 1 failed, 2 usage.\n",
+    1,
+    run};

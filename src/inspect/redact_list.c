@@ -1,0 +1,122 @@
+#include "inspect/redact_list.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "inspect/report_file.h"
+#include "json/tree.h"
+
+/* docs/REPORT_FORMAT.md has the same in its table of personal data. A name that ends in '/' stands
+ * for all below it. */
+static const struct {
+    const char *name, *holds;
+} holdings[] = {
+    {"metadata.json", "description, tags, names of programs"},
+    {"process.json", "command line, paths, user id"},
+    {"runtime-metrics.json", "names of threads"},
+    {"metrics-history.jsonl", "names of threads"},
+    {"thread-heap.json", "names of threads"},
+    {"heap-state.json", "numbers alone"},
+    {"host-threads.json", "names of all processes and users of the machine"},
+    {"session.json", "what the program says of itself"},
+    {"channel-state.json", "what the program says of itself"},
+    {"logs.jsonl", "log messages: addresses, paths, names"},
+    {"logs/", "log files: addresses, paths, names"},
+    {"notifications.json", "what the user was shown"},
+    {"traffic.pcap", "TRAFFIC with its payload, not searched for secrets"},
+    {"traffic-index.jsonl", "names of channels and messages"},
+    {"screenshot.png", "SCREENSHOT, not searched for secrets"},
+    {"screenshot-region.png", "SCREENSHOT, not searched for secrets"},
+    {"disconnect-cause.json", "error texts"},
+    {"manifest.json", "names of entries, paths in reasons"},
+};
+
+static const char *find_holding(const char *name) {
+    for (size_t i = 0; i < sizeof holdings / sizeof holdings[0]; i++) {
+        const char *known = holdings[i].name;
+        size_t length = strlen(known);
+        if (known[length - 1] == '/' ? strncmp(name, known, length) == 0
+                                     : strcmp(name, known) == 0) {
+            return holdings[i].holds;
+        }
+    }
+    return "a file that was attached, or made by the program";
+}
+
+/* Text of a report could obey a terminal otherwise. */
+static void append_safe(bp_buffer *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        (void)bp_buffer_append_char(out, byte < 0x20 || byte >= 0x7F ? '?' : *text);
+    }
+}
+
+static uint64_t append_line(bp_buffer *out, const bp_json_tree *line) {
+    const char *name = bp_json_tree_text(line, "name");
+    const bp_json_tree *all = bp_json_tree_array(line, "redactions");
+    uint64_t byte_count = 0, total = 0;
+    (void)bp_json_tree_uint(line, "bytes", &byte_count);
+    if (name == NULL || byte_count == 0) {
+        return 0;
+    }
+    append_safe(out, name);
+    (void)bp_buffer_printf(out, "\t%" PRIu64 "\t%s", byte_count, find_holding(name));
+    for (const bp_json_tree *one = all == NULL ? NULL : bp_json_tree_first(all); one != NULL;
+         one = bp_json_tree_next(one)) {
+        const char *rule = bp_json_tree_text(one, "rule");
+        uint64_t count = 0;
+        (void)bp_json_tree_uint(one, "count", &count);
+        (void)bp_buffer_append_text(out, total == 0 ? "\treplaced: " : ", ");
+        append_safe(out, rule == NULL ? "?" : rule);
+        (void)bp_buffer_printf(out, " %" PRIu64, count);
+        total += count;
+    }
+    (void)bp_buffer_append_char(out, '\n');
+    return total;
+}
+
+static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
+    const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
+    uint64_t total = 0;
+    for (const bp_json_tree *line = lines == NULL ? NULL : bp_json_tree_first(lines); line != NULL;
+         line = bp_json_tree_next(line)) {
+        total += append_line(out, line);
+    }
+    if (bp_json_tree_is_true(manifest, "redacted")) {
+        (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", total);
+    } else {
+        (void)bp_buffer_append_text(out, "NOT REDACTED: secrets are as they were recorded\n");
+    }
+}
+
+bugpack_status bp_redact_list(const char *path, bp_buffer *out, bugpack_error *error) {
+    bp_report_file *report = NULL;
+    bp_json_tree *manifest = NULL;
+    bp_buffer text;
+    int fd = -1;
+    bp_buffer_init(&text, (size_t)16 << 20);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_report_file_take(fd, path, &report, error);
+        if (status != BUGPACK_OK) {
+            bp_file_close(fd);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_report_file_read(report, "manifest.json", &text, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &manifest, error);
+    }
+    if (status == BUGPACK_OK) {
+        append_all(out, manifest);
+        status = out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "list a report");
+    }
+    bp_json_tree_free(manifest);
+    bp_report_file_close(report);
+    bp_buffer_release(&text);
+    return status;
+}

@@ -1,0 +1,15 @@
+/*
+ * What a report may hold about a person, for whoever is about to send it.
+ */
+#ifndef BP_INSPECT_REDACT_LIST_H
+#define BP_INSPECT_REDACT_LIST_H
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+/* Appends a table: a line for each entry with its size, what such an entry may hold and what was
+ * replaced. Text of the report is escaped. CORRUPT, UNSUPPORTED, IO, NO_MEMORY. */
+bugpack_status bp_redact_list(const char *path, bp_buffer *out, bugpack_error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Rules of redaction applied to a report that is there already: a whole report again, in a new
+ * file.
+ */
+#ifndef BP_INSPECT_REDACT_REPORT_H
+#define BP_INSPECT_REDACT_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "redact/rule_set.h"
+
+/* All borrowed. */
+typedef struct bp_redact_request {
+    const char *path; /* of the report */
+    const bp_rule_set *rules;
+    const char *output_path; /* has a slash; "-2" and so on is added to a name that is taken */
+} bp_redact_request;
+
+/*
+ * Writes the report without what the rules match. Its manifest says so, and adds what was replaced
+ * to what is counted there. `ret_name` gets the new name without its directory, `ret_count` how
+ * much was replaced.
+ *
+ * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY. Nothing is left behind on failure.
+ */
+bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
+                                uint64_t *ret_count, bugpack_error *error);
+
+#endif

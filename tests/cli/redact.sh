@@ -1,0 +1,77 @@
+#!/bin/sh
+# Redaction from outside: what capture and run leave out, and bugpack redact.
+. "$(dirname "$0")/lib.sh"
+
+need unzip jq
+cd "$scratch" || exit 1
+printf 'login password=hunter2hunter2 of TKT-12345\n' >app.log
+printf '[ticket]\npattern = TKT-[0-9]+\n' >rules
+# A target whose command line has a password.
+start sh -c 'while :; do sleep 300; done' --password=hunter2hunter2
+target=$pid
+
+fact 'a capture has no password, neither of a command line nor of a log, and counts it'
+run capture --pid "$target" --window 0 --log app.log -o .
+expect_status 0
+zip=$(cat out)
+expect_same 'the number of entries with the password' 0 "$(unzip -p "$zip" | grep -c hunter2)"
+expect_same 'the log' 1 "$(unzip -p "$zip" logs/app.log | grep -c 'password=REDACTED-password-')"
+expect_same 'the tags' 1 "$(unzip -p "$zip" logs/app.log process.json |
+    grep -o 'REDACTED-password-[0-9a-f]*' | sort -u | wc -l | tr -d ' ')"
+expect_same 'the counts' 'process.json 1,logs/app.log 1' "$(unzip -p "$zip" manifest.json | jq -r \
+    '[.artefacts[] | .name as $n | .redactions[]? | "\($n) \(.count)"] | join(",")')"
+
+fact 'rules of a file apply too'
+run capture --pid "$target" --window 0 --log app.log --redact rules --output ticket.zip
+expect_status 0
+expect_same 'the ticket' 0 "$(unzip -p ticket.zip logs/app.log | grep -c TKT-)"
+
+fact 'without redaction all is there, and the manifest says so'
+run capture --pid "$target" --window 0 --log app.log --no-redact --output plain.zip
+expect_status 0
+expect_same 'the password' 1 "$(unzip -p plain.zip logs/app.log | grep -c hunter2hunter2)"
+expect_same 'the manifest' false "$(unzip -p plain.zip manifest.json | jq .redacted)"
+
+fact 'a report of bugpack run has none'
+run run --no-redact --redact rules -- true
+expect_status 2
+run run -o . --redact rules -- sh -c 'echo token=8c1f0a77b2 TKT-12345; kill -SEGV $$'
+crash=$(ls sh-crash-*.zip)
+expect_same 'the output' 0 "$(unzip -p "$crash" | grep -c -e 8c1f0a77b2 -e TKT-)"
+
+fact 'redact makes a whole report of one that was taken'
+run redact plain.zip -o clean.zip
+expect_status 0
+expect_same 'the password' 0 "$(unzip -p clean.zip | grep -c hunter2)"
+expect_same 'the manifest' 'true true' "$(unzip -p clean.zip manifest.json |
+    jq -r '"\(.redacted) \(.redacted_again)"')"
+expect_same 'the entries' "$(unzip -Z1 plain.zip)" "$(unzip -Z1 clean.zip)"
+expect_same 'the size' "$(unzip -p clean.zip logs/app.log | wc -c | tr -d ' ')" \
+    "$(unzip -p clean.zip manifest.json | jq '.artefacts[] | select(.name == "logs/app.log").bytes')"
+run redact clean.zip -o again.zip
+expect_status 0
+expect_err '0 replaced'
+expect_same 'the log' "$(unzip -p clean.zip logs/app.log)" "$(unzip -p again.zip logs/app.log)"
+
+fact 'the list says what is in a report and what was replaced'
+run redact --list clean.zip
+expect_status 0
+expect_out 'replaced: password 1'
+expect_out 'command line'
+run redact --list plain.zip
+expect_out 'NOT REDACTED'
+
+fact 'mistakes are said'
+run redact plain.zip
+expect_status 2
+run redact app.log -o x.zip
+expect_status 1
+printf 'nonsense\n' >bad
+run redact plain.zip --redact bad -o x.zip
+expect_status 2
+expect_err 'rules, line 1: expected "key = value"'
+run capture --pid "$target" --redact absent
+expect_status 1
+[ ! -e x.zip ] || wrong 'a report was written'
+
+finish
