@@ -14,7 +14,6 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/redaction.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
@@ -23,7 +22,6 @@ typedef struct capture_options {
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
     bp_cli_files files;
-    bp_cli_redaction redaction;
     const char *app_name;
     const char *description;
     const char *output_dir;
@@ -43,7 +41,6 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_FILE_OPTIONS(capture_options, files),
-    BP_CLI_REDACTION_OPTIONS(capture_options, redaction),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
                  "name the report after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -203,7 +200,7 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     session_options.report_dir_max_bytes = BUGPACK_OFF;
     session_options.calibrator_path = BP_CLI_OWN_PATH;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_cli_redaction_apply(&options->redaction, &session_options);
+    bp_cli_redaction_apply(&options->files.redaction, &session_options);
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
@@ -271,12 +268,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         }
         if (conflict != NULL) {
             result = bp_cli_say_usage("%s", conflict);
-        } else if (bp_cli_redaction_prepare(&options.redaction, &result)) {
+        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result)) {
             result = capture(&options);
         }
     }
     bp_cli_files_release(&options.files);
-    bp_cli_redaction_release(&options.redaction);
     return result;
 }
 

@@ -161,7 +161,13 @@ static void release_inputs(bp_cli_inputs *inputs) {
     free(inputs->items);
 }
 
+const char *bp_cli_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 void bp_cli_files_release(bp_cli_files *files) {
+    bp_cli_redaction_release(&files->redaction);
     release_inputs(&files->logs);
     release_inputs(&files->attachments);
 }

@@ -1,5 +1,5 @@
 /*
- * The files that a user names for the report: --session, --log and --attach.
+ * What a user names for the report: the files of --session, --log and --attach, and --redact.
  */
 #ifndef BP_CLI_FILES_H
 #define BP_CLI_FILES_H
@@ -11,6 +11,7 @@
 #include <bugpack/session.h>
 
 #include "cli/option.h"
+#include "cli/redaction.h"
 
 /* How long an entry may take: a slow disk needs this long for a large file. */
 enum { BP_CLI_FILE_TIMEOUT_MS = 30000 };
@@ -31,6 +32,7 @@ typedef struct bp_cli_files {
     uint64_t log_limit_bytes;
     bp_cli_inputs attachments;
     uint64_t attach_limit_bytes;
+    bp_cli_redaction redaction;
 } bp_cli_files;
 
 #define BP_CLI_FILES_INIT                                                                          \
@@ -53,7 +55,11 @@ bp_cli_reader bp_cli_read_attachment;
                      "a whole file, as NAME; repeatable", bp_cli_read_attachment,                  \
                      &bp_cli_some_text),                                                           \
         BP_CLI_VALUE(type, field.attach_limit_bytes, 0, "attach-limit", "BYTES",                   \
-                     "leave out larger attachments (default 256M)", bp_cli_read_size, NULL)
+                     "leave out larger attachments (default 256M)", bp_cli_read_size, NULL),       \
+        BP_CLI_REDACTION_OPTIONS(type, field.redaction)
+
+/* The last component of a path. */
+const char *bp_cli_base_name(const char *path);
 
 void bp_cli_files_release(bp_cli_files *files);
 

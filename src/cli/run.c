@@ -15,7 +15,6 @@
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/redaction.h"
 #include "run/child.h"
 #include "run/keyboard.h"
 #include "run/pattern.h"
@@ -37,7 +36,6 @@ typedef struct run_options {
     uint32_t auto_snapshot_interval_ms; /* 0: never */
     uint32_t auto_snapshot_cap;
     bp_cli_files files;
-    bp_cli_redaction redaction;
     bool quiet;
 } run_options;
 
@@ -87,7 +85,6 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
     BP_CLI_FILE_OPTIONS(run_options, files),
-    BP_CLI_REDACTION_OPTIONS(run_options, redaction),
     BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -243,16 +240,12 @@ static void report_crash(run_session *session, const bp_run_result *result) {
     }
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 /* About a command that is not yet let go. Reports a failure. */
 static bugpack_status open_session(run_session *session, const bp_run_child *child) {
     const run_options *given = session->options;
     (void)snprintf(session->app_name, sizeof session->app_name, "%s",
-                   given->app_name != NULL ? given->app_name : base_name(given->arguments[0]));
+                   given->app_name != NULL ? given->app_name
+                                           : bp_cli_base_name(given->arguments[0]));
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = session->app_name;
     options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
@@ -265,7 +258,7 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.pedantic_dir = given->pedantic_dir;
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
-    bp_cli_redaction_apply(&given->redaction, &options);
+    bp_cli_redaction_apply(&given->files.redaction, &options);
     options.on_event = on_event;
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;
@@ -375,7 +368,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         bool has_pattern = options.patterns.count > 0;
         if (options.arguments[0] == NULL) {
             result = bp_cli_say_usage("a command is missing");
-        } else if (bp_cli_redaction_prepare(&options.redaction, &result) &&
+        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
                    (has_pattern || !options.is_pedantic ||
                     read_pattern(NULL, default_pattern, &options.patterns))) {
             options.is_pedantic = options.is_pedantic || has_pattern;
@@ -384,7 +377,6 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     bp_run_patterns_release(&options.patterns);
     bp_cli_files_release(&options.files);
-    bp_cli_redaction_release(&options.redaction);
     return result;
 }
 

@@ -205,12 +205,19 @@ static const char *find_last_line_end(const char *raw, size_t size) {
     return size > 0 ? raw + size - 1 : NULL;
 }
 
-static const char *find_backslash(const struct entry *entry, const char *from, const char *to) {
+/*
+ * The first escape that may hide a keyword, which is searched for in the record as it is. In JSON
+ * \" and \\ hide none; what follows \n would be taken for a part of a word.
+ */
+static const char *find_escape(const struct entry *entry, const char *from, const char *to) {
     while ((from = memchr(from, '\\', (size_t)(to - from))) != NULL) {
-        if (is_json(entry) || (to - from >= 6 && memcmp(from + 1, "u00", 3) == 0)) {
+        bool is_ascii = to - from >= 6 && memcmp(from + 1, "u00", 3) == 0;
+        bool is_quote = to - from >= 2 && (from[1] == '"' || from[1] == '\\');
+        bool is_nested = is_quote && to - from >= 5 && memcmp(from + 2, "u00", 3) == 0;
+        if (is_ascii || is_nested || (is_json(entry) && !is_quote)) {
             return from;
         }
-        from++;
+        from += is_json(entry) ? 2 : 1;
     }
     return to;
 }
@@ -231,27 +238,27 @@ static size_t find_mark(const uint64_t *marks, size_t size, size_t at) {
 }
 
 /* The first byte at or behind `at` whose line has to be looked at; `size` where none has.
- * `*backslash` is the first backslash that was found. */
+ * `*escape` is the first escape that was found. */
 static size_t find_next(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
-                        size_t *backslash) {
+                        size_t *escape) {
     if (redactor->scan.open_count > 0 || bp_rule_set_searches_all(redactor->set)) {
         return at;
     }
-    if (*backslash < at || at == 0) {
-        *backslash = (size_t)(find_backslash(&redactor->entry, raw + at, raw + size) - raw);
+    if (*escape < at || at == 0) {
+        *escape = (size_t)(find_escape(&redactor->entry, raw + at, raw + size) - raw);
     }
     size_t mark = find_mark(redactor->marks, size, at);
-    return mark < *backslash ? mark : *backslash;
+    return mark < *escape ? mark : *escape;
 }
 
 /* Whole lines, or with JSON of several lines whole values. */
 static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_t size) {
-    size_t backslash = 0, passed = 0, at = 0;
+    size_t escape = 0, passed = 0, at = 0;
     bugpack_status status = BUGPACK_OK;
     bp_keywords_mark(bp_rule_set_keywords(redactor->set), (const unsigned char *)raw, size,
                      redactor->marks);
     while (status == BUGPACK_OK && at < size) {
-        size_t next = find_next(redactor, raw, size, at, &backslash);
+        size_t next = find_next(redactor, raw, size, at, &escape);
         if (next >= size) {
             break;
         }
