@@ -53,7 +53,8 @@ static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *err
     /* Bytes, not characters: a text may be invalid UTF-8. */
     uint32_t options = PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_NEVER_BACKSLASH_C;
     if (rule->keywords != NULL && rule->before_bytes == 0) {
-        options |= PCRE2_ANCHORED;
+        /* Else PCRE2 looks up to 5,000 bytes ahead for a byte that each match has to contain. */
+        options |= PCRE2_ANCHORED | PCRE2_NO_START_OPTIMIZE;
     }
     set->codes[index] = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options,
                                       &code, &offset, NULL);
