@@ -29,6 +29,7 @@ Test(flush, waits_for_all_that_was_accepted_and_its_callbacks) {
     bugpack_options options = quick_options(&dir);
     options.pedantic = true;
     bugpack *session = open_session(&options);
+    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)), "the recovery at the opening");
     cr_expect(zero(int, (int)bugpack_flush(session, 0)), "nothing is under way");
     for (unsigned i = 0; i < 3; i++) {
         cr_assert(zero(int, (int)bugpack_report_async(session, NULL, count_done, NULL)));
