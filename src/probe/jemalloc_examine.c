@@ -167,7 +167,7 @@ static void examine(const bp_heap_prober_options *options, bp_elf_status status,
         object->kind = BP_OBJECT_OTHER;
         return;
     }
-    bp_read_build_id(elf->fd, object->build_id);
+    object->read_errno = bp_read_build_id(elf->fd, object->build_id);
     if (bp_libc_layout_read(elf, &object->libc)) {
         object->kind = BP_OBJECT_LIBC;
         return;

@@ -170,12 +170,23 @@ int bp_open_regular(const char *path) {
     return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
 }
 
+struct build_id_file {
+    int fd;
+    int read_errno; /* of a read that failed; 0 at the end of the file */
+};
+
 static bool read_for_build_id(void *context, uint64_t offset, void *out, size_t byte_count) {
-    return bp_read_exactly(*(const int *)context, offset, out, byte_count);
+    struct build_id_file *file = context;
+    bool is_read = bp_read_exactly(file->fd, offset, out, byte_count);
+    file->read_errno = is_read ? file->read_errno : errno;
+    return is_read;
 }
 
-void bp_read_build_id(int fd, char out[65]) {
-    if (!bp_build_id_read(read_for_build_id, &fd, out)) {
-        out[0] = '\0';
+int bp_read_build_id(int fd, char out[65]) {
+    struct build_id_file file = {.fd = fd};
+    if (bp_build_id_read(read_for_build_id, &file, out)) {
+        return 0;
     }
+    out[0] = '\0';
+    return file.read_errno;
 }

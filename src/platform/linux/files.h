@@ -46,7 +46,8 @@ int bp_open_regular(const char *path);
 /* The same for the file of an O_PATH descriptor, which it closes. */
 int bp_reopen_regular(int path_fd);
 
-/* The build id of an open file (build_id.h); "" when it has none. */
-void bp_read_build_id(int fd, char out[65]);
+/* The build id of an open file (build_id.h); "" when it has none. Returns 0, or the errno for which
+ * the file could not be read. */
+int bp_read_build_id(int fd, char out[65]);
 
 #endif

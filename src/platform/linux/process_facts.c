@@ -239,12 +239,12 @@ static void fill_object(const bp_process *process, bp_mapped_file *file, bp_proc
     object->address = file->address;
     if (!process->root.is_recording) {
         int fd = bp_mapped_file_open(process->directory_fd, file, &is_there);
-        if (fd >= 0) {
-            bp_read_build_id(fd, object->build_id);
-            (void)close(fd);
-        } else if (bp_errno_is_trouble(errno) && !facts->lacks_build_ids) {
+        int result = fd >= 0 ? bp_read_build_id(fd, object->build_id) : errno;
+        bp_file_close(fd);
+        bool is_lacking = fd >= 0 ? result != 0 : bp_errno_is_trouble(result);
+        if (is_lacking && !facts->lacks_build_ids) {
             facts->lacks_build_ids = true;
-            bp_facts_deny(facts, "build ids", errno);
+            bp_facts_deny(facts, "build ids", result);
         }
     }
     object->deleted = !is_there && bp_mapped_file_cut_deleted(file);
