@@ -32,10 +32,12 @@ typedef struct scanning {
     size_t kept_count, kept_capacity;
 } scanning;
 
-static void fail_look(bp_found_session *found, int system_errno) {
+/* True: it is to be visited, for its error. */
+static bool fail_look(bp_found_session *found, int system_errno) {
     found->state = BP_FOUND_UNSEEN;
     (void)bp_fail_errno(&found->error, system_errno, "could not look at the session \"%s\"",
                         found->name);
+    return true;
 }
 
 /* Whether the process of a session may live, also where that cannot be known. */
@@ -67,7 +69,7 @@ static bool adopt(bp_found_session *found) {
         return false; /* somebody else was faster */
     }
     if (system_errno != 0) {
-        fail_look(found, system_errno);
+        (void)fail_look(found, system_errno);
     }
     return true;
 }
@@ -140,11 +142,12 @@ static bool take_lock(bp_found_session *found) {
         return bp_session_lock_holder(found->lock_fd) == BP_SESSION_LOCK_SESSION;
     }
     if (system_errno != 0) {
-        fail_look(found, system_errno);
-        return true;
+        return fail_look(found, system_errno);
     }
-    /* Another recovery may have finished between the open and the lock. */
-    return fstat(found->lock_fd, &info) == 0 && info.st_nlink > 0;
+    if (fstat(found->lock_fd, &info) != 0) {
+        return fail_look(found, errno);
+    }
+    return info.st_nlink > 0; /* another recovery may have finished between the open and the lock */
 }
 
 /*
@@ -159,10 +162,13 @@ static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) 
         openat(it->base_fd, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (found->dir_fd < 0) {
         int system_errno = errno;
-        fail_look(found, system_errno);
+        (void)fail_look(found, system_errno);
         return system_errno != ENOENT && system_errno != ELOOP && system_errno != ENOTDIR;
     }
-    if (fstat(found->dir_fd, &info) != 0 || info.st_uid != geteuid()) {
+    if (fstat(found->dir_fd, &info) != 0) {
+        return fail_look(found, errno);
+    }
+    if (info.st_uid != geteuid()) {
         return false;
     }
     /* Only the rings of a running session must not be opened. */
@@ -171,8 +177,7 @@ static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) 
         (void)bp_session_name_read(found->name, &found->identity);
     }
     if (!examine_files(found, ret_bytes, &newest_ns)) {
-        fail_look(found, errno);
-        return true;
+        return fail_look(found, errno);
     }
     if (!take_lock(found)) {
         return false;
@@ -236,8 +241,7 @@ static bool look(scanning *it, const char *name, bp_found_session *found, uint64
     }
     if (claimed != BUGPACK_OK) {
         (void)bp_session_name_read(name, &found->identity);
-        fail_look(found, ENOMEM);
-        return true;
+        return fail_look(found, ENOMEM);
     }
     bool is_there = inspect(it, found, ret_bytes);
     if (!is_there) {
@@ -257,7 +261,7 @@ static void visit(scanning *it, const char *name) {
         bool is_done = scan->visit(&found, scan->context) && found.state == BP_FOUND_DEAD;
         if (is_done && !bp_session_files_remove(it->base_fd, found.dir_fd, name)) {
             /* The next scan removes what is left. */
-            fail_look(&found, errno);
+            (void)fail_look(&found, errno);
             (void)scan->visit(&found, scan->context);
         } else if (!is_done && found.state == BP_FOUND_DEAD) {
             keep(it, &found, bytes);

@@ -1,6 +1,7 @@
 /*
  * Recovery at the opening: dead sessions of this app become crash reports.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/status.h"
@@ -9,8 +10,15 @@
 #include "report/recover.h"
 #include "trigger/trigger.h"
 
+/* What one recovery calls back. */
+struct recovery {
+    const bp_report_context *report;
+    bool is_told; /* something that could not be looked at */
+};
+
 static void on_report(const bugpack_report_result *result, void *context) {
-    const bp_report_context *report = context;
+    const struct recovery *recovery = context;
+    const bp_report_context *report = recovery->report;
     bp_events_post_result(report->events, BP_REPORT_CRASH, 0, 0, result);
     if (result->status == BUGPACK_OK) {
         bp_note_log(report->recorder, BUGPACK_LEVEL_INFO, "a session that died is in %s",
@@ -23,23 +31,29 @@ static void on_report(const bugpack_report_result *result, void *context) {
 }
 
 static void on_note(const bugpack_recover_note *note, void *context) {
-    const bp_report_context *report = context;
+    struct recovery *recovery = context;
     if (note->kind != BUGPACK_RECOVER_SEARCHED) {
-        bp_note_log(report->recorder, BUGPACK_LEVEL_WARN, "recovery in \"%s\": %s", note->path,
-                    note->text);
+        bp_note_log(recovery->report->recorder, BUGPACK_LEVEL_WARN, "recovery in \"%s\": %s",
+                    note->path, note->text);
+        recovery->is_told = recovery->is_told || note->kind == BUGPACK_RECOVER_UNSEEN;
     }
 }
 
 static void run(bp_job *job) {
     const bp_trigger_context *context = job->payload;
     const bugpack_options *settings = context->report->settings;
+    struct recovery recovery = {.report = context->report};
+    bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_recover_request request = {.recorder_dir = settings->recorder_dir,
                                         .app_name = settings->app_name,
                                         .min_free_bytes = settings->min_free_bytes,
                                         .on_report = on_report,
                                         .on_note = on_note,
-                                        .context = (void *)(uintptr_t)context->report};
-    (void)bp_recover(&request, NULL); /* on_note has each failure */
+                                        .context = &recovery};
+    if (bp_recover(&request, &error) != BUGPACK_OK && !recovery.is_told) {
+        bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN,
+                    "sessions that died are not recovered: %s", error.message);
+    }
 }
 
 static void free_payload(bp_job *job) {
