@@ -131,6 +131,12 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
     return status;
 }
 
+void bp_channels_note_loss(const bp_channels *channels, const bp_traffic *channel, char *reason,
+                           size_t reason_bytes) {
+    bp_rings_note_loss(channels->rings, bp_traffic_ring(channel), reason, reason_bytes);
+    bp_rings_note_loss(channels->rings, bp_traffic_pins(channel), reason, reason_bytes);
+}
+
 void bp_channels_end(bp_channels *channels, const bp_traffic *channel) {
     atomic_store_explicit(&channels->is_ended[bp_traffic_identity_of(channel)->number], true,
                           memory_order_relaxed);

@@ -44,6 +44,10 @@ bugpack_status bp_channels_open(bp_channels *channels, const char *name,
                                 const bugpack_channel_options *options, void *user,
                                 bp_traffic **ret_channel, bugpack_error *error);
 
+/* bp_rings_note_loss of a channel's rings. Any thread. */
+void bp_channels_note_loss(const bp_channels *channels, const bp_traffic *channel, char *reason,
+                           size_t reason_bytes);
+
 /* The channels so far, in the order of their opening; borrowed. Any thread. */
 size_t bp_channels_list(const bp_channels *channels, bp_traffic *const **ret_list);
 

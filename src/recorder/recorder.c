@@ -208,8 +208,7 @@ static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64
     for (size_t i = 0; i < count; i++) {
         char *reason = snapshot->traffic_loss_reason;
         size_t reason_bytes = sizeof snapshot->traffic_loss_reason;
-        bp_rings_note_loss(recorder->rings, bp_traffic_ring(list[i]), reason, reason_bytes);
-        bp_rings_note_loss(recorder->rings, bp_traffic_pins(list[i]), reason, reason_bytes);
+        bp_channels_note_loss(&recorder->channels, list[i], reason, reason_bytes);
     }
 }
 

@@ -43,6 +43,9 @@ static bugpack_status open_channel(bugpack *session, const char *name,
     if (status != BUGPACK_OK) {
         return status;
     }
+    bp_recorder *recorder = session->context.recorder;
+    bp_channels *channels = bp_recorder_channels(recorder);
+    char loss[256] = "";
     bugpack_channel *channel = calloc(1, sizeof *channel);
     if (channel == NULL) {
         return bp_fail_memory(error, "open a channel");
@@ -50,13 +53,18 @@ static bugpack_status open_channel(bugpack *session, const char *name,
     status = bp_filter_wrap(session, &checked, &channel->filter, error);
     if (status == BUGPACK_OK) {
         channel->session = session;
-        status = bp_channels_open(bp_recorder_channels(session->context.recorder), name, &checked,
-                                  channel, &channel->traffic, error);
+        status = bp_channels_open(channels, name, &checked, channel, &channel->traffic, error);
     }
     if (status != BUGPACK_OK) {
         bp_filter_free(channel->filter);
         free(channel);
         return status;
+    }
+    bp_channels_note_loss(channels, channel->traffic, loss, sizeof loss);
+    if (loss[0] != '\0') {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
+                         "the rings of channel \"%s\" are in memory and do not survive a crash: %s",
+                         name, loss);
     }
     *ret_channel = channel;
     return BUGPACK_OK;

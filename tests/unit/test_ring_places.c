@@ -130,6 +130,15 @@ Test(ring_places, are_refused_where_others_can_put_something) {
     temp_dir_remove(&dir);
 }
 
+/* No file that this process writes may be larger than 8 KiB from now on. */
+static void limit_file_sizes(void) {
+    struct rlimit limit;
+    cr_assert(zero(int, getrlimit(RLIMIT_FSIZE, &limit)));
+    limit.rlim_cur = 8192;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cr_assert(zero(int, setrlimit(RLIMIT_FSIZE, &limit)));
+}
+
 /* A session of a name that no other process uses. */
 static bugpack *open_session(const char *report_dir, bugpack_diagnostic_callback *on_diagnostic,
                              char *text) {
@@ -234,11 +243,7 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     char text[512] = "";
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
     cr_assert(temp_dir_make(&dir));
-    struct rlimit limit;
-    cr_assert(zero(int, getrlimit(RLIMIT_FSIZE, &limit)));
-    limit.rlim_cur = 8192;
-    (void)signal(SIGXFSZ, SIG_IGN);
-    cr_assert(zero(int, setrlimit(RLIMIT_FSIZE, &limit)));
+    limit_file_sizes();
     bugpack *session = open_session(dir.path, keep_text, text);
     cr_expect(ne(ptr, strstr(text, "the rings are in memory and do not survive a crash"), NULL));
     cr_expect(zero(int, (int)bugpack_recorder_locate(session, &location)));
@@ -247,6 +252,24 @@ Test(ring_places, are_told_at_the_opening_when_none_serves) {
     cr_expect(ne(ptr, strstr(location.reason, "cannot allocate"), NULL));
     location.struct_size = 8;
     cr_expect(eq(int, (int)bugpack_recorder_locate(session, &location), BUGPACK_ERR_INVALID));
+    bugpack_close(session);
+    temp_dir_remove(&dir);
+}
+
+Test(ring_places, are_told_when_a_channel_is_opened_that_gets_none) {
+    temp_dir dir;
+    char text[512] = "";
+    bugpack_channel *channel = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
+    bugpack *session = open_session(dir.path, keep_text, text);
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "first", NULL, &channel, &error)));
+    cr_expect(eq(str, text, ""));
+    limit_file_sizes();
+    cr_assert(zero(int, (int)bugpack_channel_open(session, "second", NULL, &channel, &error)));
+    cr_expect(ne(ptr, strstr(text, "the rings of channel \"second\" are in memory"), NULL));
+    cr_expect(ne(ptr, strstr(text, "cannot allocate"), NULL), "%s", text);
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
