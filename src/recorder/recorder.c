@@ -151,6 +151,10 @@ void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_by
     }
 }
 
+bool bp_recorder_take_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
+    return bp_rings_take_loss(recorder->rings, reason, reason_bytes);
+}
+
 const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives) {
     return bp_rings_locate(recorder->rings, ret_survives);
 }

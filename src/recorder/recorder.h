@@ -75,7 +75,8 @@ bp_channels *bp_recorder_channels(bp_recorder *recorder);
 /* Sets `reason`, if it is "", to one clause that says why the records would not outlive the
  * process, if that was not asked for. */
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
-/* bp_rings_locate of its rings. */
+/* bp_rings_take_loss and bp_rings_locate of its rings. */
+bool bp_recorder_take_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
 const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives);
 const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder);
 

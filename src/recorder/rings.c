@@ -38,6 +38,8 @@ struct bp_rings {
     atomic_bool is_kept;
     bp_lock lock; /* of what follows */
     ring_file *files;
+    bool has_new_loss;   /* a ring got no new file, and bp_rings_take_loss has not said so */
+    bool is_loss_waking; /* the monitor's tasks were woken for it */
     char memory_reason[256];
 };
 
@@ -48,7 +50,12 @@ static uint64_t note_alive(void *context, uint64_t now_ns) {
     for (ring_file *file = rings->files; file != NULL; file = file->next) {
         bp_ring_note_alive(file->ring, now);
     }
+    bool must_wake = rings->has_new_loss && !rings->is_loss_waking;
+    rings->is_loss_waking = rings->has_new_loss;
     bp_lock_release(&rings->lock);
+    if (must_wake) {
+        bp_monitor_wake(rings->monitor);
+    }
     return now_ns + alive_interval_ns;
 }
 
@@ -88,6 +95,7 @@ static uint64_t yield(void *context, uint64_t now_ns) {
         bool is_moved = move_to_new_file(file, &error) == BUGPACK_OK;
         file->moved_ns = now_ns;
         bp_lock_acquire(&file->rings->lock);
+        file->rings->has_new_loss |= !is_moved && file->failure[0] == '\0';
         (void)snprintf(file->failure, sizeof file->failure, "%.150s", error.message);
         bp_lock_release(&file->rings->lock);
         if (is_moved) {
@@ -332,6 +340,19 @@ void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, s
         bp_session_dir_unlink(rings->dir, name);
     }
     (void)close(fd);
+}
+
+bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes) {
+    bp_lock_acquire(&rings->lock);
+    bool is_new = rings->has_new_loss;
+    rings->has_new_loss = false;
+    for (const ring_file *file = rings->files; is_new && file != NULL; file = file->next) {
+        if (file->failure[0] != '\0') {
+            (void)snprintf(reason, reason_bytes, "%s", file->failure);
+        }
+    }
+    bp_lock_release(&rings->lock);
+    return is_new;
 }
 
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes) {

@@ -69,4 +69,10 @@ void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, s
  */
 void bp_rings_note_loss(bp_rings *rings, const bp_ring *ring, char *reason, size_t reason_bytes);
 
+/*
+ * True once after a ring lost its file to a reader and got no new one; `reason` says why. Within a
+ * second all tasks of the monitor are called, and one of them asks. Any thread.
+ */
+bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes);
+
 #endif

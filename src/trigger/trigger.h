@@ -41,7 +41,8 @@ typedef struct bp_trigger {
     ROW(auto_snapshot)                                                                             \
     ROW(retained)                                                                                  \
     ROW(pedantic)                                                                                  \
-    ROW(recovery)
+    ROW(recovery)                                                                                  \
+    ROW(ring_loss)
 
 #define BP_DECLARE_TRIGGER(name) extern const bp_trigger bp_trigger_##name;
 BP_TRIGGERS(BP_DECLARE_TRIGGER)

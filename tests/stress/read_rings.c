@@ -31,6 +31,12 @@ typedef struct host {
 } host;
 
 static int outlive_fds[2] = {-1, -1};
+static int diagnostic_fds[2]; /* each line that on_diagnostic of a host gets */
+
+static void pass_on(bugpack_level level, const char *text, void *context) {
+    (void)context;
+    CHECK(level < BUGPACK_LEVEL_WARN || dprintf(diagnostic_fds[1], "%s\n", text) > 0);
+}
 
 /* In the host: does what it is told. 'f' forks a child that outlives it; 'r' takes a report; any
  * other letter is recorded. */
@@ -43,6 +49,7 @@ static _Noreturn void obey(int socket_fd) {
     options.recorder_dir = homes_dir;
     options.sample_window_ms = BUGPACK_OFF;
     options.history_interval_ms = BUGPACK_OFF;
+    options.on_diagnostic = pass_on;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     char word;
@@ -207,11 +214,24 @@ static void goes_back_into_a_file(void) {
     expect_recovered(&it, "abc", true);
 }
 
+/* The host is told without being asked. */
+static void wait_for_diagnostic(const char *needle) {
+    char lines[4096];
+    size_t used = 0;
+    do {
+        ssize_t count = read(diagnostic_fds[0], lines + used, sizeof lines - 1 - used);
+        CHECK(count > 0);
+        used += (size_t)count;
+        lines[used] = '\0';
+    } while (strstr(lines, needle) == NULL);
+}
+
 static void says_why_it_has_no_new_file(void) {
     host it = start_host();
     visit_rings(block_new_file);
     visit_rings(read_ring);
     CHECK(living_says(&it, "another program opened its file, and it has no new one: cannot make"));
+    wait_for_diagnostic("opened its file, and it has no new one: cannot make");
     tell(&it, 'x');
     visit_rings(unblock_new_file);
     expect_recovered(&it, "a", false);
@@ -230,6 +250,7 @@ static void is_dead_although_its_child_lives(void) {
 
 int main(void) {
     CHECK(temp_dir_make(&dir));
+    CHECK(pipe2(diagnostic_fds, O_CLOEXEC) == 0);
     (void)snprintf(homes_dir, sizeof homes_dir, "%s/homes", dir.path);
     host it = start_host();
     if (living_says(&it, "a crash would")) {
