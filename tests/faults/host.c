@@ -12,8 +12,10 @@
  * Exit status as of `bugpack capture`; 9 when something of the host's own was touched.
  *
  * Half-way, FAULTS_BETWEEN is run by the shell; with FAULTS_CLOSES every descriptor from 3 on is
- * closed and files of the host's own take their numbers, as in a program that becomes a daemon.
+ * closed and files of the host's own take their numbers, as in a program that becomes a daemon. It
+ * waits for the moment at which docs/THREADING.md calls that safe.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -87,7 +89,8 @@ static int open_session(bugpack **ret_session) {
     options.report_dir = report_dir;
     options.log_ring_bytes = 16 << 10;
     options.traffic_budget_bytes = 16 << 10;
-    options.history_interval_ms = 20;
+    /* A host that closes descriptors does it between two samples. */
+    options.history_interval_ms = getenv("FAULTS_CLOSES") != NULL ? 2000 : 20;
     options.sample_window_ms = 20;
     options.min_free_bytes = BUGPACK_OFF;
     options.on_event = print_event;
@@ -118,7 +121,40 @@ static void record_half(bugpack *session, bugpack_channel *channel, uint32_t fir
     }
 }
 
-static bool take_descriptors(void) {
+/* Whether every other thread of this process sleeps. */
+static bool are_threads_idle(void) {
+    DIR *listing = opendir("/proc/self/task");
+    struct dirent *entry;
+    bool is_idle = listing != NULL;
+    while (is_idle && (entry = readdir(listing)) != NULL) {
+        char path[300], stat[512] = "";
+        if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == getpid()) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t count = read(fd, stat, sizeof stat - 1);
+        const char *state = count > 0 ? strrchr(stat, ')') : NULL;
+        is_idle = state != NULL && state[1] == ' ' && state[2] == 'S';
+        (void)close(fd);
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    return is_idle;
+}
+
+/* No report is under way, and the sample of the opening is taken. */
+static void wait_until_idle(bugpack *session) {
+    (void)bugpack_flush(session, 10000);
+    for (unsigned idle_count = 0; idle_count < 10;) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        idle_count = are_threads_idle() ? idle_count + 1 : 0;
+    }
+}
+
+static bool take_descriptors(bugpack *session) {
+    wait_until_idle(session);
     for (int fd = 3; fd < 1024; fd++) {
         (void)close(fd);
     }
@@ -147,9 +183,9 @@ static bool are_descriptors_ours(void) {
 }
 
 /* What others, or the host itself, do to the session half-way. */
-static int meddle(void) {
+static int meddle(bugpack *session) {
     const char *command = getenv("FAULTS_BETWEEN");
-    if (getenv("FAULTS_CLOSES") != NULL && !take_descriptors()) {
+    if (getenv("FAULTS_CLOSES") != NULL && !take_descriptors(session)) {
         return fail("cannot take descriptors");
     }
     if (command != NULL && system(command) < 0) {
@@ -158,10 +194,11 @@ static int meddle(void) {
     return 0;
 }
 
-/* The monitor of the session has had its turns: it keeps a history every 20 ms. */
+/* The monitor of the session has had its turns: it keeps a history every 20 ms, or 2 s. */
 static void let_monitor_work(void) {
     if (getenv("FAULTS_BETWEEN") != NULL || getenv("FAULTS_CLOSES") != NULL) {
-        (void)nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
+        time_t secs = getenv("FAULTS_CLOSES") != NULL ? 2 : 1;
+        (void)nanosleep(&(struct timespec){.tv_sec = secs, .tv_nsec = 500000000}, NULL);
     }
 }
 
@@ -180,7 +217,7 @@ static int record_and_end(bool must_die) {
         (void)fprintf(stderr, "faults_host: no traffic: %s\n", error.message);
     }
     record_half(session, channel, 0);
-    int status = meddle();
+    int status = meddle(session);
     let_monitor_work();
     if (status != 0) {
         return status;

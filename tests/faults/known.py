@@ -14,6 +14,4 @@ class Known:
         return bool(re.search(self.name, name) and re.search(self.problem, problem))
 
 
-KNOWN = [
-    Known("^meddling/.*closed", "the host's own", "seen once in five: a check and its use are two"),
-]
+KNOWN: list[Known] = []
