@@ -172,7 +172,9 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
     (void)snprintf(prefix_text, sizeof prefix_text, "%s", prefix[0] != '\0' ? prefix : "-");
     char *arguments[] = {words[0], words[1], words[2], slot_text, prefix_text, NULL};
     if (pipe2(answer_pipe, O_CLOEXEC) != 0) {
-        (void)snprintf(reason, reason_bytes, "no pipe could be made: %s", strerror(errno));
+        int pipe_errno = errno;
+        (void)snprintf(reason, reason_bytes, "no pipe could be made: %s", strerror(pipe_errno));
+        errno = pipe_errno;
         return false;
     }
     int high_out = fcntl(answer_pipe[1], F_DUPFD_CLOEXEC, helper_library_fd + 1);
@@ -194,12 +196,14 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
     if (failure != 0) {
         (void)snprintf(reason, reason_bytes, "the helper could not be started: %s",
                        strerror(failure));
+        errno = failure;
         return false;
     }
     if (length < 0 || !bp_calibration_parse(answer, (size_t)length, slot, ret_calibration)) {
         (void)snprintf(reason, reason_bytes, "%s",
                        length < 0 ? "the helper that loads it did not end in time"
                                   : "the helper that loads it gave no answer that makes sense");
+        errno = 0;
         return false;
     }
     return true;

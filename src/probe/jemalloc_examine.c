@@ -70,6 +70,7 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
     }
     if (!bp_calibration_run(options->calibrator_path, fd, object->slot, prefix,
                             options->calibration_timeout_ms, &calibration, clause, sizeof clause)) {
+        object->read_errno = bp_errno_is_trouble(errno) ? errno : 0;
         (void)snprintf(sentence, sizeof sentence,
                        "this stripped jemalloc could not be calibrated: %s", clause);
         refuse(object, BP_HEAP_FAILURE_CALIBRATION, path, sentence);

@@ -27,7 +27,7 @@ typedef struct bp_known_object {
     bp_object_kind kind;
     bp_heap_failure failure;
     char reason[BUGPACK_ERROR_MESSAGE_BYTES];
-    int read_errno; /* nothing is known of the file, because reading it failed; or 0 */
+    int read_errno; /* nothing is known: reading the file, or starting a helper, failed; or 0 */
     uint64_t code_address;
     bp_libc_layout libc;
     char build_id[65];
