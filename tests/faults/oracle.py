@@ -101,7 +101,7 @@ def judge(subject, place, fault, result, next_try):
 
     # Success is said: all is there. Less is said: why, in the manifest or on standard error.
     if code == subject.done and subject.claims and not told:
-        if subject.makes_zip and not reports and wanted:
+        if subject.makes_zip and not reports and wanted and not fault.is_answer:
             problems.append(f"status {code}, no report, and not a word")
         for report in reports:
             if code == 0 and not report.is_complete:
