@@ -146,13 +146,14 @@ static unsigned count_left(const char *path) {
     return count;
 }
 
-static void report(bugpack *session, const char *description, char *path, size_t path_bytes) {
+static void report(bugpack *session, const char *description,
+                   char path[BUGPACK_REPORT_PATH_BYTES]) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     request.description = description;
     cr_assert(eq(int, (int)bugpack_report(session, &request, &result), BUGPACK_OK), "%s",
               result.error.message);
-    (void)snprintf(path, path_bytes, "%s", result.path);
+    (void)snprintf(path, BUGPACK_REPORT_PATH_BYTES, "%s", result.path);
 }
 
 static temp_dir dir;
@@ -169,7 +170,7 @@ static void teardown(void) {
 TestSuite(redact_report, .init = setup, .fini = teardown);
 
 Test(redact_report, has_no_secret_of_any_input) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     bugpack_options options = quick_options(&dir);
     options.log_ring_bytes = 4 << 20;
     bugpack *session = open_session(&options);
@@ -182,14 +183,14 @@ Test(redact_report, has_no_secret_of_any_input) {
         (void)snprintf(key, sizeof key, "tag%u", i);
         (void)bugpack_set_tag(session, key, texts[i]);
     }
-    report(session, texts[0], path, sizeof path);
+    report(session, texts[0], path);
     cr_expect(eq(uint, count_left(path), 0));
     cr_expect(report_entry_contains(path, "logs.jsonl", "--password=REDACTED-password-"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": true,"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"github-token\","));
     for (unsigned i = 1; i < secret_count; i++) {
         if (i % 20 == 0) {
-            report(session, texts[i], path, sizeof path);
+            report(session, texts[i], path);
             cr_expect(eq(uint, count_left(path), 0));
         }
     }
@@ -197,7 +198,7 @@ Test(redact_report, has_no_secret_of_any_input) {
 }
 
 Test(redact_report, has_no_secret_in_the_name_of_its_file) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     bugpack_options options = quick_options(&dir);
     options.app_name = "viewer";
     options.pedantic = true;
@@ -213,12 +214,12 @@ Test(redact_report, has_no_secret_in_the_name_of_its_file) {
 }
 
 Test(redact_report, says_where_it_is_not_redacted) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     bugpack_options options = quick_options(&dir);
     options.without_redaction = true;
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    report(session, "password=hunter2", path, sizeof path);
+    report(session, "password=hunter2", path);
     cr_expect(report_entry_contains(path, "metadata.json", "password=hunter2"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": false,"));
     cr_expect(eq(int, (int)bugpack_redact_add(session, "[a]\npattern = b\n", &error),
@@ -227,7 +228,7 @@ Test(redact_report, says_where_it_is_not_redacted) {
 }
 
 Test(redact_report, applies_the_rules_of_the_host) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     bugpack_options options = quick_options(&dir);
     options.redaction_rules = "[ticket]\npattern = TKT-[0-9]+\n";
     bugpack *session = open_session(&options);
@@ -237,7 +238,7 @@ Test(redact_report, applies_the_rules_of_the_host) {
     cr_expect(eq(int, (int)bugpack_redact_add(session, NULL, &error), BUGPACK_ERR_INVALID));
     cr_expect(
         eq(int, (int)bugpack_redact_add(session, "[room]\npattern = room [0-9]+\n", &error), 0));
-    report(session, "TKT-12345 of room 77", path, sizeof path);
+    report(session, "TKT-12345 of room 77", path);
     cr_expect(not(report_entry_contains(path, "metadata.json", "12345")));
     cr_expect(not(report_entry_contains(path, "metadata.json", "77 ")));
     cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"ticket\","));
@@ -278,7 +279,7 @@ static void check_recovered(bool is_off, char *path, size_t path_bytes) {
 }
 
 Test(redact_report, of_a_dead_session_has_its_rules) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     check_recovered(false, path, sizeof path);
     cr_expect(eq(uint, count_left(path), 0));
     cr_expect(not(report_entry_contains(path, "logs.jsonl", "TKT-12345")));
@@ -286,7 +287,7 @@ Test(redact_report, of_a_dead_session_has_its_rules) {
 }
 
 Test(redact_report, of_a_dead_session_without_rules_has_none) {
-    char path[512];
+    char path[BUGPACK_REPORT_PATH_BYTES];
     check_recovered(true, path, sizeof path);
     cr_expect(report_entry_contains(path, "logs.jsonl", "TKT-12345"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": false,"));
