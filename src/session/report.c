@@ -246,12 +246,20 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
 bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
                               bugpack_report_result *ret_result) {
     static const bp_struct of = BP_STRUCT(bugpack_report_result, status);
+    static const bugpack_report_result no_memory = {
+        .struct_size = sizeof no_memory,
+        .status = BUGPACK_ERR_NO_MEMORY,
+        .error = {.status = BUGPACK_ERR_NO_MEMORY,
+                  .message = "no report was taken: out of memory"}};
     if (ret_result != NULL && bp_struct_check(&of, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);
     if (result == NULL) {
+        if (ret_result != NULL) {
+            bp_struct_write(&of, ret_result, &no_memory);
+        }
         return BUGPACK_ERR_NO_MEMORY;
     }
     bp_thread_hold hold;
