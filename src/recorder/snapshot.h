@@ -30,7 +30,9 @@ typedef struct bp_snapshot {
     const bp_cancel_token *token; /* borrowed; ends writing from it early; NULL: none */
     uint64_t wall_offset_ns;      /* wall time = monotonic time + this */
     bool is_recovered;            /* of a dead session: each ring has its line in the manifest */
-    bool may_lack_newest;         /* the machine was restarted, and rings are not synced */
+    /* Why the newest records may be missing: rings are not synced, and the machine was restarted.
+     * NULL: it was not. */
+    const char *restart;
     bp_snapshot_part log, notifications, history;
     bool has_traffic;
     bugpack_error traffic_error; /* the first of a channel */

@@ -101,6 +101,17 @@ static bugpack_status open_destination(const bp_recover_request *request,
     return status;
 }
 
+/* The session's own file is not synced either: a loss of power soon after the start empties it. */
+static const char *describe_restart(const bp_found_session *found, const bp_host_identity *host) {
+    const char *boot_id = found->identity.boot_id;
+    if (found->identity_error.status != BUGPACK_OK) {
+        return "; the machine may have been restarted: the newest may be missing";
+    }
+    bool was_restarted =
+        boot_id[0] != '\0' && host->boot_id[0] != '\0' && strcmp(boot_id, host->boot_id) != 0;
+    return was_restarted ? "; the machine was restarted: the newest may be missing" : NULL;
+}
+
 static bugpack_status write_report(const bp_recover_request *request, const bp_found_session *found,
                                    bp_snapshot *snapshot, bugpack_report_result *result) {
     const bp_session_identity *dead = &found->identity;
@@ -131,8 +142,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     }
     if (status == BUGPACK_OK) {
         status = bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot, error);
-        snapshot->may_lack_newest = dead->boot_id[0] != '\0' && host.boot_id[0] != '\0' &&
-                                    strcmp(dead->boot_id, host.boot_id) != 0;
+        snapshot->restart = describe_restart(found, &host);
     }
     if (status == BUGPACK_OK) {
         status = bp_ring_entries_add(snapshot, NULL, bundle, error);

@@ -33,9 +33,7 @@ static void describe_damage(const struct adding *adding, const bp_ring_view *con
         is_damaged = is_damaged || views[i]->is_damaged;
         damaged_count += views[i]->damaged_count;
     }
-    const char *restart = adding->snapshot->may_lack_newest
-                              ? "; the machine was restarted: the newest may be missing"
-                              : "";
+    const char *restart = adding->snapshot->restart != NULL ? adding->snapshot->restart : "";
     if (damaged_count > 0) {
         (void)snprintf(text, text_bytes, "; at least %llu records damaged or unreadable%s",
                        (unsigned long long)damaged_count, restart);

@@ -6,6 +6,8 @@
  *   faults_host reopen DIR COUNT     opens, which recovers what died before it, and closes
  *   faults_host emit - -             no session: prints the records, dies by SIGFPE; for bugpack
  * run
+ *   faults_host count DIR -          records until it is killed; prints "counting PID N" before it
+ *                                    records what is below N
  *
  * DIR gets the reports. The file COUNT has 4 bytes, and gets the number of records whose calls have
  * returned. The path of each report goes to standard output, and what is wrong to standard error.
@@ -27,15 +29,23 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <bugpack/bugpack.h>
 
-enum { record_count = 120, own_file_count = 40, own_file_bytes = 64, told_touched = 9 };
+enum {
+    record_count = 120,
+    count_step = 50,
+    own_file_count = 40,
+    own_file_bytes = 64,
+    told_touched = 9
+};
 
 static const char *report_dir, *count_path;
-static uint32_t *committed;
+static size_t ring_bytes = 16 << 10;
+static uint32_t *committed, unmapped;
 static int own_files[own_file_count];
 static const char own_content[own_file_bytes + 1] =
     "this belongs to the host, and nobody else may write into it....";
@@ -87,8 +97,8 @@ static int open_session(bugpack **ret_session) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "faulty";
     options.report_dir = report_dir;
-    options.log_ring_bytes = 16 << 10;
-    options.traffic_budget_bytes = 16 << 10;
+    options.log_ring_bytes = ring_bytes;
+    options.traffic_budget_bytes = ring_bytes;
     /* A host that closes descriptors does it between two samples. */
     options.history_interval_ms = getenv("FAULTS_CLOSES") != NULL ? 2000 : 20;
     options.sample_window_ms = 20;
@@ -109,9 +119,8 @@ static bool map_count(void) {
     return committed != MAP_FAILED;
 }
 
-/* Records from `first` on, half of all. */
-static void record_half(bugpack *session, bugpack_channel *channel, uint32_t first) {
-    for (uint32_t i = first; i < first + record_count / 2; i++) {
+static void record(bugpack *session, bugpack_channel *channel, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < first + count; i++) {
         bugpack_log(session, BUGPACK_LEVEL_INFO, "count", "record %u.", i);
         bugpack_traffic(channel, BUGPACK_SENT, i, "count", &i, sizeof i);
         if (i % 30 == 0) {
@@ -216,13 +225,13 @@ static int record_and_end(bool must_die) {
     if (bugpack_channel_open(session, "net", NULL, &channel, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "faults_host: no traffic: %s\n", error.message);
     }
-    record_half(session, channel, 0);
+    record(session, channel, 0, record_count / 2);
     int status = meddle(session);
     let_monitor_work();
     if (status != 0) {
         return status;
     }
-    record_half(session, channel, record_count / 2);
+    record(session, channel, record_count / 2, record_count / 2);
     if (must_die && (!has_closed || are_descriptors_ours())) {
         (void)kill(getpid(), SIGKILL);
     }
@@ -244,6 +253,25 @@ static int reopen(void) {
     }
     bugpack_close(session);
     return worst;
+}
+
+static int count_forever(void) {
+    bugpack *session = NULL;
+    bugpack_channel *channel = NULL;
+    committed = &unmapped;
+    ring_bytes = 64 << 10; /* full after some pages have reached the disk */
+    if (open_session(&session) != 0 ||
+        bugpack_channel_open(session, "net", NULL, &channel, NULL) != BUGPACK_OK) {
+        return fail("cannot record");
+    }
+    for (uint32_t i = 0; i < UINT32_MAX - count_step; i += count_step) {
+        (void)printf("counting %d %u\n", (int)getpid(), i + count_step);
+        (void)fflush(stdout);
+        (void)tcdrain(STDOUT_FILENO);
+        record(session, channel, i, count_step);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return 0;
 }
 
 static int emit(void) {
@@ -274,6 +302,8 @@ int main(int argument_count, char **arguments) {
         status = record_and_end(true);
     } else if (strcmp(arguments[1], "reopen") == 0) {
         status = reopen();
+    } else if (strcmp(arguments[1], "count") == 0) {
+        status = count_forever();
     } else if (strcmp(arguments[1], "emit") == 0) {
         status = emit();
     }

@@ -50,6 +50,7 @@ make_machine() {
         eval "worker=\${ALLOC_WORKER_$(echo "$kind" | tr '[:lower:]' '[:upper:]'):-}"
         [ -z "$worker" ] || add "$worker" "alloc_worker_$kind"
     done
+    [ -z "${FAULTS_HOST:-}" ] || add "$FAULTS_HOST" faults_host
     # bugpack loads it by name, so ldd does not tell of it.
     libdw=$(PATH=$PATH ldconfig -p | sed -n 's/.*libdw\.so\.1 .*x86-64.* => //p' | head -n 1)
     if [ -n "$libdw" ]; then

@@ -1,13 +1,17 @@
 #!/bin/sh
-# What is on the disk when the power goes while reports are written: every report that bugpack has
-# named, whole, and nothing else but whole reports.
+# power_cut.sh [CUTS]: what is on the disk when the power goes while reports are written and a host
+# records on it. Every report that bugpack has named is there, whole. `bugpack recover` makes a crash
+# report of the rings that is whole and says that the newest records may be missing, or nothing. And
+# nothing else is there.
 #
 # The machine is stopped at some instant and its disk copied: the kernel in it never learns of that,
 # so the copy is what a cut at that instant leaves on a disk that keeps what it was given. At the
 # end the machine is killed.
 . "$(dirname "$0")/lib.sh"
+cuts=${1:-6}
+deadline_secs=$((100 + cuts * 10))
+[ -x "${FAULTS_HOST:-}" ] || skip 'the host of the faults is not built'
 need mke2fs e2fsck debugfs python3
-cuts=6
 truncate -s 48M disk.img
 mke2fs -q -t ext4 disk.img 2>mke2fs.log || skip "mke2fs cannot make an image: $(cat mke2fs.log)"
 make_machine power_cut
@@ -17,7 +21,7 @@ started="$started $!"
 
 # stop_all: every thread of the machine stands still, also those that write to the disk.
 stop_all() {
-    kill -STOP "$qemu"
+    kill -STOP "$qemu" || return 1
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         grep -qh '^State:[[:space:]]*[^Tt[:space:]]' /proc/"$qemu"/task/*/status || return 0
         sleep 0.05
@@ -25,73 +29,98 @@ stop_all() {
     return 1
 }
 
-fact 'the machine starts, and writes reports'
+# has_begun: a report is written, and the host has recorded for a while.
+has_begun() {
+    grep -q written console && grep -q 'counting [0-9]* [0-9]\{4\}' console
+}
+
+fact 'the machine starts, writes reports, and records'
 tries=0
-until grep -q written console || [ "$tries" -ge 600 ]; do
+until has_begun || [ "$tries" -ge 600 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
 qemu=$(cat qemu.pid 2>/dev/null)
 started="$started $qemu"
-if ! grep -q written console || [ -z "$qemu" ]; then
-    wrong 'it has not written any'
+if ! has_begun || [ -z "$qemu" ]; then
+    wrong 'it has not'
     sed 's/^/    /' console qemu.log
     finish
 fi
 
-cut=0
-while [ "$cut" -lt "$cuts" ]; do
-    cut=$((cut + 1))
+# take_cut: the disk at an instant, as the directory `disk`, mended as at the next start.
+take_cut() {
     # Instants that fall everywhere in the making of a report, which takes some 0.2 s.
     sleep "0.$((cut * 37 % 90 + 10))"
-    stop_all || wrong 'the machine cannot be stopped'
+    fact "at cut $cut the machine is stopped, and the file system mends itself as at the next start"
+    if ! stop_all; then
+        wrong 'the machine cannot be stopped, or has ended'
+        finish
+    fi
     # The console first: what it names must be on the disk, and never the other way round.
-    cp console "console-$cut"
-    cp --sparse=always disk.img "cut-$cut.img"
-    [ "$cut" = "$cuts" ] || kill -CONT "$qemu"
-done
-kill -KILL "$qemu"
-
-torn_copies=0
-named_reports=0
-cut=0
-while [ "$cut" -lt "$cuts" ]; do
-    cut=$((cut + 1))
-    mkdir "cut-$cut"
-    fact "after cut $cut the file system mends itself, as at the next start"
-    e2fsck -f -p "cut-$cut.img" >err 2>&1
+    cp console cut.console
+    cp --sparse=always disk.img cut.img
+    if [ "$cut" = "$cuts" ]; then
+        kill -KILL "$qemu"
+    else
+        kill -CONT "$qemu"
+    fi
+    e2fsck -f -p cut.img >err 2>&1
     status=$?
     [ "$status" -le 1 ] || wrong "e2fsck ends with $status"
     : >err
-    debugfs -R "rdump / cut-$cut" "cut-$cut.img" >/dev/null 2>&1
-    rm "cut-$cut.img"
+    mkdir disk
+    debugfs -R 'rdump / disk' cut.img >/dev/null 2>&1
+    rm cut.img
+}
 
-    fact "after cut $cut every report that was named is there, and every report is whole"
-    sed -n 's/.*written \([^[:space:]]*\).*/\1/p' "console-$cut" >named
+torn_copies=0
+named_reports=0
+crash_reports=0
+records=0
+cut=0
+while [ "$cut" -lt "$cuts" ]; do
+    cut=$((cut + 1))
+    take_cut
+    fact "after cut $cut every report that was named is there"
+    # Of each kind, since the machine removes older ones. The last line may lack its end.
+    for kind in sleep faulty; do
+        sed -n "s|^\(written \)*/mnt/\($kind-[^[:space:]]*\)[[:space:]].*|\2|p" cut.console |
+            tail -n 3
+    done >named
     while IFS= read -r name; do
         named_reports=$((named_reports + 1))
-        [ -s "cut-$cut/$name" ] || wrong "$name was named and is not there"
+        [ -s "disk/$name" ] || wrong "$name was named and is not there"
     done <named
-    for zip in "cut-$cut"/*.zip; do
-        [ -e "$zip" ] || continue
-        unzip -tqq "$zip" >/dev/null 2>&1 || wrong "${zip##*/} is torn"
-        [ "$(value "$zip" manifest.json .complete 2>/dev/null)" = true ] ||
-            wrong "${zip##*/} has no whole ledger"
-    done
+
+    fact "after cut $cut the rings give reports that do not claim to be complete, or nothing"
+    mkdir recovered
+    if [ -d disk/runtime/bugpack ]; then
+        run recover -o recovered disk/runtime/bugpack
+        [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || wrong "recover ends with $status"
+        crash_reports=$((crash_reports + $(wc -l <out)))
+        expect_same 'what is not recovered' '' "$(find disk/runtime -name '*.ring')"
+    fi
+    : >err
+    python3 -B "$here/power_cut.py" cut.console disk recovered >judged 2>&1 ||
+        wrong "$(sed '$d' judged)"
+    tail -n 1 judged >counts
+    read -r torn count <counts
+    torn_copies=$((torn_copies + torn))
+    records=$((records + count))
 
     fact "after cut $cut nothing else of ours is left"
-    expect_same 'what is left' '' "$(find "cut-$cut" ! -type d ! -name '*.zip' ! -name 'copy-*')"
-    for copy in "cut-$cut"/copy-*; do
-        [ -e "$copy" ] || continue
-        unzip -tqq "$copy" >/dev/null 2>&1 || torn_copies=$((torn_copies + 1))
-        rm -f "$copy"
-    done
+    rm -rf disk/runtime disk/copy-*
+    expect_same 'what is left' '' "$(find disk ! -type d ! -name '*.zip')"
     # The last cut's are also checked against the schemas: they are the others' and some more.
-    [ "$cut" = "$cuts" ] || rm -rf "cut-$cut"
+    [ "$cut" = "$cuts" ] || rm -rf disk recovered
 done
 
 fact 'the cuts are cuts: files that nobody has synced are torn'
 [ "$torn_copies" -gt 0 ] || wrong 'every plain copy is whole'
-echo "$cuts cuts: $named_reports reports named, all looked for; $torn_copies plain copies torn"
+fact 'rings have reached the disk'
+[ "$records" -gt 0 ] || wrong "$crash_reports crash reports hold no record"
+echo "$cuts cuts: $named_reports reports named, all looked for; $torn_copies plain copies torn;" \
+    "$crash_reports crash reports with $records records recovered"
 
 finish
