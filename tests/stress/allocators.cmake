@@ -3,7 +3,6 @@ find_library(BUGPACK_JEMALLOC NAMES libjemalloc.so.2)
 find_library(BUGPACK_JEMALLOC_STATIC NAMES libjemalloc.a)
 find_library(BUGPACK_MIMALLOC NAMES libmimalloc.so.2)
 find_library(BUGPACK_TCMALLOC NAMES libtcmalloc_minimal.so.4)
-set(heap_host heap_host.c ../support/temp_dir.c ../support/report_reader.c)
 
 # What `name` is preloaded with, or linked with, is given as its last argument.
 function(bugpack_heap_test name program allocator library)
@@ -20,16 +19,14 @@ function(bugpack_preloaded_heap_test name allocator library)
     endif()
 endfunction()
 
-bugpack_stress_test(heap_hang heap_hang.c ../support/temp_dir.c ../support/report_reader.c)
+bugpack_stress_test(heap_hang heap_hang.c)
 bugpack_use_fake_mallctl(stress_heap_hang)
-bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c ../support/temp_dir.c
-                    ../support/report_reader.c)
+bugpack_stress_test(heap_foreign heap_foreign.c ../support/failing_malloc.c)
 
 # As it is: on the C library's, or a sanitizer's.
-add_executable(stress_heap_own ${heap_host})
-target_link_libraries(stress_heap_own PRIVATE bugpack_build bugpack_objects
+add_executable(stress_heap_own heap_host.c)
+target_link_libraries(stress_heap_own PRIVATE bugpack_test_support bugpack_objects
                                               bugpack_platform_${BUGPACK_PLATFORM})
-target_include_directories(stress_heap_own PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 add_test(NAME stress/heap_own COMMAND stress_heap_own
          $<IF:$<BOOL:${BUGPACK_SANITIZE}>,sanitizer,glibc>)
 bugpack_test_properties(stress/heap_own)
@@ -43,11 +40,10 @@ bugpack_preloaded_heap_test(tcmalloc_preloaded tcmalloc ${BUGPACK_TCMALLOC})
 foreach(way "" _STATIC)
     string(TOLOWER "jemalloc_linked${way}" name)
     if(BUGPACK_JEMALLOC${way} AND NOT BUGPACK_SANITIZE)
-        add_executable(stress_heap_${name} ${heap_host})
+        add_executable(stress_heap_${name} heap_host.c)
         target_link_libraries(stress_heap_${name} PRIVATE
-            bugpack_build bugpack_objects bugpack_platform_${BUGPACK_PLATFORM}
+            bugpack_test_support bugpack_objects bugpack_platform_${BUGPACK_PLATFORM}
             ${BUGPACK_JEMALLOC${way}} $<$<BOOL:${way}>:stdc++> $<$<BOOL:${way}>:m>)
-        target_include_directories(stress_heap_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
         bugpack_heap_test(${name} stress_heap_${name} jemalloc linked)
     else()
         bugpack_heap_test(${name} stress_heap_own jemalloc ${BUGPACK_JEMALLOC${way}})
