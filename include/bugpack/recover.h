@@ -61,6 +61,10 @@ typedef struct bugpack_recover_options {
      * BUGPACK_OFF: no check. */
     uint64_t min_free_bytes;
     bugpack_recover_noted *on_note;
+    /* As in bugpack_options. A session whose report is refused is kept for the next try. */
+    bugpack_before_publish *before_publish;
+    void *before_publish_context;
+    const char *publish_suffix;
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)

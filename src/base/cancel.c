@@ -15,12 +15,15 @@ bool bp_cancel_is_due(const bp_cancel_token *token) {
             (token->deadline_ns != 0 && bp_clock_monotonic_ns() >= token->deadline_ns));
 }
 
+bugpack_status bp_cancel_check_flag(const bp_cancel_token *token, bugpack_error *error) {
+    return token != NULL && is_cancelled(token)
+               ? bp_fail(error, BUGPACK_ERR_CANCELLED, "the report was cancelled")
+               : BUGPACK_OK;
+}
+
 bugpack_status bp_cancel_check(const bp_cancel_token *token, bugpack_error *error) {
-    if (!bp_cancel_is_due(token)) {
-        return BUGPACK_OK;
-    }
-    if (is_cancelled(token)) {
-        return bp_fail(error, BUGPACK_ERR_CANCELLED, "the report was cancelled");
-    }
-    return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time");
+    bugpack_status status = bp_cancel_check_flag(token, error);
+    return status == BUGPACK_OK && bp_cancel_is_due(token)
+               ? bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report was not done in time")
+               : status;
 }

@@ -24,4 +24,7 @@ bool bp_cancel_is_due(const bp_cancel_token *token);
 /* The same as a status with its sentence: OK, CANCELLED or TIMEOUT. */
 bugpack_status bp_cancel_check(const bp_cancel_token *token, bugpack_error *error);
 
+/* The same without the deadline. */
+bugpack_status bp_cancel_check_flag(const bp_cancel_token *token, bugpack_error *error);
+
 #endif

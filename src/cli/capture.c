@@ -10,10 +10,12 @@
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
+#include "base/clock.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/publish.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
@@ -22,6 +24,7 @@ typedef struct capture_options {
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
     bp_cli_files files;
+    bp_cli_publish publish;
     const char *app_name;
     const char *description;
     const char *output_dir;
@@ -41,6 +44,8 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_FILE_OPTIONS(capture_options, files),
+    BP_CLI_REVIEW_OPTION(capture_options, publish),
+    BP_CLI_ENCRYPT_OPTION(capture_options, publish),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
                  "name the report after NAME, not after the process", bp_cli_read_text,
                  &bp_cli_app_names),
@@ -95,12 +100,15 @@ static bugpack_status provide_host(bugpack *session, pending_report *pending) {
 }
 
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
-static bugpack_status request_report(bugpack *session, const capture_options *options,
+static bugpack_status request_report(bugpack *session, capture_options *options,
                                      pending_report *pending) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = options->description;
     request.output_path = options->output_path;
     request.timeout_ms = options->timeout_ms;
+    if (options->timeout_ms > 0) {
+        options->publish.deadline_ns = bp_clock_monotonic_ns() + options->timeout_ms * BP_NS_PER_MS;
+    }
     bugpack_status status = bugpack_report_async(session, &request, on_done, pending);
     if (status != BUGPACK_OK) {
         bp_cli_say("cannot take a report: %s", bugpack_status_name(status));
@@ -175,7 +183,7 @@ static char *report_dir_new(const capture_options *options) {
     return strndup(options->output_path, length > 0 ? length : 1);
 }
 
-static bugpack_status open_session(const capture_options *options, bugpack **ret_session) {
+static bugpack_status open_session(capture_options *options, bugpack **ret_session) {
     char *report_dir = report_dir_new(options);
     if (report_dir == NULL) {
         bp_cli_say("cannot open a session: out of memory");
@@ -201,6 +209,9 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     session_options.calibrator_path = BP_CLI_OWN_PATH;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cli_redaction_apply(&options->files.redaction, &session_options);
+    session_options.before_publish = bp_cli_publish_call(&options->publish);
+    session_options.before_publish_context = &options->publish;
+    session_options.publish_suffix = bp_cli_publish_suffix(&options->publish);
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
@@ -209,7 +220,7 @@ static bugpack_status open_session(const capture_options *options, bugpack **ret
     return status;
 }
 
-static bp_cli_exit capture(const capture_options *options) {
+static bp_cli_exit capture(capture_options *options) {
     bugpack *session = NULL;
     if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
         return BP_CLI_FAILED;
@@ -232,7 +243,7 @@ static bp_cli_exit capture(const capture_options *options) {
     bp_cli_exit result =
         status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
     bugpack_close(session);
-    if (status == BUGPACK_ERR_CANCELLED) {
+    if (status == BUGPACK_ERR_CANCELLED && pending.ended_by != 0) {
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
     }
     (void)close(pending.done_pipe[0]);
@@ -268,7 +279,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         }
         if (conflict != NULL) {
             result = bp_cli_say_usage("%s", conflict);
-        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result)) {
+        } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
+                   bp_cli_publish_prepare(&options.publish, &result)) {
             result = capture(&options);
         }
     }

@@ -22,6 +22,19 @@ enum { ending_signal_count = sizeof ending_signals / sizeof ending_signals[0] };
 
 static volatile sig_atomic_t ended_by, wake_fd;
 
+/* No bar is drawn while it is set; read and written under the lock of stderr. */
+static bool is_paused;
+
+void bp_cli_progress_pause(bool is_to_pause) {
+    flockfile(stderr);
+    is_paused = is_to_pause;
+    funlockfile(stderr);
+}
+
+bool bp_cli_progress_is_ended(void) {
+    return ended_by != 0;
+}
+
 /* Runs with the default action restored (SA_RESETHAND): a second signal ends the program. */
 static void end_wait(int signal_number) {
     static const char byte = BP_CLI_SIGNAL_BYTE;
@@ -110,10 +123,12 @@ int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cl
     catch_signals(before);
     int ready;
     do {
-        if (show) {
+        flockfile(stderr);
+        if (show && !is_paused) {
             draw_progress((bp_clock_monotonic_ns() - started_ns) / BP_NS_PER_MS, window_ms, steps,
                           colour);
         }
+        funlockfile(stderr);
         ready = poll(&waited, 1, show ? redraw_ms : -1);
     } while (ready == 0 || (ready < 0 && errno == EINTR));
     if (show) {

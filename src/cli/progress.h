@@ -27,4 +27,11 @@ enum { BP_CLI_SIGNAL_BYTE = 's' };
 int bp_cli_progress_wait(const int done_pipe[2], uint32_t window_ms, const bp_cli_steps *steps,
                          bool show);
 
+/* For another thread that uses the terminal: no bar is drawn meanwhile. The bar that is there is
+ * not erased. */
+void bp_cli_progress_pause(bool is_to_pause);
+
+/* Whether a signal has ended the wait. Any thread. */
+bool bp_cli_progress_is_ended(void);
+
 #endif

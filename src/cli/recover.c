@@ -6,10 +6,12 @@
 
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/publish.h"
 
 typedef struct recover_options {
     const char *app;
     const char *output_dir;
+    bp_cli_publish publish;
 } recover_options;
 
 static const bp_cli_option option_rows[] = {
@@ -18,6 +20,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
                  "the directory for the zips (default: the one that\neach session used)",
                  bp_cli_read_text, NULL),
+    BP_CLI_REVIEW_OPTION(recover_options, publish), BP_CLI_ENCRYPT_OPTION(recover_options, publish),
     BP_CLI_OPTIONS_END};
 
 /* What came of it. */
@@ -75,11 +78,14 @@ static void print_note(const bugpack_recover_note *note, void *context) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    recover_options given = {NULL, NULL};
+    recover_options given = {.app = NULL};
     char **operands;
     recovery made = {.worst = BP_CLI_COMPLETE};
     if (!bp_cli_read_options(&bp_cli_recover_command, argument_count, arguments, &given, &operands,
                              &made.worst)) {
+        return made.worst;
+    }
+    if (!bp_cli_publish_prepare(&given.publish, &made.worst)) {
         return made.worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -92,6 +98,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     options.on_running = print_running;
     options.on_note = print_note;
     options.context = &made;
+    options.before_publish = bp_cli_publish_call(&given.publish);
+    options.before_publish_context = &given.publish;
+    options.publish_suffix = bp_cli_publish_suffix(&given.publish);
     if (bugpack_recover_with(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);
     }

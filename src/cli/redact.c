@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/publish.h"
 #include "cli/redaction.h"
 #include "inspect/redact_list.h"
 #include "inspect/redact_report.h"
@@ -15,6 +16,7 @@ typedef struct redact_options {
     const char *output_path;
     bool is_list;
     bp_cli_redaction redaction;
+    bp_cli_publish publish;
 } redact_options;
 
 static const bp_cli_option option_rows[] = {
@@ -24,7 +26,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_OPTIONS_END};
+    BP_CLI_ENCRYPT_OPTION(redact_options, publish), BP_CLI_OPTIONS_END};
 
 static bugpack_status compile_rules(const char *text, bp_rule_set **ret_set, bugpack_error *error) {
     bp_rule_list list = {.rules = NULL};
@@ -39,8 +41,7 @@ static bugpack_status compile_rules(const char *text, bp_rule_set **ret_set, bug
     return status;
 }
 
-static bugpack_status rewrite(const redact_options *options, const char *path,
-                              bugpack_error *error) {
+static bugpack_status rewrite(redact_options *options, const char *path, bugpack_error *error) {
     bp_rule_set *rules = NULL;
     char *output = NULL, name[256];
     uint64_t count = 0;
@@ -49,7 +50,12 @@ static bugpack_status rewrite(const redact_options *options, const char *path,
         status = bp_file_absolute_path(options->output_path, &output, error);
     }
     if (status == BUGPACK_OK) {
-        const bp_redact_request request = {.path = path, .rules = rules, .output_path = output};
+        const bp_redact_request request = {.path = path,
+                                           .rules = rules,
+                                           .output_path = output,
+                                           .hook = {bp_cli_publish_call(&options->publish),
+                                                    &options->publish,
+                                                    bp_cli_publish_suffix(&options->publish)}};
         status = bp_redact_report(&request, name, sizeof name, &count, error);
     }
     if (status == BUGPACK_OK) {
@@ -64,8 +70,12 @@ static bugpack_status rewrite(const redact_options *options, const char *path,
 
 static bugpack_status print_list(const char *path, bugpack_error *error) {
     bp_buffer text;
+    int fd = -1;
     bp_buffer_init(&text, (size_t)64 << 20);
-    bugpack_status status = bp_redact_list(path, &text, error);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_redact_list(fd, path, &text, error);
+    }
     if (status == BUGPACK_OK) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
     }
@@ -88,7 +98,11 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (options.is_list == (options.output_path != NULL)) {
         return bp_cli_say_usage("give one of --output and --list");
     }
-    if (!bp_cli_redaction_prepare(&options.redaction, &result)) {
+    if (options.is_list && options.publish.recipient_count > 0) {
+        return bp_cli_say_usage("--list and --encrypt-to exclude each other");
+    }
+    if (!bp_cli_redaction_prepare(&options.redaction, &result) ||
+        !bp_cli_publish_prepare(&options.publish, &result)) {
         return result;
     }
     bugpack_status status =

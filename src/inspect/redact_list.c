@@ -1,6 +1,5 @@
 #include "inspect/redact_list.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,7 +53,20 @@ static void append_safe(bp_buffer *out, const char *text) {
     }
 }
 
-static uint64_t append_line(bp_buffer *out, const bp_json_tree *line) {
+/* The names of entries get a column of this width, if they fit. */
+static int name_width(const bp_json_tree *lines) {
+    static const size_t max_width = 40;
+    size_t width = 0;
+    for (const bp_json_tree *line = lines == NULL ? NULL : bp_json_tree_first(lines); line != NULL;
+         line = bp_json_tree_next(line)) {
+        const char *name = bp_json_tree_text(line, "name");
+        size_t length = name == NULL ? 0 : strlen(name);
+        width = length > width && length <= max_width ? length : width;
+    }
+    return (int)width;
+}
+
+static uint64_t append_line(bp_buffer *out, const bp_json_tree *line, int width) {
     const char *name = bp_json_tree_text(line, "name");
     const bp_json_tree *all = bp_json_tree_array(line, "redactions");
     uint64_t byte_count = 0, total = 0;
@@ -63,13 +75,15 @@ static uint64_t append_line(bp_buffer *out, const bp_json_tree *line) {
         return 0;
     }
     append_safe(out, name);
-    (void)bp_buffer_printf(out, "\t%" PRIu64 "\t%s", byte_count, find_holding(name));
+    int length = (int)strlen(name);
+    (void)bp_buffer_printf(out, "%*s %10" PRIu64 "  %s", length < width ? width - length : 0, "",
+                           byte_count, find_holding(name));
     for (const bp_json_tree *one = all == NULL ? NULL : bp_json_tree_first(all); one != NULL;
          one = bp_json_tree_next(one)) {
         const char *rule = bp_json_tree_text(one, "rule");
         uint64_t count = 0;
         (void)bp_json_tree_uint(one, "count", &count);
-        (void)bp_buffer_append_text(out, total == 0 ? "\treplaced: " : ", ");
+        (void)bp_buffer_append_text(out, total == 0 ? "; replaced: " : ", ");
         append_safe(out, rule == NULL ? "?" : rule);
         (void)bp_buffer_printf(out, " %" PRIu64, count);
         total += count;
@@ -81,9 +95,10 @@ static uint64_t append_line(bp_buffer *out, const bp_json_tree *line) {
 static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
     const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
     uint64_t total = 0;
+    int width = name_width(lines);
     for (const bp_json_tree *line = lines == NULL ? NULL : bp_json_tree_first(lines); line != NULL;
          line = bp_json_tree_next(line)) {
-        total += append_line(out, line);
+        total += append_line(out, line, width);
     }
     if (bp_json_tree_is_true(manifest, "redacted")) {
         (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", total);
@@ -92,18 +107,14 @@ static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
     }
 }
 
-bugpack_status bp_redact_list(const char *path, bp_buffer *out, bugpack_error *error) {
+bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_error *error) {
     bp_report_file *report = NULL;
     bp_json_tree *manifest = NULL;
     bp_buffer text;
-    int fd = -1;
     bp_buffer_init(&text, (size_t)16 << 20);
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
-    if (status == BUGPACK_OK) {
-        status = bp_report_file_take(fd, path, &report, error);
-        if (status != BUGPACK_OK) {
-            bp_file_close(fd);
-        }
+    bugpack_status status = bp_report_file_take(fd, path, &report, error);
+    if (status != BUGPACK_OK) {
+        bp_file_close(fd);
     }
     if (status == BUGPACK_OK) {
         status = bp_report_file_read(report, "manifest.json", &text, error);

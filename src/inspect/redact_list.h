@@ -9,7 +9,8 @@
 #include "base/buffer.h"
 
 /* Appends a table: a line for each entry with its size, what such an entry may hold and what was
- * replaced. Text of the report is escaped. CORRUPT, UNSUPPORTED, IO, NO_MEMORY. */
-bugpack_status bp_redact_list(const char *path, bp_buffer *out, bugpack_error *error);
+ * replaced. Text of the report is escaped. `fd` is closed in any case, `path` is for sentences.
+ * CORRUPT, UNSUPPORTED, IO, NO_MEMORY. */
+bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -172,10 +172,10 @@ static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *er
                : status;
 }
 
-static bugpack_status rewrite(struct rewriting *rewriting, int fd, bugpack_error *error) {
+static bugpack_status rewrite(struct rewriting *rewriting, int fd, uint64_t *ret_bytes,
+                              bugpack_error *error) {
     const bp_archive_target target = {
         .fd = fd, .name = rewriting->request->output_path, .wall_ns = bp_clock_wall_ns()};
-    uint64_t zip_bytes = 0;
     bugpack_status status = bp_archive_new(&target, &rewriting->archive, error);
     rewriting->redactor = bp_redactor_new(rewriting->request->rules);
     if (status == BUGPACK_OK && rewriting->redactor == NULL) {
@@ -191,13 +191,14 @@ static bugpack_status rewrite(struct rewriting *rewriting, int fd, bugpack_error
     if (status == BUGPACK_OK) {
         status = add_manifest(rewriting, error);
     }
-    return status == BUGPACK_OK ? bp_archive_finish(rewriting->archive, &zip_bytes, error) : status;
+    return status == BUGPACK_OK ? bp_archive_finish(rewriting->archive, ret_bytes, error) : status;
 }
 
 /* Writes `name`, up to its ending, in an open directory. */
 static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const char *name,
                               char *ret_name, size_t name_bytes, bugpack_error *error) {
     bp_staged_file *file = NULL;
+    uint64_t zip_bytes = 0;
     const char *dot = strrchr(name, '.');
     const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
     char *stem = strndup(name, (size_t)(ending - name));
@@ -205,7 +206,13 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
         stem == NULL ? bp_fail_memory(error, "redact a report")
                      : bp_staged_file_new(dir_fd, rewriting->request->output_path, &file, error);
     if (status == BUGPACK_OK) {
-        status = rewrite(rewriting, bp_staged_file_fd(file), error);
+        status = bp_staged_file_set_hook(file, &rewriting->request->hook, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = rewrite(rewriting, bp_staged_file_fd(file), &zip_bytes, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_ask(file, zip_bytes, &zip_bytes, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_staged_file_sync(file, error);

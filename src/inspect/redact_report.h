@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 
+#include "platform/staged_file.h"
 #include "redact/rule_set.h"
 
 /* All borrowed. */
@@ -17,6 +18,7 @@ typedef struct bp_redact_request {
     const char *path; /* of the report */
     const bp_rule_set *rules;
     const char *output_path; /* has a slash; "-2" and so on is added to a name that is taken */
+    bp_publish_hook hook;
 } bp_redact_request;
 
 /*
@@ -24,7 +26,8 @@ typedef struct bp_redact_request {
  * to what is counted there. `ret_name` gets the new name without its directory, `ret_count` how
  * much was replaced.
  *
- * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY. Nothing is left behind on failure.
+ * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY; what the hook returns. Nothing is
+ * left behind on failure.
  */
 bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
                                 uint64_t *ret_count, bugpack_error *error);

@@ -1,6 +1,6 @@
 /*
  * What of a staged file differs from system to system: each call is implemented once per system
- * (linux/, darwin/, stub/). The last two return 0, or -1 with errno.
+ * (linux/, darwin/, stub/). All but the first return -1 with errno on failure.
  */
 #ifndef BP_PLATFORM_STAGED_SYSTEM_H
 #define BP_PLATFORM_STAGED_SYSTEM_H
@@ -19,5 +19,8 @@ int bp_staged_sync(int fd);
  * step it fails: it never replaces, and never holds the place with an empty file.
  */
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to);
+
+/* A new file in memory, close-on-exec; no file system has it. */
+int bp_staged_memory(void);
 
 #endif

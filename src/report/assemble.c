@@ -320,6 +320,7 @@ static const struct {
 static bugpack_status assemble(struct assembly *assembly, bugpack_report_result *result,
                                bugpack_error *error) {
     bp_job *job = assembly->job;
+    const bugpack_options *settings = assembly->context->settings;
     bugpack_status status = bp_destination_hold(&job->destination, error);
     if (status == BUGPACK_OK) {
         status = bp_redaction_hold(assembly->context->redaction, &assembly->rules, error);
@@ -329,7 +330,10 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                      .report_id = assembly->report_id,
                                      .wall_ns = job->triggered.wall_ns,
                                      .token = &job->token,
-                                     .rules = assembly->rules};
+                                     .rules = assembly->rules,
+                                     .hook = {settings->before_publish,
+                                              settings->before_publish_context,
+                                              settings->publish_suffix}};
     if (status == BUGPACK_OK) {
         status = bp_bundle_new(&target, &assembly->bundle, error);
     }

@@ -8,7 +8,6 @@
 #include "archive/archive.h"
 #include "base/array.h"
 #include "base/status.h"
-#include "platform/staged_file.h"
 #include "redact/redactor.h"
 #include "report/name.h"
 
@@ -79,6 +78,9 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
     bundle->target = *target;
     bugpack_status status =
         bp_staged_file_new(target->dir_fd, target->dir_name, &bundle->file, error);
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_set_hook(bundle->file, &target->hook, error);
+    }
     if (status == BUGPACK_OK) {
         const bp_archive_target zip = {.fd = bp_staged_file_fd(bundle->file),
                                        .name = target->dir_name,
@@ -323,11 +325,19 @@ bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char
         status = bp_archive_finish(bundle->archive, &zip_bytes, error);
     }
     if (status == BUGPACK_OK) {
+        status = bp_cancel_check(bundle->target.token, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_ask(bundle->file, zip_bytes, &zip_bytes, error);
+    }
+    if (status == BUGPACK_OK) {
         status = bp_staged_file_sync(bundle->file, error);
     }
     if (status == BUGPACK_OK) {
         /* The last moment to give up: a name, once given, stays. */
-        status = bp_cancel_check(bundle->target.token, error);
+        status = bundle->target.hook.call == NULL
+                     ? bp_cancel_check(bundle->target.token, error)
+                     : bp_cancel_check_flag(bundle->target.token, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_staged_file_publish(bundle->file, stem, extension, ret_name, name_bytes, error);

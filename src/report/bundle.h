@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 
 #include "base/cancel.h"
+#include "platform/staged_file.h"
 #include "redact/rule_set.h"
 #include "report/writer.h"
 
@@ -25,6 +26,7 @@ typedef struct bp_bundle_target {
     const bp_cancel_token *token; /* NULL: nobody stops it */
     bool is_strict;               /* an entry that cannot be written fails the report */
     const bp_rule_set *rules;     /* of redaction; NULL: it is off */
+    bp_publish_hook hook;
 } bp_bundle_target;
 
 /* An empty report, in a file without a name (platform/staged_file.h). NO_MEMORY, IO. */

@@ -137,7 +137,8 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
                                          .report_id = report_id,
                                          .wall_ns = dead->last_alive.wall_ns,
                                          .is_strict = true,
-                                         .rules = rules};
+                                         .rules = rules,
+                                         .hook = request->hook};
         status = bp_bundle_new(&target, &bundle, error);
     }
     if (status == BUGPACK_OK) {

@@ -6,11 +6,14 @@
 
 #include <bugpack/recover.h>
 
+#include "platform/staged_file.h"
+
 typedef struct bp_recover_request {
     const char *recorder_dir; /* NULL: all that a session may choose (platform/ring_dirs.h) */
     const char *report_dir;   /* NULL: each session's own */
     const char *app_name;     /* NULL: of every app */
     uint64_t min_free_bytes;
+    bp_publish_hook hook;
     bugpack_report_done *on_report;
     bugpack_session_running *on_running;
     bugpack_recover_noted *on_note;

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "base/struct_size.h"
+#include "platform/staged_file.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
@@ -72,7 +73,9 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a session about a process cannot be without one");
     }
-    return BUGPACK_OK;
+    const bp_publish_hook hook = {options->before_publish, options->before_publish_context,
+                                  options->publish_suffix};
+    return bp_publish_hook_check(&hook, error);
 }
 
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,

@@ -24,6 +24,11 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, &room, 1, error);
     }
+    const bp_publish_hook hook = {options.before_publish, options.before_publish_context,
+                                  options.publish_suffix};
+    if (status == BUGPACK_OK) {
+        status = bp_publish_hook_check(&hook, error);
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -37,6 +42,7 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
                                         .report_dir = report_dir,
                                         .app_name = options.app_name,
                                         .min_free_bytes = options.min_free_bytes,
+                                        .hook = hook,
                                         .on_report = options.on_report,
                                         .on_running = options.on_running,
                                         .on_note = options.on_note,

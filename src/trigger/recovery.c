@@ -47,6 +47,9 @@ static void run(bp_job *job) {
     const bp_recover_request request = {.recorder_dir = settings->recorder_dir,
                                         .app_name = settings->app_name,
                                         .min_free_bytes = settings->min_free_bytes,
+                                        .hook = {settings->before_publish,
+                                                 settings->before_publish_context,
+                                                 settings->publish_suffix},
                                         .on_report = on_report,
                                         .on_note = on_note,
                                         .context = &recovery};

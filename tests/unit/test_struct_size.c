@@ -16,17 +16,18 @@ ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, path);
 ENDS_WITH(bugpack_heap_state, narenas);
 ENDS_WITH(bugpack_host_options, context);
-ENDS_WITH(bugpack_options, redaction_rules);
+ENDS_WITH(bugpack_options, publish_suffix);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
 ENDS_WITH(bugpack_recover_note, kind);
-ENDS_WITH(bugpack_recover_options, on_note);
+ENDS_WITH(bugpack_recover_options, publish_suffix);
 ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, flags);
 ENDS_WITH(bugpack_report_result, missing);
 ENDS_WITH(bugpack_running_session, pid);
 ENDS_WITH(bugpack_thread_heap_options, calibrator_path);
+ENDS_WITH(bugpack_unpublished, output_fd);
 ENDS_WITH(bugpack_thread_heap_result, stop_count);
 
 /* A struct in three generations. */

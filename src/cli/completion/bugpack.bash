@@ -65,13 +65,13 @@ _bugpack() {
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
-        --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | \
+        --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --limit) return ;;
     esac
     case $command in
         capture)
             _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --redact
-                --no-redact --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
@@ -97,10 +97,10 @@ _bugpack() {
             fi
             ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
-        recover) _bugpack_words '--app --output-dir --help' "$current" ;;
+        recover) _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current" ;;
         redact)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --list --redact --help' "$current"
+                _bugpack_words '--output --list --redact --encrypt-to --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

@@ -39,6 +39,8 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -l review -d 'Print what is in the report, and ask'
+complete -c bugpack -n '__fish_seen_subcommand_from capture recover redact' -l encrypt-to -x -d 'Encrypt by age or gpg'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app -x -d 'Name the report after this'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'

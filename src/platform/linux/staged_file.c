@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,4 +28,8 @@ int bp_staged_sync(int fd) {
 
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE);
+}
+
+int bp_staged_memory(void) {
+    return memfd_create("bugpack", MFD_CLOEXEC);
 }

@@ -1,0 +1,207 @@
+#include "run/through.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "run/descriptor.h"
+
+enum { look_ms = 50, end_ms = 5, said_bytes = 300, piece_bytes = 16 * 1024 };
+
+extern char **environ;
+
+/* A program while it runs. */
+struct running {
+    const bp_run_through *through;
+    pid_t pid; /* 0: it is reaped */
+    int wait_status;
+    int out_fd, said_fd; /* -1: at the end */
+    uint64_t moved_ns;   /* when it last printed something */
+    bool has_moved;
+    char said[said_bytes];
+    size_t said_count;
+};
+
+static int spawn(const bp_run_through *through, int out_fd, int said_fd, pid_t *ret_pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    int result = posix_spawn_file_actions_init(&actions);
+    if (result != 0) {
+        return result;
+    }
+    result = posix_spawnattr_init(&attributes);
+    if (result != 0) {
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return result;
+    }
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                    POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setsigdefault(&attributes, &all);
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    const int fds[] = {through->from_fd, out_fd, said_fd};
+    for (int i = 0; result == 0 && i < 3; i++) {
+        result = posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+    }
+    if (result == 0) {
+        result = posix_spawnp(ret_pid, through->arguments[0], &actions, &attributes,
+                              (char *const *)(uintptr_t)through->arguments, environ);
+    }
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return result;
+}
+
+static bugpack_status write_all(int fd, const char *bytes, size_t byte_count,
+                                bugpack_error *error) {
+    while (byte_count > 0) {
+        ssize_t written = write(fd, bytes, byte_count);
+        if (written < 0 && errno != EINTR) {
+            return bp_fail_errno(error, errno, "cannot write the encrypted report");
+        }
+        bytes += written > 0 ? written : 0;
+        byte_count -= written > 0 ? (size_t)written : 0;
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status move_output(struct running *running, bugpack_error *error) {
+    char piece[piece_bytes];
+    ssize_t count = read(running->out_fd, piece, sizeof piece);
+    if (count > 0) {
+        running->moved_ns = bp_clock_monotonic_ns();
+        running->has_moved = true;
+        return write_all(running->through->to_fd, piece, (size_t)count, error);
+    }
+    if (count == 0 || errno != EINTR) {
+        bp_descriptor_close(&running->out_fd);
+    }
+    return BUGPACK_OK;
+}
+
+/* The beginning of what it says is kept, as one line. */
+static void move_said(struct running *running) {
+    char piece[512];
+    ssize_t count = read(running->said_fd, piece, sizeof piece);
+    if (count == 0 || (count < 0 && errno != EINTR)) {
+        bp_descriptor_close(&running->said_fd);
+    }
+    for (ssize_t i = 0; i < count && running->said_count < sizeof running->said - 1; i++) {
+        running->said[running->said_count++] = piece[i] == '\n' ? ' ' : piece[i];
+    }
+}
+
+static bugpack_status check_limits(const struct running *running, bugpack_error *error) {
+    const bp_run_through *through = running->through;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (through->is_cancelled != NULL && through->is_cancelled()) {
+        return bp_fail(error, BUGPACK_ERR_CANCELLED, "the report was cancelled");
+    }
+    if (through->deadline_ns != 0 && now_ns >= through->deadline_ns) {
+        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "%s was not done in time",
+                       through->arguments[0]);
+    }
+    if (now_ns - running->moved_ns >= through->stall_ms * BP_NS_PER_MS) {
+        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "%s hangs: it was killed after %u s",
+                       through->arguments[0], (unsigned)(through->stall_ms / 1000));
+    }
+    return BUGPACK_OK;
+}
+
+static void reap(struct running *running, int flags) {
+    pid_t pid;
+    do {
+        pid = waitpid(running->pid, &running->wait_status, flags);
+    } while (pid < 0 && errno == EINTR);
+    running->pid = pid == 0 ? running->pid : 0;
+}
+
+/* Until its output has ended and it has been reaped. */
+static bugpack_status relay(struct running *running, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && (running->out_fd >= 0 || running->pid != 0)) {
+        struct pollfd fds[] = {{running->out_fd, POLLIN, 0}, {running->said_fd, POLLIN, 0}};
+        (void)poll(fds, 2, running->out_fd < 0 ? end_ms : look_ms);
+        if (fds[1].revents != 0) {
+            move_said(running);
+        }
+        if (fds[0].revents != 0) {
+            status = move_output(running, error);
+        }
+        if (running->out_fd < 0 && running->pid != 0) {
+            reap(running, WNOHANG);
+        }
+        if (status == BUGPACK_OK) {
+            status = check_limits(running, error);
+        }
+    }
+    return status;
+}
+
+static bugpack_status judge(const struct running *running, bugpack_error *error) {
+    const char *name = running->through->arguments[0];
+    size_t length = running->said_count;
+    while (length > 0 && running->said[length - 1] == ' ') {
+        length--;
+    }
+    if (WIFSIGNALED(running->wait_status)) {
+        return bp_fail(error, BUGPACK_ERR_IO, "%s was ended by signal %d", name,
+                       WTERMSIG(running->wait_status));
+    }
+    if (!WIFEXITED(running->wait_status) || WEXITSTATUS(running->wait_status) != 0) {
+        return bp_fail(error, BUGPACK_ERR_IO, "%s failed%s%.*s", name, length > 0 ? ": " : "",
+                       (int)length, running->said);
+    }
+    return running->has_moved ? BUGPACK_OK
+                              : bp_fail(error, BUGPACK_ERR_IO, "%s printed nothing", name);
+}
+
+bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_error *error) {
+    struct running running = {
+        .through = through, .out_fd = -1, .said_fd = -1, .moved_ns = bp_clock_monotonic_ns()};
+    int out[2] = {-1, -1}, said[2] = {-1, -1};
+    pid_t group = 0;
+    bugpack_status status = bp_descriptor_pipe(out, error);
+    if (status == BUGPACK_OK) {
+        status = bp_descriptor_pipe(said, error);
+    }
+    if (status == BUGPACK_OK) {
+        (void)lseek(through->from_fd, 0, SEEK_SET);
+        int failure = spawn(through, out[1], said[1], &group);
+        if (failure != 0) {
+            group = 0;
+            status = failure == ENOENT
+                         ? bp_fail(error, BUGPACK_ERR_IO, "%s is not installed, or not in PATH",
+                                   through->arguments[0])
+                         : bp_fail_errno(error, failure, "cannot run '%s'", through->arguments[0]);
+        }
+    }
+    bp_descriptor_close(&out[1]);
+    bp_descriptor_close(&said[1]);
+    running.out_fd = out[0];
+    running.said_fd = said[0];
+    running.pid = group;
+    if (status == BUGPACK_OK) {
+        status = relay(&running, error);
+        if (status == BUGPACK_OK) {
+            status = judge(&running, error);
+        }
+        if (running.pid != 0) { /* its group is no other's while it is not reaped */
+            (void)kill(-group, SIGKILL);
+            reap(&running, 0);
+        }
+    }
+    bp_descriptor_close(&running.out_fd);
+    bp_descriptor_close(&running.said_fd);
+    return status;
+}

@@ -1,0 +1,100 @@
+#!/bin/sh
+# capture --review: what is in a report, and the question, on a terminal.
+# shellcheck disable=SC2016,SC2034,SC2317 # what await and tmux run
+. "$(dirname "$0")/lib.sh"
+need tmux unzip
+
+cd "$scratch" || exit 1
+mkdir reports
+printf 'login password=hunter2hunter2\n' >app.log
+start sleep 1000
+target=$pid
+
+fact 'without a terminal it is refused'
+run capture --review --pid "$target" -o reports
+expect_usage '--review needs a terminal'
+expect_empty reports
+
+tm() {
+    tmux -L "bugpack-review-$$" -f /dev/null "$@"
+}
+trap 'tm kill-server 2>/dev/null; clean_up' EXIT
+tm new-session -d -x 120 -y 30 "env PS1='> ' HISTFILE= bash --norc --noprofile" || skip 'tmux does not start here'
+tm send-keys "export BUGPACK=$BUGPACK; review() { \$BUGPACK capture --review --pid $target -o reports --log app.log \"\$@\"; echo ended \$?; }" Enter
+
+# see PATTERN: until a line of the screen matches.
+see() {
+    line=$1
+    await 'tm capture-pane -p | grep -q -e "$line"' || wrong "but: $(tm capture-pane -p)"
+}
+
+# ask ARGUMENT...: starts a capture, until it asks.
+ask() {
+    await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
+    tm send-keys C-l
+    tm send-keys "review $*" Enter
+    see '^Write this report? \[y/N\]'
+}
+
+fact 'it lists what is in the report, asks, and a no leaves nothing'
+ask --window 0
+see '^logs/app.log  *[0-9][0-9]*  log files: .*; replaced: password 1$'
+see '^process.json  *[0-9][0-9]*  command line'
+expect_empty reports
+tm send-keys no Enter
+see 'bugpack: the report is not written'
+see '^ended 1'
+expect_empty reports
+
+fact 'an empty line and the end of input mean no, and nonsense asks again'
+ask --window 0
+tm send-keys Enter
+see '^ended 1'
+ask --window 0
+tm send-keys C-d
+see '^ended 1'
+ask --window 0
+tm send-keys perhaps Enter
+see 'perhaps'
+tm send-keys n Enter
+see '^ended 1'
+expect_empty reports
+
+fact 'Ctrl-C means no, and ends the program by its signal'
+ask --window 0
+tm send-keys C-c
+await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
+tm send-keys 'echo status $?' Enter
+see '^status 130'
+expect_empty reports
+
+fact 'what was typed before the question is no answer to it'
+await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
+tm send-keys C-l
+tm send-keys 'review --window 1500' Enter
+see ' of 1.5 s'
+tm send-keys yes Enter
+see '^Write this report? \[y/N\] *$'
+expect_empty reports
+
+fact 'a yes writes it, and the time limit does not count the time to read'
+tm send-keys n Enter
+see '^ended 1'
+ask --window 0 --timeout 1
+tries=0
+while [ "$tries" -lt 22 ]; do # longer than the limit
+    sleep 0.05
+    tries=$((tries + 1))
+done
+tm send-keys Yes Enter
+see '^ended 0'
+zip=$(echo reports/*.zip)
+unzip -tq "$zip" >out 2>err || wrong 'it is no zip'
+
+fact 'a terminal that hangs up means no'
+ask --window 0
+tm kill-server
+await '! pgrep -f "capture --review --pid $target" >/dev/null'
+expect_same 'the reports' "$zip" "$(echo reports/*)"
+
+finish
