@@ -23,8 +23,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_FILE_GUARD,
     /* known ELF objects | reading one's debug data | provider thread, probe threads */
     BP_LOCK_ELF_OBJECTS,
-    /* what a provider writes | one piece into the zip | provider thread, worker */
-    BP_LOCK_PROVIDER_STREAM,
 
     /* -- Held for a few instructions, or a walk along a short list. */
     /* retained snapshots | walk over 5 | bugpack_notify_retain, monitor, worker */
@@ -49,6 +47,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_TAGS,
     /* redaction rules | compiling them (10 ms) | worker, bugpack_redact_add */
     BP_LOCK_REDACTION,
+    /* the callback before a write | taking a reference | worker, bugpack_before_write */
+    BP_LOCK_BEFORE_WRITE,
     /* tasks of the monitor | walk over 4 | monitor, open, close, worker, snapshot thread */
     BP_LOCK_MONITOR,
     /* metrics windows of triggers | making one, or marking its sample | monitor, triggers, worker

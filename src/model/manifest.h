@@ -62,7 +62,8 @@ typedef struct bp_trigger_entry {
 
 typedef struct bp_manifest {
     const char *report_id;
-    bool is_redacted; /* rules were applied, whatever they found */
+    bool is_redacted;         /* rules were applied, whatever they found */
+    const char *before_write; /* what became of the host's callback; NULL: there was none */
     const bp_manifest_line *entries;
     size_t entry_count;
     const bp_trigger_entry *triggers;

@@ -49,7 +49,8 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
 /* Whether bp_recorder_close leaves the session's directory for recovery. Any thread. */
 void bp_recorder_keep(bp_recorder *recorder, bool is_kept);
 
-/* Writes a small file into the session's directory, if there is one, for whoever recovers it. */
+/* Writes a small file into the session's directory, if there is one, for whoever recovers it, or
+ * removes it, with `bytes` NULL. */
 void bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
                             size_t byte_count);
 

@@ -333,6 +333,10 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
 
 void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
     int fd = -1;
+    if (rings->dir != NULL && bytes == NULL) {
+        bp_session_dir_unlink(rings->dir, name);
+        return;
+    }
     if (rings->dir == NULL || bp_session_dir_make_file(rings->dir, name, &fd, NULL) != BUGPACK_OK) {
         return;
     }

@@ -60,7 +60,8 @@ bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number
 /* Frees a ring that found no owner, with its guard. NULL is fine. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
-/* Writes a small file into the directory, for recovery; no-op without a directory. */
+/* Writes a small file into the directory, for recovery, or removes it, with `bytes` NULL; no-op
+ * without a directory. */
 void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
 
 /*

@@ -333,7 +333,8 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                      .rules = assembly->rules,
                                      .hook = {settings->before_publish,
                                               settings->before_publish_context,
-                                              settings->publish_suffix}};
+                                              settings->publish_suffix},
+                                     .before_write = assembly->context->before_write};
     if (status == BUGPACK_OK) {
         status = bp_bundle_new(&target, &assembly->bundle, error);
     }

@@ -11,18 +11,27 @@
 #include "redact/redactor.h"
 #include "report/name.h"
 
+static const char manifest_name[] = "manifest.json";
+
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
 static const size_t artefact_max_count = 1024;
 
 static const size_t manifest_max_bytes = (size_t)64 << 20;
 
-static const char manifest_name[] = "manifest.json";
+/* Where the host's callback passes on what the rules have left. */
+struct passage {
+    bp_last_look *look;
+    const char *entry;
+    bp_sink *pass_on;
+    void *archive;
+};
 
 struct bp_bundle {
     bp_bundle_target target;
     bp_staged_file *file;
     bp_archive *archive;
     bp_redactor *redactor;   /* NULL: redaction is off */
+    bp_last_look *look;      /* NULL: the host has no callback for it */
     bp_manifest_line *lines; /* their names are ours */
     size_t count;
     size_t capacity;
@@ -30,23 +39,45 @@ struct bp_bundle {
     size_t trigger_count;
 };
 
-/* A bp_archive_filter. */
-static bugpack_status redact(void *context, const char *entry, const void *bytes, size_t byte_count,
-                             bp_sink *pass_on, void *archive) {
-    (void)entry;
-    return bp_redactor_write(context, bytes, byte_count, pass_on, archive);
+/* A bp_sink. */
+static bugpack_status show_host(void *context, const void *bytes, size_t byte_count) {
+    const struct passage *passage = context;
+    return bp_last_look_write(passage->look, passage->entry, bytes, byte_count, passage->pass_on,
+                              passage->archive);
 }
 
-static bugpack_status start_redactor(bp_bundle *bundle, bugpack_error *error) {
-    if (bundle->target.rules == NULL) {
-        return BUGPACK_OK;
+/* A bp_archive_filter: the rules, and then the host, but not of the manifest, which says what they
+ * did. */
+static bugpack_status filter(void *context, const char *entry, const void *bytes, size_t byte_count,
+                             bp_sink *pass_on, void *archive) {
+    const bp_bundle *bundle = context;
+    bugpack_status status = BUGPACK_OK;
+    bool has_look = bundle->look != NULL && strcmp(entry, manifest_name) != 0;
+    struct passage passage = {bundle->look, entry, pass_on, archive};
+    bp_sink *next = has_look ? show_host : pass_on;
+    void *to = has_look ? (void *)&passage : archive;
+    if (bundle->redactor != NULL) {
+        status = bp_redactor_write(bundle->redactor, bytes, byte_count, next, to);
+    } else if (bytes != NULL) {
+        status = next(to, bytes, byte_count);
     }
-    bundle->redactor = bp_redactor_new(bundle->target.rules);
-    if (bundle->redactor == NULL) {
-        return bp_fail_memory(error, "start a report");
+    return status == BUGPACK_OK && has_look && bytes == NULL ? show_host(&passage, NULL, 0)
+                                                             : status;
+}
+
+static bugpack_status start_filter(bp_bundle *bundle, bugpack_error *error) {
+    const bp_bundle_target *target = &bundle->target;
+    bugpack_status status = BUGPACK_OK;
+    if (target->rules != NULL) {
+        bundle->redactor = bp_redactor_new(target->rules);
+        status = bundle->redactor != NULL ? BUGPACK_OK : bp_fail_memory(error, "start a report");
     }
-    bp_archive_set_filter(bundle->archive, redact, bundle->redactor);
-    return BUGPACK_OK;
+    if (status == BUGPACK_OK && target->before_write != NULL) {
+        bundle->look = bp_last_look_new(target->before_write, target->token);
+        status = bundle->look != NULL ? BUGPACK_OK : bp_fail_memory(error, "start a report");
+    }
+    bp_archive_set_filter(bundle->archive, filter, bundle);
+    return status;
 }
 
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out) {
@@ -89,7 +120,7 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
         status = bp_archive_new(&zip, &bundle->archive, error);
     }
     if (status == BUGPACK_OK) {
-        status = start_redactor(bundle, error);
+        status = start_filter(bundle, error);
     }
     if (status != BUGPACK_OK) {
         bp_bundle_free(bundle);
@@ -110,6 +141,7 @@ void bp_bundle_free(bp_bundle *bundle) {
     free(bundle->lines);
     bp_archive_free(bundle->archive);
     bp_redactor_free(bundle->redactor);
+    bp_last_look_free(bundle->look);
     bp_staged_file_free(bundle->file);
     free(bundle);
 }
@@ -136,6 +168,9 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
         if (bundle->redactor != NULL) {
             bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
         }
+        if (bundle->look != NULL) {
+            bp_last_look_begin(bundle->look);
+        }
         writer->archive = bundle->archive;
         writer->sink = bp_archive_write;
         writer->sink_context = bundle->archive;
@@ -151,6 +186,9 @@ static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, uint6
     if (status == BUGPACK_OK) {
         status = bp_archive_end(bundle->archive, ret_bytes, &failure);
         writer->archive = NULL; /* on failure it was rolled back */
+        if (bundle->look != NULL && bp_last_look_tell(bundle->look, writer)) {
+            return BUGPACK_OK;
+        }
     }
     if (status != BUGPACK_OK && bundle->target.is_strict) {
         if (error != NULL) {
@@ -290,11 +328,17 @@ static void sort_lines(bp_bundle *bundle) {
     }
 }
 
+static const char *describe_look(const bp_bundle *bundle) {
+    bool was_used = bundle->look != NULL && bp_last_look_was_used(bundle->look);
+    return was_used ? "applied" : bundle->target.lacks_before_write ? "not_applied" : NULL;
+}
+
 static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count = 0;
     const bp_manifest manifest = {.report_id = bundle->target.report_id,
                                   .is_redacted = bundle->redactor != NULL,
+                                  .before_write = describe_look(bundle),
                                   .entries = bundle->lines,
                                   .entry_count = bundle->count,
                                   .triggers = bundle->triggers,

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "platform/host.h"
 #include "recorder/recorder.h"
+#include "report/before_write.h"
 #include "report/events.h"
 #include "report/provider_list.h"
 #include "report/redaction.h"
@@ -32,6 +33,7 @@ typedef struct bp_report_context {
     bp_subject *subject;
     bp_events *events;
     bp_redaction *redaction;
+    bp_before_write *before_write;
     bp_tags *tags; /* NULL: none can be set */
     /* What triggers came to, for the manifest. */
     bp_list_triggers *list_triggers;

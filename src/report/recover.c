@@ -138,7 +138,9 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
                                          .wall_ns = dead->last_alive.wall_ns,
                                          .is_strict = true,
                                          .rules = rules,
-                                         .hook = request->hook};
+                                         .hook = request->hook,
+                                         .lacks_before_write =
+                                             bp_before_write_was_set(found->dir_fd)};
         status = bp_bundle_new(&target, &bundle, error);
     }
     if (status == BUGPACK_OK) {

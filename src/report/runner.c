@@ -13,9 +13,8 @@
  * One thread and the call that it works on. The runner and the thread hold one reference each, so
  * that either can end first: the runner detaches the thread when its call hangs.
  *
- * What the provider writes is passed on to the writer of whoever waits. `target_lock` guards that:
- * it is held while up to 64 KiB are passed on, and by the waiting thread when it gives up, so that
- * what comes later is refused. It is apart from `lock`, because passing on may wait for a disk.
+ * What the provider writes is handed to the waiting thread, piece by piece. That thread filters,
+ * compresses and writes it, under no lock, because the host's code may be called for it.
  */
 typedef struct call_thread {
     atomic_uint reference_count;
@@ -27,8 +26,9 @@ typedef struct call_thread {
     bool is_done;          /* the call has returned */
     bp_provider *provider; /* the call that waits or runs; NULL when there is none */
     bugpack_writer writer; /* what the provider writes to */
-    bp_lock target_lock;
-    bugpack_writer *target; /* where that is passed on to; NULL once nobody waits */
+    const void *piece;     /* of it, for the waiting thread; NULL: none */
+    size_t piece_bytes;
+    bugpack_status piece_status; /* what became of it */
 } call_thread;
 
 struct bp_runner {
@@ -50,26 +50,23 @@ static void drop_thread(call_thread *thread) {
     }
     bp_writer_release(&thread->writer);
     (void)pthread_cond_destroy(&thread->changed);
-    bp_lock_destroy(&thread->target_lock);
     bp_lock_destroy(&thread->lock);
     free(thread);
 }
 
-/* A bp_sink for at most 64 KiB, or for what accept_json made, in pieces of that. */
-static bugpack_status pass_to_target(void *context, const void *bytes, size_t byte_count) {
-    static const size_t piece_bytes = 64 * 1024;
+/* A bp_sink: waits until the waiting thread has taken the bytes, or nobody waits any more. */
+static bugpack_status hand_over(void *context, const void *bytes, size_t byte_count) {
     call_thread *thread = context;
-    const char *next = bytes;
-    bugpack_status status = BUGPACK_OK;
-    while (status == BUGPACK_OK && byte_count > 0) {
-        size_t count = byte_count < piece_bytes ? byte_count : piece_bytes;
-        bp_lock_acquire(&thread->target_lock);
-        status = thread->target == NULL ? BUGPACK_ERR_TIMEOUT
-                                        : bugpack_write(thread->target, next, count);
-        bp_lock_release(&thread->target_lock);
-        next += count;
-        byte_count -= count;
+    bp_lock_acquire(&thread->lock);
+    thread->piece = bytes;
+    thread->piece_bytes = byte_count;
+    (void)pthread_cond_broadcast(&thread->changed);
+    while (thread->piece != NULL && !thread->must_quit) {
+        bp_lock_wait(&thread->lock, &thread->changed);
     }
+    bugpack_status status = thread->piece == NULL ? thread->piece_status : BUGPACK_ERR_TIMEOUT;
+    thread->piece = NULL;
+    bp_lock_release(&thread->lock);
     return status;
 }
 
@@ -85,7 +82,7 @@ static void run_call(call_thread *thread) {
     bp_provider_leave(provider);
     /* Here, because a large document takes its time, and this thread can be left behind. */
     if (!atomic_load(&thread->writer.is_abandoned)) {
-        bp_provider_accept(spec->form, spec->limit_bytes, result, &thread->writer, pass_to_target,
+        bp_provider_accept(spec->form, spec->limit_bytes, result, &thread->writer, hand_over,
                            thread);
     }
     bp_provider_drop(provider);
@@ -125,7 +122,6 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
         free(thread);
         return bp_fail_memory(error, "start a thread for providers");
     }
-    (void)bp_lock_init(&thread->target_lock, BP_LOCK_PROVIDER_STREAM);
     bugpack_status status = bp_condition_init(&thread->changed, error);
     if (status == BUGPACK_OK) {
         atomic_init(&thread->reference_count, 2);
@@ -135,7 +131,6 @@ static bugpack_status start_thread(call_thread **ret_thread, bugpack_error *erro
         }
     }
     if (status != BUGPACK_OK) {
-        bp_lock_destroy(&thread->target_lock);
         bp_lock_destroy(&thread->lock);
         free(thread);
         return status;
@@ -207,17 +202,36 @@ void bp_runner_wake(bp_runner *runner) {
     }
 }
 
+/* Takes a piece, which stays where it is until then; the lock is held before and after, not
+ * during. Returns how long it took: that is not the provider's time. */
+static uint64_t take_piece(call_thread *thread, bugpack_writer *target) {
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    bp_lock_release(&thread->lock);
+    bugpack_status status = bugpack_write(target, thread->piece, thread->piece_bytes);
+    bp_lock_acquire(&thread->lock);
+    thread->piece = NULL;
+    thread->piece_status = status;
+    (void)pthread_cond_broadcast(&thread->changed);
+    return bp_clock_monotonic_ns() - began_ns;
+}
+
 /* Waits for the call that was handed to the thread. True when it has returned in time. */
-static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns) {
+static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns,
+                          bugpack_writer *target) {
     call_thread *thread = runner->thread;
     bp_lock_acquire(&thread->lock);
     while (!thread->is_done && !bp_cancel_is_due(token)) {
-        if (thread->was_woken && runner->on_wake != NULL) {
+        bool is_cut_short =
+            token != NULL && token->deadline_ns != 0 && token->deadline_ns < deadline_ns;
+        if (thread->piece != NULL) {
+            deadline_ns += take_piece(thread, target);
+        } else if (thread->was_woken && runner->on_wake != NULL) {
             thread->was_woken = false;
             bp_lock_release(&thread->lock);
             runner->on_wake(runner->on_wake_context);
             bp_lock_acquire(&thread->lock);
-        } else if (!bp_lock_wait_until(&thread->lock, &thread->changed, deadline_ns)) {
+        } else if (!bp_lock_wait_until(&thread->lock, &thread->changed,
+                                       is_cut_short ? token->deadline_ns : deadline_ns)) {
             break;
         }
     }
@@ -228,27 +242,21 @@ static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint6
         atomic_store(&thread->writer.is_abandoned, true);
     }
     bp_lock_release(&thread->lock);
-    if (!is_done) {
-        bp_lock_acquire(&thread->target_lock);
-        thread->target = NULL;
-        bp_lock_release(&thread->target_lock);
-    }
     return is_done;
 }
 
-/* Hands the call over to the thread, whose writer passes on to `target`. */
-static void begin_call(call_thread *thread, bp_provider *provider, bugpack_writer *target) {
+/* Hands the call over to the thread. */
+static void begin_call(call_thread *thread, bp_provider *provider, const bugpack_writer *target) {
     const bp_provider_spec *spec = bp_provider_spec_of(provider);
     bp_lock_acquire(&thread->lock);
     bp_writer_release(&thread->writer);
     bp_writer_init(&thread->writer, spec->limit_bytes);
     bp_writer_set_channel(&thread->writer, bugpack_report_channel(target));
     if (spec->form != BP_CONTENT_JSON) { /* that is checked as a whole first */
-        thread->writer.sink = pass_to_target;
+        thread->writer.sink = hand_over;
         thread->writer.sink_context = thread;
         thread->writer.is_text = spec->form == BP_CONTENT_TEXT;
     }
-    thread->target = target;
     thread->provider = bp_provider_retain(provider);
     thread->is_done = false;
     (void)pthread_cond_broadcast(&thread->changed);
@@ -283,13 +291,12 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_can
         set_thread(runner, thread);
     }
     uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
-    bool is_cut_short =
-        token != NULL && token->deadline_ns != 0 && token->deadline_ns < own_deadline_ns;
     begin_call(thread, provider, writer);
-    if (wait_for_call(runner, token, is_cut_short ? token->deadline_ns : own_deadline_ns)) {
+    if (wait_for_call(runner, token, own_deadline_ns, writer)) {
         end_call(thread, writer);
         return;
     }
+    bool is_cut_short = bp_cancel_is_due(token);
     set_thread(runner, NULL);
     stop_thread(thread, false);
     bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,

@@ -293,6 +293,20 @@ bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *va
     return status;
 }
 
+bugpack_status bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback,
+                                    void *context) {
+    bp_guard_entry entry;
+    if (bp_runner_is_inside_provider()) {
+        return BUGPACK_ERR_INVALID;
+    }
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status == BUGPACK_OK) {
+        status = bp_before_write_set(session->context.before_write, callback, context);
+        bp_session_leave(&entry);
+    }
+    return status;
+}
+
 bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);

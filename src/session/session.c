@@ -155,6 +155,11 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
                : status;
 }
 
+static bugpack_status open_before_write(bugpack *session, bugpack_error *error) {
+    return bp_before_write_new(&session->settings, session->context.recorder,
+                               &session->context.before_write, error);
+}
+
 static bugpack_status open_providers(bugpack *session, bugpack_error *error) {
     return bp_provider_list_new(&session->context.providers, error);
 }
@@ -225,9 +230,9 @@ static bugpack_status start_monitor(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_parts(bugpack *session, bugpack_error *error) {
     static bugpack_status (*const parts[])(bugpack * session, bugpack_error * error) = {
-        check_report_dir, open_subject,  start_monitor,  open_recorder,
-        open_events,      open_tags,     open_redaction, open_providers,
-        register_sources, start_history, open_jobs,      open_triggers};
+        check_report_dir, open_subject,   start_monitor,     open_recorder,  open_events,
+        open_tags,        open_redaction, open_before_write, open_providers, register_sources,
+        start_history,    open_jobs,      open_triggers};
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof parts / sizeof parts[0]; i++) {
         status = parts[i](session, error);
@@ -269,6 +274,7 @@ void bp_session_retire(bugpack *session) {
         bp_provider_list_retire(context->providers);
         bp_provider_list_free(context->providers);
     }
+    bp_before_write_free(context->before_write);
     bp_subject_drop(context->subject);
     tell_kept(context->recorder);
     bp_recorder_close(context->recorder);

@@ -12,6 +12,7 @@
                    #type " ends in padding")
 ENDS_WITH(bugpack_channel_options, filter_context);
 ENDS_WITH(bugpack_disconnect_cause, error_kind);
+ENDS_WITH(bugpack_entry_piece, byte_count);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, path);
 ENDS_WITH(bugpack_heap_state, narenas);
