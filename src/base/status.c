@@ -46,8 +46,14 @@ void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]) {
 }
 
 bool bp_errno_is_trouble(int system_errno) {
-    return system_errno == EMFILE || system_errno == ENFILE || system_errno == ENOMEM ||
-           system_errno == EIO;
+    static const int answers[] = {0,     ENOENT, EFAULT,       ENOTDIR, ESRCH,  EACCES,
+                                  EPERM, ELOOP,  ENAMETOOLONG, ESTALE,  ENOSYS, EOPNOTSUPP};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (system_errno == answers[i]) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Puts the reason behind a sentence. It always fits: what it is about is cut where it is long. */

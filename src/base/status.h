@@ -29,8 +29,9 @@ bugpack_status bp_fail_process_errno(bugpack_error *error, int system_errno, con
                                      ...) BUGPACK_PRINTF(3, 4);
 
 /*
- * Whether an errno is about us or a device, not about what was asked for: no descriptors, no
- * memory, input or output that failed. Nothing can be concluded from it.
+ * Whether nothing can be concluded from an errno, because it is about us or a device: no
+ * descriptors, no memory, failed input or output, or an error that the call should not return.
+ * False when the thing is absent, of another kind or denied, or the system cannot do it at all.
  */
 bool bp_errno_is_trouble(int system_errno);
 

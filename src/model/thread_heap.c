@@ -43,7 +43,9 @@ bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno) {
 }
 
 bool bp_heap_failure_is_trouble(bp_heap_failure failure, int system_errno) {
-    return failure == BP_HEAP_FAILURE_SYSTEM || bp_errno_is_trouble(system_errno);
+    /* A thread that does not stop in time is the process's own matter. */
+    return failure == BP_HEAP_FAILURE_SYSTEM ||
+           (failure != BP_HEAP_FAILURE_WAITPID && bp_errno_is_trouble(system_errno));
 }
 
 void bp_thread_heap_reading_release(bp_thread_heap_reading *reading) {

@@ -1,12 +1,14 @@
 #include "probe/debug_file.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "platform/linux/files.h"
 #include "probe/elf_bounds.h"
 
@@ -57,24 +59,30 @@ bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file) {
 }
 
 /* Takes a separate file when it is of the same build; the caller closes it. */
-static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path, bp_debug_file *ret_file) {
+static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path, bp_debug_file *ret_file,
+                         int *ret_errno) {
     const void *wanted;
     const void *found;
     ssize_t wanted_bytes = dw->dwelf_elf_gnu_build_id(elf, &wanted);
-    int fd = wanted_bytes > 0 ? bp_open_regular(path) : -1;
-    if (fd < 0) {
+    if (wanted_bytes <= 0) {
         return false;
     }
-    if (bp_debug_file_open(dw, fd, ret_file) &&
+    errno = 0; /* libelf does not say that a read failed */
+    int fd = bp_open_regular(path);
+    if (fd >= 0 && bp_debug_file_open(dw, fd, ret_file) &&
         dw->dwelf_elf_gnu_build_id(ret_file->elf, &found) == wanted_bytes &&
         memcmp(wanted, found, (size_t)wanted_bytes) == 0) {
         return true;
     }
-    bp_debug_file_close(dw, ret_file);
+    *ret_errno = bp_errno_is_trouble(errno) ? errno : *ret_errno;
+    if (fd >= 0) {
+        bp_debug_file_close(dw, ret_file);
+    }
     return false;
 }
 
-static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_file) {
+static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_file,
+                             int *ret_errno) {
     const void *bits;
     char path[128] = "/usr/lib/debug/.build-id/";
     ssize_t byte_count = dw->dwelf_elf_gnu_build_id(elf, &bits);
@@ -87,12 +95,12 @@ static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_fi
                                    ((const unsigned char *)bits)[i]);
     }
     (void)snprintf(path + length, sizeof path - length, ".debug");
-    return try_separate(dw, elf, path, ret_file);
+    return try_separate(dw, elf, path, ret_file, ret_errno);
 }
 
 /* The three places of gdb's manual, "Debugging Information in Separate Files". */
 static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
-                         bp_debug_file *ret_file) {
+                         bp_debug_file *ret_file, int *ret_errno) {
     static const char *const places[][2] = {{"", ""}, {"", ".debug/"}, {"/usr/lib/debug", ""}};
     GElf_Word checksum;
     const char *name = dw->dwelf_elf_gnu_debuglink(elf, &checksum);
@@ -104,7 +112,8 @@ static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
         char path[PATH_MAX];
         int length = snprintf(path, sizeof path, "%s%.*s%s%s", places[i][0],
                               (int)(slash - object_path + 1), object_path, places[i][1], name);
-        if (length > 0 && (size_t)length < sizeof path && try_separate(dw, elf, path, ret_file)) {
+        if (length > 0 && (size_t)length < sizeof path &&
+            try_separate(dw, elf, path, ret_file, ret_errno)) {
             return true;
         }
     }
@@ -112,6 +121,8 @@ static bool open_by_link(const bp_libdw *dw, Elf *elf, const char *object_path,
 }
 
 bool bp_debug_file_open_separate(const bp_libdw *dw, Elf *elf, const char *path,
-                                 bp_debug_file *ret_file) {
-    return open_by_build_id(dw, elf, ret_file) || open_by_link(dw, elf, path, ret_file);
+                                 bp_debug_file *ret_file, int *ret_errno) {
+    *ret_errno = 0;
+    return open_by_build_id(dw, elf, ret_file, ret_errno) ||
+           open_by_link(dw, elf, path, ret_file, ret_errno);
 }

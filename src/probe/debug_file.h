@@ -59,8 +59,10 @@ typedef struct bp_debug_file {
 bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file);
 void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file);
 
-/* Finds the separate debug file of the file at `path`. Its build id must be the same. */
+/* Finds the separate debug file of the file at `path`. Its build id must be the same. When it
+ * returns false, an errno in `ret_errno` says why one may be there all the same, and 0 that there
+ * is none. */
 bool bp_debug_file_open_separate(const bp_libdw *dw, Elf *elf, const char *path,
-                                 bp_debug_file *ret_file);
+                                 bp_debug_file *ret_file, int *ret_errno);
 
 #endif

@@ -92,7 +92,7 @@ static int examine(struct search *search, bp_mapped_file *mapped, bp_known_objec
         (void)bp_fail_process_errno(&error, open_errno, "cannot open \"%s\"", mapped->path);
         object->kind = BP_OBJECT_UNREADABLE;
         memcpy(object->reason, error.message, sizeof object->reason);
-        return bp_errno_is_trouble(open_errno) ? open_errno : 0;
+        return bp_mapped_file_is_unknown(open_errno, is_there) ? open_errno : 0;
     }
     bp_jemalloc_examine(&search->prober->options, fd, mapped->path, object);
     (void)close(fd);
@@ -206,10 +206,15 @@ static bugpack_status look_at_all(struct search *search, const bp_mapped_files *
     return status;
 }
 
-static bool has_own_root(int process_fd) {
+/* 0, or the errno for which the root of the process is unknown. */
+static int compare_roots(int process_fd, bool *ret_has_own_root) {
     struct stat theirs, ours;
-    return fstatat(process_fd, "root", &theirs, 0) == 0 && stat("/", &ours) == 0 &&
-           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    if (fstatat(process_fd, "root", &theirs, 0) != 0 || stat("/", &ours) != 0) {
+        *ret_has_own_root = false;
+        return bp_errno_is_trouble(errno) ? errno : 0;
+    }
+    *ret_has_own_root = theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+    return 0;
 }
 
 bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
@@ -220,6 +225,7 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
     char link[1];
     struct stat executable;
     bugpack_status status = BUGPACK_OK;
+    int result;
     if (readlinkat(process_fd, "exe", link, sizeof link) < 0 ||
         fstatat(process_fd, "exe", &executable, 0) != 0) {
         found.failure = BP_HEAP_FAILURE_READLINK;
@@ -227,7 +233,11 @@ bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
         goto out;
     }
     search.executable_inode = executable.st_ino;
-    search.has_own_root = has_own_root(process_fd);
+    result = compare_roots(process_fd, &search.has_own_root);
+    if (result != 0) {
+        status = bp_fail_errno(error, result, "cannot find the root directory of a process");
+        goto out;
+    }
     found.system_errno = bp_mapped_files_read(process_fd, &files);
     if (found.system_errno == ENOMEM) {
         status = bp_fail_memory(error, "look at the files of a process");

@@ -168,13 +168,21 @@ static bp_dwarf_status search(const bp_libdw *dw, bp_debug_file *own, const char
     if (!has_structure && bp_errno_is_trouble(errno)) {
         return BP_DWARF_UNREADABLE; /* libelf does not say that a read failed */
     }
-    if (!has_structure && (bp_debug_file_open_separate(dw, own->elf, path, &separate))) {
+    int separate_errno = 0;
+    if (!has_structure &&
+        bp_debug_file_open_separate(dw, own->elf, path, &separate, &separate_errno)) {
+        errno = 0;
         has_block = has_block || find_block(dw, separate.elf, layout);
         has_structure = has_block && find_structure(dw, &separate, layout);
+        separate_errno = errno;
         bp_debug_file_close(dw, &separate);
     }
     if (has_structure) {
         return BP_DWARF_FOUND;
+    }
+    if (bp_errno_is_trouble(separate_errno)) {
+        errno = separate_errno;
+        return BP_DWARF_UNREADABLE;
     }
     return has_block ? BP_DWARF_NO_LAYOUT : BP_DWARF_NO_JEMALLOC;
 }

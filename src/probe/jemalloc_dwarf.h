@@ -23,7 +23,7 @@ typedef enum bp_dwarf_status {
     BP_DWARF_NO_LAYOUT,   /* a jemalloc, but no debug data that describes `tsd_s` */
     BP_DWARF_NO_LIBRARY,  /* libdw was not there when bugpack was built, or is not there now */
     BP_DWARF_TOO_MUCH,    /* symbols and debug data that would take too much memory to look at */
-    BP_DWARF_UNREADABLE   /* the file could not be read; errno says why */
+    BP_DWARF_UNREADABLE   /* it, or a separate file, could not be read; errno says why */
 } bp_dwarf_status;
 
 /*

@@ -48,15 +48,18 @@ static void calibrate(const bp_heap_prober_options *options, int fd, const char 
     char clause[256];
     char sentence[320];
     const char *refusal = "it could not be looked at";
+    errno = 0;
     if (fstat(fd, &mapped) == 0) {
+        bool is_named = stat(path, &named) == 0;
         const bp_calibration_facts facts = {.mapped = &mapped,
-                                            .named = stat(path, &named) == 0 ? &named : NULL,
+                                            .named = is_named ? &named : NULL,
                                             .user = geteuid(),
                                             .has_own_root = object->has_own_root,
                                             .owners_count = bp_calibration_owners_count(fd)};
         refusal = bp_calibration_refusal(&facts);
     }
     if (refusal != NULL) {
+        object->read_errno = bp_errno_is_trouble(errno) ? errno : object->read_errno;
         (void)snprintf(sentence, sizeof sentence,
                        "this stripped jemalloc is not run to learn its layout, because %s",
                        refusal);
@@ -101,7 +104,9 @@ static void examine_library(const bp_heap_prober_options *options, bp_elf_object
         take_calibration(object, &calibration);
         return;
     }
-    if (bp_jemalloc_dwarf_read(elf->fd, path, &layout, clause, sizeof clause) == BP_DWARF_FOUND) {
+    bp_dwarf_status status = bp_jemalloc_dwarf_read(elf->fd, path, &layout, clause, sizeof clause);
+    int dwarf_errno = status == BP_DWARF_UNREADABLE ? errno : 0;
+    if (status == BP_DWARF_FOUND) {
         calibration.allocated_place =
             (int64_t)(layout.block + layout.allocated_place - (uint64_t)addend);
         calibration.deallocated_place =
@@ -113,6 +118,9 @@ static void examine_library(const bp_heap_prober_options *options, bp_elf_object
         }
     }
     calibrate(options, elf->fd, path, prefix, object);
+    if (!object->is_calibrated && object->read_errno == 0) {
+        object->read_errno = dwarf_errno;
+    }
 }
 
 /* The executable: its block has a fixed place. */

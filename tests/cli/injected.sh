@@ -32,6 +32,27 @@ for when in 1+ 2 9 17; do
     ! grep -q jemalloc-not-found out err || wrong "EIO at $when is called an absence"
 done
 
+# nth PATTERN: which call of its thread the first one with PATTERN in the trace is.
+nth() {
+    awk -v pattern="$1" '{ n[$1]++ } $0 ~ pattern { print n[$1]; exit }' trace
+}
+
+fact 'a file that cannot be opened is not one without a jemalloc either'
+traced -e trace=openat -- heap --pid "$target"
+reopened=$(nth '"/proc/self/fd/')
+separate=$(nth '"/usr/lib/debug/')
+[ -n "$reopened" ] || wrong 'no file is opened through its descriptor'
+for case in "ENOSPC ${reopened:-1} No space left" "EMFILE ${separate:-0} Too many open files"; do
+    # shellcheck disable=SC2086 # words
+    set -- $case
+    [ "$2" != 0 ] || continue # no debug data are looked for here
+    traced -e trace=openat -e "inject=openat:error=$1:when=$2" -- heap --pid "$target"
+    expect_status 1
+    expect_err 'cannot look for a jemalloc in "'
+    expect_err "\": ${case#* * }"
+    ! grep -q jemalloc-not-found out err || wrong "$1 at $2 is called an absence"
+done
+
 fact 'a file that fails is not called too large'
 traced -P "/proc/$target/maps" -e inject=read:error=EIO:when=2+ -- \
     capture --pid "$target" --window 0 --output maps.zip

@@ -30,7 +30,7 @@ class Fault:
     may_litter: bool = False
     may_crawl: bool = False      # slower than anybody would wait
     mutes: bool = False          # standard error does not work
-    is_answer: bool = False      # what was looked for is not there, or another's to see
+    is_answer: bool = False      # what was looked for is not there, or not to be seen here
 
     def settle(self, place):
         """After the run: whether the fault happened, and what it excuses."""
@@ -54,6 +54,7 @@ class InjectedError(Fault):
         self.mutes = any(re.match(r"writev?\(2<", hit) for hit in hits)
         denied = self.name.endswith(("EPERM", "EACCES")) and re.search(
             "/proc>?|process_vm_readv|ptrace", self.hit)
+        denied = denied or self.name.endswith("ENOSYS") and "process_vm_readv" in self.hit
         self.harms_records = self.name.endswith(
             ("ELOOP", "ENAMETOOLONG", "ENXIO", "EISDIR", "ENOTDIR"))
         self.is_answer = self.name.endswith(("ENOENT", "ESRCH")) or bool(denied)

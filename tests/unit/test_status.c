@@ -52,6 +52,20 @@ Test(status, sorts_system_errors_by_what_a_host_can_do) {
     }
 }
 
+/* An error that opening an existing file should not return must not read as "there is none". */
+Test(status, takes_for_an_answer_only_what_is_about_the_thing_asked_for) {
+    static const int answers[] = {0,      ENOENT, ENOTDIR,      ESRCH,  EACCES, EPERM,
+                                  ESTALE, ELOOP,  ENAMETOOLONG, ENOSYS, EFAULT};
+    static const int troubles[] = {EMFILE, ENFILE, ENOMEM, EIO,  ENOSPC,
+                                   EINTR,  EAGAIN, ENXIO,  98765};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        cr_assert(not(bp_errno_is_trouble(answers[i])), "errno %d", answers[i]);
+    }
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
+        cr_assert(bp_errno_is_trouble(troubles[i]), "errno %d", troubles[i]);
+    }
+}
+
 Test(status, has_a_text_for_an_errno_that_nobody_knows) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     (void)bp_fail_errno(&error, 98765, "cannot read");

@@ -143,6 +143,8 @@ Test(thread_heap, trouble_of_ours_says_nothing_about_a_process) {
     cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, EIO));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, ENOENT)));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_VM_READV, EPERM)));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_VM_READV, EFAULT)));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_WAITPID, ETIMEDOUT)));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND, 0)));
 }
 

@@ -155,10 +155,11 @@ int bp_reopen_regular(int path_fd) {
     struct stat info;
     char name[40];
     int fd = -1;
-    if (fstat(path_fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    bool is_known = fstat(path_fd, &info) == 0;
+    if (is_known && S_ISREG(info.st_mode)) {
         (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
         fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    } else {
+    } else if (is_known) {
         errno = ESTALE;
     }
     bp_file_close(path_fd);

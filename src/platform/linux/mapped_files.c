@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
@@ -161,6 +162,11 @@ void bp_mapped_files_release(bp_mapped_files *files) {
     *files = (bp_mapped_files){0};
 }
 
+bool bp_mapped_file_is_unknown(int open_errno, bool is_there) {
+    bool is_refusal = open_errno == EACCES || open_errno == EPERM;
+    return is_there ? !is_refusal : bp_errno_is_trouble(open_errno);
+}
+
 bool bp_mapped_file_cut_deleted(bp_mapped_file *file) {
     size_t length = bp_proc_deleted_path_length(file->path, strlen(file->path));
     if (length > 0) {
@@ -195,30 +201,38 @@ static int open_in_root(int process_fd, const char *path) {
 }
 
 /*
- * Whether a descriptor is of the file that is mapped. maps shows the device of the inode, while
- * stat on btrfs and overlayfs shows that of the subvolume or the overlay: there the inode number
- * alone decides.
+ * Whether a descriptor is of the file that is mapped: 0, or an errno, ESTALE when it is not. maps
+ * shows the device of the inode, while stat on btrfs and overlayfs shows that of the subvolume or
+ * the overlay: there the inode number alone decides.
  */
-static bool is_mapped_file(int fd, const bp_mapped_file *file) {
+static int compare_mapped(int fd, const bp_mapped_file *file) {
     static const unsigned long overlay_magic = 0x794c7630;
     struct stat info;
     struct statfs system;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != file->inode) {
-        return false;
+    if (fstat(fd, &info) != 0) {
+        return errno;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_ino != file->inode) {
+        return ESTALE;
     }
     if (major(info.st_dev) == file->device_major && minor(info.st_dev) == file->device_minor) {
-        return true;
+        return 0;
     }
-    return fstatfs(fd, &system) == 0 &&
-           ((unsigned long)system.f_type == (unsigned long)BTRFS_SUPER_MAGIC ||
-            (unsigned long)system.f_type == overlay_magic);
+    if (fstatfs(fd, &system) != 0) {
+        return errno;
+    }
+    return (unsigned long)system.f_type == (unsigned long)BTRFS_SUPER_MAGIC ||
+                   (unsigned long)system.f_type == overlay_magic
+               ? 0
+               : ESTALE;
 }
 
-/* -1 with ESTALE, and closed, unless it is the mapped file. */
+/* -1 with errno, and closed, unless it is the mapped file. */
 static int check_mapped(int fd, const bp_mapped_file *file) {
-    if (fd >= 0 && !is_mapped_file(fd, file)) {
+    int result = fd >= 0 ? compare_mapped(fd, file) : 0;
+    if (result != 0) {
         (void)close(fd);
-        errno = ESTALE;
+        errno = result;
         return -1;
     }
     return fd;
@@ -236,7 +250,7 @@ int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is
         path_fd = check_mapped(openat(process_fd, name, O_PATH | O_CLOEXEC), file);
     }
     if (path_fd < 0) {
-        errno = path_errno;
+        errno = bp_errno_is_trouble(errno) ? errno : path_errno;
         return -1;
     }
     return bp_reopen_regular(path_fd);

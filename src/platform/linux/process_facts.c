@@ -241,7 +241,7 @@ static void fill_object(const bp_process *process, bp_mapped_file *file, bp_proc
         int fd = bp_mapped_file_open(process->directory_fd, file, &is_there);
         int result = fd >= 0 ? bp_read_build_id(fd, object->build_id) : errno;
         bp_file_close(fd);
-        bool is_lacking = fd >= 0 ? result != 0 : bp_errno_is_trouble(result);
+        bool is_lacking = fd >= 0 ? result != 0 : bp_mapped_file_is_unknown(result, is_there);
         if (is_lacking && !facts->lacks_build_ids) {
             facts->lacks_build_ids = true;
             bp_facts_deny(facts, "build ids", result);
