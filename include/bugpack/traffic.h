@@ -39,6 +39,15 @@ typedef enum bugpack_direction {
 typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
                                       size_t byte_count, void *context);
 
+/* Flags of a channel. Since 0.1.0. */
+/* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
+ * lengths. The filter is not called. */
+#define BUGPACK_CHANNEL_WITHOUT_PAYLOAD UINT64_C(1)
+/* Apply the redaction rules to the payload when a report is written. A secret is replaced by as
+ * many bytes, so that the lengths in its protocol stay right. A message is searched as it was
+ * recorded: nothing is found in what is compressed or encrypted, or divided between messages. */
+#define BUGPACK_CHANNEL_REDACT_PAYLOAD UINT64_C(2)
+
 /* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_channel_options {
     size_t struct_size;
@@ -64,6 +73,7 @@ typedef struct bugpack_channel_options {
     uint32_t snap_bytes;
     bugpack_traffic_filter *filter; /* NULL: none */
     void *filter_context;
+    uint64_t flags; /* BUGPACK_CHANNEL_…; INVALID for others */
 } bugpack_channel_options;
 
 #define BUGPACK_CHANNEL_OPTIONS_INIT BUGPACK_INIT(bugpack_channel_options)

@@ -25,10 +25,10 @@ static const struct {
     {"logs.jsonl", "log messages: addresses, paths, names"},
     {"logs/", "log files: addresses, paths, names"},
     {"notifications.json", "what the user was shown"},
-    {"traffic.pcap", "TRAFFIC with its payload, not searched for secrets"},
+    {"traffic.pcap", "TRAFFIC with its payload"},
     {"traffic-index.jsonl", "names of channels and messages"},
-    {"screenshot.png", "SCREENSHOT, not searched for secrets"},
-    {"screenshot-region.png", "SCREENSHOT, not searched for secrets"},
+    {"screenshot.png", "SCREENSHOT"},
+    {"screenshot-region.png", "SCREENSHOT"},
     {"disconnect-cause.json", "error texts"},
     {"manifest.json", "names of entries, paths in reasons"},
 };
@@ -78,6 +78,9 @@ static uint64_t append_line(bp_buffer *out, const bp_json_tree *line, int width)
     int length = (int)strlen(name);
     (void)bp_buffer_printf(out, "%*s %10" PRIu64 "  %s", length < width ? width - length : 0, "",
                            byte_count, find_holding(name));
+    if (bp_json_tree_is_true(line, "not_searched")) {
+        (void)bp_buffer_append_text(out, "; NOT SEARCHED for secrets");
+    }
     for (const bp_json_tree *one = all == NULL ? NULL : bp_json_tree_first(all); one != NULL;
          one = bp_json_tree_next(one)) {
         const char *rule = bp_json_tree_text(one, "rule");

@@ -60,6 +60,10 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
     }
     bool is_set = bp_json_tree_set_uint(line, "bytes", byte_count) &&
                   bp_json_tree_set_text(line, "name", safe_name);
+    if (is_set && byte_count > 0 && !bp_json_tree_is_true(rewriting->manifest, "redacted") &&
+        !bp_redactor_is_searched(rewriting->redactor)) {
+        is_set = bp_json_tree_set_bool(line, "not_searched", true);
+    }
     for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
         const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
         uint64_t before = 0;

@@ -32,6 +32,9 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
+    if (entry->is_unsearched) {
+        bp_json_add_bool(json, "not_searched", true);
+    }
     if (entry->redaction_count > 0) {
         bp_json_array_begin(json, "redactions");
         for (size_t i = 0; i < entry->redaction_count; i++) {

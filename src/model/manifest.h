@@ -43,6 +43,7 @@ typedef struct bp_manifest_line {
     uint64_t captured_wall_ns; /* 0 leaves it out */
     uint64_t duration_ns;
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
+    bool is_unsearched;                              /* the rules were not applied to it */
     const bp_redaction_count *redactions;            /* borrowed; those above 0 */
     size_t redaction_count;
     char note[BP_NOTE_BYTES];     /* about a complete artefact; "" for none */

@@ -47,6 +47,7 @@ void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, u
                                       .host_port = options->host_port,
                                       .peer_port = options->peer_port,
                                       .snap_bytes = options->snap_bytes,
+                                      .flags = (uint32_t)options->flags,
                                       .number = number,
                                       .has_pins = options->pin_bytes > 0};
     memcpy(identity->name, name, strnlen(name, sizeof identity->name - 1));
@@ -101,10 +102,14 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
         traffic->kept_max = options->snap_bytes;
         traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
     }
-    traffic->filter = options->filter;
+    if ((options->flags & BUGPACK_CHANNEL_WITHOUT_PAYLOAD) != 0) {
+        traffic->kept_max = 0;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
+    }
+    traffic->filter = traffic->kept_max > 0 ? options->filter : NULL;
     traffic->filter_context = options->filter_context;
-    unsigned char *filter_copy = options->filter != NULL ? malloc(traffic->kept_max) : NULL;
-    if (options->filter != NULL && filter_copy == NULL) {
+    unsigned char *filter_copy = traffic->filter != NULL ? malloc(traffic->kept_max) : NULL;
+    if (traffic->filter != NULL && filter_copy == NULL) {
         free(traffic);
         return bp_fail_memory(error, "open a channel");
     }

@@ -27,8 +27,8 @@ typedef struct bp_traffic_identity {
     uint32_t snap_bytes;
     uint32_t number; /* in its session, from 0; part of its addresses */
     uint32_t has_pins;
-    uint32_t unused; /* 0 */
-    uint64_t check;  /* hash of the fields above */
+    uint32_t flags; /* BUGPACK_CHANNEL_… */
+    uint64_t check; /* hash of the fields above */
 } bp_traffic_identity;
 
 /* Whether what was read of a file is the identity of this channel. */
@@ -105,6 +105,7 @@ typedef enum bp_traffic_cut {
     BP_TRAFFIC_CUT_LIMIT,  /* 16 MiB, or a quarter of the ring */
     BP_TRAFFIC_CUT_ABSENT, /* the host gave no bytes */
     BP_TRAFFIC_CUT_PIN,    /* evicted from the ring, and only its beginning was pinned */
+    BP_TRAFFIC_CUT_FLAG,   /* the channel records no payload */
     BP_TRAFFIC_CUT_COUNT
 } bp_traffic_cut;
 
@@ -118,15 +119,24 @@ typedef struct bp_traffic_extent {
     uint64_t from_wall_ns, to_wall_ns;         /* 0 when there is none */
 } bp_traffic_extent;
 
+/* Replaces secrets in a piece of a message, in place, and counts those that begin in
+ * [count_from, count_to): what surrounds that part is there to be looked at. */
+typedef struct bp_traffic_search {
+    bugpack_status (*overwrite)(void *context, unsigned char *bytes, size_t byte_count,
+                                size_t count_from, size_t count_to);
+    void *context;
+} bp_traffic_search;
+
 /*
  * Prints traffic.pcap of these channels, merged by time, which never runs backwards. A message that
  * is in pins and ring appears once. Where messages are missing after the pinned ones, TCP's numbers
  * go on without a gap, so that a dissector keeps its state; the manifest says so. Memory: 128 KiB,
- * 16 KiB a channel, and 16 bytes for each pinned message.
+ * 16 KiB a channel, and 16 bytes for each pinned message. `search` is applied to the channels that
+ * want it (BUGPACK_CHANNEL_REDACT_PAYLOAD); NULL: to none.
  */
 bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error);
+                                     const bp_traffic_search *search, bp_sink *sink, void *context,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error);
 
 /* Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A pass of
  * its own, because only one entry of a report can be open. */

@@ -11,6 +11,9 @@
 
 static const size_t line_max_bytes = 64 * 1024;
 
+/* A secret that is divided between two segments is found if it is no longer than this. */
+enum { search_margin_bytes = 4096 };
+
 /* A pinned message, and the offset of its record in the file of pins. */
 typedef struct traffic_pin {
     uint64_t sequence, offset;
@@ -152,8 +155,10 @@ typedef struct printer {
     bp_buffer line; /* of the index */
     uint64_t frame_count;
     bp_traffic_extent extent;
-    traffic_lane *source; /* whose bytes are being fetched */
-    unsigned char segment[BP_PCAP_SEGMENT_BYTES];
+    traffic_lane *source;            /* whose bytes are being fetched */
+    const bp_traffic_search *search; /* NULL: none */
+    bugpack_status search_status;
+    unsigned char segment[BP_PCAP_SEGMENT_BYTES + 2 * search_margin_bytes];
 } printer;
 
 /* What the frames of a pcap cannot say: the cuts of a message, as part of its index line. */
@@ -161,7 +166,7 @@ static void print_cuts(unsigned cuts, bp_buffer *out) {
     static const char *const names[BP_TRAFFIC_CUT_COUNT] = {
         [BP_TRAFFIC_CUT_SNAP] = "snap_length", [BP_TRAFFIC_CUT_FILTER] = "filter",
         [BP_TRAFFIC_CUT_LIMIT] = "size_limit", [BP_TRAFFIC_CUT_ABSENT] = "no_bytes",
-        [BP_TRAFFIC_CUT_PIN] = "pin",
+        [BP_TRAFFIC_CUT_PIN] = "pin",          [BP_TRAFFIC_CUT_FLAG] = "no_payload",
     };
     const char *before = ",\"cut_by\":[";
     bool has_any = false;
@@ -203,25 +208,51 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
     (void)bp_buffer_append_text(out, at->is_pinned ? ",\"pinned\":true}\n" : "}\n");
 }
 
+/* Fills `segment` from a file. False where it cannot be read. */
+static bool fill_segment(printer *print, const bp_temp_file *temp_file, uint64_t offset,
+                         size_t byte_count) {
+    for (size_t done = 0; done < byte_count;) {
+        int64_t got =
+            bp_temp_file_read(temp_file, offset + done, print->segment + done, byte_count - done);
+        if (got <= 0) {
+            return false;
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* A part of a message with what surrounds it, so that a secret at its edge is found. */
+static const void *fetch_searched(printer *print, const bp_temp_file *temp_file, uint64_t offset,
+                                  size_t byte_count) {
+    const bp_traffic_record *message = &print->source->current;
+    uint64_t from = offset > search_margin_bytes ? offset - search_margin_bytes : 0;
+    uint64_t to = offset + byte_count + search_margin_bytes;
+    to = to < message->byte_count ? to : message->byte_count;
+    size_t before = (size_t)(offset - from);
+    if (!fill_segment(print, temp_file, message->bytes_offset + from, (size_t)(to - from))) {
+        return NULL;
+    }
+    print->search_status = print->search->overwrite(
+        print->search->context, print->segment, (size_t)(to - from), before, before + byte_count);
+    return print->search_status == BUGPACK_OK ? print->segment + before : NULL;
+}
+
 /* A bp_pcap_fetch: from the window, or for more than it holds straight from the file. */
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
     traffic_lane *at = print->source;
     const bp_temp_file *temp_file = at->is_pinned ? &at->snapshot->pins : &at->snapshot->messages;
+    if (print->search != NULL &&
+        (at->snapshot->identity.flags & BUGPACK_CHANNEL_REDACT_PAYLOAD) != 0) {
+        return fetch_searched(print, temp_file, offset, byte_count);
+    }
     offset += at->current.bytes_offset;
     if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
         bp_traffic_window_move(&at->window, temp_file);
         return bp_traffic_window_see(&at->window, offset, byte_count);
     }
-    for (size_t done = 0; done < byte_count;) {
-        int64_t got =
-            bp_temp_file_read(temp_file, offset + done, print->segment + done, byte_count - done);
-        if (got <= 0) {
-            return NULL;
-        }
-        done += (size_t)got;
-    }
-    return print->segment;
+    return fill_segment(print, temp_file, offset, byte_count) ? print->segment : NULL;
 }
 
 static void count(bp_traffic_extent *extent, traffic_lane *at) {
@@ -301,6 +332,7 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
                                  "cannot read recorded traffic");
         }
     }
+    status = print->search_status != BUGPACK_OK ? print->search_status : status;
     if (status == BUGPACK_ERR_IO) {
         return bp_fail(error, status, "cannot read recorded traffic: it ends too soon");
     }
@@ -310,7 +342,8 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
 }
 
 static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t channel_count,
-                                     bp_sink *pcap_sink, bp_sink *index_sink, void *context,
+                                     const bp_traffic_search *search, bp_sink *pcap_sink,
+                                     bp_sink *index_sink, void *context,
                                      bp_traffic_extent *ret_extent, bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
     traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
@@ -320,6 +353,7 @@ static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t chann
         free(lanes);
         return bp_fail_memory(error, "write the traffic");
     }
+    print->search = search;
     print->pcap_sink = pcap_sink;
     print->index_sink = index_sink;
     print->context = context;
@@ -345,13 +379,13 @@ static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t chann
 }
 
 bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     bp_sink *sink, void *context, bp_traffic_extent *ret_extent,
-                                     bugpack_error *error) {
-    return print_channels(channels, channel_count, sink, NULL, context, ret_extent, error);
+                                     const bp_traffic_search *search, bp_sink *sink, void *context,
+                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
+    return print_channels(channels, channel_count, search, sink, NULL, context, ret_extent, error);
 }
 
 bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
                                       bp_sink *sink, void *context, bugpack_error *error) {
     bp_traffic_extent extent;
-    return print_channels(channels, channel_count, NULL, sink, context, &extent, error);
+    return print_channels(channels, channel_count, NULL, NULL, sink, context, &extent, error);
 }

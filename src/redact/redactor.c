@@ -2,59 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "redact/scan.h"
-#include "redact/tag.h"
-#include "redact/view.h"
+#include "redact/redactor_private.h"
 
 enum {
-    block_bytes = 64 * 1024,       /* searched at a time */
-    record_max_bytes = 256 * 1024, /* a longer one is searched in pieces */
-    overlap_bytes = 8 * 1024,
-    binary_look_bytes = 8 * 1024
+    block_bytes = 64 * 1024, /* searched at a time */
+    record_max_bytes = BP_REDACT_RECORD_MAX,
+    overlap_bytes = 8 * 1024
 };
-
-/* Where an entry is. */
-struct entry {
-    bp_redact_form form;
-    bool is_begun;      /* its first bytes were looked at */
-    bool is_in_string;  /* the buffer begins inside of a JSON string that was cut */
-    bool is_swallowing; /* the buffer begins with the rest of a secret */
-    bp_buffer held;
-    bp_sink *pass_on;
-    void *context;
-};
-
-struct bp_redactor {
-    const bp_rule_set *set;
-    bp_tag_key key;
-    bp_scan scan;
-    bp_view view;
-    struct entry entry;
-    uint64_t *counts;
-    uint64_t marks[BP_KEYWORD_MARK_WORDS(record_max_bytes)]; /* of the block being searched */
-};
-
-bp_redact_form bp_redact_form_of(const char *entry) {
-    static const struct {
-        const char *ending;
-        bp_redact_form form;
-    } forms[] = {
-        {".json", BP_REDACT_JSON},   {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
-        {".pcap", BP_REDACT_BINARY}, {".pcapng", BP_REDACT_BINARY},    {".jpg", BP_REDACT_BINARY},
-        {".gz", BP_REDACT_BINARY},   {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
-        {".zip", BP_REDACT_BINARY},
-    };
-    size_t length = strlen(entry);
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        size_t ending = strlen(forms[i].ending);
-        if (length > ending && strcasecmp(entry + length - ending, forms[i].ending) == 0) {
-            return forms[i].form;
-        }
-    }
-    return BP_REDACT_TEXT;
-}
 
 bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     bp_redactor *redactor = calloc(1, sizeof *redactor);
@@ -84,11 +39,11 @@ void bp_redactor_free(bp_redactor *redactor) {
 }
 
 void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
-    struct entry *entry = &redactor->entry;
+    struct bp_redact_entry *entry = &redactor->entry;
     bp_scan_reset(&redactor->scan);
     memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
     bp_buffer_clear(&entry->held);
-    *entry = (struct entry){.form = form, .held = entry->held};
+    *entry = (struct bp_redact_entry){.form = form, .held = entry->held};
 }
 
 bool bp_redactor_is_searched(const bp_redactor *redactor) {
@@ -99,11 +54,12 @@ const uint64_t *bp_redactor_counts(const bp_redactor *redactor) {
     return redactor->counts;
 }
 
-static bool is_json(const struct entry *entry) {
+static bool is_json(const struct bp_redact_entry *entry) {
     return entry->form == BP_REDACT_JSON || entry->form == BP_REDACT_JSON_LINES;
 }
 
-static bugpack_status pass(const struct entry *entry, const void *bytes, size_t byte_count) {
+static bugpack_status pass(const struct bp_redact_entry *entry, const void *bytes,
+                           size_t byte_count) {
     return byte_count > 0 ? entry->pass_on(entry->context, bytes, byte_count) : BUGPACK_OK;
 }
 
@@ -158,7 +114,7 @@ static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t
  */
 static bugpack_status search_record(bp_redactor *redactor, const char *raw, size_t size,
                                     size_t cut_at, size_t *ret_done) {
-    struct entry *entry = &redactor->entry;
+    struct bp_redact_entry *entry = &redactor->entry;
     bp_view *view = &redactor->view;
     bool has_view = is_json(entry) || cut_at < size || memmem(raw, size, "\\u00", 4) != NULL;
     bugpack_status status = !has_view ? BUGPACK_OK
@@ -209,7 +165,8 @@ static const char *find_last_line_end(const char *raw, size_t size) {
  * The first escape that may hide a keyword, which is searched for in the record as it is. In JSON
  * \" and \\ hide none; what follows \n would be taken for a part of a word.
  */
-static const char *find_escape(const struct entry *entry, const char *from, const char *to) {
+static const char *find_escape(const struct bp_redact_entry *entry, const char *from,
+                               const char *to) {
     while ((from = memchr(from, '\\', (size_t)(to - from))) != NULL) {
         bool is_ascii = to - from >= 6 && memcmp(from + 1, "u00", 3) == 0;
         bool is_quote = to - from >= 2 && (from[1] == '"' || from[1] == '\\');
@@ -291,7 +248,7 @@ static bool is_between_values(const char *raw, size_t end) {
            (raw[last - 1] != ':' && memmem(from, (size_t)(raw + last - from), "\"-", 2) == NULL);
 }
 
-static size_t find_safe_end(const struct entry *entry) {
+static size_t find_safe_end(const struct bp_redact_entry *entry) {
     const char *raw = bp_buffer_text(&entry->held);
     size_t end = entry->held.size;
     const char *line;
@@ -307,7 +264,7 @@ static size_t find_safe_end(const struct entry *entry) {
 /* How much of the buffer is the rest of a secret that was replaced: to the end of its line or
  * string.
  */
-static size_t find_swallowed(struct entry *entry) {
+static size_t find_swallowed(struct bp_redact_entry *entry) {
     const char *raw = bp_buffer_text(&entry->held);
     for (size_t i = 0; i < entry->held.size; i++) {
         if (raw[i] == '\n' || (entry->is_in_string && raw[i] == '"')) {
@@ -319,7 +276,7 @@ static size_t find_swallowed(struct entry *entry) {
     return entry->held.size;
 }
 
-static bugpack_status drop_front(struct entry *entry, size_t count) {
+static bugpack_status drop_front(struct bp_redact_entry *entry, size_t count) {
     bp_buffer *held = &entry->held;
     if (count > 0) {
         memmove(held->data, held->data + count, held->size - count);
@@ -329,7 +286,7 @@ static bugpack_status drop_front(struct entry *entry, size_t count) {
 }
 
 static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
-    struct entry *entry = &redactor->entry;
+    struct bp_redact_entry *entry = &redactor->entry;
     bugpack_status status = BUGPACK_OK;
     if (entry->is_swallowing) {
         (void)drop_front(entry, find_swallowed(entry));
@@ -353,7 +310,7 @@ static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
 
 bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
                                  bp_sink *pass_on, void *context) {
-    struct entry *entry = &redactor->entry;
+    struct bp_redact_entry *entry = &redactor->entry;
     const char *next = bytes;
     bugpack_status status = BUGPACK_OK;
     entry->pass_on = pass_on;
@@ -361,8 +318,7 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
     if (bytes == NULL) {
         return entry->form == BP_REDACT_BINARY ? BUGPACK_OK : search_held(redactor, true);
     }
-    if (entry->form == BP_REDACT_TEXT && !entry->is_begun &&
-        memchr(bytes, '\0', byte_count < binary_look_bytes ? byte_count : binary_look_bytes)) {
+    if (!entry->is_begun && bp_redact_form_is_binary(entry->form, bytes, byte_count)) {
         entry->form = BP_REDACT_BINARY;
     }
     entry->is_begun = true;
@@ -389,9 +345,10 @@ static bugpack_status append(void *context, const void *bytes, size_t byte_count
 
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out) {
-    struct entry open = redactor->entry;
+    struct bp_redact_entry open = redactor->entry;
     size_t done = 0;
-    redactor->entry = (struct entry){.form = BP_REDACT_TEXT, .pass_on = append, .context = out};
+    redactor->entry =
+        (struct bp_redact_entry){.form = BP_REDACT_TEXT, .pass_on = append, .context = out};
     bugpack_status status = search_record(redactor, text, byte_count, SIZE_MAX, &done);
     redactor->entry = open;
     return status;

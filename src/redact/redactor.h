@@ -19,7 +19,8 @@
 
 typedef enum bp_redact_form {
     BP_REDACT_BINARY,    /* passed on as it is */
-    BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first bytes */
+    BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first 8 KiB */
+    BP_REDACT_LOG,       /* the same if over an eighth of these are NULs */
     BP_REDACT_JSON,      /* one document */
     BP_REDACT_JSON_LINES /* one record a line */
 } bp_redact_form;
@@ -50,6 +51,14 @@ bool bp_redactor_is_searched(const bp_redactor *redactor);
 
 /* How often each rule of the set replaced something since the entry began. Borrowed. */
 const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
+
+/*
+ * Replaces secrets in a message as it is, each by as many bytes, so that its length stays. Those
+ * that begin in [count_from, count_to) are counted for the open entry, which must be a binary one.
+ * NO_MEMORY.
+ */
+bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
+                                     size_t count_from, size_t count_to);
 
 /* Appends a short text without its secrets; they count, but for those of an open entry. NO_MEMORY,
  * or LIMIT of the buffer. */

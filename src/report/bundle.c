@@ -85,6 +85,14 @@ bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *
                                     : bp_redactor_text(bundle->redactor, text, strlen(text), out);
 }
 
+bugpack_status bp_bundle_overwrite(void *context, unsigned char *bytes, size_t byte_count,
+                                   size_t count_from, size_t count_to) {
+    const bp_bundle *bundle = context;
+    return bundle->redactor == NULL
+               ? BUGPACK_OK
+               : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, count_from, count_to);
+}
+
 /* The name of an entry, which may come from a file of the host; the caller's to free. */
 static bugpack_status redact_name(bp_bundle *bundle, const char *name, char **ret_name,
                                   bugpack_error *error) {
@@ -256,10 +264,13 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
         free(own_name);
         return status;
     }
+    bool is_searched = writer->is_searched;
     bp_manifest_line *line = &bundle->lines[bundle->count++];
     *line = writer->line;
     line->name = own_name;
     line->bytes = byte_count;
+    line->is_unsearched = byte_count > 0 && bundle->redactor != NULL && !is_searched &&
+                          !bp_redactor_is_searched(bundle->redactor);
     line->redactions = counts;
     line->redaction_count = count;
     bp_writer_release(writer);
@@ -307,12 +318,6 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
         }
     }
     return missing_count;
-}
-
-uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes) {
-    static const uint64_t other_entries_bytes = (uint64_t)1 << 20;
-    uint64_t zip_bytes = snapshot_bytes + snapshot_bytes / 16 + other_entries_bytes;
-    return snapshot_bytes + zip_bytes;
 }
 
 /* As in the directory of the zip: by rank, and those of one rank as they were added. */

@@ -65,6 +65,11 @@ bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status
  */
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out);
 
+/* Replaces secrets in a piece of the open entry, in place (bp_redactor_overwrite). With redaction
+ * off it does nothing. NO_MEMORY. */
+bugpack_status bp_bundle_overwrite(void *bundle, unsigned char *bytes, size_t byte_count,
+                                   size_t count_from, size_t count_to);
+
 /* The triggers for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
 
@@ -76,7 +81,11 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
  * known: a copy of the rings of `snapshot_bytes`, and the zip, which is about as large if they do
  * not compress.
  */
-uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes);
+static inline uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes) {
+    static const uint64_t other_entries_bytes = (uint64_t)1 << 20;
+    uint64_t zip_bytes = snapshot_bytes + snapshot_bytes / 16 + other_entries_bytes;
+    return snapshot_bytes + zip_bytes;
+}
 
 /*
  * Adds the manifest, syncs the zip and gives it the name `stem` + `extension`, with a number if

@@ -14,6 +14,7 @@
 /* What is being added. The extent is the pcap's, and then the index's too. */
 struct adding {
     bp_snapshot *snapshot;
+    bp_bundle *bundle;
     bp_traffic_snapshot *channels; /* those whose traffic is wanted */
     size_t channel_count;
     char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
@@ -113,7 +114,8 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
         [BP_TRAFFIC_CUT_FILTER] = "by the filter",
         [BP_TRAFFIC_CUT_LIMIT] = "by the size limit",
         [BP_TRAFFIC_CUT_ABSENT] = "given without bytes",
-        [BP_TRAFFIC_CUT_PIN] = "by what was pinned"};
+        [BP_TRAFFIC_CUT_PIN] = "by what was pinned",
+        [BP_TRAFFIC_CUT_FLAG] = "of channels without payload"};
     size_t length = 0;
     text[0] = '\0';
     for (unsigned cut = 0; cut < BP_TRAFFIC_CUT_COUNT && length < text_bytes; cut++) {
@@ -175,9 +177,22 @@ static uint64_t first_in_memory(const struct adding *adding) {
     return first_ns;
 }
 
+/* Whether no channel has payload that the rules do not see. */
+static bool is_all_searched(const struct adding *adding) {
+    bool is_all = true;
+    for (size_t i = 0; i < adding->channel_count; i++) {
+        is_all =
+            is_all && (adding->channels[i].identity.flags &
+                       (BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_REDACT_PAYLOAD)) != 0;
+    }
+    return is_all;
+}
+
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
-    bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count,
+    const bp_traffic_search search = {bp_bundle_overwrite, adding->bundle};
+    writer->is_searched = is_all_searched(adding);
+    bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count, &search,
                                                   bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
         tell_extent(adding, writer);
@@ -299,7 +314,7 @@ static bool is_worth_telling(const struct adding *adding, const bp_snapshot_part
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
                                    bp_bundle *bundle, bugpack_error *error) {
-    struct adding adding = {.snapshot = snapshot};
+    struct adding adding = {.snapshot = snapshot, .bundle = bundle};
     choose_channels(&adding, only_channel);
     bugpack_status status = BUGPACK_OK;
     if (snapshot->log.is_on) {

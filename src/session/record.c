@@ -26,6 +26,10 @@ static bugpack_status read_channel_options(const bugpack_channel_options *given,
         BP_FIELD(bugpack_channel_options, pin_bytes, 4096, 0),
         BP_FIELD(bugpack_channel_options, snap_bytes, 0, 0)};
     bugpack_status status = given == NULL ? BUGPACK_OK : bp_struct_read(&of, options, given, error);
+    if (status == BUGPACK_OK && (options->flags & ~(BUGPACK_CHANNEL_WITHOUT_PAYLOAD |
+                                                    BUGPACK_CHANNEL_REDACT_PAYLOAD)) != 0) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "a channel has no such flag");
+    }
     return status != BUGPACK_OK
                ? status
                : bp_struct_fill(options, fields, sizeof fields / sizeof fields[0], error);

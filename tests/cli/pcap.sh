@@ -107,6 +107,23 @@ look snapped.pcap -Y 'ip.src == 10.0.1.1' -T fields -e tcp.len
 expect_same 'the real bytes that channel 1 sent' "$(wc -c <snapped.1.sent | tr -d ' ')" \
     "$(awk '{ sum += $1 } END { printf "%d", sum }' "$scratch/out")"
 
+fact 'a stream whose secrets were replaced is dissected as before'
+grep -q -a 5ecre7 redacted.0.sent || wrong 'nothing to find was sent'
+! grep -q -a 5ecre7 redacted.pcap || wrong 'a secret is left'
+look redacted.pcap -Y 'ip.src == 10.0.0.1 && http.request.method == "POST"' -T fields -e http.content_length
+expect_same 'the requests' '69000 27' "$(uniq "$scratch/out" | tr '\n' ' ' | sed 's/ $//')"
+expect_same 'their number' 20 "$(wc -l <"$scratch/out" | tr -d ' ')"
+expect_same 'the answers' 20 "$(count redacted.pcap 'http.response.code == 200')"
+expect_same 'the tags' 20 "$(count redacted.pcap 'http.authorization contains "REDACTED-"')"
+follow redacted.pcap 0 0 >"$scratch/stream"
+expect_same 'the bytes' "$(wc -c <redacted.0.sent | tr -d ' ')" "$(wc -c <"$scratch/stream" | tr -d ' ')"
+
+fact 'a stream without payload has its times and lengths'
+look redacted.pcap -Y 'ip.src == 10.0.1.1 && tcp.len > 0' -T fields -e frame.cap_len -e tcp.len
+expect_same 'its frames, all of headers alone' 20 "$(grep -c '^54' "$scratch/out")"
+expect_same 'the real bytes' "$(wc -c <redacted.1.sent | tr -d ' ')" \
+    "$(awk '{ sum += $2 } END { printf "%d", sum }' "$scratch/out")"
+
 fact 'what is salvaged from the files of a ring makes the same pcap as the ring'
 expect_same 'what the ledger would say' "$(head -n 1 websocket.extent)" "$(head -n 1 salvaged.extent)"
 for name in websocket salvaged; do
@@ -117,7 +134,7 @@ cmp -s "$scratch/websocket.frames" "$scratch/salvaged.frames" || wrong 'they dif
 [ "$(wc -l <"$scratch/salvaged.frames")" -gt 100 ] || wrong 'there are none'
 
 fact 'each line of the index is of the frame that it names, and each payload has a line'
-for name in lengths http dns redis websocket salvaged snapped; do
+for name in lengths http dns redis websocket salvaged snapped redacted; do
     look $name.pcap -T fields -E separator=' ' -E occurrence=f -e frame.number -e tcp.len \
         -e tcp.flags.push -e frame.cap_len -e frame.len -e tcp.seq_raw -e ip.src -e ipv6.src
     cp "$scratch/out" "$scratch/frames"

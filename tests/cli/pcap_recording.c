@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "redact/redactor.h"
 #include "support/check.h"
 
 const char *directory;
@@ -118,6 +119,11 @@ static void salvage(const bp_traffic *traffic, uint64_t offset_ns, int dir_fd,
     *ret_snapshot = frozen;
 }
 
+static bugpack_status overwrite(void *redactor, unsigned char *bytes, size_t byte_count,
+                                size_t count_from, size_t count_to) {
+    return bp_redactor_overwrite(redactor, bytes, byte_count, count_from, count_to);
+}
+
 bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
     bp_traffic_snapshot frozen[4];
     bp_traffic_extent extent;
@@ -135,10 +141,17 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
         CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
         bp_traffic_free(channels[i].traffic);
     }
+    bp_rule_list rules = {.rules = NULL};
+    bp_rule_set *set = NULL;
+    CHECK(bp_rule_list_add_builtin(&rules, NULL, NULL, NULL) == BUGPACK_OK);
+    CHECK(bp_rule_set_new(&rules, &set, NULL) == BUGPACK_OK);
+    bp_redactor *redactor = bp_redactor_new(set);
+    const bp_traffic_search search = {overwrite, redactor};
+    CHECK(redactor != NULL);
     CHECK(bp_temp_file_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, channel_count, bp_temp_file_sink, &out, &extent, NULL) ==
-          BUGPACK_OK);
+    CHECK(bp_traffic_print_pcap(frozen, channel_count, &search, bp_temp_file_sink, &out, &extent,
+                                NULL) == BUGPACK_OK);
     CHECK(bp_traffic_print_index(frozen, channel_count, bp_temp_file_sink, &index, NULL) ==
           BUGPACK_OK);
     CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);
@@ -148,6 +161,8 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
     for (size_t i = 0; i < channel_count; i++) {
         bp_traffic_snapshot_release(&frozen[i]);
     }
+    bp_redactor_free(redactor);
+    bp_rule_set_drop(set);
     bp_temp_file_release(&out);
     bp_temp_file_release(&index);
     CHECK(close(dir_fd) == 0);

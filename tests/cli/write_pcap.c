@@ -132,6 +132,34 @@ static void write_snapped(void) {
     (void)finish("snapped", channels, 2);
 }
 
+/* Without its secret, in a stream whose other lengths depend on its own; and without payload. */
+static void write_redacted(void) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.pin_bytes = 4096;
+    options.peer_port = 80;
+    options.flags = BUGPACK_CHANNEL_REDACT_PAYLOAD;
+    recorded channels[2];
+    channels[0] = record("redacted", 0, 1u << 20, &options);
+    options.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
+    channels[1] = record("redacted", 1, 1u << 20, &options);
+    for (unsigned i = 0; i < 20; i++) {
+        char *large = calloc(1, 70000);
+        CHECK(large != NULL);
+        int length = snprintf(large, 70000,
+                              "POST /login HTTP/1.1\r\nHost: example.org\r\nAuthorization: Bearer "
+                              "5ecre70123456789abcdef%04u\r\nContent-Length: %d\r\n\r\n",
+                              i, i == 0 ? 69000 : 27);
+        memset(large + length, '&', 69000);
+        char *secret = large + (i == 0 ? 64985 : length);
+        memcpy(secret, "password=5ecre7hunter25ecre", 27);
+        add(&channels[0], BUGPACK_SENT, large, (size_t)length + (i == 0 ? 69000 : 27));
+        add(&channels[1], BUGPACK_SENT, large, (size_t)length);
+        free(large);
+        add_text(&channels[0], BUGPACK_RECEIVED, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+    (void)finish("redacted", channels, 2);
+}
+
 static const void *from_memory(void *source, uint64_t offset, size_t byte_count) {
     (void)byte_count;
     return (const unsigned char *)source + offset;
@@ -177,6 +205,7 @@ int main(int argument_count, char **arguments) {
     write_websocket(false, "websocket");
     write_websocket(true, "salvaged");
     write_snapped();
+    write_redacted();
     write_wrap();
     return 0;
 }

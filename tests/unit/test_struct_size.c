@@ -10,7 +10,7 @@
 #define ENDS_WITH(type, last)                                                                      \
     _Static_assert(offsetof(type, last) + sizeof(((type *)NULL)->last) == sizeof(type),            \
                    #type " ends in padding")
-ENDS_WITH(bugpack_channel_options, filter_context);
+ENDS_WITH(bugpack_channel_options, flags);
 ENDS_WITH(bugpack_disconnect_cause, error_kind);
 ENDS_WITH(bugpack_entry_piece, byte_count);
 ENDS_WITH(bugpack_error, message);

@@ -39,8 +39,8 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
                                                           &snapshots[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(snapshots, channel_count, bp_temp_file_sink,
-                                                   &out, ret_extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(snapshots, channel_count, NULL,
+                                                   bp_temp_file_sink, &out, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
@@ -389,9 +389,9 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
-    cr_expect(
-        eq(int, (int)bp_traffic_print_pcap(&snapshots, 1, bp_temp_file_sink, &out, &extent, &error),
-           (int)BUGPACK_ERR_LIMIT));
+    bugpack_status status =
+        bp_traffic_print_pcap(&snapshots, 1, NULL, bp_temp_file_sink, &out, &extent, &error);
+    cr_expect(eq(int, (int)status, (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
     bp_traffic_snapshot_release(&snapshots);

@@ -1,0 +1,38 @@
+/*
+ * What a redactor is, for the files that it consists of.
+ */
+#ifndef BP_REDACT_REDACTOR_PRIVATE_H
+#define BP_REDACT_REDACTOR_PRIVATE_H
+
+#include "redact/redactor.h"
+#include "redact/scan.h"
+#include "redact/tag.h"
+#include "redact/view.h"
+
+enum { BP_REDACT_RECORD_MAX = 256 * 1024 /* a longer one is searched in pieces */ };
+
+/* Where an entry is. */
+struct bp_redact_entry {
+    bp_redact_form form;
+    bool is_begun;      /* its first bytes were looked at */
+    bool is_in_string;  /* the buffer begins inside of a JSON string that was cut */
+    bool is_swallowing; /* the buffer begins with the rest of a secret */
+    bp_buffer held;
+    bp_sink *pass_on;
+    void *context;
+};
+
+struct bp_redactor {
+    const bp_rule_set *set;
+    bp_tag_key key;
+    bp_scan scan;
+    bp_view view;
+    struct bp_redact_entry entry;
+    uint64_t *counts;
+    uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
+};
+
+/* Whether the first bytes of a text say that it is none. */
+bool bp_redact_form_is_binary(bp_redact_form form, const void *bytes, size_t byte_count);
+
+#endif
