@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "cli/command.h"
 #include "probe/calibration.h"
 
@@ -25,7 +26,7 @@ static bool give_up_privileges(void) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_CPU, 1);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !BP_SANITIZED
     limit(RLIMIT_AS, (rlim_t)2 << 30); /* a sanitizer maps terabytes, and */
     limit(RLIMIT_NPROC, 0);            /* its leak checker is a process */
 #endif

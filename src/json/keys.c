@@ -50,13 +50,13 @@ static int compare_keys(const void *left, const void *right) {
 }
 
 bool bp_json_keys_end(bp_json_keys *keys, size_t first, const void *text, size_t *ret_offset) {
-    bp_json_key *own = keys->keys + first;
     size_t count = keys->count - first;
     bool found = false;
     keys->count = first;
     if (count < 2) {
         return false;
     }
+    bp_json_key *own = keys->keys + first;
     for (size_t i = 0; i < count; i++) {
         own[i].text = (const unsigned char *)text + own[i].offset + 1;
     }

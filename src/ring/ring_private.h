@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
+#include "base/sanitizer.h"
 #include "ring/anchor.h"
 #include "ring/frame.h"
 
@@ -43,16 +44,8 @@ bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
  * ThreadSanitizer does not support fences, and gcc refuses them under it. The machines it runs on
  * keep the order of stores and of loads by themselves.
  */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BP_RING_NO_FENCES 1
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define BP_RING_NO_FENCES 1
-#endif
-
 static inline void bp_ring_fence(memory_order order) {
-#ifdef BP_RING_NO_FENCES
+#if BP_THREAD_SANITIZER
     atomic_signal_fence(order);
 #else
     atomic_thread_fence(order);

@@ -15,6 +15,7 @@
 
 #include "archive/archive.h"
 #include "base/clock.h"
+#include "base/sanitizer.h"
 #include "base/temp_file.h"
 
 enum { file_count = 5, step_bytes = 64 * 1024 };
@@ -22,17 +23,7 @@ enum { file_count = 5, step_bytes = 64 * 1024 };
 static const uint64_t temp_file_bytes = 10u << 20;
 static const long max_kb = 1024;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool counts_memory = false; /* a sanitizer's own would count too */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-static const bool counts_memory = false;
-#else
-static const bool counts_memory = true;
-#endif
-#else
-static const bool counts_memory = true;
-#endif
+static const bool counts_memory = !BP_SANITIZED; /* a sanitizer's own would count too */
 
 static uint64_t random_state = 88172645463325252u;
 static unsigned char step[step_bytes + 200];

@@ -8,7 +8,7 @@
  * and its arena is half a megabyte. What a report in flight holds goes away when it is waited for;
  * a leak stays.
  *
- *     stress_soak [SECONDS]        (120 unless told)
+ *     stress_soak [SECONDS]        (30 unless told)
  *
  * It prints how many samples were taken, so that a leak can be told by the sample.
  */
@@ -275,7 +275,7 @@ static uint64_t take_reports(uint64_t seconds) {
 }
 
 int main(int argument_count, char **arguments) {
-    uint64_t seconds = argument_count > 1 ? strtoull(arguments[1], NULL, 10) : 120;
+    uint64_t seconds = argument_count > 1 ? strtoull(arguments[1], NULL, 10) : 30;
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
     bugpack_channel *channels[writer_count];

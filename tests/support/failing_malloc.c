@@ -5,14 +5,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#if defined(__has_feature)
-#define HAS_FEATURE(name) __has_feature(name)
-#else
-#define HAS_FEATURE(name) 0
-#endif
+#include "base/sanitizer.h"
 
-#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||        \
-    HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
+#if !defined(__GLIBC__) || BP_SANITIZED
 
 bool failing_malloc_is_available(void) {
     return false;

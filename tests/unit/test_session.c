@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "quick_session.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -285,7 +286,7 @@ static int log_in_child(const temp_dir *dir) {
 }
 
 Test(session, of_a_forked_child_logs_the_threads_of_the_child) {
-#ifdef __SANITIZE_ADDRESS__
+#if BP_ADDRESS_SANITIZER
     /* gcc 12's sanitizer does not take its allocator's locks over a fork, as glibc's malloc does: a
      * child of a process with threads hangs in its first allocation now and then. */
     cr_skip_test("the address sanitizer's allocator does not survive a fork");

@@ -3,16 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/sanitizer.h"
 #include "base/status.h"
 
-#if defined(__has_feature)
-#define HAS_FEATURE(name) __has_feature(name)
-#else
-#define HAS_FEATURE(name) 0
-#endif
-
 /* The lock of a stream is taken inside libc, where ThreadSanitizer does not see it. */
-#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#if BP_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #define STREAM_IS_LOCKED(stream) __tsan_acquire(stream)
 #define STREAM_IS_UNLOCKED(stream) __tsan_release(stream)
