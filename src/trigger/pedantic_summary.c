@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "model/pedantic_summary.h"
 #include "platform/staged_file.h"
+#include "redact/redactor.h"
 #include "report/name.h"
 
 static const size_t summary_limit_bytes = (size_t)16 << 20;
@@ -29,8 +31,8 @@ static bugpack_status write_all(int fd, const char *dir_path, const bp_buffer *t
 }
 
 /* Like a report: whole and under its name, or absent. */
-static bugpack_status publish(const bugpack_options *settings, const bp_buffer *text,
-                              uint64_t wall_ns, bugpack_error *error) {
+static bugpack_status publish(const bugpack_options *settings, const char *app_name,
+                              const bp_buffer *text, uint64_t wall_ns, bugpack_error *error) {
     int dir_fd = -1;
     bp_staged_file *file = NULL;
     char stem[BP_NAME_STEM_BYTES];
@@ -48,7 +50,7 @@ static bugpack_status publish(const bugpack_options *settings, const bp_buffer *
         status = bp_staged_file_sync(file, error);
     }
     if (status == BUGPACK_OK) {
-        bp_name_report_stem(settings->app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
+        bp_name_report_stem(app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
         status = bp_staged_file_publish(file, stem, ".json", name, sizeof name, error);
     }
     bp_staged_file_free(file);
@@ -58,11 +60,45 @@ static bugpack_status publish(const bugpack_options *settings, const bp_buffer *
     return status;
 }
 
+static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(context, bytes, byte_count);
+}
+
+/* The two without secrets, like what a report holds; as they are without redaction. */
+static bugpack_status redact(bp_redaction *redaction, const char *app_name, const bp_buffer *text,
+                             bp_buffer *ret_name, bp_buffer *ret_text, bugpack_error *error) {
+    bp_rule_set *rules = NULL;
+    bp_redactor *redactor = NULL;
+    bugpack_status status = bp_redaction_hold(redaction, &rules, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (rules == NULL) {
+        status = bp_buffer_append_text(ret_name, app_name);
+        status = status == BUGPACK_OK ? append(ret_text, text->data, text->size) : status;
+    } else {
+        redactor = bp_redactor_new(rules);
+        status = redactor == NULL
+                     ? BUGPACK_ERR_NO_MEMORY
+                     : bp_redactor_text(redactor, app_name, strlen(app_name), ret_name);
+        if (status == BUGPACK_OK) {
+            bp_redactor_begin(redactor, BP_REDACT_JSON);
+            status = bp_redactor_write(redactor, text->data, text->size, append, ret_text);
+        }
+        if (status == BUGPACK_OK) {
+            status = bp_redactor_write(redactor, NULL, 0, append, ret_text);
+        }
+    }
+    bp_redactor_free(redactor);
+    bp_rule_set_drop(rules);
+    return status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "write a summary");
+}
+
 bugpack_status bp_pedantic_write_summary(const bp_report_context *context, bp_gaps *gaps,
                                          bugpack_error *error) {
     const bugpack_options *settings = context->settings;
     bp_pedantic_gap *rows = NULL;
-    bp_buffer text;
+    bp_buffer text, safe_text, safe_name;
     bp_pedantic_summary summary = {.session_id = context->identity->id,
                                    .app_name = settings->app_name,
                                    .app_version = settings->app_version,
@@ -80,11 +116,20 @@ bugpack_status bp_pedantic_write_summary(const bp_report_context *context, bp_ga
     }
     summary.gaps = rows;
     bp_buffer_init(&text, summary_limit_bytes);
+    bp_buffer_init(&safe_text, 2 * summary_limit_bytes);
+    bp_buffer_init(&safe_name, (size_t)64 << 10);
     status = bp_pedantic_summary_print(&summary, &text, error);
     if (status == BUGPACK_OK) {
-        status = publish(settings, &text, summary.closed_wall_ns, error);
+        status =
+            redact(context->redaction, settings->app_name, &text, &safe_name, &safe_text, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = publish(settings, bp_buffer_text(&safe_name), &safe_text, summary.closed_wall_ns,
+                         error);
     }
     bp_buffer_release(&text);
+    bp_buffer_release(&safe_text);
+    bp_buffer_release(&safe_name);
     free(rows);
     return status;
 }

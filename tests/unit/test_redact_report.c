@@ -12,112 +12,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/planted.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 #include "unit/quick_session.h"
 
-enum { each_count = 10, secret_bytes = 128 };
-
-/*
- * What surrounds a secret, and what it is made of: 'a' letters and digits, 'h' hexadecimal digits,
- * 'u' capital letters and digits of base 32.
- */
-static const struct {
-    const char *format; /* with one %s */
-    const char *alphabet;
-    unsigned length;
-} shapes[] = {
-    {"connect --password=%s now", "a", 12},
-    {"connect --password %s -h db", "a", 12},
-    {"PASSWORD=%s", "a", 9},
-    {"password: %s", "a", 12},
-    {"db_password='%s'", "a", 16},
-    {"{\"password\":\"%s\"}", "a", 16},
-    {"{'passwd': '%s'}", "a", 16},
-    {"{\"\\u0070assword\":\"%s\"}", "a", 16},
-    {"<password>%s</password>", "a", 16},
-    {"passphrase => \"%s\"", "a", 16},
-    {"https://bob:%s@example.org/x", "a", 16},
-    {"redis://:%s@cache:6379/0", "a", 20},
-    {"https://example.org/?access_token=%s&x=1", "h", 24},
-    {"https://a.example.org/b?sv=1&sig=%s", "h", 32},
-    {"token=%s", "h", 20},
-    {"api_key: %s", "h", 32},
-    {"X-Api-Key: %s", "h", 32},
-    {"{\"client_secret\":\"%s\"}", "h", 24},
-    {"AWS_SECRET_ACCESS_KEY=%s", "a", 40},
-    {"AccountKey=%s==;EndpointSuffix=x", "h", 64},
-    {"Authorization: Bearer %s", "h", 30},
-    {"Authorization: Basic %s", "h", 24},
-    {"curl -H 'authorization: token %s' x", "h", 24},
-    {"Cookie: SID=%s; lang=en", "h", 32},
-    {"Set-Cookie: id=%s; Path=/", "h", 32},
-    {"machine h login bob password %s", "a", 12},
-    {"curl -u bob:%s http://h/", "a", 12},
-    {"key AKIA%s used", "u", 16},
-    {"ghp_%s", "a", 36},
-    {"github_pat_%s", "a", 60},
-    {"glpat-%s", "a", 20},
-    {"xoxb-%s", "h", 40},
-    {"sk_live_%s", "a", 24},
-    {"AIza%s", "a", 35},
-    {"ya29.%s", "a", 60},
-    {"eyJ%s.eyJzdWIiOiIxIn0.c2ln", "a", 40},
-    {"npm_%s", "a", 36},
-    {"pypi-AgE%s", "a", 60},
-    {"-----BEGIN RSA PRIVATE KEY----- %s -----END RSA PRIVATE KEY-----", "a", 64},
-    {"SG.%s.0123456789abcdef0123456789abcdef0123456789a", "a", 22},
-};
-enum { shape_count = sizeof shapes / sizeof shapes[0], secret_count = shape_count * each_count };
-
-static char secrets[secret_count][secret_bytes], texts[secret_count][2 * secret_bytes];
-
-static void make_secrets(void) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    static const char hex[] = "0123456789abcdef", capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    unsigned random = 12345;
-    for (unsigned i = 0; i < secret_count; i++) {
-        const char *from = shapes[i % shape_count].alphabet[0] == 'a'   ? letters
-                           : shapes[i % shape_count].alphabet[0] == 'h' ? hex
-                                                                        : capitals;
-        unsigned length = shapes[i % shape_count].length;
-        for (unsigned at = 0; at < length; at++) {
-            random = random * 1103515245u + 12345u;
-            secrets[i][at] = from[random / 65536u % strlen(from)];
-        }
-        secrets[i][length / 2] = '7'; /* no secret is a word */
-        const char *gap = strstr(shapes[i % shape_count].format, "%s");
-        (void)snprintf(texts[i], sizeof texts[i], "%.*s%s%s",
-                       (int)(gap - shapes[i % shape_count].format), shapes[i % shape_count].format,
-                       secrets[i], gap + 2);
-    }
-}
-
 static int provide_json(bugpack_writer *writer, void *context) {
     (void)context;
     (void)bugpack_printf(writer, "{\"texts\":[null");
-    for (unsigned i = 0; i < secret_count; i++) {
+    for (unsigned i = 0; i < PLANTED_COUNT; i++) {
         (void)bugpack_printf(writer, ",");
-        (void)bugpack_write_json_string(writer, texts[i], strlen(texts[i]));
+        (void)bugpack_write_json_string(writer, planted_texts[i], strlen(planted_texts[i]));
     }
     (void)bugpack_printf(writer, "]");
-    for (unsigned i = 0; i < secret_count; i++) {
-        (void)bugpack_printf(writer, ",\"n%u\":{\"password\":\"%s\"}", i, secrets[i]);
+    for (unsigned i = 0; i < PLANTED_COUNT; i++) {
+        (void)bugpack_printf(writer, ",\"n%u\":{\"password\":\"%s\"}", i, planted_secrets[i]);
     }
     return bugpack_printf(writer, "}");
 }
 
 static int provide_text(bugpack_writer *writer, void *context) {
-    for (unsigned i = 0; i < secret_count; i++) {
-        (void)bugpack_printf(writer, "%s%s", texts[i], context == NULL ? "\n" : "\r\n");
+    for (unsigned i = 0; i < PLANTED_COUNT; i++) {
+        (void)bugpack_printf(writer, "%s%s", planted_texts[i], context == NULL ? "\n" : "\r\n");
     }
     return 0;
 }
 
 static void record(bugpack *session) {
-    for (unsigned i = 0; i < secret_count; i++) {
-        bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", texts[i]);
-        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "%s", texts[i]);
+    for (unsigned i = 0; i < PLANTED_COUNT; i++) {
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", planted_texts[i]);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "%s", planted_texts[i]);
     }
 }
 
@@ -126,18 +50,19 @@ static unsigned count_left(const char *path) {
     unsigned count = 0;
     char *names = report_list(path);
     cr_assert(names != NULL);
-    for (unsigned i = 0; i < secret_count; i++) {
-        cr_expect(strstr(names, secrets[i]) == NULL && strstr(path, secrets[i]) == NULL, "%s",
-                  texts[i]);
+    for (unsigned i = 0; i < PLANTED_COUNT; i++) {
+        cr_expect(strstr(names, planted_secrets[i]) == NULL &&
+                      strstr(path, planted_secrets[i]) == NULL,
+                  "%s", planted_texts[i]);
     }
     for (char *name = names, *end; (end = strchr(name, '\n')) != NULL; name = end + 1) {
         *end = '\0';
         size_t byte_count = 0;
         char *text = report_read(path, name, &byte_count);
         cr_assert(text != NULL, "%s", name);
-        for (unsigned i = 0; i < secret_count; i++) {
-            if (memmem(text, byte_count, secrets[i], strlen(secrets[i])) != NULL) {
-                cr_expect(count++ > 0, "%s has %s", name, texts[i]);
+        for (unsigned i = 0; i < PLANTED_COUNT; i++) {
+            if (memmem(text, byte_count, planted_secrets[i], strlen(planted_secrets[i])) != NULL) {
+                cr_expect(count++ > 0, "%s has %s", name, planted_texts[i]);
             }
         }
         free(text);
@@ -160,7 +85,7 @@ static temp_dir dir;
 
 static void setup(void) {
     cr_assert(temp_dir_make(&dir));
-    make_secrets();
+    planted_make();
 }
 
 static void teardown(void) {
@@ -178,19 +103,19 @@ Test(redact_report, has_no_secret_of_any_input) {
     cr_assert(bugpack_provide_json(session, "session.json", provide_json, NULL, NULL) == 0);
     cr_assert(bugpack_provide_text(session, "logs/app.log", provide_text, NULL, NULL) == 0);
     cr_assert(bugpack_provide_bytes(session, "windows.log", provide_text, "", NULL) == 0);
-    for (unsigned i = 0; i < shape_count; i++) {
+    for (unsigned i = 0; i < PLANTED_SHAPES; i++) {
         char key[16];
         (void)snprintf(key, sizeof key, "tag%u", i);
-        (void)bugpack_set_tag(session, key, texts[i]);
+        (void)bugpack_set_tag(session, key, planted_texts[i]);
     }
-    report(session, texts[0], path);
+    report(session, planted_texts[0], path);
     cr_expect(eq(uint, count_left(path), 0));
     cr_expect(report_entry_contains(path, "logs.jsonl", "--password=REDACTED-password-"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"redacted\": true,"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"rule\": \"github-token\","));
-    for (unsigned i = 1; i < secret_count; i++) {
+    for (unsigned i = 1; i < PLANTED_COUNT; i++) {
         if (i % 20 == 0) {
-            report(session, texts[i], path);
+            report(session, planted_texts[i], path);
             cr_expect(eq(uint, count_left(path), 0));
         }
     }
