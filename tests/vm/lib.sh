@@ -51,6 +51,10 @@ make_machine() {
         [ -z "$worker" ] || add "$worker" "alloc_worker_$kind"
     done
     [ -z "${FAULTS_HOST:-}" ] || add "$FAULTS_HOST" faults_host
+    if [ -n "${PLANTED_HOST:-}" ]; then
+        add "$PLANTED_HOST" planted_host
+        cp "$here/../cli/plant" root/bin/plant
+    fi
     # bugpack loads it by name, so ldd does not tell of it.
     libdw=$(PATH=$PATH ldconfig -p | sed -n 's/.*libdw\.so\.1 .*x86-64.* => //p' | head -n 1)
     if [ -n "$libdw" ]; then
