@@ -53,6 +53,9 @@ typedef enum bugpack_when_busy {
  */
 typedef void bugpack_diagnostic_callback(bugpack_level level, const char *text, void *context);
 
+/* Find secrets inside of base64, too (docs/REDACTION.md has the cost). Since 0.1.0. */
+#define BUGPACK_REDACT_BASE64 UINT64_C(1)
+
 /*
  * How a session behaves. 0 is the default of every field (bugpack/common.h); only app_name is
  * required. BUGPACK_OFF turns off what an integer field configures, where the field says so.
@@ -190,6 +193,9 @@ typedef struct bugpack_options {
     bugpack_before_publish *before_publish;
     void *before_publish_context;
     const char *publish_suffix;
+
+    /* BUGPACK_REDACT_…; INVALID for others, and without redaction. */
+    uint64_t redaction_flags;
 } bugpack_options;
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)

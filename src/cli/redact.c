@@ -26,11 +26,16 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_ENCRYPT_OPTION(redact_options, publish), BP_CLI_OPTIONS_END};
+    BP_CLI_REDACTION_BASE64(redact_options, redaction),
+    BP_CLI_ENCRYPT_OPTION(redact_options, publish),
+    BP_CLI_OPTIONS_END};
 
-static bugpack_status compile_rules(const char *text, bp_rule_set **ret_set, bugpack_error *error) {
+static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
+                                    bugpack_error *error) {
+    const char *text = redaction->text;
     bp_rule_list list = {.rules = NULL};
     bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    list.reads_base64 = redaction->reads_base64;
     if (status == BUGPACK_OK && text != NULL) {
         status = bp_rule_list_parse(&list, "rules", text, strlen(text), NULL, NULL, error);
     }
@@ -45,7 +50,7 @@ static bugpack_status rewrite(redact_options *options, const char *path, bugpack
     bp_rule_set *rules = NULL;
     char *output = NULL, name[256];
     uint64_t count = 0;
-    bugpack_status status = compile_rules(options->redaction.text, &rules, error);
+    bugpack_status status = compile_rules(&options->redaction, &rules, error);
     if (status == BUGPACK_OK) {
         status = bp_file_absolute_path(options->output_path, &output, error);
     }

@@ -20,7 +20,10 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     redactor->counts = calloc(bp_rule_set_count(set) + 1, sizeof *redactor->counts);
     bp_tag_key_new(&redactor->key);
     bp_buffer_init(&redactor->entry.held, record_max_bytes + 1);
-    if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL) {
+    bool has_base64 = bp_rule_set_reads_base64(set);
+    redactor->base64 = has_base64 ? bp_base64_new(set) : NULL;
+    if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL ||
+        (has_base64 && redactor->base64 == NULL)) {
         bp_redactor_free(redactor);
         return NULL;
     }
@@ -32,6 +35,7 @@ void bp_redactor_free(bp_redactor *redactor) {
         bp_tag_key_clear(&redactor->key);
         bp_scan_release(&redactor->scan);
         bp_view_release(&redactor->view);
+        bp_base64_free(redactor->base64);
         bp_buffer_release(&redactor->entry.held);
         free(redactor->counts);
         free(redactor);
@@ -127,6 +131,11 @@ static bugpack_status search_record(bp_redactor *redactor, const char *raw, size
         status = bp_scan_record(&redactor->scan, has_view ? view->text : (const unsigned char *)raw,
                                 seen, is_json(entry), find_stream(redactor, raw, size));
     }
+    if (status == BUGPACK_OK && redactor->base64 != NULL) {
+        status =
+            bp_base64_search(redactor->base64, has_view ? view->text : (const unsigned char *)raw,
+                             seen, &redactor->scan);
+    }
     bool is_cut_in_string = has_view && view->is_in_string;
     if (has_view && cut_at < size && view->cut_raw > 0) {
         end = view->cut_raw;
@@ -205,7 +214,8 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
         *escape = (size_t)(find_escape(&redactor->entry, raw + at, raw + size) - raw);
     }
     size_t mark = find_mark(redactor->marks, size, at);
-    return mark < *escape ? mark : *escape;
+    mark = mark < *escape ? mark : *escape;
+    return redactor->base64 != NULL ? bp_base64_find(raw, mark, at) : mark;
 }
 
 /* Whole lines, or with JSON of several lines whole values. */
@@ -225,6 +235,7 @@ static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_
             const char *line_end = memchr(raw + next, '\n', size - next);
             from = line != NULL ? (size_t)(line + 1 - raw) : at;
             to = line_end != NULL ? (size_t)(line_end + 1 - raw) : size;
+            to = redactor->base64 != NULL ? bp_base64_find_end(raw, size, to) : to;
         }
         status = pass(&redactor->entry, raw + passed, from - passed);
         if (status == BUGPACK_OK) {

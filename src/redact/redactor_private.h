@@ -4,6 +4,7 @@
 #ifndef BP_REDACT_REDACTOR_PRIVATE_H
 #define BP_REDACT_REDACTOR_PRIVATE_H
 
+#include "redact/base64.h"
 #include "redact/redactor.h"
 #include "redact/scan.h"
 #include "redact/tag.h"
@@ -27,6 +28,7 @@ struct bp_redactor {
     bp_tag_key key;
     bp_scan scan;
     bp_view view;
+    bp_base64 *base64; /* NULL: what is in base64 is not searched */
     struct bp_redact_entry entry;
     uint64_t *counts;
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */

@@ -126,6 +126,10 @@ bool bp_rule_set_searches_all(const bp_rule_set *set) {
     return set->searches_all;
 }
 
+bool bp_rule_set_reads_base64(const bp_rule_set *set) {
+    return set->list.reads_base64;
+}
+
 bp_matcher *bp_matcher_new(const bp_rule_set *set) {
     bp_matcher *matcher = calloc(1, sizeof *matcher);
     if (matcher == NULL) {

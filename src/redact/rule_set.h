@@ -29,6 +29,9 @@ const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set);
 /* Whether a rule applies that has no keyword, so that every record is searched. */
 bool bp_rule_set_searches_all(const bp_rule_set *set);
 
+/* Whether what is in base64 is searched too. */
+bool bp_rule_set_reads_base64(const bp_rule_set *set);
+
 /* What one thread needs to match. NULL without memory. */
 typedef struct bp_matcher bp_matcher;
 bp_matcher *bp_matcher_new(const bp_rule_set *set);

@@ -54,6 +54,14 @@ static void find_segment(const struct record *record, size_t at, size_t *ret_fro
     *ret_to = to;
 }
 
+bugpack_status bp_scan_add(bp_scan *scan, const bp_hit *hit) {
+    if (!bp_array_reserve(&scan->hits, scan->hit_count, &scan->hit_capacity)) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    scan->hits[scan->hit_count++] = *hit;
+    return BUGPACK_OK;
+}
+
 static void add_hit(struct record *record, bp_hit hit) {
     bp_scan *scan = record->scan;
     const unsigned char *text = record->text;
@@ -75,11 +83,8 @@ static void add_hit(struct record *record, bp_hit hit) {
     if (hit.from >= hit.to || is_tag) {
         return;
     }
-    if (!bp_array_reserve(&scan->hits, scan->hit_count, &scan->hit_capacity)) {
-        record->status = BUGPACK_ERR_NO_MEMORY;
-        return;
-    }
-    scan->hits[scan->hit_count++] = hit;
+    bugpack_status status = bp_scan_add(scan, &hit);
+    record->status = status != BUGPACK_OK ? status : record->status;
 }
 
 /* ISO/IEC 7812-1, annex B. */
@@ -170,8 +175,7 @@ static int compare_hits(const void *one, const void *other) {
     return a->from != b->from ? (a->from < b->from ? -1 : 1) : (a->to > b->to ? -1 : a->to < b->to);
 }
 
-/* Sorts, and joins those that overlap. */
-static void merge_hits(bp_scan *scan) {
+void bp_scan_merge(bp_scan *scan) {
     size_t count = 0;
     if (scan->hit_count > 1) {
         qsort(scan->hits, scan->hit_count, sizeof *scan->hits, compare_hits);
@@ -358,6 +362,6 @@ bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t b
     if (record.has_block_begin || scan->open_count > 0) {
         search_blocks(&record, stream);
     }
-    merge_hits(scan);
+    bp_scan_merge(scan);
     return record.status;
 }

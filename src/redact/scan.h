@@ -51,4 +51,10 @@ void bp_scan_reset(bp_scan *scan);
 bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t byte_count,
                               bool is_json, uint64_t stream);
 
+/* Adds a hit that was found in another way; merge afterwards. NO_MEMORY. */
+bugpack_status bp_scan_add(bp_scan *scan, const bp_hit *hit);
+
+/* Sorts the hits, and joins those that overlap. */
+void bp_scan_merge(bp_scan *scan);
+
 #endif

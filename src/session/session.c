@@ -149,6 +149,11 @@ static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     bugpack_status status = bp_redaction_new(settings->without_redaction, session->context.recorder,
                                              &session->context.redaction, error);
     settings->redaction_rules = NULL; /* the host's, for the opening alone */
+    if (status == BUGPACK_OK && (settings->redaction_flags & BUGPACK_REDACT_BASE64) != 0) {
+        static const char text[] = "use = base64";
+        status = bp_redaction_add(session->context.redaction, "redaction_flags", text,
+                                  sizeof text - 1, error);
+    }
     return status == BUGPACK_OK && rules != NULL
                ? bp_redaction_add(session->context.redaction, "redaction_rules", rules,
                                   strlen(rules), error)

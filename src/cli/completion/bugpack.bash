@@ -71,13 +71,13 @@ _bugpack() {
     case $command in
         capture)
             _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --redact
-                --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
-                    --attach-limit --redact --no-redact --app --description --output-dir --quiet --help' "$current"
+                    --attach-limit --redact --redact-base64 --no-redact --app --description --output-dir --quiet --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi
@@ -100,7 +100,7 @@ _bugpack() {
         recover) _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current" ;;
         redact)
             if [[ $current == -* ]]; then
-                _bugpack_words '--output --list --redact --encrypt-to --help' "$current"
+                _bugpack_words '--output --list --redact --redact-base64 --encrypt-to --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

@@ -38,6 +38,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F -d 'Take a whole file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
+complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact-base64 -d 'Find secrets in base64, too'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover' -l review -d 'Print what is in the report, and ask'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover redact' -l encrypt-to -x -d 'Encrypt by age or gpg'
