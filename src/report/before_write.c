@@ -158,7 +158,7 @@ void bp_last_look_free(bp_last_look *look) {
 static void refuse(bp_last_look *look, bp_artefact_status status, const char *reason) {
     look->is_refused = true;
     look->line = (bp_manifest_line){.status = status, .is_missing = status != BP_ARTEFACT_DISABLED};
-    (void)snprintf(look->line.reason, sizeof look->line.reason, "bugpack_before_write%s%s",
+    (void)snprintf(look->line.reason, sizeof look->line.reason, "bugpack_before_write%s%.450s",
                    reason[0] != '\0' ? ": " : " left it out", reason);
 }
 
