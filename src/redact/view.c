@@ -10,6 +10,7 @@ struct reading {
     const char *raw;
     size_t size, at;
     size_t cut_at;
+    size_t slashes_end; /* of the last backslashes in a row, so that each is counted once */
     bool is_after_key;
     bool has_memory;
 };
@@ -85,12 +86,16 @@ static void put_character(struct reading *reading, unsigned value) {
 }
 
 /* \uXXXX of a printable ASCII character behind any number of backslashes: how long it is, or 0. */
-static size_t read_ascii(const struct reading *reading, unsigned *ret_value) {
+static size_t read_ascii(struct reading *reading, unsigned *ret_value) {
     const char *next = reading->raw + reading->at;
-    size_t left = reading->size - reading->at, count = 0;
-    while (count < left && next[count] == '\\') {
-        count++;
+    size_t left = reading->size - reading->at;
+    if (reading->slashes_end <= reading->at) {
+        reading->slashes_end = reading->at + 1;
     }
+    while (reading->slashes_end < reading->size && reading->raw[reading->slashes_end] == '\\') {
+        reading->slashes_end++;
+    }
+    size_t count = reading->slashes_end - reading->at;
     bool is_one = left - count >= 5 && next[count] == 'u' &&
                   read_hex(next + count + 1, left - count - 1, ret_value) && *ret_value >= 0x20 &&
                   *ret_value < 0x7F;
