@@ -56,6 +56,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_WINDOWS,
     /* recent samples | taking references to two | monitor, worker */
     BP_LOCK_HISTORY,
+    /* a redactor for texts at their call | redacting and appending one | whoever records */
+    BP_LOCK_AT_CALL,
     /* texts seen before | appending one record | bugpack_notify */
     BP_LOCK_NOTIFICATIONS,
     /* making the queue of events | making it, once | bugpack_events_fd */

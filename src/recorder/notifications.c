@@ -1,5 +1,6 @@
 #include "recorder/notifications.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/fields.h"
+#include "platform/thread.h"
 #include "recorder/log_recorder.h"
 #include "ring/ring_reader.h"
 #include "json/json.h"
@@ -69,6 +71,7 @@ typedef struct table {
 
 struct bp_notifications {
     bp_ring *ring;
+    _Atomic(bp_at_call *) at_call; /* NULL: texts are recorded as they are */
     /* Of what follows. Held while appending, which takes the ring's lock, so that the ring never
      * has a repetition without what it repeats; nobody else waits for that lock. */
     bp_lock lock;
@@ -217,8 +220,12 @@ static void rewrite_old(bp_notifications *notifications) {
     }
 }
 
-void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
-                          const char *source, const char *text, size_t text_bytes) {
+void bp_notifications_redact(bp_notifications *notifications, bp_at_call *at_call) {
+    atomic_store(&notifications->at_call, at_call);
+}
+
+static void add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
+                const char *source, const char *text, size_t text_bytes) {
     slot made;
     fill(&made, now_ns, level, source, text, text_bytes);
     bp_lock_acquire(&notifications->lock);
@@ -235,6 +242,18 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
         rewrite_old(notifications);
     }
     bp_lock_release(&notifications->lock);
+}
+
+void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
+                          const char *source, const char *text, size_t text_bytes) {
+    bp_at_call *at_call = atomic_load_explicit(&notifications->at_call, memory_order_acquire);
+    bp_clean_text clean;
+    if (at_call == NULL) {
+        add(notifications, now_ns, level, source, text, text_bytes);
+    } else if (bp_at_call_begin(at_call, bp_thread_id(), source, text, text_bytes, &clean)) {
+        add(notifications, now_ns, level, source, clean.bytes, clean.byte_count);
+        bp_at_call_end(&clean);
+    }
 }
 
 /* What is known of one, at index `id % kept_count`. */

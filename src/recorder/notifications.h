@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/temp_file.h"
+#include "redact/at_call.h"
 #include "ring/ring.h"
 
 typedef struct bp_notifications bp_notifications;
@@ -31,6 +32,9 @@ typedef struct bp_notifications bp_notifications;
  */
 bugpack_status bp_notifications_new(bp_ring *ring, bp_notifications **ret_notifications,
                                     bugpack_error *error);
+
+/* Redacts texts before they are recorded. Borrowed; before the host notifies. NULL: as they are. */
+void bp_notifications_redact(bp_notifications *notifications, bp_at_call *at_call);
 
 /* Refuses notifications from now on and frees all memory but a few hundred bytes. Other threads may
  * be inside, or come later. */

@@ -81,13 +81,22 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     return BUGPACK_OK;
 }
 
+void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call) {
+    if (recorder->log != NULL) {
+        bp_log_recorder_redact(recorder->log, at_call);
+    }
+    if (recorder->notifications != NULL) {
+        bp_notifications_redact(recorder->notifications, at_call);
+    }
+}
+
 void bp_recorder_keep(bp_recorder *recorder, bool is_kept) {
     bp_rings_keep(recorder->rings, is_kept);
 }
 
-void bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
+bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
                             size_t byte_count) {
-    bp_rings_write_file(recorder->rings, name, bytes, byte_count);
+    return bp_rings_write_file(recorder->rings, name, bytes, byte_count);
 }
 
 bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path) {

@@ -46,12 +46,16 @@ typedef struct bp_recorder bp_recorder;
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
                                bugpack_error *error);
 
+/* Redacts what is logged and notified before it is recorded (redact/at_call.h). Borrowed until the
+ * recorder is freed. */
+void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call);
+
 /* Whether bp_recorder_close leaves the session's directory for recovery. Any thread. */
 void bp_recorder_keep(bp_recorder *recorder, bool is_kept);
 
 /* Writes a small file into the session's directory, if there is one, for whoever recovers it, or
- * removes it, with `bytes` NULL. */
-void bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
+ * removes it, with `bytes` NULL. False where it could not be written. */
+bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
                             size_t byte_count);
 
 /* Whether it will; `*ret_path` is the directory, borrowed, or NULL where no ring is in a file. */

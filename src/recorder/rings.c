@@ -331,19 +331,21 @@ void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
     bp_ring_free(ring);
 }
 
-void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
+bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count) {
     int fd = -1;
     if (rings->dir != NULL && bytes == NULL) {
         bp_session_dir_unlink(rings->dir, name);
-        return;
+        return true;
     }
     if (rings->dir == NULL || bp_session_dir_make_file(rings->dir, name, &fd, NULL) != BUGPACK_OK) {
-        return;
+        return rings->dir == NULL;
     }
-    if (write(fd, bytes, byte_count) != (ssize_t)byte_count) {
+    bool is_written = write(fd, bytes, byte_count) == (ssize_t)byte_count;
+    if (!is_written) {
         bp_session_dir_unlink(rings->dir, name);
     }
     (void)close(fd);
+    return is_written;
 }
 
 bool bp_rings_take_loss(bp_rings *rings, char *reason, size_t reason_bytes) {

@@ -61,8 +61,8 @@ bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
 /* Writes a small file into the directory, for recovery, or removes it, with `bytes` NULL; no-op
- * without a directory. */
-void bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
+ * without a directory. False where it could not be written. */
+bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);
 
 /*
  * Sets `reason`, if it is "", to one clause that says why the ring's records would not outlive the

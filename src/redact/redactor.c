@@ -104,7 +104,7 @@ static bugpack_status replace(bp_redactor *redactor, struct rewriting *rewriting
 static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t size) {
     static const char begin[] = "\"level\":", end[] = "\"message\":";
     if (redactor->entry.form != BP_REDACT_JSON_LINES) {
-        return 0;
+        return redactor->entry.stream;
     }
     const char *to = memmem(raw, size, end, sizeof end - 1);
     const char *from = to != NULL ? memmem(raw, (size_t)(to - raw), begin, sizeof begin - 1) : NULL;
@@ -356,10 +356,21 @@ static bugpack_status append(void *context, const void *bytes, size_t byte_count
 
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out) {
+    return bp_redactor_message(redactor, 0, text, byte_count, out);
+}
+
+void bp_redactor_set_key(bp_redactor *redactor, const bp_tag_key *key) {
+    if (redactor != NULL && key != NULL) {
+        redactor->key = *key;
+    }
+}
+
+bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, const char *text,
+                                   size_t byte_count, bp_buffer *out) {
     struct bp_redact_entry open = redactor->entry;
     size_t done = 0;
-    redactor->entry =
-        (struct bp_redact_entry){.form = BP_REDACT_TEXT, .pass_on = append, .context = out};
+    redactor->entry = (struct bp_redact_entry){
+        .form = BP_REDACT_TEXT, .stream = stream, .pass_on = append, .context = out};
     bugpack_status status = search_record(redactor, text, byte_count, SIZE_MAX, &done);
     redactor->entry = open;
     return status;

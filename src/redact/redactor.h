@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/sink.h"
 #include "redact/rule_set.h"
+#include "redact/tag.h"
 
 typedef enum bp_redact_form {
     BP_REDACT_BINARY,    /* passed on as it is */
@@ -34,6 +35,9 @@ typedef struct bp_redactor bp_redactor;
 /* With a key of its own for its tags. The set is borrowed. NULL without memory. */
 bp_redactor *bp_redactor_new(const bp_rule_set *set);
 void bp_redactor_free(bp_redactor *redactor);
+
+/* Tags by another key, before the first entry. NULL is fine for both. */
+void bp_redactor_set_key(bp_redactor *redactor, const bp_tag_key *key);
 
 /* The next entry begins, with counts of zero; one that has not ended is forgotten. */
 void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form);
@@ -64,5 +68,9 @@ bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes
  * or LIMIT of the buffer. */
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out);
+
+/* The same for a text that may go on in the next one of its stream, as a private key does. */
+bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, const char *text,
+                                   size_t byte_count, bp_buffer *out);
 
 #endif

@@ -18,6 +18,7 @@ struct bp_redact_entry {
     bool is_begun;      /* its first bytes were looked at */
     bool is_in_string;  /* the buffer begins inside of a JSON string that was cut */
     bool is_swallowing; /* the buffer begins with the rest of a secret */
+    uint64_t stream;    /* of a text: whose it is; 0 for one that is alone */
     bp_buffer held;
     bp_sink *pass_on;
     void *context;

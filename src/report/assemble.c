@@ -331,6 +331,7 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
                                      .wall_ns = job->triggered.wall_ns,
                                      .token = &job->token,
                                      .rules = assembly->rules,
+                                     .key = bp_redaction_key(assembly->context->redaction),
                                      .hook = {settings->before_publish,
                                               settings->before_publish_context,
                                               settings->publish_suffix},

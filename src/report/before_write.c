@@ -8,6 +8,7 @@
 
 #include "base/lock.h"
 #include "base/status.h"
+#include "recorder/note.h"
 
 /* The file in a session's directory. */
 #define THERE_FILE "before-write"
@@ -116,7 +117,12 @@ bugpack_status bp_before_write_set(bp_before_write *before, bugpack_before_write
     if (callback != NULL && provider == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    bp_recorder_write_file(before->recorder, THERE_FILE, callback == NULL ? NULL : "", 0);
+    (void)bp_recorder_write_file(before->recorder, THERE_FILE, NULL, 0);
+    if (callback != NULL && !bp_recorder_write_file(before->recorder, THERE_FILE, "", 0)) {
+        bp_note_diagnose(before->recorder, BUGPACK_LEVEL_WARN,
+                         "a recovery of this session will not say that it could not call "
+                         "bugpack_before_write's callback");
+    }
     bp_lock_acquire(&before->lock);
     bp_provider *old = before->provider;
     before->provider = provider;

@@ -71,6 +71,7 @@ static bugpack_status start_filter(bp_bundle *bundle, bugpack_error *error) {
     if (target->rules != NULL) {
         bundle->redactor = bp_redactor_new(target->rules);
         status = bundle->redactor != NULL ? BUGPACK_OK : bp_fail_memory(error, "start a report");
+        bp_redactor_set_key(bundle->redactor, target->key);
     }
     if (status == BUGPACK_OK && target->before_write != NULL) {
         bundle->look = bp_last_look_new(target->before_write, target->token);

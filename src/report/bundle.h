@@ -27,6 +27,7 @@ typedef struct bp_bundle_target {
     const bp_cancel_token *token;  /* NULL: nobody stops it */
     bool is_strict;                /* an entry that cannot be written fails the report */
     const bp_rule_set *rules;      /* of redaction; NULL: it is off */
+    const bp_tag_key *key;         /* of its tags; NULL: one of its own */
     bp_before_write *before_write; /* the host's callback, which has the last word; NULL: none */
     bool lacks_before_write;       /* the session had one, which cannot be called here */
     bp_publish_hook hook;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "recorder/note.h"
 
 /* The files in a session's directory. */
 #define OFF_FILE "redaction-off"
@@ -20,6 +21,7 @@ struct bp_redaction {
     bp_lock lock; /* of what follows */
     bool is_off;
     bp_recorder *recorder; /* NULL: nothing is saved */
+    bp_at_call *at_call;   /* NULL: nothing is redacted where it is recorded */
     char *texts[BP_REDACTION_TEXTS_MAX];
     unsigned text_count;
     bp_rule_set *set; /* NULL: to be compiled */
@@ -35,7 +37,7 @@ bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction
     redaction->is_off = is_off;
     redaction->recorder = recorder;
     if (is_off && recorder != NULL) {
-        bp_recorder_write_file(recorder, OFF_FILE, "", 0);
+        (void)bp_recorder_write_file(recorder, OFF_FILE, "", 0); /* without it, it will redact */
     }
     *ret_redaction = redaction;
     return BUGPACK_OK;
@@ -84,20 +86,46 @@ bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const
         redaction->texts[count] = copy;
         status = compile(redaction->texts, count + 1, name, &set, error);
     }
+    if (status == BUGPACK_OK && redaction->at_call != NULL) {
+        status = bp_at_call_use(redaction->at_call, set, error);
+    }
     if (status == BUGPACK_OK) {
         redaction->text_count++;
         old = redaction->set;
         redaction->set = set;
         copy = NULL;
+        set = NULL;
     }
     bp_lock_release(&redaction->lock);
     if (status == BUGPACK_OK && redaction->recorder != NULL) {
         (void)snprintf(file, sizeof file, TEXT_FILE_FORMAT, count);
-        bp_recorder_write_file(redaction->recorder, file, text, byte_count);
+        if (!bp_recorder_write_file(redaction->recorder, file, text, byte_count)) {
+            bp_note_diagnose(redaction->recorder, BUGPACK_LEVEL_WARN,
+                             "a recovery of this session will not have all of its redaction rules: "
+                             "the file \"%s\" cannot be written",
+                             file);
+        }
     }
     bp_rule_set_drop(old);
+    bp_rule_set_drop(set);
     free(copy);
     return status;
+}
+
+bugpack_status bp_redaction_use_at_call(bp_redaction *redaction, bp_at_call *at_call,
+                                        bugpack_error *error) {
+    bp_rule_set *set = NULL;
+    bugpack_status status = bp_redaction_hold(redaction, &set, error);
+    if (status == BUGPACK_OK) {
+        status = bp_at_call_use(at_call, set, error);
+        bp_rule_set_drop(set);
+    }
+    redaction->at_call = status == BUGPACK_OK ? at_call : NULL;
+    return status;
+}
+
+const bp_tag_key *bp_redaction_key(const bp_redaction *redaction) {
+    return redaction->at_call != NULL ? bp_at_call_key(redaction->at_call) : NULL;
 }
 
 bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,

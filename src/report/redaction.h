@@ -8,6 +8,7 @@
 #include <bugpack/error.h>
 
 #include "recorder/recorder.h"
+#include "redact/at_call.h"
 #include "redact/rule_set.h"
 
 /* How many texts of rules a session takes. */
@@ -20,6 +21,11 @@ bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction
                                 bugpack_error *error);
 /* NULL is fine. */
 void bp_redaction_free(bp_redaction *redaction);
+
+/* Applies the rules where something is recorded, too; those that are added later as well. Borrowed.
+ * Reports get its tags. Once, before the first report. NO_MEMORY. */
+bugpack_status bp_redaction_use_at_call(bp_redaction *redaction, bp_at_call *at_call,
+                                        bugpack_error *error);
 
 /* Those that a dead session had, from its directory. INVALID where they cannot be understood. */
 bugpack_status bp_redaction_load(int session_dir_fd, bp_redaction **ret_redaction,
@@ -34,5 +40,8 @@ bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const
  * Any thread. */
 bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
                                  bugpack_error *error);
+
+/* The key of the tags of all reports, borrowed; NULL: each has its own. */
+const bp_tag_key *bp_redaction_key(const bp_redaction *redaction);
 
 #endif

@@ -66,7 +66,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if ((unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has an unknown value");
     }
-    if ((options->redaction_flags & ~BUGPACK_REDACT_BASE64) != 0 ||
+    if ((options->redaction_flags & ~(BUGPACK_REDACT_BASE64 | BUGPACK_REDACT_AT_CALL)) != 0 ||
         (options->redaction_flags != 0 && options->without_redaction)) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "redaction_flags has an unknown flag, or there is no redaction");

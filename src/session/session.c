@@ -143,21 +143,32 @@ static bugpack_status open_tags(bugpack *session, bugpack_error *error) {
     return bp_tags_new(&session->context.tags, error);
 }
 
+static bugpack_status add_rules(bugpack *session, const char *name, const char *text,
+                                bugpack_error *error) {
+    return bp_redaction_add(session->context.redaction, name, text, strlen(text), error);
+}
+
 static bugpack_status open_redaction(bugpack *session, bugpack_error *error) {
     bugpack_options *settings = &session->settings;
     const char *rules = settings->redaction_rules;
-    bugpack_status status = bp_redaction_new(settings->without_redaction, session->context.recorder,
-                                             &session->context.redaction, error);
+    bp_recorder *recorder = session->context.recorder;
+    bugpack_status status =
+        bp_redaction_new(settings->without_redaction, recorder, &session->context.redaction, error);
     settings->redaction_rules = NULL; /* the host's, for the opening alone */
     if (status == BUGPACK_OK && (settings->redaction_flags & BUGPACK_REDACT_BASE64) != 0) {
-        static const char text[] = "use = base64";
-        status = bp_redaction_add(session->context.redaction, "redaction_flags", text,
-                                  sizeof text - 1, error);
+        status = add_rules(session, "redaction_flags", "use = base64", error);
     }
-    return status == BUGPACK_OK && rules != NULL
-               ? bp_redaction_add(session->context.redaction, "redaction_rules", rules,
-                                  strlen(rules), error)
-               : status;
+    if (status == BUGPACK_OK && rules != NULL) {
+        status = add_rules(session, "redaction_rules", rules, error);
+    }
+    if (status == BUGPACK_OK && (settings->redaction_flags & BUGPACK_REDACT_AT_CALL) != 0) {
+        status = bp_at_call_new(session, &session->at_call, error);
+        if (status == BUGPACK_OK) {
+            bp_recorder_redact(recorder, session->at_call);
+            status = bp_redaction_use_at_call(session->context.redaction, session->at_call, error);
+        }
+    }
+    return status;
 }
 
 static bugpack_status open_before_write(bugpack *session, bugpack_error *error) {
@@ -287,6 +298,7 @@ void bp_session_retire(bugpack *session) {
     bp_session_close_filters(session);
     bp_events_free(context->events);
     bp_tags_free(context->tags);
+    bp_at_call_close(session->at_call);
     bp_redaction_free(context->redaction);
     bp_options_release(&session->settings);
 }
@@ -296,6 +308,7 @@ void bp_session_free(bugpack *session) {
     bp_options_release_patterns(&session->settings);
     bp_session_free_channels(session);
     bp_recorder_free(session->context.recorder);
+    bp_at_call_free(session->at_call);
     bp_entry_guard_release(&session->guard);
     bp_fork_guard_free(session->fork_guard);
     free(session);

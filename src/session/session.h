@@ -23,6 +23,7 @@ struct bugpack {
     bugpack_options settings; /* its strings are ours */
     bp_identity identity;
     bp_report_context context; /* its recorder, providers, subject, events and tags are ours */
+    bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
     bp_job_queue *jobs;
     bp_triggers *triggers;
     bp_monitor *monitor;

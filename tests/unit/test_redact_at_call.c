@@ -1,0 +1,221 @@
+/*
+ * Redaction where a text is recorded: no file of the recorder ever holds a secret.
+ */
+#include <bugpack/bugpack.h>
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+#include "unit/quick_session.h"
+
+static temp_dir dir;
+static char path[BUGPACK_REPORT_PATH_BYTES];
+
+static void setup(void) {
+    cr_assert(temp_dir_make(&dir));
+}
+
+static void teardown(void) {
+    temp_dir_remove(&dir);
+}
+
+TestSuite(redact_at_call, .init = setup, .fini = teardown);
+
+static bugpack_options at_call_options(void) {
+    bugpack_options options = quick_options(&dir);
+    options.recorder_dir = dir.path;
+    options.recorder_in_memory = false;
+    options.log_ring_bytes = 4 << 20;
+    options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+    return options;
+}
+
+static char files[32 << 20];
+static size_t files_bytes;
+
+/* Reads all files of the session's directory, once: the rings go elsewhere when they are opened. */
+static void read_files(bugpack *session) {
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    DIR *listing = opendir(location.path);
+    struct dirent *entry;
+    cr_assert(ne(ptr, listing, NULL), "%s: %s", location.path, location.reason);
+    files_bytes = 0;
+    while ((entry = readdir(listing)) != NULL) {
+        int fd = openat(dirfd(listing), entry->d_name, O_RDONLY);
+        ssize_t size = entry->d_name[0] != '.'
+                           ? read(fd, files + files_bytes, sizeof files - files_bytes)
+                           : -1;
+        files_bytes += size > 0 ? (size_t)size : 0;
+        (void)close(fd);
+    }
+    (void)closedir(listing);
+    cr_assert(gt(sz, files_bytes, 4 << 20));
+}
+
+static bool files_contain(const char *text) {
+    return memmem(files, files_bytes, text, strlen(text)) != NULL;
+}
+
+static void record(bugpack *session) {
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "login password=%s", "hunter2hunter2");
+    bugpack_log_bytes(session, BUGPACK_LEVEL_INFO, NULL, "{\"\\u0070assword\":\"hunter2\"}", 27);
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "token=hunter28c1f0a77b2d94e5f");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "nothing to hide");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "-----BEGIN RSA PRIVATE KEY-----");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "MIIEowIBAAKCAQEAstays");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "MIIEowIBAAKCAQEAhunter2hunter2hunter2");
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "-----END RSA PRIVATE KEY-----");
+}
+
+static void take(bugpack *session, const char *description) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    request.description = description;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
+              result.error.message);
+    (void)snprintf(path, sizeof path, "%s", result.path);
+}
+
+Test(redact_at_call, leaves_no_secret_in_a_ring) {
+    bugpack_options options = at_call_options();
+    bugpack *session = open_session(&options);
+    record(session);
+    read_files(session);
+    cr_expect(not(files_contain("hunter2")));
+    cr_expect(files_contain("nothing to hide"));
+    cr_expect(files_contain("MIIEowIBAAKCAQEAstays")); /* no line of that key */
+    cr_expect(files_contain("password=REDACTED-password-"));
+    cr_expect(files_contain("token=REDACTED-"));
+    bugpack_close(session);
+    options.redaction_flags = 0; /* and this test would see it */
+    session = open_session(&options);
+    record(session);
+    read_files(session);
+    cr_expect(files_contain("hunter2"));
+    bugpack_close(session);
+}
+
+Test(redact_at_call, gives_the_tags_that_reports_have) {
+    bugpack_options options = at_call_options();
+    bugpack *session = open_session(&options);
+    char tag[64] = "";
+    record(session);
+    take(session, "password=hunter2hunter2");
+    char *logs = report_read(path, "logs.jsonl", NULL);
+    cr_assert(ne(ptr, logs, NULL));
+    const char *at = strstr(logs, "REDACTED-password-");
+    cr_assert(ne(ptr, (void *)(uintptr_t)at, NULL));
+    (void)snprintf(tag, sizeof tag, "%.30s", at);
+    cr_expect(report_entry_contains(path, "metadata.json", tag));
+    free(logs);
+    take(session, "password=hunter2hunter2");
+    cr_expect(report_entry_contains(path, "metadata.json", tag));
+    bugpack_close(session);
+}
+
+Test(redact_at_call, applies_rules_that_are_added_later) {
+    bugpack_options options = at_call_options();
+    bugpack *session = open_session(&options);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    record(session); /* the redactor of this thread has the old rules */
+    cr_assert(
+        zero(int, (int)bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", &error)));
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "TKT-12345");
+    read_files(session);
+    cr_expect(not(files_contain("TKT-12345")));
+    bugpack_close(session);
+    options.without_redaction = true;
+    cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+    options.without_redaction = false;
+    options.redaction_flags = 4;
+    cr_expect(eq(int, (int)bugpack_open(&options, &session, &error), BUGPACK_ERR_INVALID));
+}
+
+static void expect_diagnostic(bugpack_level level, const char *text, void *context) {
+    unsigned *count = context;
+    (void)level;
+    *count += strstr(text, "will not have all of its redaction rules") != NULL;
+}
+
+Test(redact_at_call, says_when_a_recovery_will_lack_the_rules) {
+    bugpack_options options = at_call_options();
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    unsigned count = 0;
+    options.on_diagnostic = expect_diagnostic;
+    options.on_diagnostic_context = &count;
+    bugpack *session = open_session(&options);
+    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    int dir_fd = open(location.path, O_RDONLY | O_DIRECTORY);
+    int fd = openat(dir_fd, "redaction-1", O_WRONLY | O_CREAT, 0600);
+    static const char rule[] = "[ticket]\npattern = TKT-[0-9]+";
+    cr_assert(zero(int, (int)bugpack_redact_add(session, rule, NULL)));
+    cr_expect(zero(uint, count));
+    cr_assert(zero(int, (int)bugpack_redact_add(session, rule, NULL)));
+    cr_expect(eq(uint, count, 1));
+    (void)close(fd);
+    (void)close(dir_fd);
+    bugpack_close(session);
+}
+
+static void *log_much(void *session) {
+    for (unsigned i = 0; i < 2000; i++) {
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "record %u password=hunter2hunter2 end", i);
+        bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "password=hunter2hunter2 of %u", i);
+    }
+    return NULL;
+}
+
+Test(redact_at_call, serves_many_threads_and_those_that_come_too_late) {
+    bugpack_options options = at_call_options();
+    bugpack *session = open_session(&options);
+    pthread_t threads[12];
+    for (unsigned i = 0; i < 12; i++) {
+        cr_assert(zero(int, pthread_create(&threads[i], NULL, log_much, session)));
+    }
+    take(session, "meanwhile");
+    cr_expect(not(report_entry_contains(path, "logs.jsonl", "hunter2")));
+    for (unsigned i = 0; i < 6; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    read_files(session);
+    cr_expect(not(files_contain("hunter2")));
+    bugpack_close(session); /* beside the others */
+    for (unsigned i = 6; i < 12; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    (void)log_much(session);
+}
+
+Test(redact_at_call, of_a_host_that_is_killed_has_its_tags) {
+    int ready[2];
+    char byte;
+    bugpack_options options = at_call_options();
+    cr_assert(pipe(ready) == 0);
+    pid_t host = fork();
+    if (host == 0) {
+        record(open_session(&options));
+        (void)!write(ready[1], "", 1);
+        (void)pause();
+    }
+    cr_assert(read(ready[0], &byte, 1) == 1);
+    (void)kill(host, SIGKILL);
+    (void)waitpid(host, NULL, 0);
+    cr_assert(bugpack_recover(dir.path, dir.path, NULL, NULL, NULL, NULL) == BUGPACK_OK);
+    cr_assert(report_find_only(&dir, path, sizeof path));
+    cr_expect(report_entry_contains(path, "logs.jsonl", "login password=REDACTED-password-"));
+    cr_expect(not(report_entry_contains(path, "logs.jsonl", "hunter2")));
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
