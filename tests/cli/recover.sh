@@ -79,7 +79,7 @@ case $zip in
 esac
 expect_same 'how it ended' died "$(value "$zip" metadata.json .session_end)"
 expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
-unzip -p "$zip" logs.jsonl | jq -e 'select(.message == "serving")' >/dev/null ||
+unzip -p "$zip" logs.jsonl | jq -s -e 'any(.message == "serving")' >/dev/null ||
     wrong 'the log is not in it'
 expect_empty runtime/bugpack
 
