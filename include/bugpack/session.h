@@ -201,6 +201,11 @@ typedef struct bugpack_options {
 
     /* BUGPACK_REDACT_…; INVALID for others, and without redaction. */
     uint64_t redaction_flags;
+
+    /* The names of entries that reports leave out, separated by spaces: process.json, threads.json,
+     * heap-state.json, thread-heap.json. Each manifest says `disabled`. INVALID for other names.
+     * NULL for none. */
+    const char *without_entries;
 } bugpack_options;
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)

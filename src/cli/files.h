@@ -1,5 +1,6 @@
 /*
- * What a user names for the report: the files of --session, --log and --attach, and --redact.
+ * What a user names for the report: the files of --session, --log and --attach, --without and
+ * --redact.
  */
 #ifndef BP_CLI_FILES_H
 #define BP_CLI_FILES_H
@@ -32,6 +33,7 @@ typedef struct bp_cli_files {
     uint64_t log_limit_bytes;
     bp_cli_inputs attachments;
     uint64_t attach_limit_bytes;
+    const char *without; /* names of entries; NULL: all */
     bp_cli_redaction redaction;
 } bp_cli_files;
 
@@ -56,6 +58,9 @@ bp_cli_reader bp_cli_read_attachment;
                      &bp_cli_some_text),                                                           \
         BP_CLI_VALUE(type, field.attach_limit_bytes, 0, "attach-limit", "BYTES",                   \
                      "leave out larger attachments (default 256M)", bp_cli_read_size, NULL),       \
+        BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
+                     "leave out these entries, such as threads.json", bp_cli_read_text,            \
+                     &bp_cli_some_text),                                                           \
         BP_CLI_REDACTION_OPTIONS(type, field.redaction)
 
 /* The last component of a path. */

@@ -259,6 +259,7 @@ static bugpack_status open_session(run_session *session, const bp_run_child *chi
     options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     bp_cli_redaction_apply(&given->files.redaction, &options);
+    options.without_entries = given->files.without;
     options.on_event = on_event;
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;

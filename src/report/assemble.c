@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "model/metrics.h"
 #include "platform/host.h"
+#include "report/name.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -86,6 +87,22 @@ static bugpack_status step(const struct assembly *assembly, stage at, uint64_t d
     return bp_cancel_check(&assembly->job->token, error);
 }
 
+/* Whether the host has said so; then the manifest does, too. */
+static bool is_left_out(const struct assembly *assembly, const char *name) {
+    const char *list = assembly->context->settings->without_entries;
+    return list != NULL && bp_name_is_in_list(list, name);
+}
+
+static bugpack_status leave_out(const struct assembly *assembly, const char *name,
+                                bugpack_error *error) {
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_writer_refuse(&writer, BP_ARTEFACT_DISABLED, "left out on request");
+    writer.line.is_missing = false;
+    bp_writer_stamp(&writer, bp_clock_now());
+    return bp_bundle_put(assembly->bundle, name, BUGPACK_OK, &writer, error);
+}
+
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
@@ -93,6 +110,9 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
     bugpack_writer writer;
     if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
         return BUGPACK_OK;
+    }
+    if (is_left_out(assembly, name)) {
+        return leave_out(assembly, name, error);
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bp_writer_set_channel(&writer, job->channel);

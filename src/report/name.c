@@ -55,28 +55,30 @@ void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detai
     (void)snprintf(ret_stem + length, BP_NAME_STEM_BYTES - length, "%s", time);
 }
 
-/* The table of docs/REPORT_FORMAT.md. What a host may provide itself is marked. */
+/* The table of docs/REPORT_FORMAT.md. */
 static const struct {
     const char *name;
-    bool is_for_hosts;
+    bool is_for_hosts; /* a host may provide it itself */
+    bool is_optional;  /* without_entries may name it */
 } table[] = {
-    {"metadata.json", false},
-    {"runtime-metrics.json", false},
-    {"metrics-history.jsonl", false},
-    {"process.json", false},
-    {"heap-state.json", false},
-    {"session.json", true},
-    {"channel-state.json", true},
-    {"logs.jsonl", false},
-    {"logs/", true},
-    {"notifications.json", false},
-    {"traffic.pcap", false},
-    {"traffic-index.jsonl", false},
-    {"screenshot.png", false},
-    {"screenshot-region.png", false},
-    {"disconnect-cause.json", false},
-    {"thread-heap.json", false},
-    {"host-threads.json", false},
+    {"metadata.json", false, false},
+    {"runtime-metrics.json", false, false},
+    {"metrics-history.jsonl", false, false},
+    {"process.json", false, true},
+    {"threads.json", false, true},
+    {"heap-state.json", false, true},
+    {"session.json", true, false},
+    {"channel-state.json", true, false},
+    {"logs.jsonl", false, false},
+    {"logs/", true, false},
+    {"notifications.json", false, false},
+    {"traffic.pcap", false, false},
+    {"traffic-index.jsonl", false, false},
+    {"screenshot.png", false, false},
+    {"screenshot-region.png", false, false},
+    {"disconnect-cause.json", false, false},
+    {"thread-heap.json", false, true},
+    {"host-threads.json", false, false},
 };
 enum { table_count = sizeof table / sizeof table[0] };
 
@@ -98,6 +100,45 @@ unsigned bp_name_entry_rank(const char *name) {
         row++;
     }
     return row;
+}
+
+/* The next word of a list; false at its end. */
+static bool take_word(const char **list, const char **ret_word, size_t *ret_bytes) {
+    *ret_word = *list + strspn(*list, " ");
+    *ret_bytes = strcspn(*ret_word, " ");
+    *list = *ret_word + *ret_bytes;
+    return *ret_bytes > 0;
+}
+
+static bool is_word(const char *word, size_t word_bytes, const char *name) {
+    return strlen(name) == word_bytes && memcmp(word, name, word_bytes) == 0;
+}
+
+bool bp_name_is_optional_list(const char *list) {
+    const char *word;
+    size_t bytes;
+    while (take_word(&list, &word, &bytes)) {
+        unsigned row = 0;
+        while (row < table_count &&
+               !(table[row].is_optional && is_word(word, bytes, table[row].name))) {
+            row++;
+        }
+        if (row == table_count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool bp_name_is_in_list(const char *list, const char *name) {
+    const char *word;
+    size_t bytes;
+    while (take_word(&list, &word, &bytes)) {
+        if (is_word(word, bytes, name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool bp_name_is_same_entry(const char *one, const char *other) {

@@ -43,6 +43,11 @@ void bp_name_app_word(const char *app, char ret_word[BP_NAME_APP_BYTES]);
 /* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
 const char *bp_name_refuse_artefact(const char *name);
 
+/* Whether each name in a list, separated by spaces, is of an entry that can be left out; and
+ * whether this name is in it. */
+bool bp_name_is_optional_list(const char *list);
+bool bp_name_is_in_list(const char *list, const char *name);
+
 /* Whether two entry names would be one file where case does not count (ASCII). */
 bool bp_name_is_same_entry(const char *one, const char *other);
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/struct_size.h"
 #include "platform/staged_file.h"
+#include "report/name.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
@@ -77,6 +78,10 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if (options->without_process && options->target_pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a session about a process cannot be without one");
+    }
+    if (options->without_entries != NULL && !bp_name_is_optional_list(options->without_entries)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "without_entries has a name that is not of an entry to leave out");
     }
     const bp_publish_hook hook = {options->before_publish, options->before_publish_context,
                                   options->publish_suffix};

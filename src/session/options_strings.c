@@ -41,6 +41,7 @@ static bool copy_texts(const bugpack_options *given, bugpack_options *options) {
            copy_text(given->app_build_id, &options->app_build_id) &&
            copy_text(given->calibrator_path, &options->calibrator_path) &&
            copy_text(given->publish_suffix, &options->publish_suffix) &&
+           copy_text(given->without_entries, &options->without_entries) &&
            copy_patterns(given, options);
 }
 
@@ -111,6 +112,7 @@ bugpack_status bp_options_copy_strings(bugpack_options *options, bugpack_error *
     options->report_dir = options->recorder_dir = options->calibrator_path = NULL;
     options->pedantic_dir = options->auto_snapshot_dir = options->publish_suffix = NULL;
     options->pedantic_ignore = NULL;
+    options->without_entries = NULL;
     options->pedantic_ignore_count = 0;
     if (!copy_texts(&given, options)) {
         return bp_fail_memory(error, "open a session");
@@ -135,10 +137,11 @@ static void free_text(const char *text) {
 }
 
 void bp_options_release(bugpack_options *options) {
-    const char *texts[] = {
-        options->app_name,          options->app_version,     options->app_build_id,
-        options->report_dir,        options->recorder_dir,    options->pedantic_dir,
-        options->auto_snapshot_dir, options->calibrator_path, options->publish_suffix};
+    const char *texts[] = {options->app_name,          options->app_version,
+                           options->app_build_id,      options->report_dir,
+                           options->recorder_dir,      options->pedantic_dir,
+                           options->auto_snapshot_dir, options->calibrator_path,
+                           options->publish_suffix,    options->without_entries};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free_text(texts[i]);
     }

@@ -67,11 +67,22 @@ Test(report_name, accepts_what_a_host_may_provide) {
 }
 
 Test(report_name, ranks_entries_as_the_format_lists_them) {
-    const char *order[] = {"metadata.json", "runtime-metrics.json", "process.json",
-                           "session.json",  "logs.jsonl",           "logs/a.log",
-                           "traffic.pcap",  "anything.bin",         "manifest.json"};
+    const char *order[] = {"metadata.json", "runtime-metrics.json", "process.json", "threads.json",
+                           "session.json",  "logs.jsonl",           "logs/a.log",   "traffic.pcap",
+                           "anything.bin",  "manifest.json"};
     for (size_t i = 1; i < sizeof order / sizeof order[0]; i++) {
         cr_assert(lt(uint, bp_name_entry_rank(order[i - 1]), bp_name_entry_rank(order[i])));
     }
     cr_assert(eq(uint, bp_name_entry_rank("one"), bp_name_entry_rank("two")));
+}
+
+Test(report_name, knows_which_entries_can_be_left_out) {
+    cr_expect(bp_name_is_optional_list(""));
+    cr_expect(bp_name_is_optional_list("  threads.json process.json "));
+    cr_expect(not(bp_name_is_optional_list("threads.json metadata.json")));
+    cr_expect(not(bp_name_is_optional_list("threads.json,process.json")));
+    cr_expect(not(bp_name_is_optional_list("threads")));
+    cr_expect(bp_name_is_in_list("process.json threads.json", "threads.json"));
+    cr_expect(not(bp_name_is_in_list("process.json threads.json", "thread-heap.json")));
+    cr_expect(not(bp_name_is_in_list("threads.jsonl", "threads.json")));
 }

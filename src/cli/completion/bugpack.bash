@@ -64,20 +64,25 @@ _bugpack() {
                 smaps_rollup.locked_kb heap.allocated_bytes heap.deallocated_bytes' "$current"
             return
             ;;
+        --without)
+            _bugpack_words 'process.json threads.json thread-heap.json' "$current"
+            return
+            ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --limit) return ;;
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --redact
+            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --without --redact
                 --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
-                    --attach-limit --redact --redact-base64 --no-redact --app --description --output-dir --quiet --help' "$current"
+                    --attach-limit --without --redact --redact-base64 --no-redact --app
+                    --description --output-dir --quiet --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")
             fi

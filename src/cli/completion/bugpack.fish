@@ -37,6 +37,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l session -r -F -d 'JSON that the program says of itself'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach -r -F -d 'Take a whole file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l attach-limit -x -d 'Leave out a larger attachment'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json thread-heap.json' -d 'Leave out these entries'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact-base64 -d 'Find secrets in base64, too'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'
