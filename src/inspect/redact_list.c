@@ -16,6 +16,7 @@ static const struct {
     {"metadata.json", "description, tags, names of programs"},
     {"process.json", "command line, paths, user id"},
     {"runtime-metrics.json", "names of threads"},
+    {"threads.json", "names of threads, numbers passed to system calls"},
     {"metrics-history.jsonl", "names of threads"},
     {"thread-heap.json", "names of threads"},
     {"heap-state.json", "numbers alone"},

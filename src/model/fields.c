@@ -1,5 +1,7 @@
 #include "model/fields.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -48,4 +50,13 @@ void bp_model_add_app(bp_json *json, const char *name, const char *version, cons
     bp_model_add_known_text(json, "version", version);
     bp_model_add_known_text(json, "build_id", build_id);
     bp_json_object_end(json);
+}
+
+void bp_model_add_policy(bp_json *json, uint64_t policy) {
+    static const char *const names[] = {"other", "fifo", "rr",       "batch",
+                                        NULL,    "idle", "deadline", "ext"};
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRIu64, policy);
+    bool has_name = policy < sizeof names / sizeof names[0] && names[policy] != NULL;
+    bp_json_add_text(json, "policy", has_name ? names[policy] : number);
 }

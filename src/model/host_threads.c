@@ -78,16 +78,6 @@ static void add_identity(const bp_host_thread *thread, bp_json *json) {
     bp_json_add_bool(json, "self", thread->is_self);
 }
 
-/* The name of a policy in the kernel's include/uapi/linux/sched.h, or its number. */
-static void add_policy(uint64_t policy, bp_json *json) {
-    static const char *const names[] = {"other", "fifo", "rr",       "batch",
-                                        NULL,    "idle", "deadline", "ext"};
-    char number[24];
-    (void)snprintf(number, sizeof number, "%" PRIu64, policy);
-    bool has_name = policy < sizeof names / sizeof names[0] && names[policy] != NULL;
-    bp_json_add_text(json, "policy", has_name ? names[policy] : number);
-}
-
 static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
     bp_buffer list;
     bp_buffer_init(&list, 6 * BP_CPU_MAX);
@@ -109,7 +99,7 @@ static void add_scheduling(const bp_host_thread *thread, bp_json *json) {
     bp_json_object_begin(json, "scheduling");
     if (is_measured) {
         bp_json_add_bytes(json, "state", &thread->state, 1);
-        add_policy(thread->policy, json);
+        bp_model_add_policy(json, thread->policy);
         bp_json_add_int(json, "priority", thread->priority);
         bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
         bp_json_add_int(json, "nice", thread->nice);

@@ -7,6 +7,7 @@
 #include "probe/calibration.h"
 #include "probe/host_capture.h"
 #include "probe/thread_heap.h"
+#include "probe/threads.h"
 
 struct bp_heap_prober {
     char unused;
@@ -56,4 +57,13 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
     (void)ret_summary;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "all threads of the machine cannot be read on this system");
+}
+
+bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
+                               bugpack_error *error) {
+    (void)pid;
+    (void)deadline_ns;
+    (void)ret_process;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                   "this system has no way to see where a thread stands");
 }

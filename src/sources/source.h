@@ -15,6 +15,7 @@ typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error
 /* Every session asks these, in this order. A new source is a file and one row. */
 #define BP_SOURCES(ROW)                                                                            \
     ROW(process)     /* process.json */                                                            \
+    ROW(threads)     /* threads.json */                                                            \
     ROW(thread_heap) /* thread-heap.json, of another process */                                    \
     ROW(heap_state)  /* heap-state.json, of our own process */
 

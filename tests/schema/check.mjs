@@ -49,7 +49,8 @@ for (const name of ['full', 'bare', 'unavailable']) {
 
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
-    'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json']) {
+    'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json',
+    'threads.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -116,6 +117,14 @@ const broken = [
   [summaryName, (d) => { d.gaps[0].key = ''; }, '/gaps/0/key must NOT have fewer'],
   [summaryName, (d) => { delete d.suppressed; }, "/ must have required property 'suppressed'"],
   [summaryName, (d) => { d.gaps = []; }, '/gaps must NOT have fewer'],
+  ['threads.json', (d) => { d.threads[0].tid = 0; }, '/threads/0/tid must be >= 1'],
+  ['threads.json', (d) => { delete d.deadlocks; }, "/ must have required property 'deadlocks'"],
+  ['threads.json', (d) => { d.deadlocks[0].tids = []; }, '/deadlocks/0/tids must NOT have fewer'],
+  ['threads.json', (d) => { d.threads[1].waits_for.kind = 'hope'; },
+    '/threads/1/waits_for/kind must be equal'],
+  ['threads.json', (d) => { d.threads[1].syscall.arguments.pop(); },
+    '/threads/1/syscall/arguments must NOT have fewer'],
+  ['threads.json', (d) => { d.descendants[0].pid = 0; }, '/descendants/0/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.measured = false; }, "/ must have required property 'failure'"],
   ['thread-heap.json', (d) => { d.failure = 'self'; }, '/failure boolean schema is false'],

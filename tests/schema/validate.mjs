@@ -21,6 +21,7 @@ const known = {
   'metadata.json': 'metadata',
   'runtime-metrics.json': 'runtime-metrics',
   'process.json': 'process',
+  'threads.json': 'threads',
   'heap-state.json': 'heap-state',
   'manifest.json': 'manifest',
   'logs.jsonl': 'log-record',

@@ -14,6 +14,7 @@
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
 #include "support/temp_dir.h"
+#include "support/thread_samples.h"
 
 #include "base/clock.h"
 #include "inspect/diff.h"
@@ -229,6 +230,8 @@ static bool write_full(const char *directory) {
                           "full", sample_summary_name) &&
            write_artefact(sample_host_print(true, &text, &error), directory, "full",
                           "host-threads.json") &&
+           write_artefact(sample_threads_print(true, &text, &error), directory, "full",
+                          "threads.json") &&
            write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
@@ -250,6 +253,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, sample_summary_name) &&
            write_artefact(sample_host_print(false, &text, &error), directory, report,
                           "host-threads.json") &&
+           write_artefact(sample_threads_print(false, &text, &error), directory, report,
+                          "threads.json") &&
            write_artefact(bp_thread_heap_print(&sample_heap_bare, &text, &error), directory, report,
                           "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,

@@ -33,8 +33,8 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
     cr_assert(zero(uint, result.missing_count), "%s", result.missing);
     char *list = report_list(result.path);
     cr_assert(eq(str, list,
-                 "metadata.json\nruntime-metrics.json\nprocess.json\nheap-state.json\n"
-                 "logs.jsonl\nmanifest.json\n"));
+                 "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\n"
+                 "heap-state.json\nlogs.jsonl\nmanifest.json\n"));
     free(list);
     cr_assert(report_entry_contains(result.path, "logs.jsonl", "cache miss for image 17"));
     cr_assert(report_entry_contains(result.path, "metadata.json", "\"it \\\"flickers\\\"\""));

@@ -1,0 +1,196 @@
+#include "model/threads.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/deadlock.h"
+#include "model/fields.h"
+#include "model/metadata.h"
+
+enum { sentence_max_bytes = 4096 };
+
+void bp_process_threads_release(bp_process_threads *process) {
+    for (size_t i = 0; i < process->thread_count; i++) {
+        free(process->threads[i].kernel_stack);
+    }
+    free(process->threads);
+    *process = (bp_process_threads){0};
+}
+
+/* The words of proc(5); a letter that is not known stays one. */
+static void add_state(char letter, bp_json *json) {
+    static const struct {
+        char letter;
+        const char *word;
+    } rows[] = {{'R', "running"},
+                {'S', "sleeping"},
+                {'D', "uninterruptible sleep"},
+                {'T', "stopped"},
+                {'t', "stopped by tracer"},
+                {'Z', "zombie"},
+                {'X', "dead"},
+                {'I', "idle"},
+                {'P', "parked"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].letter == letter) {
+            bp_json_add_text(json, "state", rows[i].word);
+            return;
+        }
+    }
+    bp_json_add_bytes(json, "state", &letter, 1);
+}
+
+static void add_scheduling(const bp_thread_state *thread, bp_json *json) {
+    bp_json_object_begin(json, "scheduling");
+    bp_model_add_policy(json, thread->policy);
+    bp_json_add_int(json, "priority", thread->priority);
+    bp_json_add_uint(json, "realtime_priority", thread->rt_priority);
+    bp_json_add_int(json, "nice", thread->nice);
+    bp_json_add_uint(json, "processor", thread->processor);
+    bp_json_object_end(json);
+}
+
+static void add_totals(const bp_thread_state *thread, bp_json *json) {
+    bp_json_object_begin(json, "since_start");
+    if (thread->state != 0) {
+        bp_model_add_ms(json, "user_ms", thread->user_ns);
+        bp_model_add_ms(json, "system_ms", thread->system_ns);
+    }
+    if (thread->has_switches) {
+        bp_json_add_uint(json, "voluntary_switches", thread->voluntary_switches);
+        bp_json_add_uint(json, "involuntary_switches", thread->involuntary_switches);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_hex(bp_json *json, const char *key, uint64_t value) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
+    bp_json_add_text(json, key, text);
+}
+
+static void add_syscall(const bp_thread_syscall *syscall, bp_syscall_arch arch, bp_json *json) {
+    bp_json_object_begin(json, "syscall");
+    bp_json_add_text(json, "name", bp_syscall_name(arch, syscall->number));
+    bp_json_add_uint(json, "number", syscall->number);
+    bp_json_array_begin(json, "arguments");
+    for (size_t i = 0; i < BP_SYSCALL_ARGUMENT_COUNT; i++) {
+        add_hex(json, NULL, syscall->arguments[i]);
+    }
+    bp_json_array_end(json);
+    bp_json_object_end(json);
+}
+
+/* "[<0>] futex_wait_queue+0x62/0x90" on each line. */
+static void add_kernel_stack(const char *stack, bp_json *json) {
+    bp_json_array_begin(json, "kernel_stack");
+    while (*stack != '\0') {
+        size_t length = strcspn(stack, "\n");
+        const char *blank = memchr(stack, ' ', length);
+        const char *frame = stack[0] == '[' && blank != NULL ? blank + 1 : stack;
+        bp_json_add_bytes(json, NULL, frame, length - (size_t)(frame - stack));
+        stack += length + (stack[length] == '\n');
+    }
+    bp_json_array_end(json);
+}
+
+static void add_wait(const bp_process_threads *process, const bp_thread_state *thread,
+                     bp_json *json) {
+    static const char *const kinds[] = {[BP_FUTEX_KIND_MUTEX] = "mutex",
+                                        [BP_FUTEX_KIND_RWLOCK] = "rwlock",
+                                        [BP_FUTEX_KIND_THREAD] = "thread"};
+    bp_json_object_begin(json, "waits_for");
+    bp_json_add_uint(json, "tid", process->threads[thread->waits_for].tid);
+    bp_json_add_text(json, "kind", kinds[thread->wait.kind]);
+    add_hex(json, "address", thread->wait.address);
+    bp_json_add_bool(json, "timed", thread->wait.is_timed);
+    bp_json_object_end(json);
+}
+
+static void add_thread(const bp_process_threads *process, const bp_thread_state *thread,
+                       bp_json *json) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "tid", thread->tid);
+    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    if (thread->state != 0) {
+        add_state(thread->state, json);
+    }
+    if (thread->has_scheduling) {
+        add_scheduling(thread, json);
+    }
+    if (thread->state != 0 || thread->has_switches) {
+        add_totals(thread, json);
+    }
+    bp_model_add_known_text(json, "wait_channel", thread->wait_channel);
+    if (thread->has_syscall && thread->syscall.place == BP_THREAD_IN_CALL) {
+        add_syscall(&thread->syscall, process->arch, json);
+    }
+    if (thread->kernel_stack != NULL) {
+        add_kernel_stack(thread->kernel_stack, json);
+    }
+    if (thread->is_waiting) {
+        add_wait(process, thread, json);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_deadlock(const bp_process_threads *process, size_t first, bp_json *json) {
+    bp_buffer sentence;
+    bp_buffer_init(&sentence, sentence_max_bytes);
+    if (bp_deadlock_describe(process, first, &sentence) != BUGPACK_OK) {
+        bp_json_fail_memory(json);
+    }
+    bp_json_object_begin(json, NULL);
+    bp_json_add_bytes(json, "description", sentence.data, sentence.size);
+    bp_json_array_begin(json, "tids");
+    size_t length = bp_deadlock_length(process, first);
+    for (size_t i = first; length > 0; length--, i = process->threads[i].waits_for) {
+        bp_json_add_uint(json, NULL, process->threads[i].tid);
+    }
+    bp_json_array_end(json);
+    bp_json_object_end(json);
+    bp_buffer_release(&sentence);
+}
+
+static void add_process(const bp_process_threads *process, bp_json *json) {
+    unsigned char *is_seen = calloc(process->thread_count + 1, sizeof *is_seen);
+    bp_json_add_uint(json, "pid", process->pid);
+    bp_model_add_name(json, "name", process->name, sizeof process->name);
+    bp_json_add_uint(json, "vanished_threads", process->vanished_count);
+    bp_json_array_begin(json, "deadlocks");
+    size_t first = is_seen == NULL ? SIZE_MAX : bp_deadlock_next(process, is_seen);
+    for (; first != SIZE_MAX; first = bp_deadlock_next(process, is_seen)) {
+        add_deadlock(process, first, json);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "threads");
+    for (size_t i = 0; i < process->thread_count; i++) {
+        add_thread(process, &process->threads[i], json);
+    }
+    bp_json_array_end(json);
+    if (is_seen == NULL) {
+        bp_json_fail_memory(json);
+    }
+    free(is_seen);
+}
+
+bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count, bp_buffer *out,
+                                bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add_process(&processes[0], &json);
+    if (count > 1) {
+        bp_json_array_begin(&json, "descendants");
+        for (size_t i = 1; i < count; i++) {
+            bp_json_object_begin(&json, NULL);
+            add_process(&processes[i], &json);
+            bp_json_object_end(&json);
+        }
+        bp_json_array_end(&json);
+    }
+    return bp_json_finish(&json, error);
+}

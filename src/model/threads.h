@@ -1,0 +1,55 @@
+/*
+ * threads.json: where each thread of a process stands, and who waits for whom.
+ */
+#ifndef BP_MODEL_THREADS_H
+#define BP_MODEL_THREADS_H
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "platform/linux/futex_wait.h"
+
+/* One thread. What is not known is 0, and left out. */
+typedef struct bp_thread_state {
+    uint64_t tid;
+    uint64_t birth; /* as in platform/task.h */
+    char name[64];  /* any bytes */
+    char state;     /* the kernel's letter; 0: nothing of its stat is known */
+    bool has_scheduling;
+    int64_t priority, nice;
+    uint64_t policy, rt_priority, processor;
+    uint64_t user_ns, system_ns; /* since its start, known with the state */
+    bool has_switches;
+    uint64_t voluntary_switches, involuntary_switches; /* since its start */
+    char wait_channel[64];                             /* "": it waits nowhere, or not known */
+    bool has_syscall;
+    bp_thread_syscall syscall;
+    char *kernel_stack; /* lines, as the kernel writes them; owned, NULL: not known */
+    bool is_waiting;    /* for the thread `waits_for` */
+    bp_futex_wait wait;
+    size_t waits_for; /* its index */
+} bp_thread_state;
+
+/* The threads of one process. Starts zeroed. */
+typedef struct bp_process_threads {
+    uint64_t pid;
+    uint64_t birth; /* of its first thread */
+    char name[64];  /* of it; any bytes */
+    bp_syscall_arch arch;
+    bp_thread_state *threads; /* ascending by tid; owned */
+    size_t thread_count;
+    size_t vanished_count;    /* they ended meanwhile, and are not listed */
+    size_t passed_over_count; /* there was no time for them */
+    size_t unread_count;      /* whose system call could not be read */
+    int unread_errno;         /* the last reason */
+    int kernel_stack_errno;   /* why there are no kernel stacks; or 0 */
+} bp_process_threads;
+
+void bp_process_threads_release(bp_process_threads *process);
+
+/* Appends threads.json of a process and its descendants: the first of the `count`, at least one,
+ * and the others below it. */
+bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count, bp_buffer *out,
+                                bugpack_error *error);
+
+#endif

@@ -1,0 +1,197 @@
+#include "platform/linux/futex_wait.h"
+
+/* include/uapi/linux/futex.h of the kernel. */
+enum {
+    FUTEX_COMMAND_WAIT = 0,
+    FUTEX_COMMAND_LOCK_PI = 6,
+    FUTEX_COMMAND_WAIT_BITSET = 9,
+    FUTEX_COMMAND_LOCK_PI2 = 13,
+    FUTEX_COMMAND_MASK = 0x7f,
+    FUTEX_IS_PRIVATE = 0x80
+};
+static const uint32_t futex_has_waiters = 0x80000000u;
+static const uint32_t futex_owner_died = 0x40000000u;
+static const uint32_t futex_tid_mask = 0x3fffffffu;
+
+/* __kind of a mutex: the type is in the lowest two bits (nptl/pthreadP.h). */
+enum {
+    KIND_TYPE = 3,
+    KIND_RECURSIVE = 1,
+    KIND_ROBUST = 16,
+    KIND_SHARED = 128,
+    KIND_ELISION = 256 | 512
+};
+
+/* What glibc writes into its lock words: contended (sysdeps/nptl/lowlevellock.h), and in an rwlock
+ * that a thread waits for, in the upper bit (nptl/pthread_rwlock_common.c). */
+enum { LOCK_CONTENDED = 2, RWLOCK_WAIT = 3, RWLOCK_HELD_BY_WRITER = 3 };
+
+/* struct __pthread_mutex_s, as far as it is needed. */
+struct mutex {
+    uint32_t lock, count, owner, user_count, kind;
+};
+
+/* struct __pthread_rwlock_arch_t up to __flags. */
+struct rwlock {
+    uint32_t readers, writers, phase_futex, writers_futex, pad3, pad4, writer, is_shared;
+    uint64_t pad1, pad2;
+    uint32_t flags;
+};
+
+/* A futex call with its arguments under their names. */
+struct call {
+    uint64_t address;
+    uint32_t command, value;
+    bool is_private, is_timed;
+};
+
+static bool take_call(bp_syscall_arch arch, const bp_thread_syscall *syscall, struct call *call) {
+    static const uint64_t numbers[] = {
+        [BP_SYSCALL_UNKNOWN] = UINT64_MAX, [BP_SYSCALL_X86_64] = 202, [BP_SYSCALL_AARCH64] = 98};
+    uint32_t operation = (uint32_t)syscall->arguments[1];
+    *call = (struct call){.address = syscall->arguments[0],
+                          .command = operation & FUTEX_COMMAND_MASK,
+                          .value = (uint32_t)syscall->arguments[2],
+                          .is_private = (operation & FUTEX_IS_PRIVATE) != 0,
+                          .is_timed = syscall->arguments[3] != 0};
+    return syscall->place == BP_THREAD_IN_CALL && syscall->number == numbers[arch] &&
+           call->address >= sizeof(struct rwlock) && call->address % sizeof(uint32_t) == 0 &&
+           (call->command == FUTEX_COMMAND_WAIT || call->command == FUTEX_COMMAND_WAIT_BITSET ||
+            call->command == FUTEX_COMMAND_LOCK_PI || call->command == FUTEX_COMMAND_LOCK_PI2);
+}
+
+bool bp_futex_wait_is_possible(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
+    struct call call;
+    return take_call(arch, syscall, &call);
+}
+
+static bool is_thread(const bp_futex_process *process, uint64_t tid) {
+    return tid != 0 && process->has_thread(process->context, tid);
+}
+
+/* The kernel defines the word (futex(2), "Priority-inheritance futexes"), whatever the library. */
+static bool find_inheriting(const bp_futex_process *process, const struct call *call,
+                            uint64_t *ret_tid) {
+    uint32_t word;
+    if (!process->read(process->context, call->address, &word, sizeof word) ||
+        (word & futex_has_waiters) == 0 || (word & futex_owner_died) != 0 ||
+        !is_thread(process, word & futex_tid_mask)) {
+        return false;
+    }
+    *ret_tid = word & futex_tid_mask;
+    return true;
+}
+
+/* The word of a robust mutex holds its owner as well. */
+static bool is_held_robust(const struct call *call, const struct mutex *mutex) {
+    return (mutex->kind & ~(uint32_t)(KIND_TYPE | KIND_ROBUST | KIND_SHARED | KIND_ELISION)) == 0 &&
+           mutex->lock == call->value && (mutex->lock & futex_has_waiters) != 0 &&
+           (mutex->lock & futex_owner_died) == 0 && (mutex->lock & futex_tid_mask) == mutex->owner;
+}
+
+static bool is_held_plain(const struct call *call, const struct mutex *mutex) {
+    return (mutex->kind & ~(uint32_t)(KIND_TYPE | KIND_SHARED | KIND_ELISION)) == 0 &&
+           mutex->lock == LOCK_CONTENDED && call->value == LOCK_CONTENDED &&
+           call->is_private == ((mutex->kind & KIND_SHARED) == 0) &&
+           ((mutex->kind & KIND_TYPE) == KIND_RECURSIVE) == (mutex->count != 0);
+}
+
+/*
+ * A mutex has one user at least while it is locked, and one that is not robust has a count only if
+ * it is recursive. A lock of glibc's own (stdio, malloc) has the same word, and other fields behind
+ * it. A timed wait is a WAIT_BITSET, and an untimed one a WAIT: so the untimed wait for a condition
+ * is none of this.
+ */
+static bool find_mutex(const bp_futex_process *process, const struct call *call,
+                       uint64_t *ret_tid) {
+    struct mutex mutex;
+    if ((call->command == FUTEX_COMMAND_WAIT_BITSET) != call->is_timed ||
+        !process->read(process->context, call->address, &mutex, sizeof mutex)) {
+        return false;
+    }
+    bool is_held = (mutex.kind & KIND_ROBUST) != 0 ? is_held_robust(call, &mutex)
+                                                   : is_held_plain(call, &mutex);
+    if (!is_held || mutex.user_count == 0 || !is_thread(process, mutex.owner)) {
+        return false;
+    }
+    *ret_tid = mutex.owner;
+    return true;
+}
+
+static bool is_held_by_writer(const bp_futex_process *process, const struct call *call,
+                              uint64_t address, struct rwlock *rwlock) {
+    return process->read(process->context, address, rwlock, sizeof *rwlock) &&
+           (rwlock->readers & RWLOCK_HELD_BY_WRITER) == RWLOCK_HELD_BY_WRITER &&
+           rwlock->pad3 == 0 && rwlock->pad4 == 0 && rwlock->pad1 == 0 && rwlock->pad2 == 0 &&
+           rwlock->is_shared == !call->is_private && rwlock->flags <= 3 &&
+           is_thread(process, rwlock->writer);
+}
+
+/* Readers wait on the third word, and further writers on the fourth. */
+static bool find_rwlock(const bp_futex_process *process, const struct call *call,
+                        uint64_t *ret_tid) {
+    struct rwlock of_reader, of_writer;
+    bool is_reader =
+        is_held_by_writer(process, call, call->address - offsetof(struct rwlock, phase_futex),
+                          &of_reader) &&
+        of_reader.phase_futex == RWLOCK_WAIT;
+    bool is_writer =
+        is_held_by_writer(process, call, call->address - offsetof(struct rwlock, writers_futex),
+                          &of_writer) &&
+        of_writer.writers_futex == RWLOCK_WAIT;
+    if (call->value != RWLOCK_WAIT || is_reader == is_writer) {
+        return false;
+    }
+    *ret_tid = is_reader ? of_reader.writer : of_writer.writer;
+    return true;
+}
+
+/*
+ * pthread_join waits until the kernel clears the id in the thread's descriptor. That it is one is
+ * seen by its place in glibc's list of threads: the next link points back to it.
+ */
+static bool find_thread(const bp_futex_process *process, const struct call *call,
+                        uint64_t *ret_tid) {
+    uint64_t link = call->address - process->descriptor_tid + process->descriptor_link;
+    uint64_t next, back;
+    uint32_t tid;
+    const uint64_t previous =
+        process->link_next + sizeof(uint64_t); /* list_t in include/list_t.h */
+    if (!process->has_descriptors || call->is_private ||
+        !process->read(process->context, call->address, &tid, sizeof tid) || tid != call->value ||
+        !process->read(process->context, link + process->link_next, &next, sizeof next) ||
+        !process->read(process->context, next + previous, &back, sizeof back) || back != link ||
+        !is_thread(process, tid)) {
+        return false;
+    }
+    *ret_tid = tid;
+    return true;
+}
+
+bool bp_futex_wait_find(const bp_futex_process *process, const bp_thread_syscall *syscall,
+                        bp_futex_wait *ret_wait) {
+    struct call call;
+    bp_futex_wait wait = {.kind = BP_FUTEX_KIND_MUTEX};
+    if (!take_call(process->arch, syscall, &call)) {
+        return false;
+    }
+    bool is_found = false;
+    if (call.command == FUTEX_COMMAND_LOCK_PI || call.command == FUTEX_COMMAND_LOCK_PI2) {
+        is_found = find_inheriting(process, &call, &wait.tid);
+    } else if (process->has_glibc) {
+        static bool (*const find[])(const bp_futex_process *process, const struct call *call,
+                                    uint64_t *ret_tid) = {[BP_FUTEX_KIND_MUTEX] = find_mutex,
+                                                          [BP_FUTEX_KIND_RWLOCK] = find_rwlock,
+                                                          [BP_FUTEX_KIND_THREAD] = find_thread};
+        for (unsigned kind = 0; !is_found && kind < BP_FUTEX_KIND_COUNT; kind++) {
+            wait.kind = kind;
+            is_found = find[kind](process, &call, &wait.tid);
+        }
+    }
+    if (is_found) {
+        wait.address = call.address;
+        wait.is_timed = call.is_timed;
+        *ret_wait = wait;
+    }
+    return is_found;
+}

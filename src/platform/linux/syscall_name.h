@@ -1,0 +1,18 @@
+/*
+ * The names of system calls. Pure.
+ */
+#ifndef BP_PLATFORM_LINUX_SYSCALL_NAME_H
+#define BP_PLATFORM_LINUX_SYSCALL_NAME_H
+
+#include <stdint.h>
+
+typedef enum bp_syscall_arch {
+    BP_SYSCALL_UNKNOWN, /* numbers have no names */
+    BP_SYSCALL_X86_64,
+    BP_SYSCALL_AARCH64
+} bp_syscall_arch;
+
+/* NULL for a number without a name. Static. */
+const char *bp_syscall_name(bp_syscall_arch arch, uint64_t number);
+
+#endif

@@ -1,0 +1,229 @@
+#include "probe/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_text.h"
+#include "probe/thread_locks.h"
+
+/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
+static const size_t text_bytes_max = (size_t)64 * 1024;
+
+struct reader {
+    int threads_fd; /* /proc/<pid>/task */
+    char *text;
+    uint64_t tick_ns;
+    bp_process_threads process;
+    uint64_t *own_tids; /* of each thread, as the process itself counts; 0: not known */
+};
+
+static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "%" PRIu64 "/%s", tid, name);
+    return bp_proc_read_small(reader->threads_fd, path, reader->text, text_bytes_max - 1);
+}
+
+/* False when the thread has ended. */
+static bool read_stat(struct reader *reader, bp_thread_state *thread) {
+    bp_proc_stat stat;
+    ssize_t length = read_file(reader, thread->tid, "stat");
+    if (length < 0 || !bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
+        return length >= 0 || (errno != ENOENT && errno != ESRCH);
+    }
+    thread->birth = stat.start_ticks;
+    memcpy(thread->name, stat.name, sizeof thread->name);
+    thread->state = stat.state;
+    thread->user_ns = stat.user_ticks * reader->tick_ns;
+    thread->system_ns = stat.system_ticks * reader->tick_ns;
+    thread->has_scheduling = stat.has_scheduling;
+    thread->priority = stat.priority;
+    thread->nice = stat.nice;
+    thread->policy = stat.policy;
+    thread->rt_priority = stat.rt_priority;
+    thread->processor = stat.processor;
+    return true;
+}
+
+/* The switches, and the id in the innermost pid namespace, which is the last of NSpid (proc(5)). */
+static uint64_t read_status(struct reader *reader, bp_thread_state *thread) {
+    uint64_t own_tid = thread->tid;
+    ssize_t length = read_file(reader, thread->tid, "status");
+    if (length < 0) {
+        return 0;
+    }
+    size_t bytes = (size_t)length;
+    thread->has_switches = bp_proc_find_number(reader->text, bytes, "voluntary_ctxt_switches", 0,
+                                               &thread->voluntary_switches) &&
+                           bp_proc_find_number(reader->text, bytes, "nonvoluntary_ctxt_switches", 0,
+                                               &thread->involuntary_switches);
+    for (size_t i = 0; bp_proc_find_number(reader->text, bytes, "NSpid", i, &own_tid); i++) {}
+    return own_tid;
+}
+
+static void read_syscall(struct reader *reader, bp_thread_state *thread) {
+    int result = bp_thread_syscall_read(reader->threads_fd, thread->tid, &thread->syscall);
+    thread->has_syscall = result == 0;
+    bool is_ended =
+        result == ESRCH || (result == ENOENT && read_file(reader, thread->tid, "comm") < 0);
+    if (result != 0 && !is_ended) {
+        reader->process.unread_count++;
+        reader->process.unread_errno = result;
+    }
+}
+
+/* "0" where it waits nowhere, and where we may not know. */
+static void read_wait_channel(struct reader *reader, bp_thread_state *thread) {
+    ssize_t length = read_file(reader, thread->tid, "wchan");
+    if (length > 0 && (size_t)length < sizeof thread->wait_channel && reader->text[0] != '0') {
+        memcpy(thread->wait_channel, reader->text, (size_t)length);
+        thread->wait_channel[length] = '\0';
+    }
+}
+
+/* Only root may: a first refusal is enough. */
+static void read_kernel_stack(struct reader *reader, bp_thread_state *thread) {
+    ssize_t length =
+        reader->process.kernel_stack_errno == 0 ? read_file(reader, thread->tid, "stack") : 0;
+    if (length < 0 && errno != ESRCH && faccessat(reader->threads_fd, ".", F_OK, 0) == 0) {
+        reader->process.kernel_stack_errno = errno;
+    } else if (length > 0) {
+        thread->kernel_stack = strndup(reader->text, (size_t)length);
+        reader->process.kernel_stack_errno = thread->kernel_stack == NULL ? ENOMEM : 0;
+    }
+}
+
+/* The switches come first: where they are the same later on, the thread has not run since. */
+static void read_thread(struct reader *reader, uint64_t tid) {
+    bp_process_threads *process = &reader->process;
+    bp_thread_state thread = {.tid = tid};
+    if (!read_stat(reader, &thread)) {
+        process->vanished_count++;
+        return;
+    }
+    uint64_t own_tid = read_status(reader, &thread);
+    read_syscall(reader, &thread);
+    read_wait_channel(reader, &thread);
+    read_kernel_stack(reader, &thread);
+    reader->own_tids[process->thread_count] = own_tid;
+    process->threads[process->thread_count++] = thread;
+}
+
+static int compare_tids(const void *one, const void *other) {
+    uint32_t left = *(const uint32_t *)one;
+    uint32_t right = *(const uint32_t *)other;
+    return (left > right) - (left < right);
+}
+
+static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
+                                   bugpack_error *error) {
+    bp_process_threads *process = &reader->process;
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int result = bp_proc_list_numbers(reader->threads_fd, &tids, &count);
+    process->threads = calloc(count + 1, sizeof *process->threads);
+    reader->own_tids = calloc(count + 1, sizeof *reader->own_tids);
+    reader->text = malloc(text_bytes_max);
+    if (result == 0 && count > 0 && process->threads != NULL && reader->own_tids != NULL &&
+        reader->text != NULL) {
+        bp_thread_state first = {.tid = tids[0]}; /* the kernel lists it first */
+        (void)read_stat(reader, &first);
+        process->birth = first.birth;
+        memcpy(process->name, first.name, sizeof process->name);
+        qsort(tids, count, sizeof *tids, compare_tids);
+        for (size_t i = 0; i < count; i++) {
+            if (bp_clock_monotonic_ns() > deadline_ns) {
+                process->passed_over_count = count - i;
+                break;
+            }
+            read_thread(reader, tids[i]);
+        }
+    } else if (result == 0 && count > 0) {
+        result = ENOMEM;
+    }
+    free(tids);
+    if (result == 0 && process->thread_count == 0 && process->passed_over_count == 0) {
+        result = ESRCH;
+    }
+    return result == 0 ? BUGPACK_OK
+           : result == ENOMEM
+               ? bp_fail_memory(error, "list the threads of a process")
+               : bp_fail_process_errno(error, result, "cannot list the threads of process %" PRIu64,
+                                       process->pid);
+}
+
+/* Drops what was seen only once. */
+static void check_again(struct reader *reader, bp_thread_locks *locks, bp_thread_state *thread) {
+    bp_thread_state again = {.tid = thread->tid};
+    bp_futex_wait wait = {.tid = 0};
+    bool is_same = bp_thread_locks_find(locks, &thread->syscall, &wait, &again.waits_for) &&
+                   again.waits_for == thread->waits_for && wait.kind == thread->wait.kind &&
+                   wait.tid == thread->wait.tid &&
+                   bp_thread_syscall_read(reader->threads_fd, thread->tid, &again.syscall) == 0 &&
+                   memcmp(&again.syscall, &thread->syscall, sizeof again.syscall) == 0 &&
+                   read_status(reader, &again) != 0 && again.has_switches && thread->has_switches &&
+                   again.voluntary_switches == thread->voluntary_switches;
+    thread->is_waiting = is_same;
+}
+
+/*
+ * All waits are found before the first is checked again. A thread that has not run between its two
+ * checks waited all the while, so all that is left held at one instant.
+ */
+static bugpack_status find_waits(struct reader *reader, bugpack_error *error) {
+    bp_process_threads *process = &reader->process;
+    bp_thread_locks locks;
+    bugpack_status status =
+        bp_thread_locks_open(reader->threads_fd, process, reader->own_tids, &locks, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        thread->is_waiting =
+            thread->has_syscall &&
+            bp_thread_locks_find(&locks, &thread->syscall, &thread->wait, &thread->waits_for);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
+        if (process->threads[i].is_waiting) {
+            check_again(reader, &locks, &process->threads[i]);
+        }
+    }
+    if (status == BUGPACK_OK) {
+        bp_thread_locks_close(&locks);
+    }
+    return status;
+}
+
+bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
+                               bugpack_error *error) {
+    char path[40] = "/proc/self/task";
+    struct reader reader = {.process = {.pid = (uint64_t)(pid == 0 ? getpid() : pid)},
+                            .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)};
+    if (pid != 0) {
+        (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    }
+    reader.threads_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (reader.threads_fd < 0) {
+        return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
+                                     reader.process.pid);
+    }
+    bugpack_status status = read_threads(&reader, deadline_ns, error);
+    if (status == BUGPACK_OK) {
+        status = find_waits(&reader, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_process = reader.process;
+        reader.process = (bp_process_threads){0};
+    }
+    bp_process_threads_release(&reader.process);
+    free(reader.own_tids);
+    free(reader.text);
+    bp_file_close(reader.threads_fd);
+    return status;
+}

@@ -1,0 +1,26 @@
+/*
+ * Where the threads of a process stand, and who waits for whom, without stopping one. Of our own
+ * process too. docs/ARCHITECTURE.md explains what is believed.
+ */
+#ifndef BP_PROBE_THREADS_H
+#define BP_PROBE_THREADS_H
+
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "model/threads.h"
+
+/*
+ * Reads the threads of `pid`, 0 for our own process. No further thread is read after `deadline_ns`
+ * (monotonic). What could not be read of a thread is unknown; the counts of `ret_process` say why.
+ * The first thread's `birth` tells which process had the pid. Only the sizes and places of its
+ * memory are taken from what the process wrote, and all of them are checked.
+ *
+ * Errors: NO_PROCESS, DENIED, NO_MEMORY, IO, UNSUPPORTED (systems other than Linux). The caller
+ * releases `ret_process`. Any thread.
+ */
+bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
+                               bugpack_error *error);
+
+#endif

@@ -1,0 +1,169 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "model/deadlock.h"
+#include "probe/threads.h"
+#include "sources/source.h"
+
+/* The share of the provider's time within which threads are read. */
+static const uint64_t reading_share_percent = 50;
+
+/* What the provider needs, as it outlives the session when it hangs. */
+struct threads_source {
+    bp_subject *subject;
+    uint32_t timeout_ms;
+};
+
+/* The target and its descendants. */
+struct readings {
+    bp_process_threads *items;
+    size_t count;
+};
+
+/* The target is still the process that the session opened: then nobody else had its id. */
+static bugpack_status check_target(bp_subject *subject, bugpack_error *error) {
+    bp_task *again = NULL;
+    bp_sampler *sampler = bp_subject_sampler(subject, error);
+    bugpack_status status =
+        sampler == NULL ? BUGPACK_OK : bp_task_clone(bp_sampler_task(sampler), &again, error);
+    bp_task_close(again);
+    return status;
+}
+
+/* A descendant that has ended has no threads; each other failure is one of the target's. */
+static bugpack_status read_all(const struct threads_source *source,
+                               const bp_subject_process *processes, size_t count,
+                               struct readings *readings, bugpack_error *error) {
+    uint64_t deadline_ns =
+        bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * reading_share_percent / 100;
+    readings->items = calloc(count, sizeof *readings->items);
+    if (readings->items == NULL) {
+        return bp_fail_memory(error, "read the threads of processes");
+    }
+    for (size_t i = 0; i < count; i++) {
+        bp_process_threads *threads = &readings->items[readings->count];
+        bugpack_status status = bp_threads_read(processes[i].pid, deadline_ns, threads, error);
+        if (status != BUGPACK_OK && (i == 0 || status == BUGPACK_ERR_NO_MEMORY)) {
+            return status;
+        }
+        if (status == BUGPACK_OK && (i == 0 || threads->birth == processes[i].birth)) {
+            readings->count++;
+        } else if (status == BUGPACK_OK) {
+            bp_process_threads_release(threads);
+        }
+    }
+    return check_target(source->subject, error);
+}
+
+/* The manifest has the first deadlock, because it explains the report. */
+static bugpack_status note_deadlock(const struct readings *readings, bugpack_writer *writer,
+                                    bugpack_error *error) {
+    bp_buffer sentence;
+    bp_buffer_init(&sentence, sizeof writer->line.note);
+    for (size_t i = 0; i < readings->count && sentence.size == 0; i++) {
+        const bp_process_threads *process = &readings->items[i];
+        unsigned char *is_seen = calloc(process->thread_count + 1, 1);
+        size_t first = is_seen == NULL ? SIZE_MAX : bp_deadlock_next(process, is_seen);
+        free(is_seen);
+        if (is_seen == NULL) {
+            return bp_fail_memory(error, "find a deadlock");
+        }
+        if (first != SIZE_MAX) {
+            (void)bp_deadlock_describe(process, first, &sentence); /* as much as fits */
+        }
+    }
+    if (sentence.size > 0) {
+        (void)snprintf(writer->line.note, sizeof writer->line.note, "deadlock: %.*s",
+                       (int)sentence.size, sentence.data);
+    }
+    bp_buffer_release(&sentence);
+    return BUGPACK_OK;
+}
+
+/* What the kernel keeps to itself is told, and the report is complete; no time is a loss. */
+static void note_losses(const struct readings *readings, bugpack_writer *writer) {
+    size_t unread_count = 0, passed_over_count = 0;
+    int unread_errno = 0;
+    for (size_t i = 0; i < readings->count; i++) {
+        unread_count += readings->items[i].unread_count;
+        passed_over_count += readings->items[i].passed_over_count;
+        unread_errno = unread_errno == 0 ? readings->items[i].unread_errno : unread_errno;
+    }
+    if (passed_over_count > 0) {
+        bp_writer_truncate(writer, true, "there was no time to read %zu more thread%s",
+                           passed_over_count, passed_over_count == 1 ? "" : "s");
+    } else if (unread_count > 0) {
+        bp_writer_truncate(writer, bp_errno_is_trouble(unread_errno),
+                           "the system calls of %zu thread%s could not be read: %s", unread_count,
+                           unread_count == 1 ? "" : "s", strerror(unread_errno));
+    }
+    if (writer->line.note[0] == '\0' && readings->items[0].kernel_stack_errno != 0) {
+        (void)snprintf(writer->line.note, sizeof writer->line.note, "without kernel stacks: %s",
+                       strerror(readings->items[0].kernel_stack_errno));
+    }
+}
+
+/*
+ * Under a time limit like a host's provider: the kernel can block a reader of these files while the
+ * process holds its memory map locked, or begins another program.
+ */
+static int provide(bugpack_writer *writer, void *context) {
+    const struct threads_source *source = context;
+    bp_subject_process *processes = NULL;
+    size_t count = 0;
+    struct readings readings = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_subject_list(source->subject, &processes, &count, &error);
+    if (status == BUGPACK_OK) {
+        status = read_all(source, processes, count, &readings, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = note_deadlock(&readings, writer, &error);
+    }
+    if (status == BUGPACK_OK) {
+        note_losses(&readings, writer);
+        status = bp_threads_print(readings.items, readings.count, &writer->content, &error);
+    }
+    for (size_t i = 0; i < readings.count; i++) {
+        bp_process_threads_release(&readings.items[i]);
+    }
+    free(readings.items);
+    free(processes);
+    if (status == BUGPACK_ERR_UNSUPPORTED || status == BUGPACK_ERR_NO_PROCESS ||
+        status == BUGPACK_ERR_DENIED) {
+        /* There is nothing to read, or not for us. */
+        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
+        writer->line.is_missing = false;
+        return 0;
+    }
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
+static void free_source(void *context) {
+    struct threads_source *source = context;
+    bp_subject_drop(source->subject);
+    free(source);
+}
+
+bugpack_status bp_source_threads(const bp_report_context *context, bugpack_error *error) {
+    if (context->settings->without_process) {
+        return BUGPACK_OK;
+    }
+    struct threads_source *source = calloc(1, sizeof *source);
+    if (source == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    *source = (struct threads_source){.subject = bp_subject_retain(context->subject),
+                                      .timeout_ms = context->settings->provider_timeout_ms};
+    const bp_provider_spec spec = {.name = "threads.json",
+                                   .form = BP_CONTENT_BYTES,
+                                   .provide = provide,
+                                   .context = source,
+                                   .release = free_source,
+                                   .limit_bytes = (size_t)256 << 20,
+                                   .timeout_ms = context->settings->provider_timeout_ms};
+    return bp_provider_list_add(context->providers, &spec, error);
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# threads.json: where threads stand, who waits for whom, and how it is left out.
+# shellcheck disable=SC2016 # jq and await expand it
+. "$(dirname "$0")/lib.sh"
+need unzip jq
+cd "$scratch" || exit 1
+mkdir reports none crashes
+
+# capture_one ARGUMENT...: of the process `pid`, into `zip`.
+capture_one() {
+    run capture --pid "$pid" --window 0 -o reports "$@"
+    zip=$(cat out)
+}
+
+fact 'a thread is shown with its state, its scheduling and its system call'
+start sleep 300
+await 'grep -q "^State:.S" /proc/$pid/status && grep -q sleep /proc/$pid/comm'
+capture_one
+expect_status 0
+expect_same 'the status' ok "$(ledger "$zip" threads.json status)"
+expect_same 'the process' "$pid sleep" "$(value "$zip" threads.json '"\(.pid) \(.name)"')"
+expect_same 'the thread' "$pid sleep sleeping other 0 clock_nanosleep" "$(value "$zip" threads.json '.threads[] |
+    "\(.tid) \(.name) \(.state) \(.scheduling.policy) \(.scheduling.nice) \(.syscall.name)"')"
+expect_same 'the arguments' 6 "$(value "$zip" threads.json '.threads[0].syscall.arguments | length')"
+expect_same 'no deadlock' 0 "$(value "$zip" threads.json '.deadlocks | length')"
+
+fact 'what is left out on request is not in the report, and the manifest says so'
+capture_one --without 'threads.json process.json'
+expect_status 0
+expect_same 'the entries' 'metadata.json runtime-metrics.json manifest.json ' \
+    "$(entries "$zip" | tr '\n' ' ')"
+for entry in threads.json process.json; do
+    expect_same 'the status' disabled "$(ledger "$zip" "$entry" status)"
+    expect_same 'the reason' 'left out on request' "$(ledger "$zip" "$entry" reason)"
+done
+expect_same 'complete' true "$(value "$zip" manifest.json .complete)"
+
+fact 'an entry that cannot be left out is refused, and nothing is written'
+for name in metadata.json manifest.json threads thread.json threads.json,process.json; do
+    run capture --pid "$pid" --window 0 -o none --without "$name"
+    expect_status 2
+    expect_err 'without_entries'
+done
+expect_empty none
+
+fact 'run leaves the same out'
+run run -o crashes --without threads.json -- sh -c 'kill -SEGV $$'
+zip=$(find crashes -name '*-crash-*.zip')
+expect_same 'the status' disabled "$(ledger "$zip" threads.json status)"
+
+if [ -n "${THREAD_WAITS:-}" ]; then
+    fact 'a deadlock is named in the entry and in the manifest'
+    "$THREAD_WAITS" two >hanging 2>&1 &
+    pid=$!
+    started="$started $pid"
+    await 'grep -q ready hanging'
+    capture_one
+    expect_status 0
+    sentence=$(value "$zip" threads.json '.deadlocks[].description')
+    expect_same 'the sentence' "w-0 and w-1 wait for each other's mutexes" "$(echo "$sentence" | sed 's/ ([0-9]*)//g')"
+    expect_same 'the note' "deadlock: $sentence" "$(ledger "$zip" threads.json note)"
+    expect_same 'who waits for whom' true "$(value "$zip" threads.json '(.deadlocks[0].tids) as [$one, $two] |
+        [.threads[] | select(.name | startswith("w-")) | [.tid, .waits_for.tid]] == [[$one, $two], [$two, $one]]')"
+
+    fact 'a wait for a condition is no deadlock'
+    "$THREAD_WAITS" condition >waiting 2>&1 &
+    pid=$!
+    started="$started $pid"
+    await 'grep -q ready waiting'
+    capture_one
+    expect_same 'deadlocks' 0 "$(value "$zip" threads.json '.deadlocks | length')"
+    expect_same 'waits' 0 "$(value "$zip" threads.json '[.threads[] | select(.waits_for and (.name | startswith("w-")))] | length')"
+fi
+
+finish

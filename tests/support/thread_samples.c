@@ -1,0 +1,50 @@
+#include "support/thread_samples.h"
+
+static char kernel_stack[] = "[<0>] futex_wait_queue+0x62/0x90\n[<0>] do_futex+0x1/0x2";
+
+static bp_thread_state threads[] = {
+    {.tid = 4711, .name = "main)\n\xff", .state = '?'},
+    {.tid = 4712,
+     .name = "locker-1",
+     .state = 'S',
+     .has_scheduling = true,
+     .priority = -2,
+     .policy = 1,
+     .rt_priority = 1,
+     .processor = 3,
+     .user_ns = 1234567000,
+     .has_switches = true,
+     .voluntary_switches = 7,
+     .involuntary_switches = UINT64_MAX,
+     .wait_channel = "futex_wait_queue",
+     .has_syscall = true,
+     .syscall = {.place = BP_THREAD_IN_CALL,
+                 .number = 202,
+                 .arguments = {0x7f0000000080, 0x80, 2, 0, 0, UINT64_MAX}},
+     .kernel_stack = kernel_stack,
+     .is_waiting = true,
+     .wait = {.kind = BP_FUTEX_KIND_MUTEX, .address = 0x7f0000000080, .tid = 3},
+     .waits_for = 2},
+    {.tid = 4713,
+     .name = "locker-2",
+     .has_syscall = true,
+     .syscall = {.place = BP_THREAD_IN_CALL, .number = 9999},
+     .is_waiting = true,
+     .wait = {.kind = BP_FUTEX_KIND_MUTEX, .address = 0x7f0000000040, .tid = 2},
+     .waits_for = 1}};
+
+static bp_thread_state bare_threads[] = {{.tid = 4711}};
+
+static const bp_process_threads samples[] = {
+    {.pid = 4711,
+     .name = "viewer\xff",
+     .arch = BP_SYSCALL_X86_64,
+     .threads = threads,
+     .thread_count = 3,
+     .vanished_count = 1},
+    {.pid = 4711, .threads = bare_threads, .thread_count = 1}};
+
+bugpack_status sample_threads_print(bool full, bp_buffer *out, bugpack_error *error) {
+    return full ? bp_threads_print(samples, 2, out, error)
+                : bp_threads_print(&samples[1], 1, out, error);
+}
