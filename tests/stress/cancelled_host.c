@@ -4,12 +4,12 @@
  */
 #include <bugpack/bugpack.h>
 
-#include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 
 #include "support/check.h"
+#include "support/descriptors.h"
 #include "support/temp_dir.h"
 
 static temp_dir dir;
@@ -71,18 +71,6 @@ static void a_thread_that_waits(bugpack *session) {
     CHECK(sem_post(&may_return) == 0);
     expect_cancelled(reporter);
     expect_cancelled(remover);
-}
-
-static unsigned count_descriptors(void) {
-    unsigned count = 0;
-    DIR *listing = opendir("/proc/self/fd");
-    while (listing != NULL && readdir(listing) != NULL) {
-        count++;
-    }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    return count;
 }
 
 /* Each of these calls opens, reads or waits. */

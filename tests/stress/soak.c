@@ -31,6 +31,7 @@
 
 #include "base/clock.h"
 #include "support/check.h"
+#include "support/descriptors.h"
 #include "support/temp_dir.h"
 
 enum { writer_count = 4, gap_count = 60, gap_cap = 50, kept_reports = 64 };
@@ -119,7 +120,7 @@ static struct holdings measure(const char *base_dir) {
     FILE *statm = fopen("/proc/self/statm", "re");
     CHECK(statm != NULL && fscanf(statm, "%lu %lu", &size_pages, &rss_pages) == 2);
     (void)fclose(statm);
-    struct holdings held = {.descriptors = count_entries("/proc/self/fd") - 1, /* its own */
+    struct holdings held = {.descriptors = count_descriptors(),
                             .threads = count_entries("/proc/self/task"),
                             .rss_kb = rss_pages * ((size_t)sysconf(_SC_PAGESIZE) / 1024)};
     find_session(base_dir, path, sizeof path);

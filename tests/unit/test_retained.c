@@ -4,7 +4,6 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "session/session.h"
+#include "support/descriptors.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
 
@@ -108,14 +108,6 @@ Test(kept, rings_are_given_back_by_a_report_that_fails) {
     free(pcap);
     bugpack_close(session);
     temp_dir_remove(&dir);
-}
-
-static unsigned count_descriptors(void) {
-    unsigned count = 0;
-    for (int fd = 0; fd < 1024; fd++) {
-        count += fcntl(fd, F_GETFD) >= 0;
-    }
-    return count;
 }
 
 Test(kept, rings_go_after_their_time_with_their_files) {
