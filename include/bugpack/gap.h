@@ -35,7 +35,7 @@ BUGPACK_BEGIN_DECLS
 
 struct bugpack;
 
-#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key is cut and ends in a hash of itself */
+#define BUGPACK_GAP_KEY_MAX_BYTES 120      /* a longer key ends in a hash keyed per session */
 #define BUGPACK_GAP_KEYS_MAX 4096          /* per session; the last is "overflow", for all later */
 #define BUGPACK_GAP_CHANNEL_KEYS_MAX 256   /* per channel; then "<channel>:overflow" */
 #define BUGPACK_GAP_UNKNOWN_OPCODES_MAX 64 /* per channel; then "<channel>:unknown:overflow" */

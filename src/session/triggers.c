@@ -41,7 +41,7 @@ void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider 
     if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key read;
         const bp_occurrence occurrence = {.state = state, .context = context};
-        bp_gap_key_read(&read, key);
+        bp_pedantic_read_key(pedantic_of(session), &read, key);
         see(session, &read, &occurrence);
     }
 }

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* XXH3 as the compiler can inline it; no library is linked. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/utf8.h"
 
 static const char unknown_word[] = ":unknown:";
@@ -17,24 +13,26 @@ static const char overflow_word[] = "overflow";
  */
 enum { unknown_channel_max_bytes = BUGPACK_GAP_KEY_MAX_BYTES - (sizeof unknown_word - 1) - 20 };
 
-/* Puts the front of a long key and a hash of the whole into `made`. The hash is the same in every
- * session, so that a key can be recognised. Returns how long the front is. */
-static size_t cut(bp_gap_key *key, const char *text, size_t bytes) {
+/* Puts the front of a long key and a hash of the whole into `made`. The hash is keyed: a report
+ * holds it, and what is cut off may be a secret. Returns how long the front is. */
+static size_t cut(bp_gap_key *key, const bp_tag_key *hash_key, const char *text, size_t bytes) {
     size_t front = bp_utf8_cut(text, bytes, BP_GAP_KEY_FRONT_BYTES);
     memcpy(key->made, text, front);
-    int tail = snprintf(key->made + front, sizeof key->made - front, "~%016llx",
-                        (unsigned long long)XXH3_64bits(text, bytes));
+    int tail = hash_key->is_there
+                   ? snprintf(key->made + front, sizeof key->made - front, "~%016llx",
+                              (unsigned long long)bp_tag_hash(hash_key, text, bytes))
+                   : snprintf(key->made + front, sizeof key->made - front, "~");
     key->text = key->made;
     key->bytes = front + (size_t)tail;
     return front;
 }
 
-void bp_gap_key_read(bp_gap_key *key, const char *text) {
+void bp_gap_key_read(bp_gap_key *key, const bp_tag_key *hash_key, const char *text) {
     key->text = text[0] != '\0' ? text : BP_GAP_KEY_UNNAMED;
     key->bytes = strlen(key->text);
     size_t seen = key->bytes;
     if (key->bytes > BUGPACK_GAP_KEY_MAX_BYTES) {
-        seen = cut(key, text, key->bytes);
+        seen = cut(key, hash_key, text, key->bytes);
     }
     /* A channel without an end keeps off the hash: else each such key would be its own channel. */
     const char *colon = memchr(key->text, ':', seen);

@@ -10,6 +10,8 @@
 
 #include <bugpack/gap.h>
 
+#include "redact/tag.h"
+
 /* Bytes at the front of a longer key; '~' and 16 hexadecimal digits follow. */
 #define BP_GAP_KEY_FRONT_BYTES (BUGPACK_GAP_KEY_MAX_BYTES - 17)
 
@@ -28,10 +30,11 @@ typedef struct bp_gap_key {
 
 /*
  * Reads "<channel>:<kind>:<detail>", which may be anything: the channel is all before the first
- * ':', or the whole key. One that is too long is cut, and ends in a hash of all of it. `text` is
- * borrowed and must outlive the key.
+ * ':', or the whole key. One that is too long is cut, and ends in a hash of all of it by the
+ * session's key (NULL for a text that is short); without random numbers for that, in '~' alone.
+ * `text` is borrowed and must outlive the key.
  */
-void bp_gap_key_read(bp_gap_key *key, const char *text);
+void bp_gap_key_read(bp_gap_key *key, const bp_tag_key *hash_key, const char *text);
 
 /* "<channel>:unknown:<opcode>"; a ':' inside the channel stays the channel's. */
 void bp_gap_key_make_unknown(bp_gap_key *key, const char *channel, uint64_t opcode);

@@ -12,7 +12,6 @@
 #include <bugpack/traffic.h>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/lock.h"
 #include "base/status.h"
 
@@ -65,7 +64,7 @@ struct bp_gap {
 
 struct bp_gaps {
     bp_gaps_options options;
-    uint64_t seed; /* of the hash, so that nobody can aim at one slot */
+    bp_tag_key hash_key; /* of long names, and of the slots: nobody can aim at one */
     char cap_reason[80], channel_cap_reason[80];
     bp_lock lock; /* of what follows; held for a look-up, or for a copy of all rows */
     bool is_cap_reported, is_hold_reported;
@@ -93,9 +92,7 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
     if (gaps->options.cap > BUGPACK_GAP_KEYS_MAX) {
         gaps->options.cap = BUGPACK_GAP_KEYS_MAX;
     }
-    char id[BP_ID_BYTES];
-    bp_id_new(id);
-    gaps->seed = XXH3_64bits(id, sizeof id);
+    bp_tag_key_new(&gaps->hash_key);
     (void)snprintf(gaps->cap_reason, sizeof gaps->cap_reason,
                    "the session takes at most %u reports of gaps", (unsigned)gaps->options.cap);
     (void)snprintf(gaps->channel_cap_reason, sizeof gaps->channel_cap_reason,
@@ -112,6 +109,10 @@ void bp_gaps_free(bp_gaps *gaps) {
     }
 }
 
+void bp_gaps_read_key(const bp_gaps *gaps, bp_gap_key *key, const char *text) {
+    bp_gap_key_read(key, &gaps->hash_key, text);
+}
+
 const char *bp_gap_text(const bp_gap *gap) {
     return gap->text;
 }
@@ -121,7 +122,7 @@ size_t bp_gap_channel_bytes(const bp_gap *gap) {
 }
 
 static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
-    return XXH3_64bits_withSeed(key->text, key->bytes, gaps->seed);
+    return XXH3_64bits_withSeed(key->text, key->bytes, gaps->hash_key.words[0]);
 }
 
 /* A key's row, or NULL and the empty slot where the search ended; one is always there. The lock is
@@ -194,7 +195,7 @@ static const bp_gap_key *row_key(const bp_gap_key *key, row_kind kind, bp_gap_ke
         return key;
     }
     if (kind == TABLE_OVERFLOW) {
-        bp_gap_key_read(made, table_overflow);
+        bp_gap_key_read(made, NULL, table_overflow);
     } else {
         bp_gap_key_make_overflow(made, key, kind == UNKNOWN_OVERFLOW);
     }
@@ -280,7 +281,6 @@ static uint32_t count_held(bp_gaps *gaps, const struct channel *asking) {
     return held < held_max ? held : held_max;
 }
 
-/* What an occurrence of an open key leads to. */
 static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
     if (!is_enabled) {
         gap->refusal = "pedantic mode was off";

@@ -43,6 +43,10 @@ bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
 /* NULL is fine. */
 void bp_gaps_free(bp_gaps *gaps);
 
+/* bp_gap_key_read, with the key of the hashes of these gaps, which is random and stored nowhere: a
+ * key that is too long has one name in a session, and another one in the next. Any thread. */
+void bp_gaps_read_key(const bp_gaps *gaps, bp_gap_key *key, const char *text);
+
 /* The outcome of an occurrence. */
 typedef enum bp_gap_occurrence {
     BP_GAP_COUNTED,     /* that is all */

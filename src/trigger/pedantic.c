@@ -233,6 +233,10 @@ static void note_cap(bp_pedantic *pedantic, const char *what, const char *channe
                    (unsigned)cap);
 }
 
+void bp_pedantic_read_key(const bp_pedantic *pedantic, bp_gap_key *key, const char *text) {
+    bp_gaps_read_key(pedantic->gaps, key, text);
+}
+
 bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, bp_gap **ret_gap) {
     bool is_on = atomic_load_explicit(&pedantic->is_enabled, memory_order_relaxed) &&
                  !atomic_load_explicit(&pedantic->is_stopped, memory_order_relaxed);

@@ -21,6 +21,9 @@ typedef struct bp_occurrence {
     size_t byte_count;
 } bp_occurrence;
 
+/* bp_gaps_read_key, also on a closed session. Any thread. */
+void bp_pedantic_read_key(const bp_pedantic *pedantic, bp_gap_key *key, const char *text);
+
 /*
  * Counts an occurrence. What comes back and is not BP_GAP_COUNTED has to be followed by
  * bp_pedantic_act, or by bp_pedantic_refuse. Also on a closed session. Any thread.

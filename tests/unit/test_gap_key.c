@@ -6,6 +6,8 @@
 
 #include "trigger/gap_key.h"
 
+static const bp_tag_key hash_key = {.words = {1, 2}, .is_there = true};
+
 static void expect_key(const bp_gap_key *key, const char *text, size_t channel_bytes,
                        bool is_unknown) {
     cr_expect(eq(str, (char *)(uintptr_t)key->text, (char *)(uintptr_t)text));
@@ -31,14 +33,14 @@ Test(gap_key, has_its_channel_before_the_first_colon) {
                  {"a\xff\n\x1b:b", 4, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_gap_key key;
-        bp_gap_key_read(&key, cases[i].text);
+        bp_gap_key_read(&key, &hash_key, cases[i].text);
         expect_key(&key, cases[i].text, cases[i].channel_bytes, cases[i].is_unknown);
     }
 }
 
 Test(gap_key, that_is_empty_gets_a_name) {
     bp_gap_key key;
-    bp_gap_key_read(&key, "");
+    bp_gap_key_read(&key, &hash_key, "");
     expect_key(&key, BP_GAP_KEY_UNNAMED, strlen(BP_GAP_KEY_UNNAMED), false);
 }
 
@@ -47,7 +49,7 @@ Test(gap_key, of_the_longest_length_stays_as_it_is) {
     memset(text, 'k', BUGPACK_GAP_KEY_MAX_BYTES);
     text[BUGPACK_GAP_KEY_MAX_BYTES] = '\0';
     bp_gap_key key;
-    bp_gap_key_read(&key, text);
+    bp_gap_key_read(&key, &hash_key, text);
     expect_key(&key, text, BUGPACK_GAP_KEY_MAX_BYTES, false);
 }
 
@@ -61,10 +63,10 @@ Test(gap_key, that_is_too_long_is_cut_and_told_apart_by_a_hash) {
     bp_gap_key one;
     bp_gap_key again;
     bp_gap_key other;
-    bp_gap_key_read(&one, text);
-    bp_gap_key_read(&again, text);
+    bp_gap_key_read(&one, &hash_key, text);
+    bp_gap_key_read(&again, &hash_key, text);
     text[bytes - 1] = 'x';
-    bp_gap_key_read(&other, text);
+    bp_gap_key_read(&other, &hash_key, text);
     cr_expect(eq(sz, one.bytes, BUGPACK_GAP_KEY_MAX_BYTES));
     cr_expect(eq(sz, strlen(one.text), one.bytes));
     cr_expect(eq(sz, one.channel_bytes, 7));
@@ -74,12 +76,30 @@ Test(gap_key, that_is_too_long_is_cut_and_told_apart_by_a_hash) {
     free(text);
 }
 
+Test(gap_key, that_is_too_long_has_a_hash_that_is_no_help_in_guessing) {
+    static const bp_tag_key next_session = {.words = {3, 4}, .is_there = true};
+    static const bp_tag_key no_random = {.words = {0, 0}, .is_there = false};
+    char text[300];
+    memset(text, 'k', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    bp_gap_key one;
+    bp_gap_key other;
+    bp_gap_key without;
+    bp_gap_key_read(&one, &hash_key, text);
+    bp_gap_key_read(&other, &next_session, text);
+    bp_gap_key_read(&without, &no_random, text);
+    cr_expect(zero(int, memcmp(one.text, other.text, BP_GAP_KEY_FRONT_BYTES + 1)));
+    cr_expect(ne(str, (char *)(uintptr_t)one.text, (char *)(uintptr_t)other.text));
+    cr_expect(eq(sz, without.bytes, BP_GAP_KEY_FRONT_BYTES + 1));
+    cr_expect(eq(chr, without.text[BP_GAP_KEY_FRONT_BYTES], '~'));
+}
+
 Test(gap_key, that_is_too_long_and_has_no_colon_keeps_its_hash_out_of_the_channel) {
     char text[300];
     memset(text, 'k', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     bp_gap_key key;
-    bp_gap_key_read(&key, text);
+    bp_gap_key_read(&key, &hash_key, text);
     cr_expect(eq(sz, key.channel_bytes, BP_GAP_KEY_FRONT_BYTES));
     bp_gap_key overflow;
     bp_gap_key_make_overflow(&overflow, &key, true);
@@ -93,7 +113,7 @@ Test(gap_key, that_is_cut_splits_no_character) {
     }
     text[sizeof text - 2] = '\0';
     bp_gap_key key;
-    bp_gap_key_read(&key, text);
+    bp_gap_key_read(&key, &hash_key, text);
     cr_expect(eq(sz, key.channel_bytes, BP_GAP_KEY_FRONT_BYTES - 1));
     cr_expect(eq(chr, key.text[BP_GAP_KEY_FRONT_BYTES - 1], '~'));
 }

@@ -15,7 +15,7 @@ static bp_gaps *make_gaps(uint32_t cap, uint32_t channel_cap) {
 
 static bp_gap_occurrence see_row(bp_gaps *gaps, const char *text, bp_gap **ret_gap) {
     bp_gap_key key;
-    bp_gap_key_read(&key, text);
+    bp_gaps_read_key(gaps, &key, text);
     return bp_gaps_see(gaps, &key, true, ret_gap);
 }
 
@@ -211,12 +211,28 @@ Test(gaps, count_while_off_and_report_at_the_next_sight) {
     bp_gaps *gaps = make_gaps(50, 20);
     bp_gap_key key;
     bp_gap *gap = NULL;
-    bp_gap_key_read(&key, "a:b");
+    bp_gaps_read_key(gaps, &key, "a:b");
     cr_expect(eq(int, (int)bp_gaps_see(gaps, &key, false, &gap), BP_GAP_COUNTED));
     expect_reason(gaps, "a:b", "pedantic mode was off");
     cr_expect(eq(int, (int)bp_gaps_see(gaps, &key, true, &gap), BP_GAP_REPORT));
     cr_expect(eq(u64, row_of(gaps, "a:b").count, 2));
     bp_gaps_free(gaps);
+}
+
+Test(gaps, name_a_long_key_alike_in_a_session_and_otherwise_in_the_next) {
+    bp_gaps *gaps = make_gaps(50, 20);
+    bp_gaps *next = make_gaps(50, 20);
+    char text[300];
+    bp_gap_key one, again, other;
+    memset(text, 'k', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    bp_gaps_read_key(gaps, &one, text);
+    bp_gaps_read_key(gaps, &again, text);
+    bp_gaps_read_key(next, &other, text);
+    cr_expect(eq(str, one.made, again.made));
+    cr_expect(ne(str, one.made, other.made));
+    bp_gaps_free(gaps);
+    bp_gaps_free(next);
 }
 
 Test(gaps, ignore_what_a_pattern_matches) {
