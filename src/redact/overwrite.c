@@ -24,6 +24,10 @@ bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes
         status = bp_scan_record(scan, has_view ? view->text : bytes,
                                 has_view ? view->size : byte_count, false, 0);
     }
+    if (status == BUGPACK_OK) {
+        status = bp_nested_search(scan, has_view ? view->text : bytes,
+                                  has_view ? view->size : byte_count, false);
+    }
     for (size_t i = scan->hit_count; status == BUGPACK_OK && i-- > 0;) {
         const bp_hit *hit = &scan->hits[i];
         size_t from = has_view ? bp_view_raw(view, hit->from) : hit->from;

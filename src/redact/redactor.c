@@ -48,6 +48,7 @@ void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
     memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
     bp_buffer_clear(&entry->held);
     *entry = (struct bp_redact_entry){.form = form, .held = entry->held};
+    redactor->names.count = 0;
 }
 
 bool bp_redactor_is_searched(const bp_redactor *redactor) {
@@ -112,6 +113,35 @@ static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t
     return from != NULL ? bp_tag_hash(&redactor->key, from, (size_t)(to - from)) : 0;
 }
 
+/* Makes the view of a record where there is one, and fills `hits`. */
+static bugpack_status find_hits(bp_redactor *redactor, const char *raw, size_t size, size_t cut_at,
+                                bool has_view) {
+    bool is_in_json = is_json(&redactor->entry);
+    bp_view *view = &redactor->view;
+    bp_scan *scan = &redactor->scan;
+    const bp_view_below below = {bp_rule_set_keywords(redactor->set), bp_nested_value, scan};
+    bugpack_status status = BUGPACK_OK;
+    scan->hit_count = 0;
+    if (is_in_json) {
+        view->names = redactor->names;
+        status = bp_view_json(view, raw, size, redactor->entry.is_in_string, cut_at, &below);
+    } else if (has_view) {
+        status = bp_view_text(view, raw, size, cut_at);
+    }
+    const unsigned char *text = has_view ? view->text : (const unsigned char *)raw;
+    size_t seen = has_view ? view->size : size;
+    if (status == BUGPACK_OK) {
+        status = bp_scan_record(scan, text, seen, is_in_json, find_stream(redactor, raw, size));
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_nested_search(scan, text, seen, is_in_json);
+    }
+    if (status == BUGPACK_OK && redactor->base64 != NULL) {
+        status = bp_base64_search(redactor->base64, text, seen, scan);
+    }
+    return status;
+}
+
 /*
  * Searches a record and passes it on, up to where it may be divided if `cut_at` is given; returns
  * how far that is.
@@ -121,26 +151,14 @@ static bugpack_status search_record(bp_redactor *redactor, const char *raw, size
     struct bp_redact_entry *entry = &redactor->entry;
     bp_view *view = &redactor->view;
     bool has_view = is_json(entry) || cut_at < size || memmem(raw, size, "\\u00", 4) != NULL;
-    bugpack_status status = !has_view ? BUGPACK_OK
-                            : is_json(entry)
-                                ? bp_view_json(view, raw, size, entry->is_in_string, cut_at)
-                                : bp_view_text(view, raw, size, cut_at);
+    bugpack_status status = find_hits(redactor, raw, size, cut_at, has_view);
     struct rewriting rewriting = {.raw = raw, .view = has_view ? view : NULL};
     size_t seen = has_view ? view->size : size, end = size, end_view = seen;
-    if (status == BUGPACK_OK) {
-        status = bp_scan_record(&redactor->scan, has_view ? view->text : (const unsigned char *)raw,
-                                seen, is_json(entry), find_stream(redactor, raw, size));
-    }
-    if (status == BUGPACK_OK && redactor->base64 != NULL) {
-        status =
-            bp_base64_search(redactor->base64, has_view ? view->text : (const unsigned char *)raw,
-                             seen, &redactor->scan);
-    }
-    bool is_cut_in_string = has_view && view->is_in_string;
-    if (has_view && cut_at < size && view->cut_raw > 0) {
+    bool is_cut = has_view && cut_at < size && view->cut_raw > 0;
+    bool is_cut_in_string = has_view && (is_cut ? view->is_cut_in_string : view->is_in_string);
+    if (is_cut) {
         end = view->cut_raw;
         end_view = view->cut_view;
-        is_cut_in_string = view->is_cut_in_string;
     }
     for (size_t i = 0; status == BUGPACK_OK && i < redactor->scan.hit_count; i++) {
         bp_hit hit = redactor->scan.hits[i];
@@ -158,6 +176,10 @@ static bugpack_status search_record(bp_redactor *redactor, const char *raw, size
         status = pass(entry, raw + rewriting.done, end - rewriting.done);
     }
     entry->is_in_string = cut_at < size && is_cut_in_string;
+    if (is_json(entry)) { /* a line of JSON Lines ends what it began */
+        bool is_line = entry->form == BP_REDACT_JSON_LINES;
+        redactor->names = is_cut ? view->cut_names : is_line ? (bp_names){0} : view->names;
+    }
     *ret_done = end;
     return status;
 }
@@ -207,7 +229,8 @@ static size_t find_mark(const uint64_t *marks, size_t size, size_t at) {
  * `*escape` is the first escape that was found. */
 static size_t find_next(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
                         size_t *escape) {
-    if (redactor->scan.open_count > 0 || bp_rule_set_searches_all(redactor->set)) {
+    if (redactor->scan.open_count > 0 || redactor->names.count > 0 ||
+        bp_rule_set_searches_all(redactor->set)) {
         return at;
     }
     if (*escape < at || at == 0) {

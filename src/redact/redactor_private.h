@@ -5,6 +5,7 @@
 #define BP_REDACT_REDACTOR_PRIVATE_H
 
 #include "redact/base64.h"
+#include "redact/nested.h"
 #include "redact/redactor.h"
 #include "redact/scan.h"
 #include "redact/tag.h"
@@ -31,6 +32,7 @@ struct bp_redactor {
     bp_view view;
     bp_base64 *base64; /* NULL: what is in base64 is not searched */
     struct bp_redact_entry entry;
+    bp_names names; /* of JSON: what the buffer begins below */
     uint64_t *counts;
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };

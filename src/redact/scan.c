@@ -349,7 +349,6 @@ static void search_blocks(struct record *record, uint64_t stream) {
 bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t byte_count,
                               bool is_json, uint64_t stream) {
     struct record record = {.scan = scan, .text = text, .size = byte_count, .is_json = is_json};
-    scan->hit_count = 0;
     search_keywords(&record);
     if (bp_rule_set_searches_all(scan->set)) {
         for (size_t i = 0; i < bp_rule_set_count(scan->set); i++) {

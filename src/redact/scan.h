@@ -45,7 +45,7 @@ void bp_scan_release(bp_scan *scan);
 void bp_scan_reset(bp_scan *scan);
 
 /*
- * Fills `hits`. In a view of JSON (`is_json`) keys and values have their separators
+ * Adds to `hits`. In a view of JSON (`is_json`) keys and values have their separators
  * (redact/view.h). NO_MEMORY.
  */
 bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t byte_count,

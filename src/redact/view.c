@@ -11,6 +11,8 @@ struct reading {
     size_t size, at;
     size_t cut_at;
     size_t slashes_end; /* of the last backslashes in a row, so that each is counted once */
+    const bp_view_below *below;
+    size_t string_from, key_from; /* of the last ones, in the view */
     bool is_after_key;
     bool has_memory;
 };
@@ -42,6 +44,7 @@ static void note_cut(struct reading *reading, bool is_in_string) {
         view->cut_raw = reading->at;
         view->cut_view = view->size;
         view->is_cut_in_string = is_in_string;
+        view->cut_names = view->names;
     }
 }
 
@@ -131,6 +134,14 @@ static void read_escape(struct reading *reading) {
     add_point(reading, false);
 }
 
+static void tell_value(struct reading *reading, size_t from, bool is_bare) {
+    const bp_view *view = reading->view;
+    const bp_view_below *below = reading->below;
+    if (view->names.count > 0 && reading->has_memory) {
+        reading->has_memory = below->value(below->context, view, from, view->size, is_bare);
+    }
+}
+
 /* A string ends at its quote, or at the end of its line: `at` is there. */
 static void end_string(struct reading *reading) {
     size_t after = reading->at + (reading->raw[reading->at] == '"');
@@ -140,6 +151,11 @@ static void end_string(struct reading *reading) {
     }
     add_point(reading, false);
     reading->is_after_key = next < reading->size && reading->raw[next] == ':';
+    if (reading->is_after_key) {
+        reading->key_from = reading->string_from;
+    } else {
+        tell_value(reading, reading->string_from, false);
+    }
     put(reading, reading->is_after_key ? BP_VIEW_KEY : BP_VIEW_END);
     reading->at = after;
     reading->view->is_in_string = false;
@@ -199,13 +215,15 @@ static void read_bare(struct reading *reading) {
         digits += memchr("0123456789.+-eE", text[length], 15) != NULL;
         length++;
     }
-    bool is_number = digits == length && !reading->is_after_key;
+    bool is_number = digits == length && !reading->is_after_key && reading->view->names.count == 0;
     if (!is_number) {
+        size_t from = reading->view->size + 1;
         add_point(reading, true);
         put(reading, BP_VIEW_BARE);
         for (size_t i = 0; i < length; i++) {
             put(reading, (unsigned char)text[i] >= BP_VIEW_BARE ? '?' : (unsigned char)text[i]);
         }
+        tell_value(reading, from, true);
     }
     reading->at += length;
     if (!is_number) {
@@ -213,6 +231,24 @@ static void read_bare(struct reading *reading) {
         put(reading, BP_VIEW_END);
     }
     reading->is_after_key = false;
+}
+
+/* Of an array or an object. */
+static void read_bracket(struct reading *reading, char byte) {
+    bp_view *view = reading->view;
+    if (byte == '[' || byte == '{') {
+        size_t end = view->size > 0 ? view->size - 1 : 0; /* the key's own */
+        bp_names_open(&view->names, reading->below->keywords,
+                      reading->is_after_key ? view->text + reading->key_from : NULL,
+                      end - reading->key_from);
+        reading->is_after_key = false;
+    } else if (byte == ']' || byte == '}') {
+        bp_names_close(&view->names);
+        if (view->size > 0 && view->text[view->size - 1] == BP_VIEW_KEY) {
+            put(reading, BP_VIEW_END); /* it is empty: what follows is no value of the key */
+        }
+    }
+    reading->at++;
 }
 
 static bool reserve(bp_view *view, size_t byte_count) {
@@ -231,11 +267,12 @@ static bool reserve(bp_view *view, size_t byte_count) {
 }
 
 bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count, bool is_in_string,
-                            size_t cut_at) {
+                            size_t cut_at, const bp_view_below *below) {
     struct reading reading = {.view = view,
                               .raw = raw,
                               .size = byte_count,
                               .cut_at = cut_at,
+                              .below = below,
                               .has_memory = reserve(view, byte_count)};
     if (!reading.has_memory) {
         return BUGPACK_ERR_NO_MEMORY;
@@ -250,13 +287,17 @@ bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count, b
             note_cut(&reading, false);
             reading.at++;
             view->is_in_string = true;
+            reading.string_from = view->size;
             add_point(&reading, false);
         } else if (memchr(" \t\r\n{}[]:,", byte, 10) != NULL) {
-            reading.at++;
+            read_bracket(&reading, byte);
         } else {
             note_cut(&reading, false);
             read_bare(&reading);
         }
+    }
+    if (view->is_in_string) {
+        tell_value(&reading, reading.string_from, false);
     }
     add_point(&reading, false);
     return reading.has_memory ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;

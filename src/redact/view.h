@@ -11,10 +11,12 @@
 
 #include <bugpack/error.h>
 
+#include "redact/names.h"
+
 enum {
-    BP_VIEW_BARE = 0xFD, /* precedes a JSON value without quotes */
-    BP_VIEW_KEY = 0xFE,  /* ends a key */
-    BP_VIEW_END = 0xFF   /* ends a value */
+    BP_VIEW_BARE = 0xFD,       /* precedes a JSON value without quotes */
+    BP_VIEW_KEY = BP_NAME_END, /* ends a key */
+    BP_VIEW_END = 0xFF         /* ends a value */
 };
 
 typedef struct bp_view_point {
@@ -32,17 +34,32 @@ typedef struct bp_view {
     /* The first place at or behind `cut_at` where the record may be divided. */
     size_t cut_raw, cut_view;
     bool is_cut_in_string;
+    /* The keys of JSON that the record is below: at first where it begins, then where it ends, and
+     * where it may be divided. */
+    bp_names names, cut_names;
 } bp_view;
+
+/* Gets a value below `names`, from its first byte, or the one behind BP_VIEW_BARE, to its end.
+ * False: no memory. */
+typedef bool bp_view_value(void *context, const bp_view *view, size_t from, size_t to,
+                           bool is_bare);
+
+typedef struct bp_view_below {
+    const bp_keywords *keywords; /* of the keys that are names */
+    bp_view_value *value;
+    void *context;
+} bp_view_below;
 
 void bp_view_release(bp_view *view);
 
 /*
  * Looks at JSON, or at what should be JSON: quotes that do not match end with their line. With
  * `is_in_string` it begins inside of a string. What is outside of strings and no number of a list
- * is there as well. Escapes of escapes (\\u0070) are resolved too. At most 1 GiB. NO_MEMORY.
+ * is there as well, and below a name such a number too. Escapes of escapes (\\u0070) are resolved
+ * too. At most 1 GiB. NO_MEMORY.
  */
 bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count, bool is_in_string,
-                            size_t cut_at);
+                            size_t cut_at, const bp_view_below *below);
 
 /* A text, with \u00XX resolved. NO_MEMORY. */
 bugpack_status bp_view_text(bp_view *view, const char *raw, size_t byte_count, size_t cut_at);

@@ -119,6 +119,91 @@ Test(redact, keeps_json_valid) {
     }
 }
 
+/* What stands below a key that names a secret: where it is as JSON, in a string of JSON, and in a
+ * text. */
+static const struct {
+    const char *from, *to;
+} nested[] = {
+    {"{\"password\":[\"a\",\"b\"],\"c\":[\"d\"]}", "{\"password\":[\"«»\",\"«»\"],\"c\":[\"d\"]}"},
+    {"{\"password\":{\"a\":\"x\",\"b\":[[\"y\"],{\"z\":\"w\"}]},\"c\":\"d\"}",
+     "{\"password\":{\"a\":\"«»\",\"b\":[[\"«»\"],{\"z\":\"«»\"}]},\"c\":\"d\"}"},
+    {"[{\"passwords\":[]},\"a\",{\"password\":{}},\"b\"]",
+     "[{\"passwords\":[]},\"a\",{\"password\":{}},\"b\"]"},
+    {"{\"tokens\":{\"used\":5,\"model\":\"large\"}}",
+     "{\"tokens\":{\"used\":5,\"model\":\"large\"}}"},
+    {"{\"tokens\":[\"ab\",\"8c1f0a77b2\"],\"a\":\"8c1f0a77b2\"}",
+     "{\"tokens\":[\"ab\",\"«»\"],\"a\":\"8c1f0a77b2\"}"},
+    {"{\"token\":{\"password\":[\"a\",\"b\"],\"x\":\"y\"}}",
+     "{\"token\":{\"password\":[\"«»\",\"«»\"],\"x\":\"y\"}}"},
+    {"{\"headers\":{\"Cookie\":[\"a=1; b=2\",\"c=3\"],\"Authorization\":[\"Basic eA==\",\"Bearer "
+     "a.b-c\"]}}",
+     "{\"headers\":{\"Cookie\":[\"«»\",\"«»\"],\"Authorization\":[\"Basic «»\",\"Bearer «»\"]}}"},
+    {"{\"password_policy\":{\"min\":\"eight\"},\"password\":[true,null,8]}",
+     "{\"password_policy\":{\"min\":\"eight\"},\"password\":[true,null,8]}"},
+    {"{\"password\" : [ \"a\\\"b\", \"c\\\\\", \"d}]\" ], \"e\": \"f\"}",
+     "{\"password\" : [ \"«»\", \"«»\", \"«»\" ], \"e\": \"f\"}"},
+};
+
+/* The text as a string of JSON would have it. */
+static void quote_json(const char *text, char *quoted) {
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            *quoted++ = '\\';
+        }
+        *quoted++ = *text;
+    }
+    *quoted = '\0';
+}
+
+Test(redact, replaces_all_below_a_key) {
+    char from[2][1000], to[2][1000];
+    use(NULL);
+    for (size_t i = 0; i < sizeof nested / sizeof nested[0]; i++) {
+        (void)snprintf(from[0], sizeof from[0], "%s", nested[i].from);
+        (void)snprintf(to[0], sizeof to[0], "%s", nested[i].to);
+        for (int level = 0; level < 3; level++) {
+            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON_LINES, from[0]), to[0]));
+            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_JSON, from[0]), to[0]));
+            cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, from[0]), to[0]));
+            quote_json(from[0], from[1]);
+            quote_json(to[0], to[1]);
+            (void)snprintf(from[0], sizeof from[0], "{\"m\":\"%.900s\",\"n\":\"x\"}", from[1]);
+            (void)snprintf(to[0], sizeof to[0], "{\"m\":\"%.900s\",\"n\":\"x\"}", to[1]);
+        }
+    }
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(
+                     BP_REDACT_JSON, "{\"\\u0070assword\":[123456,\"a\",-1234567],\"n\":[123456]}"),
+                 "{\"\\u0070assword\":[\"«»\",\"«»\",\"«»\"],\"n\":[123456]}"));
+    cr_expect(eq(str,
+                 (char *)(uintptr_t)run_plain(BP_REDACT_TEXT,
+                                              "got {'passwords': ['a b', 'c'], 'd': ['e']} ok\n"
+                                              "['f']\n"),
+                 "got {'passwords': ['«»', '«»'], 'd': ['e']} ok\n['f']\n"));
+}
+
+/* Longer than what is searched at a time, in lines or in one. */
+Test(redact, replaces_all_below_a_key_however_much_it_is) {
+    static const char *const between[] = {",\n  ", ","};
+    for (size_t i = 0; i < 2; i++) {
+        bp_buffer text;
+        bp_buffer_init(&text, 1 << 24);
+        use(NULL);
+        (void)bp_buffer_append_text(&text, "{\"passwords\": {\"list\": [\"hunter\"");
+        for (unsigned n = 0; n < 60000; n++) {
+            (void)bp_buffer_printf(&text, "%s{\"of\":[\"hunter%u\"]}", between[i], n);
+        }
+        (void)bp_buffer_append_text(&text, "]},\"after\":[\"rest\"]}");
+        const char *result = run(BP_REDACT_JSON, bp_buffer_text(&text));
+        cr_expect(strstr(result, "hunter") == NULL, "%.200s", strstr(result, "hunter"));
+        cr_expect(strstr(result, "]},\"after\":[\"rest\"]}") != NULL);
+        cr_expect(eq(u64, count_of("password"), 60001));
+        bp_buffer_release(&text);
+        teardown();
+    }
+    use(NULL);
+}
+
 Test(redact, reads_escapes_of_texts_too) {
     use(NULL);
     cr_expect(eq(str,

@@ -1,0 +1,19 @@
+/*
+ * Values in the arrays and objects below a key that names a secret: {"password":["a",{"x":"b"}]}.
+ * Each is replaced if it would be as the only value of that key.
+ */
+#ifndef BP_REDACT_NESTED_H
+#define BP_REDACT_NESTED_H
+
+#include "redact/scan.h"
+#include "redact/view.h"
+
+/* A bp_view_value of JSON; `scan` gets its hit. */
+bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bool is_bare);
+
+/* Adds the hits in JSON that is in a text, in one line of it or in one string of JSON, with any
+ * number of backslashes. NO_MEMORY. */
+bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t byte_count,
+                                bool is_json);
+
+#endif
