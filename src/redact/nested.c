@@ -233,17 +233,33 @@ static bugpack_status read_token(struct walk *walk) {
     return BUGPACK_OK;
 }
 
+/* The first one at or behind `at`; `last` is what the call before returned, or 0. */
+static size_t find_byte(const unsigned char *text, size_t size, size_t last, size_t at, char byte) {
+    if (last > at || at >= size) {
+        return last > at ? last : size;
+    }
+    const unsigned char *found = memchr(text + at, byte, size - at);
+    return found != NULL ? (size_t)(found - text) : size;
+}
+
 bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t byte_count,
                                 bool is_json) {
     struct walk walk = {.scan = scan, .text = text, .end = byte_count, .is_json = is_json};
     bugpack_status status = BUGPACK_OK;
     size_t hit_count = scan->hit_count;
-    while (status == BUGPACK_OK && walk.at < byte_count) {
-        unsigned char byte = text[walk.at];
-        if ((byte != '[' && byte != '{') || !find_key(&walk, walk.at)) {
-            walk.at++;
+    size_t list = 0, object = 0; /* the next one of each; most texts have none */
+    for (size_t at = 0; status == BUGPACK_OK; at = walk.at) {
+        list = find_byte(text, byte_count, list, at, '[');
+        object = find_byte(text, byte_count, object, at, '{');
+        at = list < object ? list : object;
+        walk.at = at + 1;
+        if (at >= byte_count) {
+            break;
+        }
+        if (!find_key(&walk, at)) {
             continue;
         }
+        walk.at = at;
         open_bracket(&walk);
         walk.line_end = walk.line_end < walk.at ? walk.at : walk.line_end;
         while (walk.names.count > 0 && walk.line_end < byte_count &&
