@@ -46,8 +46,8 @@ void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]) {
 }
 
 bool bp_errno_is_trouble(int system_errno) {
-    static const int answers[] = {0,     ENOENT, EFAULT,       ENOTDIR, ESRCH,  EACCES,
-                                  EPERM, ELOOP,  ENAMETOOLONG, ESTALE,  ENOSYS, EOPNOTSUPP};
+    static const int answers[] = {0,     ENOENT, EFAULT, ENOTDIR, ESRCH,     EACCES,
+                                  EPERM, ELOOP,  ESTALE, ENOSYS,  EOPNOTSUPP};
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         if (system_errno == answers[i]) {
             return false;

@@ -89,8 +89,12 @@ static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack
         (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
         error->status =
             bp_session_errno_is_damage(system_errno) ? BUGPACK_ERR_CORRUPT : error->status;
-    } else if (fstat(*ret_fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    } else if (fstat(*ret_fd, &info) != 0) {
+        (void)bp_fail_errno(error, errno, "cannot read \"%s\"", name);
+    } else if (!S_ISREG(info.st_mode)) {
         (void)bp_fail(error, BUGPACK_ERR_CORRUPT, "cannot read \"%s\": it is no file", name);
+    }
+    if (*ret_fd >= 0 && error->status != BUGPACK_OK) {
         bp_file_close(*ret_fd);
         *ret_fd = -1;
     }

@@ -54,10 +54,10 @@ Test(status, sorts_system_errors_by_what_a_host_can_do) {
 
 /* An error that opening an existing file should not return must not read as "there is none". */
 Test(status, takes_for_an_answer_only_what_is_about_the_thing_asked_for) {
-    static const int answers[] = {0,      ENOENT, ENOTDIR,      ESRCH,  EACCES, EPERM,
-                                  ESTALE, ELOOP,  ENAMETOOLONG, ENOSYS, EFAULT};
-    static const int troubles[] = {EMFILE, ENFILE, ENOMEM, EIO,  ENOSPC,
-                                   EINTR,  EAGAIN, ENXIO,  98765};
+    static const int answers[] = {0,     ENOENT, ENOTDIR, ESRCH,  EACCES,
+                                  EPERM, ESTALE, ELOOP,   ENOSYS, EFAULT};
+    static const int troubles[] = {EMFILE, ENFILE, ENOMEM, EIO,          ENOSPC,
+                                   EINTR,  EAGAIN, ENXIO,  ENAMETOOLONG, 98765};
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         cr_assert(not(bp_errno_is_trouble(answers[i])), "errno %d", answers[i]);
     }
