@@ -151,14 +151,15 @@ static bugpack_status relay(struct running *running, bugpack_error *error) {
 static bugpack_status judge(const struct running *running, bugpack_error *error) {
     const char *name = running->through->arguments[0];
     size_t length = running->said_count;
+    int wait_status = running->wait_status; /* Apple's macros take its address */
     while (length > 0 && running->said[length - 1] == ' ') {
         length--;
     }
-    if (WIFSIGNALED(running->wait_status)) {
+    if (WIFSIGNALED(wait_status)) {
         return bp_fail(error, BUGPACK_ERR_IO, "%s was ended by signal %d", name,
-                       WTERMSIG(running->wait_status));
+                       WTERMSIG(wait_status));
     }
-    if (!WIFEXITED(running->wait_status) || WEXITSTATUS(running->wait_status) != 0) {
+    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) {
         return bp_fail(error, BUGPACK_ERR_IO, "%s failed%s%.*s", name, length > 0 ? ": " : "",
                        (int)length, running->said);
     }
