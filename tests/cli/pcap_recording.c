@@ -27,12 +27,12 @@ static struct {
 static size_t ring_file_count;
 
 static int fd_of(const bp_ring *ring) {
-    size_t i = 0;
-    while (i < ring_file_count && ring_files[i].ring != ring) {
-        i++;
+    size_t i = ring_file_count; /* the newest: a ring may lie where an earlier one was freed */
+    while (i > 0 && ring_files[i - 1].ring != ring) {
+        i--;
     }
-    CHECK(i < ring_file_count);
-    return ring_files[i].fd;
+    CHECK(i > 0);
+    return ring_files[i - 1].fd;
 }
 
 static bp_ring *new_ring(size_t ring_bytes, bool is_in_file) {
