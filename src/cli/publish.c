@@ -64,8 +64,8 @@ bool bp_cli_read_recipient(const bp_cli_option *option, const char *text, void *
     return true;
 }
 
-static bugpack_status encrypt(const bp_cli_publish *publish, int from_fd, int to_fd,
-                              uint64_t deadline_ns, bugpack_error *error) {
+static bugpack_status pass_through(const bp_cli_publish *publish, int from_fd, int to_fd,
+                                   uint64_t deadline_ns, bugpack_error *error) {
     const encryptor *by = find_encryptor(publish);
     const char *arguments[argument_max + 2 * BP_CLI_RECIPIENT_MAX];
     size_t count = 0;
@@ -97,7 +97,7 @@ static bugpack_status try_recipients(const bp_cli_publish *publish, bugpack_erro
         return bp_fail_errno(error, errno, "cannot open /dev/null");
     }
     bugpack_status status =
-        encrypt(publish, fd, fd, bp_clock_monotonic_ns() + trial_ms * BP_NS_PER_MS, error);
+        pass_through(publish, fd, fd, bp_clock_monotonic_ns() + trial_ms * BP_NS_PER_MS, error);
     bp_file_close(fd);
     return status;
 }
@@ -129,7 +129,7 @@ static bugpack_status before_publish(const bugpack_unpublished *report, void *co
     /* The time limit does not count how long somebody has read. */
     uint64_t deadline_ns =
         publish->deadline_ns == 0 ? 0 : publish->deadline_ns + bp_clock_monotonic_ns() - began_ns;
-    return encrypt(publish, report->zip_fd, report->output_fd, deadline_ns, error);
+    return pass_through(publish, report->zip_fd, report->output_fd, deadline_ns, error);
 }
 
 bugpack_before_publish *bp_cli_publish_call(const bp_cli_publish *publish) {
