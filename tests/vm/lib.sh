@@ -29,11 +29,16 @@ add_libraries() {
     done <libraries
 }
 
-# Under the same path as here, since that is where the program will look.
+# Under the same path as here, since that is where the program will look. What was built goes where
+# the loader looks last: the place it was built in may be one that the machine mounts over.
 add_library() {
-    [ -e "root$1" ] && return
-    mkdir -p "root${1%/*}"
-    cp -L "$1" "root$1" || exit 1
+    case $1 in
+    /lib/* | /lib64/* | /usr/*) to=$1 ;;
+    *) to=/lib/${1##*/} ;;
+    esac
+    [ -e "root$to" ] && return
+    mkdir -p "root${to%/*}"
+    cp -L "$1" "root$to" || exit 1
 }
 
 # make_machine NAME: what tests/vm/guest/NAME will find, as the file `initrd`.
