@@ -216,7 +216,9 @@ Test(before_write, that_hangs_lets_nothing_through_and_is_not_called_again) {
     other.session = session;
     cr_expect(eq(int, (int)bugpack_before_write(session, look, &other), BUGPACK_ERR_TIMEOUT));
     take(session, &result);
-    cr_expect(ne(ptr, report_read(path, "a.txt", NULL), NULL));
+    char *seen = report_read(path, "a.txt", NULL);
+    cr_expect(ne(ptr, seen, NULL));
+    free(seen);
     cr_expect(zero(uint, result.missing_count), "%s", result.missing);
     bugpack_close(session);
     atomic_store(&wish.may_return, true);

@@ -57,7 +57,8 @@ static bool is_found(bp_redact_form form, const char *before, const char *text, 
     (void)bp_buffer_append_text(&given, after);
     bp_buffer_release(&out);
     redacted(redactor, form, given.data, given.size, 1000, &out);
-    bool is_kept = out.size == given.size && memcmp(out.data, given.data, out.size) == 0;
+    bool is_kept =
+        out.size == given.size && (out.size == 0 || memcmp(out.data, given.data, out.size) == 0);
     bool has_tag = strstr(bp_buffer_text(&out), "REDACTED-") != NULL;
     cr_expect(is_kept != has_tag, "%s", out.data);
     bp_buffer_release(&given);
