@@ -209,6 +209,22 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
     }
 }
 
+int bp_file_write_all(int fd, const void *bytes, size_t byte_count) {
+    const char *next = bytes;
+    while (byte_count > 0) {
+        ssize_t count = write(fd, next, byte_count);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return count == 0 ? ENOSPC : errno;
+        }
+        next += count;
+        byte_count -= (size_t)count;
+    }
+    return 0;
+}
+
 void bp_file_close(int fd) {
     int caller_errno = errno;
     if (fd >= 0) {

@@ -64,6 +64,9 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
 /* Opens `path` below `dir_fd`, reads it whole, and closes it. Not restricted to regular files. */
 bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bugpack_error *error);
 
+/* Writes all of it, whatever signals come: 0, or an errno; ENOSPC where nothing more was taken. */
+int bp_file_write_all(int fd, const void *bytes, size_t byte_count);
+
 /* Closes a descriptor, unless it is -1, and leaves errno alone. */
 void bp_file_close(int fd);
 

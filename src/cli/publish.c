@@ -19,7 +19,7 @@ enum { stall_ms = 30000, trial_ms = 10000, argument_max = 16 };
 /* The programs, and how they encrypt standard input to standard output. */
 typedef struct encryptor {
     const char *suffix;
-    const char *arguments[16];
+    const char *arguments[argument_max];
     const char *recipient_option;
 } encryptor;
 

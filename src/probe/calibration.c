@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -14,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/spawn.h"
 
 static const int64_t far_bytes = 65536;
 
@@ -103,35 +103,22 @@ bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
  */
 static char tunables[] = "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536";
 
-static int spawn(const char *path, int library_fd, int out_fd, char *const *arguments,
-                 pid_t *ret_pid) {
+static int start_helper(const char *path, int library_fd, int out_fd, char *const *arguments,
+                        pid_t *ret_pid) {
     char *environment[] = {tunables, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    int result = posix_spawn_file_actions_init(&actions);
+    bp_spawn spawn;
+    int result = bp_spawn_init(&spawn, 0);
     if (result != 0) {
         return result;
     }
-    result = posix_spawnattr_init(&attributes);
-    if (result != 0) {
-        (void)posix_spawn_file_actions_destroy(&actions);
-        return result;
-    }
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
     /* Both numbers are 4 or more: the copies cannot overwrite each other, and are not close-on-
      * exec. */
-    (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, out_fd, 1);
-    (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, library_fd, helper_library_fd);
-    result = posix_spawn(ret_pid, path, &actions, &attributes, arguments, environment);
-    (void)posix_spawnattr_destroy(&attributes);
-    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&spawn.actions, out_fd, 1);
+    (void)posix_spawn_file_actions_addopen(&spawn.actions, 2, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&spawn.actions, library_fd, helper_library_fd);
+    result = posix_spawn(ret_pid, path, &spawn.actions, &spawn.attributes, arguments, environment);
+    bp_spawn_release(&spawn);
     return result;
 }
 
@@ -181,7 +168,7 @@ bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t sl
     int high_library = fcntl(library_fd, F_DUPFD_CLOEXEC, helper_library_fd + 1);
     int failure = high_out < 0 || high_library < 0
                       ? errno
-                      : spawn(calibrator_path, high_library, high_out, arguments, &pid);
+                      : start_helper(calibrator_path, high_library, high_out, arguments, &pid);
     const int ours[] = {answer_pipe[1], high_out, high_library};
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
         bp_file_close(ours[i]);

@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/spawn.h"
 #include "base/status.h"
 #include "run/descriptor.h"
 
@@ -29,50 +30,23 @@ struct running {
     size_t said_count;
 };
 
-static int spawn(const bp_run_through *through, int out_fd, int said_fd, pid_t *ret_pid) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    int result = posix_spawn_file_actions_init(&actions);
+static int start(const bp_run_through *through, int out_fd, int said_fd, pid_t *ret_pid) {
+    bp_spawn spawn;
+    int result = bp_spawn_init(&spawn, POSIX_SPAWN_SETPGROUP);
     if (result != 0) {
         return result;
     }
-    result = posix_spawnattr_init(&attributes);
-    if (result != 0) {
-        (void)posix_spawn_file_actions_destroy(&actions);
-        return result;
-    }
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                    POSIX_SPAWN_SETPGROUP);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    (void)posix_spawnattr_setpgroup(&spawn.attributes, 0);
     const int fds[] = {through->from_fd, out_fd, said_fd};
     for (int i = 0; result == 0 && i < 3; i++) {
-        result = posix_spawn_file_actions_adddup2(&actions, fds[i], i);
+        result = posix_spawn_file_actions_adddup2(&spawn.actions, fds[i], i);
     }
     if (result == 0) {
-        result = posix_spawnp(ret_pid, through->arguments[0], &actions, &attributes,
+        result = posix_spawnp(ret_pid, through->arguments[0], &spawn.actions, &spawn.attributes,
                               (char *const *)(uintptr_t)through->arguments, environ);
     }
-    (void)posix_spawnattr_destroy(&attributes);
-    (void)posix_spawn_file_actions_destroy(&actions);
+    bp_spawn_release(&spawn);
     return result;
-}
-
-static bugpack_status write_all(int fd, const char *bytes, size_t byte_count,
-                                bugpack_error *error) {
-    while (byte_count > 0) {
-        ssize_t written = write(fd, bytes, byte_count);
-        if (written < 0 && errno != EINTR) {
-            return bp_fail_errno(error, errno, "cannot write the encrypted report");
-        }
-        bytes += written > 0 ? written : 0;
-        byte_count -= written > 0 ? (size_t)written : 0;
-    }
-    return BUGPACK_OK;
 }
 
 static bugpack_status move_output(struct running *running, bugpack_error *error) {
@@ -81,7 +55,9 @@ static bugpack_status move_output(struct running *running, bugpack_error *error)
     if (count > 0) {
         running->moved_ns = bp_clock_monotonic_ns();
         running->has_moved = true;
-        return write_all(running->through->to_fd, piece, (size_t)count, error);
+        int failure = bp_file_write_all(running->through->to_fd, piece, (size_t)count);
+        return failure == 0 ? BUGPACK_OK
+                            : bp_fail_errno(error, failure, "cannot write the encrypted report");
     }
     if (count == 0 || errno != EINTR) {
         bp_descriptor_close(&running->out_fd);
@@ -178,7 +154,7 @@ bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_err
     }
     if (status == BUGPACK_OK) {
         (void)lseek(through->from_fd, 0, SEEK_SET);
-        int failure = spawn(through, out[1], said[1], &group);
+        int failure = start(through, out[1], said[1], &group);
         if (failure != 0) {
             group = 0;
             status = failure == ENOENT

@@ -1,6 +1,5 @@
 #include "trigger/pedantic_summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,22 +12,6 @@
 #include "report/name.h"
 
 static const size_t summary_limit_bytes = (size_t)16 << 20;
-
-static bugpack_status write_all(int fd, const char *dir_path, const bp_buffer *text,
-                                bugpack_error *error) {
-    for (size_t at = 0; at < text->size;) {
-        ssize_t count = write(fd, text->data + at, text->size - at);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return bp_fail_errno(error, count == 0 ? ENOSPC : errno, "cannot write in \"%s\"",
-                                 dir_path);
-        }
-        at += (size_t)count;
-    }
-    return BUGPACK_OK;
-}
 
 /* Like a report: whole and under its name, or absent. */
 static bugpack_status publish(const bugpack_options *settings, const char *app_name,
@@ -44,7 +27,10 @@ static bugpack_status publish(const bugpack_options *settings, const char *app_n
         status = bp_staged_file_new(dir_fd, dir, &file, error);
     }
     if (status == BUGPACK_OK) {
-        status = write_all(bp_staged_file_fd(file), dir, text, error);
+        int write_errno = bp_file_write_all(bp_staged_file_fd(file), text->data, text->size);
+        if (write_errno != 0) {
+            status = bp_fail_errno(error, write_errno, "cannot write in \"%s\"", dir);
+        }
     }
     if (status == BUGPACK_OK) {
         status = bp_staged_file_sync(file, error);

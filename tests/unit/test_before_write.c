@@ -15,21 +15,9 @@
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
-#include "unit/quick_session.h"
+#include "unit/taken_report.h"
 
 enum { big_bytes = 1000000 };
-
-static temp_dir dir;
-static char path[BUGPACK_REPORT_PATH_BYTES];
-
-static void setup(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void teardown(void) {
-    temp_dir_remove(&dir);
-}
 
 TestSuite(before_write, .init = setup, .fini = teardown);
 
@@ -102,12 +90,6 @@ static bugpack *open_with(struct wish *wish, uint32_t timeout_ms) {
     return session;
 }
 
-static void take(bugpack *session, bugpack_report_result *result) {
-    *result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, result)), "%s", result->error.message);
-    (void)snprintf(path, sizeof path, "%s", result->path);
-}
-
 static void expect_text(const char *entry, const char *text) {
     char *found = report_read(path, entry, NULL);
     cr_assert(ne(ptr, found, NULL), "%s", entry);
@@ -119,7 +101,7 @@ Test(before_write, sees_what_would_be_written_in_pieces_and_leaves_it) {
     bugpack_report_result result;
     struct wish wish = {.entry = "a.txt"};
     bugpack *session = open_with(&wish, 60000);
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(eq(uint, wish.call_count, 2));
     cr_expect(eq(uint, wish.end_count, 1));
     cr_expect(ne(ptr, (void *)strstr(wish.seen, "password=REDACTED-password-"), NULL), "%s",
@@ -131,13 +113,13 @@ Test(before_write, sees_what_would_be_written_in_pieces_and_leaves_it) {
 
     struct wish big = {.entry = "big.txt", .session = session};
     cr_assert(zero(int, (int)bugpack_before_write(session, look, &big)));
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(eq(u64, big.seen_bytes, big_bytes));
     cr_expect(eq(uint, big.call_count, big_bytes / 65536 + 2));
     cr_expect(eq(uint, wish.call_count, 2));
 
     cr_assert(zero(int, (int)bugpack_before_write(session, NULL, NULL)));
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(eq(uint, big.call_count, big_bytes / 65536 + 2));
     cr_expect(not(report_entry_contains(path, "manifest.json", "before_write")));
     bugpack_close(session);
@@ -147,17 +129,17 @@ Test(before_write, changes_an_entry_and_the_manifest_says_so) {
     bugpack_report_result result;
     struct wish wish = {.entry = "a.txt", .choice = BUGPACK_WRITE_INSTEAD};
     bugpack *session = open_with(&wish, 60000);
-    take(session, &result);
+    take(session, NULL, &result);
     expect_text("a.txt", "<piece><end>");
     cr_expect(report_entry_contains(path, "manifest.json", "\"note\": \"changed by the host\""));
     cr_expect(zero(uint, result.missing_count));
     wish.entry = "logs.jsonl"; /* of a ring, and empty */
-    take(session, &result);
+    take(session, NULL, &result);
     expect_text("logs.jsonl", "<end>");
     wish.entry = "manifest.json";
     wish.choice = BUGPACK_WRITE_DROP;
     atomic_store(&wish.call_count, 0);
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(zero(uint, wish.call_count));
     bugpack_close(session);
 }
@@ -166,7 +148,7 @@ Test(before_write, drops_an_entry_which_is_not_missing) {
     bugpack_report_result result;
     struct wish wish = {.entry = "big.txt", .choice = BUGPACK_WRITE_DROP};
     bugpack *session = open_with(&wish, 60000);
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(zero(uint, result.missing_count));
     cr_expect(eq(uint, wish.call_count, 1)); /* the rest is not asked about */
     cr_expect(eq(ptr, report_read(path, "big.txt", NULL), NULL));
@@ -176,7 +158,7 @@ Test(before_write, drops_an_entry_which_is_not_missing) {
     static const char *const entries[] = {"metadata.json", "runtime-metrics.json", "logs.jsonl"};
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         wish.entry = entries[i];
-        take(session, &result);
+        take(session, NULL, &result);
         cr_expect(zero(uint, result.missing_count));
         cr_expect(eq(ptr, report_read(path, entries[i], NULL), NULL));
     }
@@ -187,14 +169,14 @@ Test(before_write, that_fails_costs_its_entry) {
     bugpack_report_result result;
     struct wish wish = {.entry = "a.txt", .fails = true};
     bugpack *session = open_with(&wish, 60000);
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(eq(uint, result.missing_count, 1));
     cr_expect(eq(ptr, report_read(path, "a.txt", NULL), NULL));
     cr_expect(ne(ptr, report_read(path, "big.txt", NULL), NULL));
     cr_expect(report_entry_contains(path, "manifest.json",
                                     "\"reason\": \"bugpack_before_write: no key for a.txt\""));
     wish = (struct wish){.entry = "a.txt", .choice = (bugpack_write_choice)77, .session = session};
-    take(session, &result);
+    take(session, NULL, &result);
     cr_expect(eq(uint, result.missing_count, 1));
     bugpack_close(session);
 }
@@ -205,7 +187,7 @@ Test(before_write, that_hangs_lets_nothing_through_and_is_not_called_again) {
     struct wish other = {.entry = "a.txt"};
     bugpack *session = open_with(&wish, 200);
     for (unsigned i = 0; i < 2; i++) {
-        take(session, &result);
+        take(session, NULL, &result);
         cr_expect(eq(uint, wish.call_count, 1));
         cr_expect(eq(ptr, report_read(path, "a.txt", NULL), NULL));
         cr_expect(eq(ptr, report_read(path, "big.txt", NULL), NULL));
@@ -215,7 +197,7 @@ Test(before_write, that_hangs_lets_nothing_through_and_is_not_called_again) {
     }
     other.session = session;
     cr_expect(eq(int, (int)bugpack_before_write(session, look, &other), BUGPACK_ERR_TIMEOUT));
-    take(session, &result);
+    take(session, NULL, &result);
     char *seen = report_read(path, "a.txt", NULL);
     cr_expect(ne(ptr, seen, NULL));
     free(seen);

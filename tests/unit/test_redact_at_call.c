@@ -16,19 +16,7 @@
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
-#include "unit/quick_session.h"
-
-static temp_dir dir;
-static char path[BUGPACK_REPORT_PATH_BYTES];
-
-static void setup(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void teardown(void) {
-    temp_dir_remove(&dir);
-}
+#include "unit/taken_report.h"
 
 TestSuite(redact_at_call, .init = setup, .fini = teardown);
 
@@ -79,15 +67,6 @@ static void record(bugpack *session) {
     bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "-----END RSA PRIVATE KEY-----");
 }
 
-static void take(bugpack *session, const char *description) {
-    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    request.description = description;
-    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)), "%s",
-              result.error.message);
-    (void)snprintf(path, sizeof path, "%s", result.path);
-}
-
 Test(redact_at_call, leaves_no_secret_in_a_ring) {
     bugpack_options options = at_call_options();
     bugpack *session = open_session(&options);
@@ -112,7 +91,7 @@ Test(redact_at_call, gives_the_tags_that_reports_have) {
     bugpack *session = open_session(&options);
     char tag[64] = "";
     record(session);
-    take(session, "password=hunter2hunter2");
+    take(session, "password=hunter2hunter2", NULL);
     char *logs = report_read(path, "logs.jsonl", NULL);
     cr_assert(ne(ptr, logs, NULL));
     const char *at = strstr(logs, "REDACTED-password-");
@@ -120,7 +99,7 @@ Test(redact_at_call, gives_the_tags_that_reports_have) {
     (void)snprintf(tag, sizeof tag, "%.30s", at);
     cr_expect(report_entry_contains(path, "metadata.json", tag));
     free(logs);
-    take(session, "password=hunter2hunter2");
+    take(session, "password=hunter2hunter2", NULL);
     cr_expect(report_entry_contains(path, "metadata.json", tag));
     bugpack_close(session);
 }
@@ -184,7 +163,7 @@ Test(redact_at_call, serves_many_threads_and_those_that_come_too_late) {
     for (unsigned i = 0; i < 12; i++) {
         cr_assert(zero(int, pthread_create(&threads[i], NULL, log_much, session)));
     }
-    take(session, "meanwhile");
+    take(session, "meanwhile", NULL);
     cr_expect(not(report_entry_contains(path, "logs.jsonl", "hunter2")));
     for (unsigned i = 0; i < 6; i++) {
         (void)pthread_join(threads[i], NULL);

@@ -14,20 +14,8 @@
 
 #include "redact/redactor.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
-#include "unit/quick_session.h"
 #include "unit/redacted.h"
-
-static temp_dir dir;
-static char path[BUGPACK_REPORT_PATH_BYTES];
-
-static void setup(void) {
-    cr_assert(temp_dir_make(&dir));
-}
-
-static void teardown(void) {
-    temp_dir_remove(&dir);
-}
+#include "unit/taken_report.h"
 
 TestSuite(redact_traffic, .init = setup, .fini = teardown);
 
@@ -47,12 +35,6 @@ static bugpack_channel *open_channel(bugpack *session, const char *name, uint64_
 
 static void send_text(bugpack_channel *channel, const char *text) {
     bugpack_traffic(channel, BUGPACK_SENT, 1, "message", text, strlen(text));
-}
-
-static void take(bugpack *session) {
-    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
-    (void)snprintf(path, sizeof path, "%s", result.path);
 }
 
 /* How often a text is in the pcap. */
@@ -75,7 +57,7 @@ Test(redact_traffic, replaces_secrets_by_as_many_bytes_where_a_channel_wants_it)
     bugpack_channel *searched = open_channel(session, "a", BUGPACK_CHANNEL_REDACT_PAYLOAD);
     send_text(searched, "login password=hunter2 and go on");
     send_text(searched, "Authorization: Bearer 0123456789abcdef0123456789abcdef0123456789\r\n\r\n");
-    take(session);
+    take(session, NULL, NULL);
     cr_expect(zero(uint, count_in_pcap("hunter2")));
     cr_expect(zero(uint, count_in_pcap("0123456789abcdef")));
     cr_expect(eq(uint, count_in_pcap("login password=REDACTE and go on"), 1));
@@ -88,7 +70,7 @@ Test(redact_traffic, replaces_secrets_by_as_many_bytes_where_a_channel_wants_it)
         report_entry_contains(path, "traffic-index.jsonl", "\"bytes\":32,\"kept_bytes\":32}"));
     bugpack_channel *plain = open_channel(session, "b", 0);
     send_text(plain, "login password=hunter2 too");
-    take(session);
+    take(session, NULL, NULL);
     cr_expect(eq(uint, count_in_pcap("hunter2"), 1));
     cr_expect(report_entry_contains(path, "manifest.json", "\"not_searched\": true"));
     bugpack_close(session);
@@ -104,7 +86,7 @@ Test(redact_traffic, finds_a_secret_that_is_divided_between_segments_and_counts_
         memcpy(large + at, "token=8c1f0a77b2d94e5f8c1f0a77b2d94e5f", 38);
     }
     bugpack_traffic(searched, BUGPACK_RECEIVED, 1, "large", large, sizeof large);
-    take(session);
+    take(session, NULL, NULL);
     static const char *const parts[] = {"8c1f0a", "77b2d94e5f"};
     for (size_t i = 0; i < 2; i++) {
         cr_expect(zero(uint, count_in_pcap(parts[i])));
@@ -119,7 +101,7 @@ Test(redact_traffic, has_no_payload_where_a_channel_records_none) {
     bugpack *session = open_session(&options);
     bugpack_channel *silent = open_channel(session, "a", BUGPACK_CHANNEL_WITHOUT_PAYLOAD);
     send_text(silent, "login password=hunter2");
-    take(session);
+    take(session, NULL, NULL);
     cr_expect(zero(uint, count_in_pcap("login")));
     cr_expect(report_entry_contains(path, "traffic-index.jsonl",
                                     "\"bytes\":22,\"kept_bytes\":0,\"cut_by\":[\"no_payload\"]}"));
@@ -187,7 +169,7 @@ Test(redact_traffic, marks_entries_that_are_not_searched) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
     cr_assert(zero(int, (int)bugpack_provide_bytes(session, "a.log", provide_torn, NULL, NULL)));
-    take(session);
+    take(session, NULL, NULL);
     size_t size = 0;
     char *text = report_read(path, "a.log", &size);
     cr_assert(ne(ptr, text, NULL));
@@ -202,7 +184,7 @@ Test(redact_traffic, marks_entries_that_are_not_searched) {
     for (size_t i = 0; i < 2; i++) {
         cr_assert(zero(int, (int)bugpack_provide_bytes(session, others[i].name, others[i].provide,
                                                        NULL, NULL)));
-        take(session);
+        take(session, NULL, NULL);
         cr_expect(report_entry_contains(path, "manifest.json", "\"not_searched\": true"));
         (void)bugpack_unprovide(session, others[i].name);
     }
