@@ -8,6 +8,7 @@
 
 #include "archive/deflate.h"
 #include "archive/header_write.h"
+#include "archive/sha256.h"
 #include "archive/zip_format.h"
 #include "base/fd_mark.h"
 #include "base/status.h"
@@ -31,7 +32,8 @@ struct bp_archive {
     uint64_t max_size; /* the end of what was ever written */
     written_entry *entries;
     size_t count, capacity;
-    written_entry open; /* `name` is NULL where no entry is open */
+    written_entry open;       /* `name` is NULL where no entry is open */
+    struct sha256_ctx sha256; /* of the open entry */
     bugpack_status status;
     int system_errno;
     bool is_over;
@@ -158,6 +160,7 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
     archive->status = BUGPACK_OK;
     archive->pending = 0;
     bp_deflater_reset(archive->deflater);
+    sha256_init(&archive->sha256);
     return BUGPACK_OK;
 }
 
@@ -167,6 +170,7 @@ static bugpack_status deflate_piece(bp_archive *archive, bool is_last) {
     if (status == BUGPACK_OK) {
         header->crc = bp_deflate_crc32(header->crc, archive->piece, archive->pending);
         header->bytes += archive->pending;
+        sha256_update(&archive->sha256, archive->pending, archive->piece);
         status = bp_deflate(archive->deflater, archive->piece, archive->pending, is_last, append,
                             archive);
     }
@@ -270,6 +274,10 @@ bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_
     *ret_bytes = header->bytes;
     header->name = NULL;
     return BUGPACK_OK;
+}
+
+void bp_archive_take_sha256(bp_archive *archive, char ret_text[BP_SHA256_TEXT_BYTES]) {
+    bp_sha256_print(&archive->sha256, ret_text);
 }
 
 /* False with errno. */

@@ -13,6 +13,7 @@
 
 #include <bugpack/error.h>
 
+#include "archive/sha256.h"
 #include "base/cancel.h"
 #include "base/sink.h"
 
@@ -73,6 +74,9 @@ bugpack_status bp_archive_check(const bp_archive *archive, bugpack_error *error)
  * `ret_bytes` is its size before that. On failure it is rolled back, and others may follow.
  */
 bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error);
+
+/* The SHA-256 of the bytes of the entry that was ended last, after the filter; once. */
+void bp_archive_take_sha256(bp_archive *archive, char ret_text[BP_SHA256_TEXT_BYTES]);
 
 /* Removes the open entry; without one it does nothing. */
 void bp_archive_roll_back(bp_archive *archive);

@@ -58,7 +58,10 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
     if (line == NULL) {
         return true; /* a report that somebody added to: bugpack lists every entry */
     }
+    char sha256[BP_SHA256_TEXT_BYTES];
+    bp_archive_take_sha256(rewriting->archive, sha256);
     bool is_set = bp_json_tree_set_uint(line, "bytes", byte_count) &&
+                  bp_json_tree_set_text(line, "sha256", sha256) &&
                   bp_json_tree_set_text(line, "name", safe_name);
     if (is_set && byte_count > 0 && !bp_json_tree_is_true(rewriting->manifest, "redacted") &&
         !bp_redactor_is_searched(rewriting->redactor)) {

@@ -38,6 +38,7 @@ typedef struct bp_manifest_line {
     bp_artefact_status status;
     bool is_missing; /* absent or cut by a failure: the report is incomplete */
     uint64_t bytes;  /* in the report */
+    char sha256[65]; /* of those bytes, in hexadecimal digits; "" for an entry that is not there */
     bool has_original_bytes;
     uint64_t original_bytes;   /* before it was cut */
     uint64_t captured_wall_ns; /* 0 leaves it out */

@@ -188,13 +188,15 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
 }
 
 /* Ends the writer's entry. Afterwards it is in the zip, or it is refused and has left no trace. */
-static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, uint64_t *ret_bytes,
-                                bugpack_error *error) {
+static bugpack_status end_entry(bp_bundle *bundle, bugpack_writer *writer, bugpack_error *error) {
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_writer_flush(writer, &failure);
     if (status == BUGPACK_OK) {
-        status = bp_archive_end(bundle->archive, ret_bytes, &failure);
+        status = bp_archive_end(bundle->archive, &writer->line.bytes, &failure);
         writer->archive = NULL; /* on failure it was rolled back */
+        if (status == BUGPACK_OK) {
+            bp_archive_take_sha256(bundle->archive, writer->line.sha256);
+        }
         if (bundle->look != NULL && bp_last_look_tell(bundle->look, writer)) {
             return BUGPACK_OK;
         }
@@ -254,11 +256,11 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (is_there && writer->archive == NULL) {
         status = bp_bundle_begin(bundle, name, writer, error);
     }
-    uint64_t byte_count = 0;
+    writer->line.bytes = 0;
     if (status == BUGPACK_OK && is_there) {
-        status = end_entry(bundle, writer, &byte_count, error);
+        status = end_entry(bundle, writer, error);
     }
-    if (status == BUGPACK_OK && byte_count > 0) {
+    if (status == BUGPACK_OK && writer->line.bytes > 0) {
         status = take_counts(bundle, &counts, &count, error);
     }
     if (status != BUGPACK_OK) {
@@ -269,8 +271,7 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     bp_manifest_line *line = &bundle->lines[bundle->count++];
     *line = writer->line;
     line->name = own_name;
-    line->bytes = byte_count;
-    line->is_unsearched = byte_count > 0 && bundle->redactor != NULL && !is_searched &&
+    line->is_unsearched = line->bytes > 0 && bundle->redactor != NULL && !is_searched &&
                           !bp_redactor_is_searched(bundle->redactor);
     line->redactions = counts;
     line->redaction_count = count;

@@ -63,9 +63,9 @@ json.load(open("entry", encoding="utf-8"), parse_constant=lambda word: sys.exit(
     cmp -s entry laid_out || wrong "$name is not laid out by two spaces"
 done <names
 
-fact 'the ledger counts the bytes of every entry'
+fact 'the ledger has the size and the SHA-256 of every entry'
 python3 - "$zip" >out 2>err <<'END' || wrong 'it does not'
-import json, sys, zipfile
+import hashlib, json, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as report:
     ledger = json.loads(report.read("manifest.json"))
     sizes = {entry.filename: entry.file_size for entry in report.infolist()}
@@ -73,6 +73,9 @@ with zipfile.ZipFile(sys.argv[1]) as report:
     told = {line["name"]: line["bytes"] for line in ledger["artefacts"]
             if line["status"] != "omitted"}
     assert sizes == told, (sizes, told)
+    sums = {name: hashlib.sha256(report.read(name)).hexdigest() for name in sizes}
+    told = {line["name"]: line["sha256"] for line in ledger["artefacts"] if "sha256" in line}
+    assert sums == told, (sums, told)
     assert ledger["missing"] == 0 and ledger["complete"] is True
     assert ledger["report_id"] == json.loads(report.read("metadata.json"))["report_id"]
 END
