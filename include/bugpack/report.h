@@ -42,6 +42,14 @@ typedef struct bugpack_region {
     uint32_t x, y, width, height;
 } bugpack_region;
 
+/* How a process ended. This struct never grows. Since 0.1.0. */
+typedef struct bugpack_exit {
+    int32_t status;       /* its exit status; without meaning if there is a signal */
+    int32_t signal;       /* the number of the signal that ended it; 0: none did */
+    uint32_t core_dumped; /* 1: the signal made the system write a core */
+    uint32_t reserved;    /* 0 */
+} bugpack_exit;
+
 /* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
  * field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_report_request {
@@ -76,6 +84,8 @@ typedef struct bugpack_report_request {
     uint64_t *ret_ticket;
     /* BUGPACK_REPORT_…, or 0. */
     uint64_t flags;
+    /* How the target ended, for `exit` in metadata.json; NULL: it runs, or that is not known. */
+    const bugpack_exit *target_exit;
 } bugpack_report_request;
 
 /* With a `channel`: the report has the traffic of all channels. */

@@ -1,6 +1,7 @@
 #include "model/fields.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,4 +60,24 @@ void bp_model_add_policy(bp_json *json, uint64_t policy) {
     (void)snprintf(number, sizeof number, "%" PRIu64, policy);
     bool has_name = policy < sizeof names / sizeof names[0] && names[policy] != NULL;
     bp_json_add_text(json, "policy", has_name ? names[policy] : number);
+}
+
+#define SIGNAL(name) [name] = #name
+
+const char *bp_model_signal_name(int number) {
+    static const char *const names[] = {
+        SIGNAL(SIGHUP),    SIGNAL(SIGINT),  SIGNAL(SIGQUIT), SIGNAL(SIGILL),   SIGNAL(SIGTRAP),
+        SIGNAL(SIGABRT),   SIGNAL(SIGBUS),  SIGNAL(SIGFPE),  SIGNAL(SIGKILL),  SIGNAL(SIGUSR1),
+        SIGNAL(SIGSEGV),   SIGNAL(SIGUSR2), SIGNAL(SIGPIPE), SIGNAL(SIGALRM),  SIGNAL(SIGTERM),
+        SIGNAL(SIGCHLD),   SIGNAL(SIGCONT), SIGNAL(SIGSTOP), SIGNAL(SIGTSTP),  SIGNAL(SIGTTIN),
+        SIGNAL(SIGTTOU),   SIGNAL(SIGURG),  SIGNAL(SIGXCPU), SIGNAL(SIGXFSZ),  SIGNAL(SIGVTALRM),
+        SIGNAL(SIGPROF),   SIGNAL(SIGIO),   SIGNAL(SIGSYS),  SIGNAL(SIGWINCH),
+#ifdef SIGSTKFLT
+        SIGNAL(SIGSTKFLT),
+#endif
+#ifdef SIGPWR
+        SIGNAL(SIGPWR),
+#endif
+    };
+    return number > 0 && (size_t)number < sizeof names / sizeof names[0] ? names[number] : NULL;
 }

@@ -30,6 +30,9 @@ void bp_model_add_command_line(bp_json *json, const char *line, size_t line_byte
 /* The program a report is about; NULL and "" are left out. */
 void bp_model_add_app(bp_json *json, const char *name, const char *version, const char *build_id);
 
+/* "SIGSEGV"; NULL for a number that has no name of its own, such as that of a realtime signal. */
+const char *bp_model_signal_name(int number);
+
 /* `policy`: the name of a scheduling policy in the kernel's include/uapi/linux/sched.h, or its
  * number. */
 void bp_model_add_policy(bp_json *json, uint64_t policy);

@@ -156,6 +156,7 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
                             .channel = job->channel,
                             .description = job->description,
                             .region = job->region,
+                            .exit = job->has_exit ? &job->exit : NULL,
                             .session_opened = identity->opened,
                             .triggered = job->triggered,
                             .written = bp_clock_now(),

@@ -63,9 +63,11 @@ struct bp_job {
     bool borrows_snapshot; /* it belongs to somebody else */
     bool makes_report_dir; /* report_dir may be missing */
     bool has_private_dir;  /* report_dir is bugpack's own choice */
+    bool has_exit;         /* the target has ended, as `exit` says */
     bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */
+    bugpack_exit exit;
     char *description, *channel;
     char *key;                    /* its key among the triggers in the manifest; NULL for none */
     char *gap_key;                /* for metadata.json */

@@ -19,14 +19,8 @@
 
 #include <bugpack/error.h>
 
+#include "run/ending.h"
 #include "run/pipes.h"
-
-/* How a command ended: with an exit status, or by a signal. */
-typedef struct bp_run_end {
-    bool is_signal;
-    bool has_core;
-    int value; /* the status, or the signal's number */
-} bp_run_end;
 
 /* In the caller's storage. */
 typedef struct bp_run_child {

@@ -1,10 +1,12 @@
 #include "run/keyboard.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <bugpack/export.h>
@@ -160,7 +162,25 @@ static size_t read_keys(bp_run_keyboard *keyboard) {
     return press_count;
 }
 
+/* Looks for keys that are signals, before the terminal gets them: a program that is ended by one
+ * changes the settings. A master's settings are those of its slave (pty(7)). */
+static void note_signals(bp_run_keyboard *keyboard) {
+    static const struct { int key, number; } kinds[] = {{VINTR, SIGINT}, {VQUIT, SIGQUIT}};
+    struct termios now;
+    if (tcgetattr(keyboard->to_fd, &now) != 0 || (now.c_lflag & (tcflag_t)ISIG) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        cc_t key = now.c_cc[kinds[i].key];
+        if (key != _POSIX_VDISABLE && memchr(keyboard->buffer + keyboard->begin, key,
+                                             keyboard->end - keyboard->begin) != NULL) {
+            keyboard->typed_signal = kinds[i].number;
+        }
+    }
+}
+
 static void write_keys(bp_run_keyboard *keyboard) {
+    note_signals(keyboard);
     ssize_t count =
         write(keyboard->to_fd, keyboard->buffer + keyboard->begin, keyboard->end - keyboard->begin);
     if (count > 0) {

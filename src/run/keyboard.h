@@ -47,6 +47,8 @@ typedef struct bp_run_keyboard {
     int from_fd;       /* -1: there is none, or it has ended */
     int to_fd;         /* does not block */
     bool is_ours;      /* our process group may read it now */
+    int typed_signal;  /* what the command's terminal makes of a key: SIGINT, SIGQUIT; the caller
+                          sets it back to 0 */
     uint64_t held_ns;  /* when the first part of a key was held */
     size_t begin, end;
     char buffer[BP_RUN_KEYBOARD_BYTES + BP_HOTKEY_FORM_BYTES];

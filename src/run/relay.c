@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "recorder/line_splitter.h"
 #include "run/descriptor.h"
 #include "run/pump.h"
@@ -34,6 +35,7 @@ struct relay {
     size_t lane_count;
     bool has_ended;
     bool is_given_up; /* an ending signal came after the command's end */
+    bp_run_passed_on passed_on;
     bp_run_result result;
 };
 
@@ -69,9 +71,14 @@ static void request_report(struct relay *relay) {
     relay->calls->report(relay->calls->context);
 }
 
+static void note_passed_on(struct relay *relay, int number) {
+    relay->passed_on = (bp_run_passed_on){number, bp_clock_monotonic_ns()};
+}
+
 static void note_end(struct relay *relay, const bp_run_end *end) {
     relay->has_ended = true;
     relay->result.end = *end;
+    relay->result.is_expected = bp_run_is_expected(relay->passed_on, end, bp_clock_monotonic_ns());
     for (size_t i = 0; i < relay->lane_count; i++) {
         relay->lanes[i].remains_bytes = remains_max_bytes;
     }
@@ -122,6 +129,7 @@ static void read_news(struct relay *relay) {
 /* Our terminal is gone, so the command's goes too: its reads end and its writes fail, as on ours.
  * What it has written by now is still observed. */
 static void hang_up(struct relay *relay) {
+    note_passed_on(relay, SIGHUP);
     for (size_t i = 0; i < relay->lane_count; i++) {
         struct lane *lane = &relay->lanes[i];
         if (lane->output->stream == BP_RUN_TERMINAL) {
@@ -159,8 +167,8 @@ static void pass_on(struct relay *relay, const bp_run_signal *signal) {
         relay->is_given_up = relay->is_given_up || is_ending;
         return;
     }
-    if (is_ending) {
-        relay->result.passed_on_last = number;
+    if (number != SIGTSTP) {
+        note_passed_on(relay, number);
     }
     bool is_hangup = number == SIGHUP && bp_run_terminal_has_hung_up(&child->pipes.terminal);
     if (child->monitor_pid > 0 && (signal->is_of_kernel || is_hangup)) {
@@ -238,8 +246,10 @@ static size_t fill_poll(const struct relay *relay, struct pollfd fds[poll_max]) 
 }
 
 /* A command whose reader is gone learns that from its own write. */
-static void close_broken(struct lane *lane) {
-    if (lane->pump.is_broken && lane->output->stream != BP_RUN_TERMINAL) {
+static void close_broken(struct relay *relay, struct lane *lane) {
+    if (lane->pump.is_broken && lane->output->stream != BP_RUN_TERMINAL &&
+        lane->output->from_fd >= 0) {
+        note_passed_on(relay, SIGPIPE);
         bp_descriptor_close(&lane->output->from_fd);
         lane->pump.from_fd = -1;
     }
@@ -258,7 +268,7 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
             lane->pump.is_drained = count == 0;
         }
         bp_run_pump_write(&lane->pump, is_ready);
-        close_broken(lane);
+        close_broken(relay, lane);
     }
 }
 
@@ -316,6 +326,10 @@ static void loop(struct relay *relay) {
             bp_run_keyboard_move(&relay->keyboard, fds[poll_keyboard].revents != 0);
         for (size_t i = 0; i < press_count; i++) {
             request_report(relay);
+        }
+        if (relay->keyboard.typed_signal != 0) {
+            note_passed_on(relay, relay->keyboard.typed_signal);
+            relay->keyboard.typed_signal = 0;
         }
         move_output(relay, fds);
         follow_hangup(relay);

@@ -32,8 +32,8 @@ typedef struct bp_run_loss {
 
 typedef struct bp_run_result {
     bp_run_end end;
-    bool is_lost;       /* the monitor was killed: how the command ended is not known */
-    int passed_on_last; /* the last ending signal that was passed on to the command; 0: none */
+    bool is_lost;     /* the monitor was killed: how the command ended is not known */
+    bool is_expected; /* it ended because of a signal that was passed on from the user */
     bp_run_loss losses[2];
     size_t loss_count;
 } bp_run_result;

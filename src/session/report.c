@@ -97,7 +97,12 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     job->only_channel = request->channel != NULL && request->channel[0] != '\0' &&
                         (request->flags & BUGPACK_REPORT_ALL_TRAFFIC) == 0;
     job->is_shared = request->output_path == NULL && request->screenshot == NULL &&
-                     request->retained == 0 && request->timeout_ms == 0;
+                     request->retained == 0 && request->timeout_ms == 0 &&
+                     request->target_exit == NULL;
+    if (request->target_exit != NULL) {
+        job->exit = *request->target_exit;
+        job->has_exit = true;
+    }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;
     }

@@ -24,7 +24,7 @@ forget() {
 }
 
 fact 'standard output and standard error stay apart, and the status is the command s own'
-run_command -- sh -c 'printf "out\n\000\377"; echo err >&2; exit 7'
+run_command --on-failure=none -- sh -c 'printf "out\n\000\377"; echo err >&2; exit 7'
 expect_status 7
 printf 'out\n\000\377' >wanted
 cmp -s wanted out || wrong 'standard output is not what was written'
@@ -51,7 +51,7 @@ forget
 
 if [ -w /dev/full ]; then
     fact 'a full disk behind standard output ends nothing, and what was lost is said'
-    "$BUGPACK" run -q -o reports -- sh -c 'echo four; echo five >&2; exit 5' >/dev/full 2>err
+    "$BUGPACK" run -q -o reports --on-failure signal -- sh -c 'echo four; echo five >&2; exit 5' >/dev/full 2>err
     status=$?
     expect_status 5
     expect_err five
@@ -62,7 +62,7 @@ fi
 fact 'a limit on the size of files costs what is over it, and not the command'
 (
     ulimit -f 8
-    "$BUGPACK" run -q -o reports -- sh -c 'head -c 10000 /dev/zero; exit 5' >limited 2>err
+    "$BUGPACK" run -q -o reports --on-failure signal -- sh -c 'head -c 10000 /dev/zero; exit 5' >limited 2>err
 )
 status=$?
 expect_status 5
@@ -93,6 +93,8 @@ run run --hotkey F13 -- true
 expect_usage "not 'F13'"
 run run --gap-pattern 'a(' -- true
 expect_usage "the pattern 'a(' is not acceptable"
+run run --on-failure crash -- true
+expect_usage "not 'crash'"
 run run --auto-snapshot-cap 0 -- true
 expect_usage 'not '"'0'"
 run run -o no-such-directory -- touch started
@@ -108,6 +110,8 @@ cmp -s noise out || wrong 'they do not'
 fact 'a command whose reader goes away ends by SIGPIPE'
 "$BUGPACK" run -o reports -- sh -c 'yes; kill -0 $$; echo "$?" >after' 2>err | head -n 1 >out
 expect_out y
+"$BUGPACK" run -o reports -- sh -c 'trap "" PIPE; seq 1000000; exit 4' 2>err | head -n 1 >out
+expect_out 1
 expect_empty reports
 
 fact 'a command that dies by a signal leaves a crash report, and so do we'
@@ -118,6 +122,28 @@ case $zip in reports/sh-crash-*) ;; *) wrong "its name is $zip" ;; esac
 expect_same 'the kind' crash "$(value "$zip" metadata.json .report_type)"
 expect_same 'the last line' 'last words' "$(unzip -p "$zip" logs.jsonl | tail -n 1 | jq -r .message)"
 expect_err "report written: $scratch/$zip"
+expect_same 'the end' '11 SIGSEGV boolean null' \
+    "$(value "$zip" metadata.json '.exit | "\(.signal) \(.name) \(.core_dumped | type) \(.status)"')"
+forget
+
+fact 'a status other than 0 leaves a crash report that has it, where that is wanted'
+run_command --description seen -- sh -c 'echo last words; exit 3'
+expect_status 3
+only_zip
+expect_same 'the end' '{"status":3}' "$(unzip -p "$zip" metadata.json | jq -c .exit)"
+expect_same 'the description' 'exited with status 3: seen' "$(value "$zip" metadata.json .description)"
+forget
+run_command --on-failure=signal -- sh -c 'exit 3'
+expect_status 3
+run_command --on-failure=none -- sh -c 'kill -SEGV $$'
+expect_status 139
+run_command -- true
+expect_status 0
+expect_empty reports
+run_command --on-failure=signal -- sh -c 'kill -INT $$'
+expect_status 130
+only_zip
+expect_same 'a SIGINT that nobody passed on' SIGINT "$(value "$zip" metadata.json .exit.name)"
 forget
 
 fact 'a command that crashes in its first second has the metrics of what passed'

@@ -11,7 +11,7 @@ told() {
 }
 
 fact 'snapshots are taken by the clock, told while the command runs, and the oldest go'
-"$BUGPACK" run -o reports --auto-snapshot-interval 1 --auto-snapshot-cap 2 -- \
+"$BUGPACK" run -o reports --on-failure none --auto-snapshot-interval 1 --auto-snapshot-cap 2 -- \
     sh -c 'echo begun; while [ ! -e stop ]; do sleep 0.1; done; exit 4' >out 2>err </dev/null &
 pid=$!
 started="$started $pid"

@@ -73,6 +73,10 @@ class Terminal:
         os.close(self.master)
         self.slave = self.master = -1
 
+    def leader_ends(self):
+        """Whether bugpack, for which the leader waits, has ended."""
+        return wait_until(lambda: os.waitid(os.P_PID, self.leader, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+
     def end(self):
         """Ends what is left of it: the command's own session included."""
         for pid in descendants(self.leader) + [self.leader]:
@@ -173,6 +177,25 @@ def deaths():
         terminal.end()
 
 
+def failures():
+    def reports(app):
+        return [name for name in os.listdir("reports") if name.startswith(app + "-crash-")]
+
+    terminal = run("trap 'exit 3' INT; echo ready; while :; do sleep 0.05; done", "--app", "typed")
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x03")
+    fact("a command that its user ends by a key has not failed",
+         terminal.leader_ends() and reports("typed") == [])
+    terminal.end()
+
+    terminal = run("stty -isig; echo ready; head -c 1; exit 3", "--app", "raw")
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x03\r")
+    fact("a key that is no signal to the command explains no failure",
+         terminal.leader_ends() and len(reports("raw")) == 1)
+    terminal.end()
+
+
 try:
     pty.openpty()
 except OSError:
@@ -180,4 +203,5 @@ except OSError:
 hangups()
 stops()
 deaths()
+failures()
 sys.exit(1 if wrong else 0)

@@ -7,6 +7,8 @@
 
 static const bugpack_region sample_region = {0, 12, 16384, 1};
 
+static const bugpack_exit sample_exit = {.signal = 11, .core_dumped = 1};
+
 static const bp_tag sample_tags[] = {{"gpu", "none"}, {"server.version", "7 \"b\"\xff"}};
 
 const bp_metadata sample_metadata_full = {
@@ -26,6 +28,7 @@ const bp_metadata sample_metadata_full = {
     .gap_key = "display:unimpl:draw_rop3",
     .channel = "display",
     .region = &sample_region,
+    .exit = &sample_exit,
     .description = "black squares\nafter resize",
     .session_opened = {.monotonic_ns = 5000000000, .wall_ns = AT(0)},
     .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},

@@ -39,6 +39,11 @@ Test(model, metadata_has_every_key_in_order) {
                    "    \"width\": 16384,\n"
                    "    \"height\": 1\n"
                    "  },\n"
+                   "  \"exit\": {\n"
+                   "    \"signal\": 11,\n"
+                   "    \"name\": \"SIGSEGV\",\n"
+                   "    \"core_dumped\": true\n"
+                   "  },\n"
                    "  \"timestamp\": \"2026-11-21T00:36:54.123456Z\",\n"
                    "  \"triggered_at\": \"2026-11-21T00:36:52.123456Z\",\n"
                    "  \"session_uptime_secs\": 123,\n"
@@ -77,6 +82,24 @@ Test(model, metadata_leaves_out_what_there_is_not) {
                    "  \"timestamp\": \"2026-11-21T00:36:54.123456Z\",\n"
                    "  \"triggered_at\": \"2026-11-21T00:36:52.123456Z\"\n"
                    "}\n");
+}
+
+Test(model, an_exit_has_a_status_or_a_signal) {
+    static const struct {
+        bugpack_exit exit;
+        const char *text;
+    } cases[] = {
+        {{.status = 3}, "\"exit\": {\n    \"status\": 3\n  },\n"},
+        {{.status = 9, .signal = 9},
+         "{\n    \"signal\": 9,\n    \"name\": \"SIGKILL\",\n    \"core_dumped\": false\n  },\n"},
+        {{.signal = 64}, "{\n    \"signal\": 64,\n    \"core_dumped\": false\n  },\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bp_metadata metadata = sample_metadata_full;
+        metadata.exit = &cases[i].exit;
+        bp_buffer_clear(&out);
+        cr_assert(eq(int, bp_metadata_print(&metadata, &out, &error), BUGPACK_OK));
+        cr_expect(strstr(out.data, cases[i].text) != NULL, "%s", out.data);
+    }
 }
 
 Test(model, an_uptime_is_never_negative) {

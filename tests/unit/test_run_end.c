@@ -5,6 +5,7 @@
 #include <criterion/new/assert.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "run/child.h"
 
 static siginfo_t told(int code, int status) {
@@ -31,4 +32,31 @@ Test(run_end, a_status_is_told_from_a_signal) {
     info = told(CLD_DUMPED, SIGSEGV);
     cr_expect(bp_run_end_of(&info).is_signal && bp_run_end_of(&info).has_core);
     cr_expect(eq(int, bp_run_end_of(&info).value, SIGSEGV));
+}
+
+Test(run_end, a_signal_that_was_passed_on_explains_some_ends) {
+    const uint64_t sec = BP_NS_PER_SEC;
+    const struct {
+        bp_run_passed_on passed_on;
+        bp_run_end end;
+        uint64_t now_ns;
+        bool is_expected;
+    } cases[] = {
+        {{0, 0}, {.value = 1}, sec, false},
+        {{0, 0}, {.is_signal = true, .value = SIGINT}, sec, false},
+        {{SIGINT, sec}, {.is_signal = true, .value = SIGINT}, 1000 * sec, true},
+        {{SIGINT, sec}, {.is_signal = true, .value = SIGSEGV}, sec, false},
+        {{SIGINT, sec}, {.value = 130}, 1000 * sec, true},
+        {{SIGINT, sec}, {.value = 143}, 1000 * sec, false},
+        {{SIGTERM, sec}, {.value = 1}, 10 * sec, true},
+        {{SIGTERM, sec}, {.value = 1}, 11 * sec, false},
+        {{SIGALRM, sec}, {.value = 1}, sec, false},
+        {{SIGALRM, sec}, {.is_signal = true, .value = SIGALRM}, sec, true},
+        {{SIGPIPE, sec}, {.value = 141}, 20 * sec, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect(eq(int, bp_run_is_expected(cases[i].passed_on, &cases[i].end, cases[i].now_ns),
+                     cases[i].is_expected),
+                  "case %zu", i);
+    }
 }

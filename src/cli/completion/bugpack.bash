@@ -43,6 +43,10 @@ _bugpack() {
             _bugpack_words 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' "$current"
             return
             ;;
+        --on-failure)
+            _bugpack_words 'any signal none' "$current"
+            return
+            ;;
         --by)
             _bugpack_words 'process cgroup thread' "$current"
             return
@@ -79,7 +83,7 @@ _bugpack() {
             ;;
         run)
             if [[ $current == -* ]]; then
-                _bugpack_words '--hotkey --gap-pattern --pedantic --pedantic-dir
+                _bugpack_words '--hotkey --on-failure --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
                     --attach-limit --without --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"

@@ -52,6 +52,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l hotkey -x -a 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' -d 'The key that takes a report'
+complete -c bugpack -n '__fish_seen_subcommand_from run' -l on-failure -x -a 'any signal none' -d 'Which failures lead to a report'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l gap-pattern -x -d 'A line that matches is a gap'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report gaps'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'

@@ -1,0 +1,221 @@
+#include "cli/run_session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <bugpack/gap.h>
+#include <bugpack/log.h>
+#include <bugpack/report.h>
+
+#include "cli/output.h"
+
+/* Says something about a report: now, or when it cannot disturb what the command shows. */
+static void say(bp_cli_run_session *session, const char *what, const char *detail) {
+    if (session->says_at_once) {
+        bp_cli_say("%s%s", what, detail);
+        return;
+    }
+    bp_lock_acquire(&session->lock);
+    size_t room_bytes = sizeof session->waiting - session->waiting_used;
+    int length =
+        snprintf(session->waiting + session->waiting_used, room_bytes, "%s%s", what, detail);
+    if (length >= 0 && (size_t)length < room_bytes) {
+        session->waiting_used += (size_t)length + 1;
+    } else {
+        session->dropped_count++;
+    }
+    bp_lock_release(&session->lock);
+}
+
+static void say_waiting(const bp_cli_run_session *session) {
+    for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
+        bp_cli_say("%s", session->waiting + at);
+    }
+    if (session->dropped_count > 0) {
+        bp_cli_say("and %zu more like these", session->dropped_count);
+    }
+}
+
+static void say_written(bp_cli_run_session *session, const char *path) {
+    if (!session->options->quiet) {
+        say(session, "report written: ", path);
+    }
+}
+
+/* Reports that this program asked for. */
+static void on_done(const bugpack_report_result *result, void *context) {
+    bp_cli_run_session *session = context;
+    if (result->status == BUGPACK_OK) {
+        say_written(session, result->path);
+    } else {
+        say(session, "no report: ", result->error.message);
+    }
+}
+
+/* Reports that the library starts by itself. */
+static void on_event(const bugpack_event *event, void *context) {
+    bp_cli_run_session *session = context;
+    bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
+                  strcmp(event->report_type, "auto-snapshot") == 0;
+    if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
+        say_written(session, event->path);
+    } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
+        say(session, "no report: ", event->error.message);
+    }
+}
+
+/* The channels of the log, and what a person calls them. */
+static const struct {
+    const char *channel, *name;
+} streams[BP_RUN_STREAM_COUNT] = {[BP_RUN_STDOUT] = {"stdout", "standard output"},
+                                  [BP_RUN_STDERR] = {"stderr", "standard error"},
+                                  [BP_RUN_TERMINAL] = {"terminal", "the terminal"},
+                                  [BP_RUN_OUTPUT] = {"output", "standard output and error"}};
+
+/* At the close: what became of a crash whose report failed. Before, all is in the reports. */
+static void on_diagnostic(bugpack_level level, const char *text, void *context) {
+    bp_cli_run_session *session = context;
+    if (session->is_closing) {
+        say(session, "", text);
+    }
+    if (session->is_closing && level < BUGPACK_LEVEL_ERROR) {
+        say(session, "to write its report: bugpack recover -o DIR --app ", session->app_name);
+    }
+}
+
+static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
+    const bp_cli_run_session *session = context;
+    const char *channel = streams[stream].channel;
+    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
+    bugpack_log_bytes(session->session, level, channel, line, line_bytes);
+    char key[BP_RUN_KEY_BYTES];
+    if (bp_run_patterns_match(&session->options->patterns, channel, line, line_bytes, key)) {
+        bugpack_gap(session->session, key);
+    }
+}
+
+/* `end`: how the command ended; NULL: it runs. */
+static void request_report(bp_cli_run_session *session, const char *description,
+                           const bugpack_exit *end) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.description = description;
+    request.is_crash = end != NULL;
+    request.target_exit = end;
+    bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
+    if (status != BUGPACK_OK) {
+        say(session, "no report: ", bugpack_status_name(status));
+    }
+}
+
+/* Reads the command's facts now, for a command that dies early. No error: it may have ended. */
+static void read_facts(void *context) {
+    const bp_cli_run_session *session = context;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status ignored = bugpack_refresh_target(session->session, &error);
+    (void)ignored;
+}
+
+static void on_request(void *context) {
+    bp_cli_run_session *session = context;
+    request_report(session, session->options->description, NULL);
+}
+
+/* A command that its user ended has not failed. */
+static bool has_failed(const bp_run_result *result, bp_cli_on_failure on_failure) {
+    const bp_run_end *end = &result->end;
+    return !result->is_lost && !result->is_expected &&
+           (end->is_signal ? on_failure != BP_CLI_ON_FAILURE_NONE
+                           : end->value != 0 && on_failure == BP_CLI_ON_FAILURE_ANY);
+}
+
+static void report_failure(bp_cli_run_session *session, const bp_run_result *result) {
+    const bp_run_end *end = &result->end;
+    if (!has_failed(result, session->options->on_failure)) {
+        return;
+    }
+    const char *given = session->options->description;
+    const char *name = end->is_signal ? strsignal(end->value) : NULL;
+    char how[160];
+    char description[1024];
+    if (end->is_signal) {
+        (void)snprintf(how, sizeof how, "killed by signal %d (%s)%s", end->value,
+                       name != NULL ? name : "unknown", end->has_core ? ", core dumped" : "");
+    } else {
+        (void)snprintf(how, sizeof how, "exited with status %d", end->value);
+    }
+    (void)snprintf(description, sizeof description, "%s%s%.800s", how, given != NULL ? ": " : "",
+                   given != NULL ? given : "");
+    const bugpack_exit facts = {.status = end->is_signal ? 0 : end->value,
+                                .signal = end->is_signal ? end->value : 0,
+                                .core_dumped = end->has_core};
+    request_report(session, description, &facts);
+}
+
+bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli_run_options *given,
+                                       const bp_run_child *child) {
+    *session = (bp_cli_run_session){.options = given,
+                                    .says_at_once = child->pipes.keyboard_to_fd < 0,
+                                    .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT)};
+    (void)snprintf(session->app_name, sizeof session->app_name, "%s",
+                   given->app_name != NULL ? given->app_name
+                                           : bp_cli_base_name(given->arguments[0]));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = session->app_name;
+    options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
+    options.target_pid = child->pid;
+    options.target_with_descendants = true;
+    options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
+    options.calibrator_path = BP_CLI_OWN_PATH;
+    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.pedantic = given->is_pedantic;
+    options.pedantic_dir = given->pedantic_dir;
+    options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
+    options.auto_snapshot_max_count = given->auto_snapshot_cap;
+    bp_cli_redaction_apply(&given->files.redaction, &options);
+    options.without_entries = given->files.without;
+    options.on_event = on_event;
+    options.on_event_context = session;
+    options.on_diagnostic = on_diagnostic;
+    options.on_diagnostic_context = session;
+    if (given->pedantic_dir != NULL) {
+        (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_open(&options, &session->session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return status;
+    }
+    return bp_cli_files_provide(&given->files, session->session);
+}
+
+bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session) {
+    return (bp_run_calls){
+        .line = take_line, .report = on_request, .started = read_facts, .context = session};
+}
+
+void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *result) {
+    report_failure(session, result);
+    if (result->is_lost) {
+        bp_cli_say("the monitor of the command was killed: the exit status is not known");
+    }
+    for (size_t i = 0; i < result->loss_count; i++) {
+        const bp_run_loss *loss = &result->losses[i];
+        char detail[192];
+        (void)snprintf(detail, sizeof detail, "%llu bytes could not be written to %s: %s",
+                       (unsigned long long)loss->bytes, streams[loss->stream].name,
+                       strerror(loss->system_errno));
+        say(session, "", detail);
+    }
+}
+
+void bp_cli_run_session_close(bp_cli_run_session *session, bp_run_child *child) {
+    if (session->session != NULL) {
+        (void)bugpack_flush(session->session, UINT32_MAX); /* reads what the command left */
+    }
+    bp_run_child_reap(child);
+    session->is_closing = true;
+    bugpack_close(session->session); /* waits for the reports in flight */
+    say_waiting(session);
+}
