@@ -83,6 +83,11 @@ class writer {
         return bugpack_fail(out_, "%s", reason.c_str());
     }
 
+    /* Marks the artefact as incomplete. */
+    void truncate(bool is_missing, const std::string &reason) {
+        bugpack_truncate(out_, is_missing, "%s", reason.c_str());
+    }
+
     /* The channel that the report is about; empty if none. */
     std::string_view channel() const {
         const char *name = bugpack_report_channel(out_);

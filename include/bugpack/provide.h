@@ -59,6 +59,15 @@ typedef int bugpack_provider(bugpack_writer *writer, void *context);
 BUGPACK_API int bugpack_fail(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
 /*
+ * Marks the artefact as incomplete, with the reason for the manifest, cut at 200 bytes: its status
+ * is `truncated` if the provider returns 0. `is_missing`: because of a failure, so that the report
+ * is incomplete, too; otherwise a limit that somebody set is the reason. Only inside the provider,
+ * on its thread. Since 0.1.0.
+ */
+BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/*
  * The channel that the report is about, so that a provider of channel-state.json knows whose state
  * to write; NULL if it is about none. Valid until the provider returns. Since 0.1.0.
  */

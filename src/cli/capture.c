@@ -35,6 +35,8 @@ typedef struct capture_options {
 
 static const uint32_t no_window = UINT32_MAX;
 
+static const uint32_t input_timeout_ms = 10000;
+
 static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
@@ -44,6 +46,7 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_FILE_OPTIONS(capture_options, files),
+    BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),
     BP_CLI_ENCRYPT_OPTION(capture_options, publish),
     BP_CLI_VALUE(capture_options, app_name, 0, "app", "NAME",
@@ -196,7 +199,8 @@ static bugpack_status open_session(capture_options *options, bugpack **ret_sessi
     session_options.target_pid = options->pid;
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
-    session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
+    session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS + options->files.input_timeout_ms;
+    session_options.artefact_limit_bytes = SIZE_MAX >> 8; /* --log-limit and --attach-limit count */
     /* One report, and no history. */
     session_options.log_ring_bytes = BUGPACK_OFF;
     session_options.traffic_budget_bytes = BUGPACK_OFF;
@@ -223,8 +227,9 @@ static bugpack_status open_session(capture_options *options, bugpack **ret_sessi
 
 static bp_cli_exit capture(capture_options *options) {
     bugpack *session = NULL;
-    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
-        return BP_CLI_FAILED;
+    bp_cli_exit bad_files;
+    if (!bp_cli_files_check(&options->files, &bad_files)) {
+        return bad_files;
     }
     pending_report pending = {.ended_by = 0};
     if (pipe(pending.done_pipe) != 0) {
@@ -271,6 +276,7 @@ static const char *find_conflict(const capture_options *options) {
 
 static bp_cli_exit run(int argument_count, char **arguments) {
     capture_options options = {.window_ms = no_window, .files = BP_CLI_FILES_INIT};
+    options.files.input_timeout_ms = input_timeout_ms;
     bp_cli_exit result;
     if (bp_cli_read_options(&bp_cli_capture_command, argument_count, arguments, &options, NULL,
                             &result)) {

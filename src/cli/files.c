@@ -9,6 +9,7 @@
 #include <bugpack/provide.h>
 
 #include "base/utf8.h"
+#include "cli/expand.h"
 #include "cli/output.h"
 
 /*
@@ -19,6 +20,8 @@ enum { own_name_max = 160, extension_max = 16 };
 
 /* The largest session file; it is held in memory as a whole. */
 static const uint64_t session_limit_bytes = (uint64_t)64 << 20;
+
+const bp_cli_bounds bp_cli_input_timeouts = {"seconds", 1, 600, 1000};
 
 /* Where the extension of an entry's name begins: its last dot, or its end. */
 static size_t extension_at(const char *name) {
@@ -95,36 +98,65 @@ static char *free_name_new(const bp_cli_inputs *inputs, const char *plain) {
     return name;
 }
 
-/* Adds `path` as the entry `plain`, which is freed; NULL is no memory. */
-static bool add_input(bp_cli_inputs *inputs, const char *path, char *plain) {
+/* Adds `source` as the entry `plain`, which is freed; NULL is no memory. */
+static bool add_input(bp_cli_inputs *inputs, const char *source, bool is_journal, char *plain) {
     char *name = plain != NULL ? free_name_new(inputs, plain) : NULL;
+    char *copy = strdup(source);
     free(plain);
     bp_cli_input *items = realloc(inputs->items, (inputs->count + 1) * sizeof *items);
     if (items != NULL) {
         inputs->items = items;
     }
-    if (items == NULL || name == NULL) {
+    if (items == NULL || name == NULL || copy == NULL) {
         free(name);
+        free(copy);
         bp_cli_say("cannot read the command line: out of memory");
         errno = ENOMEM;
         return false;
     }
-    items[inputs->count++] = (bp_cli_input){path, name};
+    items[inputs->count++] = (bp_cli_input){.source = copy, .name = name, .is_journal = is_journal};
     return true;
+}
+
+/* `before`, a path's own name and `after` in one; NULL without memory. */
+static char *entry_name_new(const char *before, const char *path, const char *after) {
+    char *name = NULL;
+    char *own_name = own_name_new(strcmp(path, "-") == 0 ? "stdin.log" : path);
+    if (own_name == NULL || asprintf(&name, "%s%s%s", before, own_name, after) < 0) {
+        name = NULL;
+    }
+    free(own_name);
+    return name;
+}
+
+/* A bp_cli_found whose context is the inputs. */
+static bool add_log(void *inputs, const char *path, const char *relative) {
+    (void)relative;
+    return add_input(inputs, path, false, entry_name_new("logs/", path, ""));
 }
 
 bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field) {
     const char *path;
-    if (!bp_cli_read_text(option, text, &path)) {
+    return bp_cli_read_text(option, text, &path) && bp_cli_expand(path, false, add_log, field);
+}
+
+bool bp_cli_read_journal(const bp_cli_option *option, const char *text, void *field) {
+    const char *unit;
+    return bp_cli_read_text(option, text, &unit) &&
+           add_input(field, unit, true, entry_name_new("logs/journal-", unit, ".log"));
+}
+
+bool bp_cli_read_command(const bp_cli_option *option, const char *text, void *field) {
+    const char *command;
+    if (!bp_cli_read_text(option, text, &command)) {
         return false;
     }
-    char *name = NULL;
-    char *own_name = own_name_new(path);
-    if (own_name == NULL || asprintf(&name, "logs/%s", own_name) < 0) {
-        name = NULL;
-    }
-    free(own_name);
-    return add_input(field, path, name);
+    const char *word = command + strspn(command, " \t\n\"'");
+    size_t length = strcspn(word, " \t\n\"'|&;<>()");
+    char *program = length > 0 ? strndup(word, length) : strdup("command");
+    char *name = program != NULL ? entry_name_new("commands/", program, ".txt") : NULL;
+    free(program);
+    return add_input(field, command, false, name);
 }
 
 /*
@@ -135,16 +167,58 @@ static bool is_json_of_the_host(const char *entry) {
     return strcasecmp(entry, "session.json") == 0 || strcasecmp(entry, "channel-state.json") == 0;
 }
 
-bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void *field) {
-    bp_cli_inputs *attachments = field;
-    const char *equals = strchr(text, '=');
-    const char *path;
-    if (!bp_cli_read_text(option, equals != NULL ? equals + 1 : text, &path) ||
-        !add_input(attachments, path,
-                   equals != NULL ? strndup(text, (size_t)(equals - text)) : own_name_new(path))) {
+/* An attachment, or the files of a directory or a pattern, while they are added. */
+typedef struct attaching {
+    bp_cli_inputs *inputs;
+    const char *source;
+    char *name; /* NULL: none was given */
+} attaching;
+
+/* The name of a file below a directory: each component made harmless, as a whole not too long. */
+static char *joined_name_new(const char *directory, const char *relative) {
+    char *name = strdup(directory);
+    while (name != NULL && *relative != '\0') {
+        size_t length = strcspn(relative, "/");
+        char *component = strndup(relative, length);
+        char *above = name;
+        name = NULL;
+        if (component != NULL && asprintf(&name, "%s/", above) >= 0) {
+            free(above);
+            above = name;
+            name = entry_name_new(above, component, "");
+        }
+        free(above);
+        free(component);
+        relative += length + (relative[length] == '/');
+    }
+    if (name != NULL) {
+        shorten(name);
+        for (size_t end = strlen(name); end > 1 && name[end - 1] == '/';) {
+            name[--end] = '\0';
+        }
+    }
+    return name;
+}
+
+/* A bp_cli_found. */
+static bool add_attachment(void *context, const char *path, const char *relative) {
+    attaching *all = context;
+    bool is_one = relative == NULL && strcmp(path, all->source) == 0;
+    char *name = NULL;
+    if (is_one) {
+        name = all->name != NULL ? strdup(all->name) : entry_name_new("", path, "");
+    } else if (relative == NULL) {
+        name = all->name != NULL ? joined_name_new(all->name, bp_cli_base_name(path))
+                                 : entry_name_new("", path, "");
+    } else {
+        char *directory = all->name != NULL ? strdup(all->name) : own_name_new(all->source);
+        name = directory != NULL ? joined_name_new(directory, relative) : NULL;
+        free(directory);
+    }
+    if (!add_input(all->inputs, path, false, name)) {
         return false;
     }
-    const char *entry = attachments->items[attachments->count - 1].name;
+    const char *entry = all->inputs->items[all->inputs->count - 1].name;
     if (is_json_of_the_host(entry)) {
         bp_cli_say_usage("the entry name '%s' is reserved: use --session, or "
                          "--attach NAME=FILE with another name",
@@ -154,8 +228,25 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
     return true;
 }
 
+bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void *field) {
+    const char *equals = strchr(text, '=');
+    attaching all = {.inputs = field};
+    if (!bp_cli_read_text(option, equals != NULL ? equals + 1 : text, &all.source)) {
+        return false;
+    }
+    if (equals != NULL && (all.name = strndup(text, (size_t)(equals - text))) == NULL) {
+        bp_cli_say("cannot read the command line: out of memory");
+        errno = ENOMEM;
+        return false;
+    }
+    bool is_good = bp_cli_expand(all.source, true, add_attachment, &all);
+    free(all.name);
+    return is_good;
+}
+
 static void release_inputs(bp_cli_inputs *inputs) {
     for (size_t i = 0; i < inputs->count; i++) {
+        free(inputs->items[i].source);
         free(inputs->items[i].name);
     }
     free(inputs->items);
@@ -170,53 +261,102 @@ void bp_cli_files_release(bp_cli_files *files) {
     bp_cli_redaction_release(&files->redaction);
     release_inputs(&files->logs);
     release_inputs(&files->attachments);
+    release_inputs(&files->commands);
 }
 
-bugpack_status bp_cli_files_check_session(const bp_cli_files *files) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    if (files->session_path == NULL) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status =
-        bugpack_check_json_file(files->session_path, session_limit_bytes, &error);
-    if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-    }
-    return status;
+/* How the inputs of a group are read: as files, unless they are no files. */
+typedef struct input_group {
+    const bp_cli_inputs *inputs;
+    bugpack_file_kind file_kind;
+    bp_cli_stream_kind stream_kind;
+    uint64_t limit_bytes;
+} input_group;
+
+static bool is_program(const input_group *group, const bp_cli_input *input) {
+    return input->is_journal || group->stream_kind == BP_CLI_STREAM_COMMAND ||
+           group->stream_kind == BP_CLI_STREAM_SHELL;
 }
 
-static bugpack_status provide_file(bugpack *session, const bp_cli_input *input,
-                                   bugpack_file_kind kind, uint64_t limit_bytes) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status =
-        bugpack_provide_file(session, input->name, input->path, kind, limit_bytes, &error);
-    if (status == BUGPACK_ERR_INVALID) {
-        bp_cli_say_usage("%s", error.message);
-    } else if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
+static bugpack_status provide_input(bugpack *session, const input_group *group, bp_cli_input *input,
+                                    uint32_t timeout_ms, bugpack_error *error) {
+    bp_cli_stream *stream = &input->stream;
+    *stream =
+        (bp_cli_stream){.kind = input->is_journal ? BP_CLI_STREAM_JOURNAL : group->stream_kind,
+                        .source = input->source,
+                        .limit_bytes = group->limit_bytes,
+                        .timeout_ms = timeout_ms};
+    if (is_program(group, input)) {
+        return bugpack_provide_text(session, input->name, bp_cli_stream_provide, stream, error);
     }
-    return status;
+    if (timeout_ms > 0 && bp_cli_stream_is_at(input->source)) {
+        return bugpack_provide_bytes(session, input->name, bp_cli_stream_provide, stream, error);
+    }
+    return bugpack_provide_file(session, input->name, input->source, group->file_kind,
+                                group->limit_bytes, error);
 }
 
 bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session) {
     char session_name[] = "session.json";
-    bp_cli_input session_file = {files->session_path, session_name};
-    const struct {
-        const bp_cli_input *items;
-        size_t count;
-        bugpack_file_kind kind;
-        uint64_t limit_bytes;
-    } groups[] = {
-        {&session_file, files->session_path != NULL, BUGPACK_FILE_JSON, session_limit_bytes},
-        {files->logs.items, files->logs.count, BUGPACK_FILE_LOG_TAIL, files->log_limit_bytes},
-        {files->attachments.items, files->attachments.count, BUGPACK_FILE_WHOLE,
-         files->attach_limit_bytes}};
-    bugpack_status status = BUGPACK_OK;
+    bp_cli_input session_file = {.source = (char *)(uintptr_t)files->session_path,
+                                 .name = session_name};
+    const bp_cli_inputs session_files = {&session_file, files->session_path != NULL};
+    const input_group groups[] = {
+        {&session_files, BUGPACK_FILE_JSON, BP_CLI_STREAM_WHOLE, session_limit_bytes},
+        {&files->logs, BUGPACK_FILE_LOG_TAIL, BP_CLI_STREAM_LOG, files->log_limit_bytes},
+        {&files->attachments, BUGPACK_FILE_WHOLE, BP_CLI_STREAM_WHOLE, files->attach_limit_bytes},
+        {&files->commands, BUGPACK_FILE_WHOLE,
+         files->uses_shell ? BP_CLI_STREAM_SHELL : BP_CLI_STREAM_COMMAND, files->log_limit_bytes}};
+    bugpack_error error = BUGPACK_ERROR_INIT;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        for (size_t j = 0; j < groups[i].count && status == BUGPACK_OK; j++) {
-            status =
-                provide_file(session, &groups[i].items[j], groups[i].kind, groups[i].limit_bytes);
+        for (size_t j = 0; j < groups[i].inputs->count; j++) {
+            bugpack_status status = provide_input(session, &groups[i], &groups[i].inputs->items[j],
+                                                  files->input_timeout_ms, &error);
+            if (status != BUGPACK_OK) {
+                if (status == BUGPACK_ERR_INVALID) {
+                    bp_cli_say_usage("%s", error.message);
+                } else {
+                    bp_cli_say("%s", error.message);
+                }
+                return status;
+            }
         }
     }
-    return status;
+    return BUGPACK_OK;
+}
+
+static bool is_standard_input(const bp_cli_input *input) {
+    return strcmp(input->source, "-") == 0 && !input->is_journal;
+}
+
+static size_t count_standard_input(const bp_cli_inputs *inputs) {
+    size_t count = 0;
+    for (size_t i = 0; i < inputs->count; i++) {
+        count += is_standard_input(&inputs->items[i]);
+    }
+    return count;
+}
+
+bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const char *reason;
+    for (size_t i = 0; i < files->commands.count && !files->uses_shell; i++) {
+        char **words = bp_cli_split_words(files->commands.items[i].source, &reason);
+        free(words);
+        if (words == NULL) {
+            *ret_exit =
+                bp_cli_say_usage("--command '%s': %s", files->commands.items[i].source, reason);
+            return false;
+        }
+    }
+    if (count_standard_input(&files->logs) + count_standard_input(&files->attachments) > 1) {
+        *ret_exit = bp_cli_say_usage("standard input can be read only once");
+        return false;
+    }
+    *ret_exit = BP_CLI_FAILED;
+    if (files->session_path != NULL &&
+        bugpack_check_json_file(files->session_path, session_limit_bytes, &error) != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return false;
+    }
+    return true;
 }

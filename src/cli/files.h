@@ -1,6 +1,6 @@
 /*
- * What a user names for the report: the files of --session, --log and --attach, --without and
- * --redact.
+ * What a user names for the report: the files of --session, --log and --attach, what --journal and
+ * --command print, --without and --redact.
  */
 #ifndef BP_CLI_FILES_H
 #define BP_CLI_FILES_H
@@ -13,13 +13,17 @@
 
 #include "cli/option.h"
 #include "cli/redaction.h"
+#include "cli/stream.h"
 
 /* How long an entry may take: a slow disk needs this long for a large file. */
 enum { BP_CLI_FILE_TIMEOUT_MS = 30000 };
 
+/* Both texts are owned. */
 typedef struct bp_cli_input {
-    const char *path; /* borrowed from the command line */
-    char *name;       /* of the entry; owned */
+    char *source; /* the path, "-" for standard input; the unit of a journal; a command */
+    char *name;   /* of the entry */
+    bool is_journal;
+    bp_cli_stream stream; /* where it can be read only once */
 } bp_cli_input;
 
 typedef struct bp_cli_inputs {
@@ -33,7 +37,10 @@ typedef struct bp_cli_files {
     uint64_t log_limit_bytes;
     bp_cli_inputs attachments;
     uint64_t attach_limit_bytes;
-    const char *without; /* names of entries; NULL: all */
+    bp_cli_inputs commands;
+    bool uses_shell;
+    uint32_t input_timeout_ms; /* of each that can be read only once; 0: such are not read */
+    const char *without;       /* names of entries; NULL: all */
     bp_cli_redaction redaction;
 } bp_cli_files;
 
@@ -42,20 +49,25 @@ typedef struct bp_cli_files {
 
 bp_cli_reader bp_cli_read_log;
 bp_cli_reader bp_cli_read_attachment;
+bp_cli_reader bp_cli_read_journal;
+bp_cli_reader bp_cli_read_command;
+extern const bp_cli_bounds bp_cli_input_timeouts;
 
 /* The rows of a table whose command has the files in `field`. */
 #define BP_CLI_FILE_OPTIONS(type, field)                                                           \
     BP_CLI_VALUE(type, field.logs, 0, "log", "FILE",                                               \
-                 "the end of a log file, as logs/NAME; repeatable", bp_cli_read_log,               \
-                 &bp_cli_some_text),                                                               \
+                 "the end of a log file, as logs/NAME; a directory\nor a pattern stands for its "  \
+                 "files; repeatable",                                                              \
+                 bp_cli_read_log, &bp_cli_some_text),                                              \
         BP_CLI_VALUE(type, field.log_limit_bytes, 0, "log-limit", "BYTES",                         \
                      "how much of each log file (default 4M)", bp_cli_read_size, NULL),            \
         BP_CLI_VALUE(type, field.session_path, 0, "session", "FILE",                               \
                      "a JSON file with the program's own state", bp_cli_read_text,                 \
                      &bp_cli_some_text),                                                           \
-        BP_CLI_VALUE(type, field.attachments, 0, "attach", "[NAME=]FILE",                          \
-                     "a whole file, as NAME; repeatable", bp_cli_read_attachment,                  \
-                     &bp_cli_some_text),                                                           \
+        BP_CLI_VALUE(                                                                              \
+            type, field.attachments, 0, "attach", "[NAME=]FILE",                                   \
+            "a whole file, as NAME; a directory or a\npattern stands for its files; repeatable",   \
+            bp_cli_read_attachment, &bp_cli_some_text),                                            \
         BP_CLI_VALUE(type, field.attach_limit_bytes, 0, "attach-limit", "BYTES",                   \
                      "leave out larger attachments (default 256M)", bp_cli_read_size, NULL),       \
         BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
@@ -63,15 +75,30 @@ bp_cli_reader bp_cli_read_attachment;
                      &bp_cli_some_text),                                                           \
         BP_CLI_REDACTION_OPTIONS(type, field.redaction)
 
+/* The rows of a table whose command also reads what can be read only once. */
+#define BP_CLI_STREAM_OPTIONS(type, field)                                                         \
+    BP_CLI_VALUE(type, field.logs, 0, "journal", "UNIT",                                           \
+                 "the newest lines of a systemd unit's journal;\nrepeatable", bp_cli_read_journal, \
+                 &bp_cli_some_text),                                                               \
+        BP_CLI_VALUE(type, field.commands, 0, "command", "COMMAND",                                \
+                     "what a command prints, as commands/NAME.txt;\nrepeatable",                   \
+                     bp_cli_read_command, &bp_cli_some_text),                                      \
+        BP_CLI_FLAG(type, field.uses_shell, 0, "shell", "let sh run the commands"),                \
+        BP_CLI_VALUE(type, field.input_timeout_ms, 0, "input-timeout", "SECS",                     \
+                     "how long each command, journal and FIFO may take\n(default 10)",             \
+                     bp_cli_read_number, &bp_cli_input_timeouts)
+
 /* The last component of a path. */
 const char *bp_cli_base_name(const char *path);
 
 void bp_cli_files_release(bp_cli_files *files);
 
-/* Checks the session file, to report a mistake in it at once. OK without one. */
-bugpack_status bp_cli_files_check_session(const bp_cli_files *files);
+/* Checks the commands, and the session file, to report a mistake in them at once. False after a
+ * failure that was reported, with the program's exit status. */
+bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit);
 
-/* Registers the files, in the order of the zip. Reports what fails. */
+/* Registers the files, in the order of the zip. They are used until the session is closed. Reports
+ * what fails. */
 bugpack_status bp_cli_files_provide(const bp_cli_files *files, bugpack *session);
 
 #endif

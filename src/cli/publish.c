@@ -64,6 +64,12 @@ bool bp_cli_read_recipient(const bp_cli_option *option, const char *text, void *
     return true;
 }
 
+/* A bp_sink. */
+static bugpack_status write_to(void *fd, const void *bytes, size_t byte_count) {
+    return bp_file_write_all(*(const int *)fd, bytes, byte_count) == 0 ? BUGPACK_OK
+                                                                       : BUGPACK_ERR_IO;
+}
+
 static bugpack_status pass_through(const bp_cli_publish *publish, int from_fd, int to_fd,
                                    uint64_t deadline_ns, bugpack_error *error) {
     const encryptor *by = find_encryptor(publish);
@@ -79,12 +85,17 @@ static bugpack_status pass_through(const bp_cli_publish *publish, int from_fd, i
     arguments[count] = NULL;
     const bp_run_through through = {.arguments = arguments,
                                     .from_fd = from_fd,
-                                    .to_fd = to_fd,
+                                    .sink = write_to,
+                                    .context = &to_fd,
                                     .stall_ms = stall_ms,
                                     .deadline_ns = deadline_ns,
                                     .is_cancelled = bp_cli_progress_is_ended};
     bugpack_error failure = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_run_through_program(&through, &failure);
+    bp_run_program_end end;
+    bugpack_status status = bp_run_program(&through, &end, &failure);
+    if (status == BUGPACK_OK) {
+        status = bp_run_judge(&through, &end, &failure);
+    }
     return status == BUGPACK_OK || status == BUGPACK_ERR_CANCELLED
                ? status
                : bp_fail(error, status, "cannot encrypt the report: %s", failure.message);

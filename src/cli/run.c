@@ -125,8 +125,9 @@ static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *chil
 }
 
 static bp_cli_exit run_command(bp_cli_run_options *options) {
-    if (bp_cli_files_check_session(&options->files) != BUGPACK_OK) {
-        return BP_CLI_FAILED;
+    bp_cli_exit bad_files;
+    if (!bp_cli_files_check(&options->files, &bad_files)) {
+        return bad_files;
     }
     bp_run_child child;
     bugpack_error error = BUGPACK_ERROR_INIT;

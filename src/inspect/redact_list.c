@@ -25,6 +25,7 @@ static const struct {
     {"channel-state.json", "what the program says of itself"},
     {"logs.jsonl", "log messages: addresses, paths, names"},
     {"logs/", "log files: addresses, paths, names"},
+    {"commands/", "what commands printed: addresses, paths, names"},
     {"notifications.json", "what the user was shown"},
     {"traffic.pcap", "TRAFFIC with its payload"},
     {"traffic-index.jsonl", "names of channels and messages"},

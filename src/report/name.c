@@ -78,6 +78,7 @@ static const struct {
     {"screenshot-region.png", false, false},
     {"disconnect-cause.json", false, false},
     {"thread-heap.json", false, true},
+    {"commands/", true, false},
     {"host-threads.json", false, false},
 };
 enum { table_count = sizeof table / sizeof table[0] };

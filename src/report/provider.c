@@ -128,7 +128,8 @@ static void refuse_result(bugpack_writer *given, size_t limit_bytes) {
         refuse_content(given, given->content.status, limit_bytes);
         return;
     }
-    bp_writer_refuse(given, line.status == BP_ARTEFACT_OK ? BP_ARTEFACT_FAILED : line.status, "%s",
+    bool has_status = line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED;
+    bp_writer_refuse(given, has_status ? line.status : BP_ARTEFACT_FAILED, "%s",
                      line.reason[0] != '\0' ? line.reason : "the provider failed");
 }
 

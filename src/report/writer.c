@@ -152,12 +152,26 @@ bugpack_status bugpack_write_json_string(bugpack_writer *writer, const void *tex
     return pass_on_piece(writer);
 }
 
+BUGPACK_PRINTF(2, 0)
+static void set_reason(bugpack_writer *writer, const char *format, va_list arguments) {
+    char *reason = writer->line.reason;
+    int length = vsnprintf(reason, sizeof writer->line.reason, format, arguments);
+    reason[length < 0 ? 0 : bp_utf8_cut(reason, strlen(reason), reason_max_bytes)] = '\0';
+}
+
+void bugpack_truncate(bugpack_writer *writer, bool is_missing, const char *format, ...) {
+    writer->line.status = BP_ARTEFACT_TRUNCATED;
+    writer->line.is_missing = is_missing;
+    va_list arguments;
+    va_start(arguments, format);
+    set_reason(writer, format, arguments);
+    va_end(arguments);
+}
+
 int bugpack_fail(bugpack_writer *writer, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    char *reason = writer->line.reason;
-    int length = vsnprintf(reason, sizeof writer->line.reason, format, arguments);
+    set_reason(writer, format, arguments);
     va_end(arguments);
-    reason[length < 0 ? 0 : bp_utf8_cut(reason, strlen(reason), reason_max_bytes)] = '\0';
     return -1;
 }

@@ -9,25 +9,22 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/spawn.h"
 #include "base/status.h"
 #include "run/descriptor.h"
 
-enum { look_ms = 50, end_ms = 5, said_bytes = 300, piece_bytes = 16 * 1024 };
+enum { look_ms = 50, end_ms = 5, piece_bytes = 16 * 1024 };
 
 extern char **environ;
 
 /* A program while it runs. */
 struct running {
     const bp_run_through *through;
-    pid_t pid; /* 0: it is reaped */
-    int wait_status;
+    pid_t pid;           /* 0: it is reaped */
     int out_fd, said_fd; /* -1: at the end */
     uint64_t moved_ns;   /* when it last printed something */
-    bool has_moved;
-    char said[said_bytes];
     size_t said_count;
+    bp_run_program_end end;
 };
 
 static int start(const bp_run_through *through, int out_fd, int said_fd, pid_t *ret_pid) {
@@ -54,10 +51,13 @@ static bugpack_status move_output(struct running *running, bugpack_error *error)
     ssize_t count = read(running->out_fd, piece, sizeof piece);
     if (count > 0) {
         running->moved_ns = bp_clock_monotonic_ns();
-        running->has_moved = true;
-        int failure = bp_file_write_all(running->through->to_fd, piece, (size_t)count);
-        return failure == 0 ? BUGPACK_OK
-                            : bp_fail_errno(error, failure, "cannot write the encrypted report");
+        running->end.has_printed = true;
+        bugpack_status status =
+            running->through->sink(running->through->context, piece, (size_t)count);
+        return status == BUGPACK_OK
+                   ? BUGPACK_OK
+                   : bp_fail(error, status, "what %s printed was not kept: %s",
+                             running->through->arguments[0], bugpack_status_name(status));
     }
     if (count == 0 || errno != EINTR) {
         bp_descriptor_close(&running->out_fd);
@@ -72,8 +72,9 @@ static void move_said(struct running *running) {
     if (count == 0 || (count < 0 && errno != EINTR)) {
         bp_descriptor_close(&running->said_fd);
     }
-    for (ssize_t i = 0; i < count && running->said_count < sizeof running->said - 1; i++) {
-        running->said[running->said_count++] = piece[i] == '\n' ? ' ' : piece[i];
+    char *said = running->end.said;
+    for (ssize_t i = 0; i < count && running->said_count < sizeof running->end.said - 1; i++) {
+        said[running->said_count++] = piece[i] == '\n' || piece[i] == '\0' ? ' ' : piece[i];
     }
 }
 
@@ -87,7 +88,7 @@ static bugpack_status check_limits(const struct running *running, bugpack_error 
         return bp_fail(error, BUGPACK_ERR_TIMEOUT, "%s was not done in time",
                        through->arguments[0]);
     }
-    if (now_ns - running->moved_ns >= through->stall_ms * BP_NS_PER_MS) {
+    if (through->stall_ms != 0 && now_ns - running->moved_ns >= through->stall_ms * BP_NS_PER_MS) {
         return bp_fail(error, BUGPACK_ERR_TIMEOUT, "%s hangs: it was killed after %u s",
                        through->arguments[0], (unsigned)(through->stall_ms / 1000));
     }
@@ -97,7 +98,7 @@ static bugpack_status check_limits(const struct running *running, bugpack_error 
 static void reap(struct running *running, int flags) {
     pid_t pid;
     do {
-        pid = waitpid(running->pid, &running->wait_status, flags);
+        pid = waitpid(running->pid, &running->end.wait_status, flags);
     } while (pid < 0 && errno == EINTR);
     running->pid = pid == 0 ? running->pid : 0;
 }
@@ -124,26 +125,31 @@ static bugpack_status relay(struct running *running, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status judge(const struct running *running, bugpack_error *error) {
-    const char *name = running->through->arguments[0];
-    size_t length = running->said_count;
-    int wait_status = running->wait_status; /* Apple's macros take its address */
-    while (length > 0 && running->said[length - 1] == ' ') {
-        length--;
-    }
+bugpack_status bp_run_judge(const bp_run_through *through, const bp_run_program_end *end,
+                            bugpack_error *error) {
+    const char *name = through->arguments[0];
+    int wait_status = end->wait_status; /* Apple's macros take its address */
     if (WIFSIGNALED(wait_status)) {
         return bp_fail(error, BUGPACK_ERR_IO, "%s was ended by signal %d", name,
                        WTERMSIG(wait_status));
     }
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0) {
-        return bp_fail(error, BUGPACK_ERR_IO, "%s failed%s%.*s", name, length > 0 ? ": " : "",
-                       (int)length, running->said);
+        return bp_fail(error, BUGPACK_ERR_IO, "%s failed%s%s", name,
+                       end->said[0] != '\0' ? ": " : "", end->said);
     }
-    return running->has_moved ? BUGPACK_OK
-                              : bp_fail(error, BUGPACK_ERR_IO, "%s printed nothing", name);
+    return end->has_printed ? BUGPACK_OK
+                            : bp_fail(error, BUGPACK_ERR_IO, "%s printed nothing", name);
 }
 
-bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_error *error) {
+/* Without the spaces that newlines at the end have become. */
+static void trim(struct running *running) {
+    while (running->said_count > 0 && running->end.said[running->said_count - 1] == ' ') {
+        running->end.said[--running->said_count] = '\0';
+    }
+}
+
+bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end *ret_end,
+                              bugpack_error *error) {
     struct running running = {
         .through = through, .out_fd = -1, .said_fd = -1, .moved_ns = bp_clock_monotonic_ns()};
     int out[2] = {-1, -1}, said[2] = {-1, -1};
@@ -154,7 +160,7 @@ bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_err
     }
     if (status == BUGPACK_OK) {
         (void)lseek(through->from_fd, 0, SEEK_SET);
-        int failure = start(through, out[1], said[1], &group);
+        int failure = start(through, out[1], through->joins_error ? out[1] : said[1], &group);
         if (failure != 0) {
             group = 0;
             status = failure == ENOENT
@@ -170,9 +176,6 @@ bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_err
     running.pid = group;
     if (status == BUGPACK_OK) {
         status = relay(&running, error);
-        if (status == BUGPACK_OK) {
-            status = judge(&running, error);
-        }
         if (running.pid != 0) { /* its group is no other's while it is not reaped */
             (void)kill(-group, SIGKILL);
             reap(&running, 0);
@@ -180,5 +183,9 @@ bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_err
     }
     bp_descriptor_close(&running.out_fd);
     bp_descriptor_close(&running.said_fd);
+    if (status == BUGPACK_OK) {
+        trim(&running);
+        *ret_end = running.end;
+    }
     return status;
 }

@@ -1,31 +1,49 @@
 /*
- * Bytes of a file through a program, as age(1) or gpg(1), into another file.
+ * A program and what it prints, as age(1) or gpg(1), which encrypt a report, or what a user asked
+ * to have in one.
  */
 #ifndef BP_RUN_THROUGH_H
 #define BP_RUN_THROUGH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
+
+#include "base/sink.h"
 
 /* All borrowed. */
 typedef struct bp_run_through {
     const char *const *arguments; /* the program, searched in PATH, to a NULL */
     int from_fd;                  /* its standard input, from byte 0 */
-    int to_fd;                    /* gets what it prints */
-    uint32_t stall_ms;            /* it is killed when it has printed nothing for so long */
-    uint64_t deadline_ns;         /* and at this time (monotonic); 0: never */
-    bool (*is_cancelled)(void);   /* and when this is true; NULL: never */
+    bp_sink *sink;                /* gets what it prints; its failure ends the program */
+    void *context;
+    bool joins_error;           /* the sink gets what it prints to standard error, too */
+    uint32_t stall_ms;          /* it is killed when it has printed nothing for so long; 0: never */
+    uint64_t deadline_ns;       /* and at this time (monotonic); 0: never */
+    bool (*is_cancelled)(void); /* and when this is true; NULL: never */
 } bp_run_through;
 
+/* How a program ended. */
+typedef struct bp_run_program_end {
+    int wait_status;
+    bool has_printed;
+    char said[300]; /* the beginning of its standard error, as one line, unless it was joined */
+} bp_run_program_end;
+
 /*
- * Waits until the program has ended. It has a process group of its own, so that no terminal's
- * signal reaches it, and it cannot ask a question there.
+ * Waits until the program has ended and its output was closed. It has a process group of its own,
+ * so that no terminal's signal reaches it, and it cannot ask a question there. The group is killed
+ * where the program does not end by itself.
  *
- * IO: it is not there, has failed, with what it said, was killed or has printed nothing; or `to_fd`
- * cannot be written. TIMEOUT, CANCELLED. After a failure `to_fd` may have a part.
+ * IO: it cannot be started; or what the sink returned. TIMEOUT, CANCELLED: it was killed.
  */
-bugpack_status bp_run_through_program(const bp_run_through *through, bugpack_error *error);
+bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end *ret_end,
+                              bugpack_error *error);
+
+/* IO, with what the program said, unless it has printed something and ended well. */
+bugpack_status bp_run_judge(const bp_run_through *through, const bp_run_program_end *end,
+                            bugpack_error *error);
 
 #endif

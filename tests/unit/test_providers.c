@@ -164,6 +164,46 @@ Test(providers, a_reason_is_one_line_and_cut_at_a_character) {
     tear_down(&b);
 }
 
+static int write_half(bugpack_writer *writer, void *is_missing) {
+    bugpack_printf(writer, "the first half");
+    bugpack_truncate(writer, *(const bool *)is_missing, "it was \"%s\"", "cut");
+    return *(const bool *)is_missing ? 0 : bugpack_printf(writer, " and more");
+}
+
+Test(providers, one_that_truncates_says_why_and_whether_something_is_missing) {
+    for (int is_missing = 0; is_missing < 2; is_missing++) {
+        bench b;
+        bool context = is_missing == 1;
+        set_up(&b);
+        cr_assert(
+            zero(int, (int)bugpack_provide_text(b.session, "x.txt", write_half, &context, NULL)));
+        take(&b);
+        cr_assert(says(&b, "x.txt", "the first half"));
+        cr_assert(says(&b, "manifest.json", "\"status\": \"truncated\""));
+        cr_assert(says(&b, "manifest.json", "it was \\\"cut\\\""));
+        cr_assert(eq(uint, b.result.missing_count, (unsigned)is_missing));
+        tear_down(&b);
+    }
+}
+
+static int truncate_and_fail(bugpack_writer *writer, void *context) {
+    (void)context;
+    bugpack_truncate(writer, false, "it was cut");
+    return -1;
+}
+
+Test(providers, one_that_truncates_and_fails_has_failed) {
+    bench b;
+    set_up(&b);
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(b.session, "x.txt", truncate_and_fail, NULL, NULL)));
+    take(&b);
+    cr_assert(eq(ptr, report_read(b.result.path, "x.txt", NULL), NULL));
+    cr_assert(says(&b, "manifest.json", "\"status\": \"failed\""));
+    cr_assert(eq(uint, b.result.missing_count, 1));
+    tear_down(&b);
+}
+
 static int warn_and_succeed(bugpack_writer *writer, void *context) {
     (void)context;
     bugpack_fail(writer, "almost");

@@ -73,13 +73,14 @@ _bugpack() {
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
+        --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --limit) return ;;
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --without --redact
-                --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --journal --command
+                --shell --input-timeout --without --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then

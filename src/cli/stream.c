@@ -1,0 +1,298 @@
+#include "cli/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "cli/progress.h"
+#include "run/through.h"
+
+enum { piece_bytes = 16 * 1024, look_ms = 50 };
+
+/* The end of a stream while it is read: at least its newest `limit_bytes` and one byte more. */
+typedef struct tail {
+    bp_buffer kept;
+    size_t limit_bytes;
+    uint64_t total_bytes;
+    bool is_whole; /* fail with LIMIT instead */
+} tail;
+
+/* A bp_sink. */
+static bugpack_status keep(void *context, const void *bytes, size_t byte_count) {
+    tail *newest = context;
+    bp_buffer *kept = &newest->kept;
+    (void)bp_buffer_append(kept, bytes, byte_count);
+    newest->total_bytes += byte_count;
+    if (newest->is_whole && newest->total_bytes > newest->limit_bytes) {
+        return BUGPACK_ERR_LIMIT;
+    }
+    if (kept->size > 2 * newest->limit_bytes + piece_bytes) {
+        size_t rest_bytes = newest->limit_bytes + 1;
+        memmove(kept->data, kept->data + kept->size - rest_bytes, rest_bytes);
+        kept->size = rest_bytes;
+    }
+    return kept->status;
+}
+
+/* Where what is written begins: at a line, or where there is only one, at a character. */
+static size_t find_begin(const tail *newest) {
+    const bp_buffer *kept = &newest->kept;
+    if (newest->total_bytes <= newest->limit_bytes) {
+        return 0;
+    }
+    size_t cut = kept->size - newest->limit_bytes;
+    const char *newline = memchr(kept->data + cut - 1, '\n', kept->size - cut);
+    if (newline != NULL) {
+        return (size_t)(newline + 1 - kept->data);
+    }
+    while (cut < kept->size && bp_utf8_cut(kept->data, kept->size, cut) != cut) {
+        cut++;
+    }
+    return cut;
+}
+
+static void write_tail(const tail *newest, bugpack_writer *writer) {
+    size_t begin = find_begin(newest);
+    (void)bugpack_write(writer, newest->kept.data + begin, newest->kept.size - begin);
+    if (newest->total_bytes > newest->limit_bytes) {
+        bugpack_truncate(writer, false, "the newest whole lines are kept, of %llu bytes",
+                         (unsigned long long)newest->total_bytes);
+    }
+}
+
+bool bp_cli_stream_is_at(const char *path) {
+    struct stat info;
+    return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+}
+
+/* Not blocked by a FIFO that nobody writes to. */
+static int open_source(const char *path) {
+    return strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+                                  : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/*
+ * Reads until the end. A FIFO without a writer is not at its end as long as nobody has written:
+ * poll(2) says nothing of it. TIMEOUT, and CANCELLED; what was read is kept.
+ */
+static bugpack_status read_stream(int fd, uint64_t deadline_ns, tail *newest) {
+    char piece[piece_bytes];
+    while (!bp_cli_progress_is_ended()) {
+        struct pollfd waited = {fd, POLLIN, 0};
+        int ready = poll(&waited, 1, look_ms);
+        ssize_t count = ready > 0 ? read(fd, piece, sizeof piece) : -1;
+        if (ready > 0 && count == 0) {
+            return BUGPACK_OK;
+        }
+        if (ready > 0 && count < 0 && errno != EINTR && errno != EAGAIN) {
+            return BUGPACK_ERR_IO;
+        }
+        bugpack_status status = count > 0 ? keep(newest, piece, (size_t)count) : BUGPACK_OK;
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+        if (bp_clock_monotonic_ns() >= deadline_ns) {
+            return BUGPACK_ERR_TIMEOUT;
+        }
+    }
+    return BUGPACK_ERR_CANCELLED;
+}
+
+static int provide_stream(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+                          bugpack_writer *writer) {
+    int fd = open_source(stream->source);
+    if (fd < 0) {
+        return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
+    }
+    bugpack_status status = read_stream(fd, deadline_ns, newest);
+    int failure = errno;
+    bp_file_close(fd);
+    if (status == BUGPACK_ERR_LIMIT) {
+        return bugpack_fail(writer, "\"%s\" is over the limit of %llu bytes", stream->source,
+                            (unsigned long long)stream->limit_bytes);
+    }
+    if (status != BUGPACK_OK && status != BUGPACK_ERR_TIMEOUT) {
+        return bugpack_fail(writer, "cannot read \"%s\": %s", stream->source,
+                            status == BUGPACK_ERR_IO ? strerror(failure)
+                                                     : bugpack_status_name(status));
+    }
+    if (status == BUGPACK_ERR_TIMEOUT && newest->total_bytes == 0) {
+        return bugpack_fail(writer, "nothing came from \"%s\" within %.1f s", stream->source,
+                            stream->timeout_ms / 1000.0);
+    }
+    write_tail(newest, writer);
+    if (status == BUGPACK_ERR_TIMEOUT) {
+        bugpack_truncate(writer, false, "%llu bytes came within %.1f s, and it had not ended",
+                         (unsigned long long)newest->total_bytes, stream->timeout_ms / 1000.0);
+    }
+    return 0;
+}
+
+/* Runs a program with nothing as its standard input. */
+static bugpack_status run_program(bp_run_through *program, uint64_t deadline_ns, tail *newest,
+                                  bp_run_program_end *ret_end, bugpack_error *error) {
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return bp_fail_errno(error, errno, "cannot open /dev/null");
+    }
+    program->from_fd = fd;
+    program->sink = keep;
+    program->context = newest;
+    program->deadline_ns = deadline_ns;
+    program->is_cancelled = bp_cli_progress_is_ended;
+    bugpack_status status = bp_run_program(program, ret_end, error);
+    bp_file_close(fd);
+    return status;
+}
+
+static int provide_journal(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+                           bugpack_writer *writer) {
+    /* A line begins with 32 bytes of time: the size is the limit that counts. */
+    char lines[40];
+    (void)snprintf(lines, sizeof lines, "--lines=%llu",
+                   (unsigned long long)(stream->limit_bytes / 32 + 1));
+    const char *const arguments[] = {"journalctl", "--no-pager", "--output=short-iso-precise",
+                                     lines,        "--unit",     stream->source,
+                                     NULL};
+    bp_run_through program = {.arguments = arguments};
+    bp_run_program_end end;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = run_program(&program, deadline_ns, newest, &end, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_run_judge(&program, &end, &error);
+    }
+    if (status != BUGPACK_OK) {
+        return bugpack_fail(writer, "%s", error.message);
+    }
+    write_tail(newest, writer);
+    if (end.said[0] != '\0') { /* such as that the journals of others cannot be read */
+        bugpack_truncate(writer, true, "journalctl: %s", end.said);
+    }
+    return 0;
+}
+
+static void write_end(const bp_cli_stream *stream, bugpack_status status, int wait_status,
+                      uint64_t began_ns, bugpack_writer *writer) {
+    double secs = (double)(bp_clock_monotonic_ns() - began_ns) / BP_NS_PER_SEC;
+    if (status == BUGPACK_ERR_TIMEOUT) {
+        (void)bugpack_printf(writer, "\n[killed after %.3f s]\n", secs);
+        bugpack_truncate(writer, true, "it did not end within %.1f s, and was killed",
+                         stream->timeout_ms / 1000.0);
+    } else if (WIFSIGNALED(wait_status)) {
+        const char *name = strsignal(WTERMSIG(wait_status));
+        (void)bugpack_printf(writer, "\n[ended by signal %d (%s) after %.3f s]\n",
+                             WTERMSIG(wait_status), name != NULL ? name : "unknown", secs);
+    } else {
+        (void)bugpack_printf(writer, "\n[exit status %d after %.3f s]\n", WEXITSTATUS(wait_status),
+                             secs);
+    }
+}
+
+static int provide_command(const bp_cli_stream *stream, uint64_t deadline_ns, tail *newest,
+                           bugpack_writer *writer) {
+    const char *const shell[] = {"/bin/sh", "-c", stream->source, NULL};
+    const char *reason = "";
+    char **words =
+        stream->kind == BP_CLI_STREAM_SHELL ? NULL : bp_cli_split_words(stream->source, &reason);
+    if (words == NULL && stream->kind != BP_CLI_STREAM_SHELL) {
+        return bugpack_fail(writer, "%s", reason);
+    }
+    bp_run_through program = {.arguments = words != NULL ? (const char *const *)words : shell,
+                              .joins_error = true};
+    bp_run_program_end end = {.wait_status = 0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    bugpack_status status = run_program(&program, deadline_ns, newest, &end, &error);
+    free(words);
+    if (status != BUGPACK_OK && status != BUGPACK_ERR_TIMEOUT) {
+        return bugpack_fail(writer, "%s", error.message);
+    }
+    (void)bugpack_printf(writer, "$ %s\n", stream->source);
+    write_tail(newest, writer);
+    write_end(stream, status, end.wait_status, began_ns, writer);
+    return 0;
+}
+
+int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
+    const bp_cli_stream *stream = context;
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + stream->timeout_ms * BP_NS_PER_MS;
+    tail newest = {.limit_bytes = (size_t)stream->limit_bytes,
+                   .is_whole = stream->kind == BP_CLI_STREAM_WHOLE};
+    bp_buffer_init(&newest.kept, 2 * newest.limit_bytes + 2 * piece_bytes);
+    int result;
+    switch (stream->kind) {
+    case BP_CLI_STREAM_JOURNAL:
+        result = provide_journal(stream, deadline_ns, &newest, writer);
+        break;
+    case BP_CLI_STREAM_COMMAND:
+    case BP_CLI_STREAM_SHELL:
+        result = provide_command(stream, deadline_ns, &newest, writer);
+        break;
+    case BP_CLI_STREAM_LOG:
+    case BP_CLI_STREAM_WHOLE:
+    default:
+        result = provide_stream(stream, deadline_ns, &newest, writer);
+        break;
+    }
+    bp_buffer_release(&newest.kept);
+    return result;
+}
+
+/* Copies one word without its quotes; `*text` is then after it. False: a quote is open. */
+static bool copy_word(const char **text, char **out) {
+    char quote = '\0';
+    const char *at = *text;
+    for (; *at != '\0' && (quote != '\0' || strchr(" \t\n", *at) == NULL); at++) {
+        if (quote == '\0' && (*at == '\'' || *at == '"')) {
+            quote = *at;
+        } else if (quote != '\0' && *at == quote) {
+            quote = '\0';
+        } else {
+            bool is_escape = *at == '\\' && at[1] != '\0' &&
+                             (quote == '\0' || (quote == '"' && strchr("\"\\", at[1]) != NULL));
+            at += is_escape;
+            *(*out)++ = *at;
+        }
+    }
+    *(*out)++ = '\0';
+    *text = at;
+    return quote == '\0';
+}
+
+char **bp_cli_split_words(const char *text, const char **ret_reason) {
+    size_t length = strlen(text);
+    size_t most = length / 2 + 2; /* a word and a blank are two bytes; and the NULL */
+    char **words = calloc(1, most * sizeof *words + length + 2);
+    if (words == NULL) {
+        *ret_reason = "out of memory";
+        return NULL;
+    }
+    char *out = (char *)&words[most];
+    size_t count = 0;
+    for (text += strspn(text, " \t\n"); *text != '\0'; text += strspn(text, " \t\n")) {
+        words[count++] = out;
+        if (!copy_word(&text, &out)) {
+            *ret_reason = "a quote is not closed";
+            free(words);
+            return NULL;
+        }
+    }
+    if (count == 0 || words[0][0] == '\0') {
+        *ret_reason = "it names no program";
+        free(words);
+        return NULL;
+    }
+    return words;
+}
