@@ -203,8 +203,8 @@ typedef struct bugpack_options {
     uint64_t redaction_flags;
 
     /* The names of entries that reports leave out, separated by spaces: process.json, threads.json,
-     * heap-state.json, thread-heap.json. Each manifest says `disabled`. INVALID for other names.
-     * NULL for none. */
+     * files.json, heap-state.json, thread-heap.json. Each manifest says `disabled`. INVALID for
+     * other names. NULL for none. */
     const char *without_entries;
 } bugpack_options;
 

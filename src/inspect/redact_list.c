@@ -17,6 +17,7 @@ static const struct {
     {"process.json", "command line, paths, user id"},
     {"runtime-metrics.json", "names of threads"},
     {"threads.json", "names of threads, numbers passed to system calls"},
+    {"files.json", "paths of open files, addresses of peers"},
     {"metrics-history.jsonl", "names of threads"},
     {"thread-heap.json", "names of threads"},
     {"heap-state.json", "numbers alone"},

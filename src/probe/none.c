@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "probe/calibration.h"
 #include "probe/host_capture.h"
+#include "probe/open_files.h"
 #include "probe/thread_heap.h"
 #include "probe/threads.h"
 
@@ -66,4 +67,24 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
     (void)ret_process;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "this system has no way to see where a thread stands");
+}
+
+bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
+                                  bp_open_files *ret_process, bugpack_error *error) {
+    (void)pid;
+    (void)file_max;
+    (void)deadline_ns;
+    (void)ret_process;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                   "the open files of a process cannot be read on this system");
+}
+
+bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
+                                       bp_fd_search *ret_search, bugpack_error *error) {
+    (void)processes;
+    (void)count;
+    (void)deadline_ns;
+    *ret_search = (bp_fd_search){.was_needed = false};
+    (void)error;
+    return BUGPACK_OK;
 }

@@ -66,6 +66,7 @@ static const struct {
     {"metrics-history.jsonl", false, false},
     {"process.json", false, true},
     {"threads.json", false, true},
+    {"files.json", false, true},
     {"heap-state.json", false, true},
     {"session.json", true, false},
     {"channel-state.json", true, false},

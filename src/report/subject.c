@@ -197,6 +197,15 @@ bp_sampler *bp_subject_sampler(const bp_subject *subject, bugpack_error *error) 
     return subject->sampler;
 }
 
+bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error) {
+    bp_task *again = NULL;
+    bugpack_status status = subject->sampler == NULL
+                                ? BUGPACK_OK
+                                : bp_task_clone(bp_sampler_task(subject->sampler), &again, error);
+    bp_task_close(again);
+    return status;
+}
+
 /* Reads the facts again; those of before stay on a failure. The lock is held. */
 static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
     bp_process_facts facts;

@@ -23,16 +23,6 @@ struct readings {
     size_t count;
 };
 
-/* The target is still the process that the session opened: then nobody else had its id. */
-static bugpack_status check_target(bp_subject *subject, bugpack_error *error) {
-    bp_task *again = NULL;
-    bp_sampler *sampler = bp_subject_sampler(subject, error);
-    bugpack_status status =
-        sampler == NULL ? BUGPACK_OK : bp_task_clone(bp_sampler_task(sampler), &again, error);
-    bp_task_close(again);
-    return status;
-}
-
 /* A descendant that has ended has no threads; each other failure is one of the target's. */
 static bugpack_status read_all(const struct threads_source *source,
                                const bp_subject_process *processes, size_t count,
@@ -55,7 +45,7 @@ static bugpack_status read_all(const struct threads_source *source,
             bp_process_threads_release(threads);
         }
     }
-    return check_target(source->subject, error);
+    return bp_subject_check(source->subject, error);
 }
 
 /* The manifest has the first deadlock, because it explains the report. */

@@ -50,7 +50,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
     'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json',
-    'threads.json']) {
+    'threads.json', 'files.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -125,6 +125,11 @@ const broken = [
   ['threads.json', (d) => { d.threads[1].syscall.arguments.pop(); },
     '/threads/1/syscall/arguments must NOT have fewer'],
   ['threads.json', (d) => { d.descendants[0].pid = 0; }, '/descendants/0/pid must be >= 1'],
+  ['files.json', (d) => { d.files[0].kind = 'hope'; }, '/files/0/kind must be equal'],
+  ['files.json', (d) => { delete d.open; }, "/ must have required property 'open'"],
+  ['files.json', (d) => { d.files[3].other_end[0].pid = 0; },
+    '/files/3/other_end/0/pid must be >= 1'],
+  ['files.json', (d) => { d.descendants[0].pid = 0; }, '/descendants/0/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.measured = false; }, "/ must have required property 'failure'"],
   ['thread-heap.json', (d) => { d.failure = 'self'; }, '/failure boolean schema is false'],

@@ -22,6 +22,7 @@ const known = {
   'runtime-metrics.json': 'runtime-metrics',
   'process.json': 'process',
   'threads.json': 'threads',
+  'files.json': 'files',
   'heap-state.json': 'heap-state',
   'manifest.json': 'manifest',
   'logs.jsonl': 'log-record',

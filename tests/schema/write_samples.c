@@ -13,6 +13,7 @@
 #include "support/json_line.h"
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
+#include "support/open_file_samples.h"
 #include "support/temp_dir.h"
 #include "support/thread_samples.h"
 
@@ -232,6 +233,8 @@ static bool write_full(const char *directory) {
                           "host-threads.json") &&
            write_artefact(sample_threads_print(true, &text, &error), directory, "full",
                           "threads.json") &&
+           write_artefact(sample_open_files_print(true, &text, &error), directory, "full",
+                          "files.json") &&
            write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
@@ -255,6 +258,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "host-threads.json") &&
            write_artefact(sample_threads_print(false, &text, &error), directory, report,
                           "threads.json") &&
+           write_artefact(sample_open_files_print(false, &text, &error), directory, report,
+                          "files.json") &&
            write_artefact(bp_thread_heap_print(&sample_heap_bare, &text, &error), directory, report,
                           "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,

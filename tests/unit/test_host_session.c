@@ -67,8 +67,9 @@ Test(host_session, adds_the_machine_to_what_a_process_cost) {
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, false, &session);
     cr_assert(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
-    take_report(session, "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\n"
-                         "heap-state.json\nhost-threads.json\nmanifest.json\n");
+    take_report(session,
+                "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\n"
+                "heap-state.json\nhost-threads.json\nmanifest.json\n");
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

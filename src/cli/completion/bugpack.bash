@@ -69,7 +69,7 @@ _bugpack() {
             return
             ;;
         --without)
-            _bugpack_words 'process.json threads.json thread-heap.json' "$current"
+            _bugpack_words 'process.json threads.json files.json thread-heap.json' "$current"
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;

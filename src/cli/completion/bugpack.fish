@@ -41,7 +41,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture' -l journal -x -d 'T
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l command -x -d 'What a command prints'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l shell -d 'Let sh run the commands'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l input-timeout -x -d 'How many seconds each may take'
-complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json thread-heap.json' -d 'Leave out these entries'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json files.json thread-heap.json' -d 'Leave out these entries'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact-base64 -d 'Find secrets in base64, too'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'

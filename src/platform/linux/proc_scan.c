@@ -65,6 +65,9 @@ static unsigned digit_value(char byte) {
     if (byte >= 'a' && byte <= 'f') {
         return (unsigned)(byte - 'a') + 10;
     }
+    if (byte >= 'A' && byte <= 'F') {
+        return (unsigned)(byte - 'A') + 10;
+    }
     return 255;
 }
 

@@ -1,0 +1,165 @@
+#include "model/open_files.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/fields.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+void bp_open_files_release(bp_open_files *process) {
+    for (size_t i = 0; i < process->file_count; i++) {
+        free(process->files[i].target);
+        free(process->files[i].socket);
+        free(process->files[i].holders);
+    }
+    free(process->files);
+    *process = (bp_open_files){.pid = 0};
+}
+
+static void add_number(bp_json *json, const char *key, bool is_known, uint64_t value) {
+    if (is_known) {
+        bp_json_add_uint(json, key, value);
+    }
+}
+
+/* Of the other kinds it is 0, and says nothing. */
+static bool has_position(bp_open_file_kind kind) {
+    return kind <= BP_OPEN_FILE_BLOCK_DEVICE || kind == BP_OPEN_FILE_MEMFD;
+}
+
+static void add_info(const bp_open_file *file, bp_json *json) {
+    const bp_fd_info *info = &file->info;
+    if (info->has_flags) {
+        bp_json_add_text(json, "access", bp_fd_access(info->flags));
+        bp_json_array_begin(json, "flags");
+        for (size_t i = 0; bp_fd_flag(info->flags, i) != NULL; i++) {
+            bp_json_add_text(json, NULL, bp_fd_flag(info->flags, i));
+        }
+        bp_json_array_end(json);
+    }
+    add_number(json, "position", info->has_position && has_position(file->kind), info->position);
+}
+
+/* What only one kind has; another program may have put the same words elsewhere. */
+static void add_kind_of_info(const bp_open_file *file, bp_json *json) {
+    const bp_fd_info *info = &file->info;
+    if (file->kind == BP_OPEN_FILE_EVENTFD) {
+        add_number(json, "value", info->has_value, info->value);
+    } else if (file->kind == BP_OPEN_FILE_PIDFD && info->has_pid) {
+        bp_json_add_int(json, "pid", info->pid);
+    } else if (file->kind == BP_OPEN_FILE_SIGNALFD && info->has_signals) {
+        bp_json_array_begin(json, "signals");
+        for (uint64_t signal = 0; signal < 64; signal++) {
+            add_number(json, NULL, (info->signals >> signal & 1) != 0, signal + 1);
+        }
+        bp_json_array_end(json);
+    } else if (file->kind == BP_OPEN_FILE_EPOLL || file->kind == BP_OPEN_FILE_INOTIFY) {
+        add_number(json, "watches", info->has_watches, info->watch_count);
+    }
+}
+
+static void add_socket(const bp_socket *socket, bp_json *json) {
+    bool counts_connections = socket->is_listening;
+    bp_json_object_begin(json, "socket");
+    bp_model_add_known_text(json, "protocol", socket->protocol);
+    bp_json_add_text(json, "type", socket->type);
+    bp_json_add_text(json, "state", socket->state);
+    bp_model_add_known_text(json, "local", socket->local);
+    bp_model_add_known_text(json, "remote", socket->remote);
+    add_number(json, counts_connections ? "waiting_connections" : "receive_queue_bytes",
+               socket->has_queues, socket->receive_queue);
+    add_number(json, counts_connections ? "backlog" : "send_queue_bytes",
+               socket->has_queues && socket->has_send_queue, socket->send_queue);
+    add_number(json, "retransmits", socket->has_retransmits, socket->retransmits);
+    add_number(json, "drops", socket->has_drops, socket->drops);
+    add_number(json, "peer_inode", socket->peer_inode != 0, socket->peer_inode);
+    bp_json_object_end(json);
+}
+
+static void add_other_end(const bp_open_file *file, bp_json *json) {
+    bp_json_array_begin(json, "other_end");
+    for (size_t i = 0; i < file->holder_count; i++) {
+        const bp_fd_holder *holder = &file->holders[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_uint(json, "pid", holder->pid);
+        bp_model_add_name(json, "name", holder->name, sizeof holder->name);
+        bp_json_add_uint(json, "number", holder->number);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+    if (file->has_more_holders) {
+        bp_json_add_bool(json, "other_end_has_more", true);
+    }
+}
+
+static void add_file(const bp_open_file *file, bp_json *json) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "number", file->number);
+    bp_json_add_text(json, "kind", bp_open_file_kind_name(file->kind));
+    bp_json_add_text(json, "target", file->target);
+    if (file->is_deleted) {
+        bp_json_add_bool(json, "deleted", true);
+    }
+    add_number(json, "inode", file->has_inode, file->inode);
+    add_number(json, "size_bytes", file->has_size, file->size_bytes);
+    add_info(file, json);
+    add_kind_of_info(file, json);
+    if (file->socket != NULL) {
+        add_socket(file->socket, json);
+    }
+    if (file->has_other_end) {
+        add_other_end(file, json);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_process(const bp_open_files *process, bp_json *json) {
+    bp_json_add_uint(json, "pid", process->pid);
+    bp_model_add_name(json, "name", process->name, sizeof process->name);
+    bp_json_add_uint(json, "open", process->open_count);
+    if (process->has_limit) {
+        const bp_resource_limit *limit = &process->limit;
+        bp_json_object_begin(json, "limit");
+        bp_model_add_limit(json, "soft", limit->soft_unlimited, limit->soft);
+        bp_model_add_limit(json, "hard", limit->hard_unlimited, limit->hard);
+        if (!limit->soft_unlimited && limit->soft > 0) {
+            bp_json_add_number(json, "used_percent",
+                               (double)process->open_count * 100.0 / (double)limit->soft, 1);
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_add_uint(json, "closed_meanwhile", process->vanished_count);
+    bp_json_array_begin(json, "files");
+    for (size_t i = 0; i < process->file_count; i++) {
+        add_file(&process->files[i], json);
+    }
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,
+                                   const bp_fd_search *search, bp_buffer *out,
+                                   bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add_process(&processes[0], &json);
+    if (search->was_needed) {
+        bp_json_object_begin(&json, "other_ends");
+        bp_json_add_uint(&json, "searched_processes", search->process_count);
+        bp_json_add_uint(&json, "denied_processes", search->denied_count);
+        bp_json_add_bool(&json, "complete", !search->is_cut && search->denied_count == 0);
+        bp_json_object_end(&json);
+    }
+    if (count > 1) {
+        bp_json_array_begin(&json, "descendants");
+        for (size_t i = 1; i < count; i++) {
+            bp_json_object_begin(&json, NULL);
+            add_process(&processes[i], &json);
+            bp_json_object_end(&json);
+        }
+        bp_json_array_end(&json);
+    }
+    return bp_json_finish(&json, error);
+}

@@ -1,0 +1,75 @@
+/*
+ * files.json: the descriptors of a process, its sockets, and who has the other end.
+ */
+#ifndef BP_MODEL_OPEN_FILES_H
+#define BP_MODEL_OPEN_FILES_H
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+#include "platform/linux/open_file_text.h"
+#include "platform/linux/socket_text.h"
+#include "platform/process_facts.h"
+
+/* A descriptor of some process. */
+typedef struct bp_fd_holder {
+    uint64_t pid;
+    char name[64]; /* of the process; any bytes */
+    uint32_t number;
+} bp_fd_holder;
+
+/* More descriptors than these of one other end are not listed. */
+#define BP_FD_HOLDER_MAX 16
+
+typedef struct bp_open_file {
+    uint32_t number;
+    bp_open_file_kind kind;
+    char *target; /* any bytes but NUL; owned */
+    bool is_deleted;
+    bp_fd_info info;
+    bool has_inode;
+    uint64_t device, inode;
+    bool has_size; /* only a regular file */
+    uint64_t size_bytes;
+    bp_socket *socket; /* owned; NULL: it is none */
+    /* Of a pipe, a FIFO or a connected unix socket: who was found at its other end. */
+    bool has_other_end;
+    bp_fd_holder *holders; /* owned */
+    size_t holder_count;
+    bool has_more_holders;
+} bp_open_file;
+
+/* The descriptors of one process. Starts zeroed. */
+typedef struct bp_open_files {
+    uint64_t pid;
+    uint64_t birth;      /* as in platform/task.h */
+    char name[64];       /* any bytes */
+    bp_open_file *files; /* ascending by number; owned */
+    size_t file_count;
+    size_t open_count;        /* how many there were, also those that are not listed */
+    size_t vanished_count;    /* closed meanwhile */
+    size_t passed_over_count; /* over the limit, or without time */
+    bool has_limit;
+    bp_resource_limit limit; /* of open files */
+    size_t unread_count;     /* of which nothing could be read */
+    int unread_errno;        /* the last reason */
+    int sockets_errno;       /* why nothing is known of sockets; or 0 */
+    bool are_sockets_cut;    /* there was no time to read all tables */
+} bp_open_files;
+
+void bp_open_files_release(bp_open_files *process);
+
+/* How the other ends were searched for. */
+typedef struct bp_fd_search {
+    bool was_needed;
+    size_t process_count; /* of which all descriptors were seen */
+    size_t denied_count;  /* that may not be read */
+    bool is_cut;          /* a bound was met before the end */
+} bp_fd_search;
+
+/* Appends files.json of a process and its descendants, as bp_threads_print does. */
+bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,
+                                   const bp_fd_search *search, bp_buffer *out,
+                                   bugpack_error *error);
+
+#endif

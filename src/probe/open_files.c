@@ -1,0 +1,232 @@
+#include "probe/open_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_text.h"
+#include "probe/open_sockets.h"
+
+enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
+
+/* What one descriptor leads to, as it reads twice. */
+struct reader {
+    int fds_fd; /* /proc/<pid>/fd; everything else is found from there */
+    bp_open_files process;
+    char target[target_bytes_max], again[target_bytes_max];
+    char text[text_bytes_max];
+};
+
+/* -1 with errno. */
+static int read_target(const struct reader *reader, const char *name, char *target) {
+    ssize_t length = readlinkat(reader->fds_fd, name, target, target_bytes_max - 1);
+    target[length < 0 ? 0 : length] = '\0';
+    return length < 0 ? -1 : 0;
+}
+
+/* The kernel's copy will do: to ask a server could take long. */
+static void read_inode(const struct reader *reader, const char *name, bp_open_file *file,
+                       uint32_t *ret_mode, bool *ret_is_removed) {
+    struct statx info;
+    if (statx(reader->fds_fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
+              &info) != 0) {
+        return;
+    }
+    file->has_inode = true;
+    file->inode = info.stx_ino;
+    file->device = (uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor;
+    file->has_size = S_ISREG(info.stx_mode);
+    file->size_bytes = info.stx_size;
+    *ret_mode = info.stx_mode;
+    *ret_is_removed = info.stx_nlink == 0;
+}
+
+/* 0, or an errno: ENOENT when it was closed, EAGAIN when it is another one now. */
+static int read_once(struct reader *reader, uint32_t number, bp_open_file *ret_file) {
+    char name[40];
+    bp_open_file file = {.number = number};
+    uint32_t mode = 0;
+    bool is_removed = false;
+    (void)snprintf(name, sizeof name, "%" PRIu32, number);
+    if (read_target(reader, name, reader->target) != 0) {
+        return errno;
+    }
+    read_inode(reader, name, &file, &mode, &is_removed);
+    (void)snprintf(name, sizeof name, "../fdinfo/%" PRIu32, number);
+    ssize_t length = bp_proc_read_small(reader->fds_fd, name, reader->text, text_bytes_max);
+    if (length > 0) {
+        bp_fd_info_parse(reader->text, (size_t)length, length == text_bytes_max, &file.info);
+    }
+    if (read_target(reader, name + strlen("../fdinfo/"), reader->again) != 0) {
+        return errno;
+    }
+    if (strcmp(reader->target, reader->again) != 0) {
+        return EAGAIN;
+    }
+    file.kind = bp_open_file_kind_of(reader->target, mode);
+    size_t kept = bp_proc_deleted_path_length(reader->target, strlen(reader->target));
+    bool is_marked = is_removed && kept > 0;
+    file.is_deleted = is_marked && file.kind != BP_OPEN_FILE_MEMFD; /* which never had a name */
+    file.target = is_marked ? strndup(reader->target, kept) : strdup(reader->target);
+    if (file.target == NULL) {
+        return ENOMEM;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+/* A descriptor may be closed and opened again at any time: three attempts, then it is counted as
+ * closed. ENOMEM or 0. */
+static int read_file(struct reader *reader, uint32_t number) {
+    bp_open_files *process = &reader->process;
+    int result = EAGAIN;
+    for (int attempt = 0; result == EAGAIN && attempt < 3; attempt++) {
+        result = read_once(reader, number, &process->files[process->file_count]);
+    }
+    if (result == 0) {
+        process->file_count++;
+    } else if (result == ENOENT || result == ESRCH || result == EAGAIN) {
+        process->vanished_count++;
+    } else if (result != ENOMEM) {
+        process->unread_count++;
+        process->unread_errno = result;
+    }
+    return result == ENOMEM ? ENOMEM : 0;
+}
+
+static int compare_numbers(const void *one, const void *other) {
+    uint32_t left = *(const uint32_t *)one;
+    uint32_t right = *(const uint32_t *)other;
+    return (left > right) - (left < right);
+}
+
+static void read_limit(struct reader *reader) {
+    bp_resource_limit limits[limit_max];
+    ssize_t length = bp_proc_read_small(reader->fds_fd, "../limits", reader->text, text_bytes_max);
+    size_t count =
+        length > 0 ? bp_proc_parse_limits(reader->text, (size_t)length, limits, limit_max) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(limits[i].name, "Max open files") == 0) {
+            reader->process.has_limit = true;
+            reader->process.limit = limits[i];
+        }
+    }
+}
+
+static void read_name(struct reader *reader) {
+    bp_proc_stat stat;
+    ssize_t length = bp_proc_read_small(reader->fds_fd, "../stat", reader->text, text_bytes_max);
+    if (length > 0 && bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
+        reader->process.birth = stat.start_ticks;
+        memcpy(reader->process.name, stat.name, sizeof reader->process.name);
+    }
+}
+
+/* Takes the descriptor of this reading off the list of our own ones. */
+static size_t leave_out(uint32_t *numbers, size_t count, int number) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] != (uint32_t)number) {
+            numbers[kept++] = numbers[i];
+        }
+    }
+    return kept;
+}
+
+static int read_files(struct reader *reader, bool is_own, size_t file_max, uint64_t deadline_ns) {
+    bp_open_files *process = &reader->process;
+    uint32_t *numbers = NULL;
+    size_t count = 0;
+    int result = bp_proc_list_numbers(reader->fds_fd, &numbers, &count);
+    if (result == 0) {
+        count = is_own ? leave_out(numbers, count, reader->fds_fd) : count;
+        process->open_count = count;
+        if (count > 1) {
+            qsort(numbers, count, sizeof *numbers, compare_numbers);
+        }
+        size_t wanted = count < file_max ? count : file_max;
+        process->files = calloc(wanted + 1, sizeof *process->files);
+        result = process->files == NULL ? ENOMEM : 0;
+        size_t at = 0;
+        while (result == 0 && at < wanted && bp_clock_monotonic_ns() <= deadline_ns) {
+            result = read_file(reader, numbers[at++]);
+        }
+        process->passed_over_count = count - at;
+    }
+    free(numbers);
+    return result;
+}
+
+/* The first thread shows none when it has ended before the others. */
+static int open_descriptors(const char *process_path) {
+    char path[64];
+    char target[2];
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    (void)snprintf(path, sizeof path, "%s/fd", process_path);
+    int fds_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int threads_fd =
+        fds_fd < 0 ? -1 : openat(fds_fd, "../task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (threads_fd < 0 || readlinkat(fds_fd, "../exe", target, sizeof target) >= 0 ||
+        bp_proc_list_numbers(threads_fd, &tids, &count) != 0) {
+        count = 0;
+    }
+    for (size_t i = 1; i < count; i++) {
+        (void)snprintf(path, sizeof path, "%" PRIu32 "/fd", tids[i]);
+        int thread_fd = openat(threads_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (thread_fd >= 0) {
+            bp_file_close(fds_fd);
+            fds_fd = thread_fd;
+            break;
+        }
+    }
+    free(tids);
+    bp_file_close(threads_fd);
+    return fds_fd;
+}
+
+bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
+                                  bp_open_files *ret_process, bugpack_error *error) {
+    char path[40] = "/proc/self";
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return bp_fail_memory(error, "read the open files of a process");
+    }
+    if (pid != 0) {
+        (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    }
+    reader->process.pid = (uint64_t)(pid == 0 ? getpid() : pid);
+    reader->fds_fd = open_descriptors(path);
+    int result = reader->fds_fd < 0 ? errno : 0;
+    if (result == 0) {
+        read_name(reader);
+        read_limit(reader);
+        result = read_files(reader, pid == 0, file_max, deadline_ns);
+    }
+    if (result == 0 && !bp_open_sockets_read(reader->fds_fd, deadline_ns, &reader->process)) {
+        result = ENOMEM;
+    }
+    bugpack_status status = BUGPACK_OK;
+    if (result == 0) {
+        *ret_process = reader->process;
+        reader->process = (bp_open_files){.pid = 0};
+    } else if (result == ENOMEM) {
+        status = bp_fail_memory(error, "read the open files of a process");
+    } else {
+        status = bp_fail_process_errno(
+            error, result, "cannot list the open files of process %" PRIu64, reader->process.pid);
+    }
+    bp_open_files_release(&reader->process);
+    bp_file_close(reader->fds_fd);
+    free(reader);
+    return status;
+}

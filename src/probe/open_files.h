@@ -1,0 +1,31 @@
+/*
+ * The descriptors of a process, read below /proc. Nothing is stopped and nothing is opened but
+ * files of /proc. Any thread.
+ */
+#ifndef BP_PROBE_OPEN_FILES_H
+#define BP_PROBE_OPEN_FILES_H
+
+#include <sys/types.h>
+
+#include "model/open_files.h"
+
+/* The most descriptors that are listed of all processes of a report. */
+#define BP_OPEN_FILE_MAX 16384
+
+/*
+ * Reads the descriptors of a process (0: our own) and what the kernel says of its sockets. Those of
+ * this reading are not listed. At most `file_max` are read, and none that would begin after
+ * `deadline_ns` (monotonic): `passed_over_count` has the others. The caller releases the result.
+ * NO_PROCESS, DENIED, NO_MEMORY; UNSUPPORTED on other systems than Linux.
+ */
+bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
+                                  bp_open_files *ret_process, bugpack_error *error);
+
+/*
+ * Finds who has the other ends of pipes, FIFOs and unix sockets of these processes, by the
+ * descriptors of all processes that we may see. NO_MEMORY; what was found before stays.
+ */
+bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
+                                       bp_fd_search *ret_search, bugpack_error *error);
+
+#endif

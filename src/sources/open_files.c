@@ -1,0 +1,156 @@
+#include "probe/open_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "sources/source.h"
+
+/* The share of the provider's time within which files are read. */
+static const uint64_t reading_share_percent = 50;
+
+/* Where less than this part of the limit is left, the manifest says so. */
+static const uint64_t near_limit_part = 5;
+
+/* What the provider needs, as it outlives the session when it hangs. */
+struct files_source {
+    bp_subject *subject;
+    uint32_t timeout_ms;
+};
+
+/* The target and its descendants. */
+struct readings {
+    bp_open_files *items;
+    size_t count;
+    bp_fd_search search;
+};
+
+/* A descendant that has ended has no files; each other failure is one of the target's. */
+static bugpack_status read_all(const struct files_source *source,
+                               const bp_subject_process *processes, size_t count,
+                               struct readings *readings, bugpack_error *error) {
+    uint64_t deadline_ns =
+        bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * reading_share_percent / 100;
+    size_t left = BP_OPEN_FILE_MAX;
+    readings->items = calloc(count, sizeof *readings->items);
+    if (readings->items == NULL) {
+        return bp_fail_memory(error, "read the open files of processes");
+    }
+    for (size_t i = 0; i < count; i++) {
+        bp_open_files *files = &readings->items[readings->count];
+        bugpack_status status =
+            bp_open_files_read(processes[i].pid, left, deadline_ns, files, error);
+        if (status != BUGPACK_OK && (i == 0 || status == BUGPACK_ERR_NO_MEMORY)) {
+            return status;
+        }
+        if (status == BUGPACK_OK && (i == 0 || files->birth == processes[i].birth)) {
+            left -= files->file_count;
+            readings->count++;
+        } else if (status == BUGPACK_OK) {
+            bp_open_files_release(files);
+        }
+    }
+    bugpack_status status = bp_open_files_find_ends(readings->items, readings->count, deadline_ns,
+                                                    &readings->search, error);
+    return status == BUGPACK_OK ? bp_subject_check(source->subject, error) : status;
+}
+
+static void note_limit(const bp_open_files *files, bugpack_writer *writer) {
+    const bp_resource_limit *limit = &files->limit;
+    if (files->has_limit && !limit->soft_unlimited &&
+        files->open_count >= limit->soft - limit->soft / near_limit_part) {
+        (void)snprintf(writer->line.note, sizeof writer->line.note,
+                       "%zu files are open, and the limit is %llu", files->open_count,
+                       (unsigned long long)limit->soft);
+    }
+}
+
+static void note_losses(const struct readings *readings, bugpack_writer *writer) {
+    size_t passed_over_count = 0, unread_count = 0;
+    int unread_errno = 0;
+    bool are_sockets_cut = false;
+    for (size_t i = 0; i < readings->count; i++) {
+        const bp_open_files *files = &readings->items[i];
+        passed_over_count += files->passed_over_count;
+        unread_count += files->unread_count;
+        are_sockets_cut = are_sockets_cut || files->are_sockets_cut || files->sockets_errno != 0;
+        unread_errno = unread_errno != 0          ? unread_errno
+                       : files->unread_errno != 0 ? files->unread_errno
+                                                  : files->sockets_errno;
+    }
+    if (passed_over_count > 0) {
+        bp_writer_truncate(writer, true, "%zu more open files are not listed: the limit is %d%s",
+                           passed_over_count, BP_OPEN_FILE_MAX, ", or there was no time");
+    } else if (unread_count > 0) {
+        bp_writer_truncate(writer, bp_errno_is_trouble(unread_errno),
+                           "%zu open files could not be read: %s", unread_count,
+                           strerror(unread_errno));
+    } else if (are_sockets_cut) {
+        bp_writer_truncate(writer, unread_errno == 0 || bp_errno_is_trouble(unread_errno),
+                           "not all tables of sockets were read: %s",
+                           unread_errno != 0 ? strerror(unread_errno) : "there was no time");
+    } else if (readings->search.is_cut) {
+        bp_writer_truncate(writer, false,
+                           "the search for the other ends of pipes and sockets met its limit");
+    }
+}
+
+/* Under a time limit like a host's provider, as threads.json. */
+static int provide(bugpack_writer *writer, void *context) {
+    const struct files_source *source = context;
+    bp_subject_process *processes = NULL;
+    size_t count = 0;
+    struct readings readings = {.count = 0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_subject_list(source->subject, &processes, &count, &error);
+    if (status == BUGPACK_OK) {
+        status = read_all(source, processes, count, &readings, &error);
+    }
+    if (status == BUGPACK_OK) {
+        note_limit(&readings.items[0], writer);
+        note_losses(&readings, writer);
+        status = bp_open_files_print(readings.items, readings.count, &readings.search,
+                                     &writer->content, &error);
+    }
+    for (size_t i = 0; i < readings.count; i++) {
+        bp_open_files_release(&readings.items[i]);
+    }
+    free(readings.items);
+    free(processes);
+    if (status == BUGPACK_ERR_UNSUPPORTED || status == BUGPACK_ERR_NO_PROCESS ||
+        status == BUGPACK_ERR_DENIED) {
+        /* There is nothing to read, or not for us. */
+        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
+        writer->line.is_missing = false;
+        return 0;
+    }
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
+static void free_source(void *context) {
+    struct files_source *source = context;
+    bp_subject_drop(source->subject);
+    free(source);
+}
+
+bugpack_status bp_source_open_files(const bp_report_context *context, bugpack_error *error) {
+    if (context->settings->without_process) {
+        return BUGPACK_OK;
+    }
+    struct files_source *source = calloc(1, sizeof *source);
+    if (source == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    *source = (struct files_source){.subject = bp_subject_retain(context->subject),
+                                    .timeout_ms = context->settings->provider_timeout_ms};
+    const bp_provider_spec spec = {.name = "files.json",
+                                   .form = BP_CONTENT_BYTES,
+                                   .provide = provide,
+                                   .context = source,
+                                   .release = free_source,
+                                   .limit_bytes = (size_t)128 << 20,
+                                   .timeout_ms = context->settings->provider_timeout_ms};
+    return bp_provider_list_add(context->providers, &spec, error);
+}

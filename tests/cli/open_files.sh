@@ -1,0 +1,44 @@
+#!/bin/sh
+# files.json: the descriptors of a process, beside what the links below /proc say.
+# shellcheck disable=SC2016 # jq and await expand it
+. "$(dirname "$0")/lib.sh"
+need unzip jq
+cd "$scratch" || exit 1
+mkdir reports
+
+fact 'every descriptor is listed with its number and its target'
+echo text >input
+mkfifo fifo
+start sh -c 'exec sleep 300 <input 4>>log 5<>fifo 6</'
+await '[ -e /proc/$pid/fd/6 ] && grep -q sleep /proc/$pid/comm'
+run capture --pid "$pid" --window 0 -o reports
+expect_status 0
+zip=$(cat out)
+expect_same 'the status' ok "$(ledger "$zip" files.json status)"
+for number in $(find "/proc/$pid/fd" -mindepth 1 -printf '%f\n' | sort -n); do
+    printf '%s %s\n' "$number" "$(readlink "/proc/$pid/fd/$number")"
+done >expected
+value "$zip" files.json '.files[] | "\(.number) \(.target)"' >listed
+cmp -s expected listed || wrong "the descriptors are $(cat listed), not $(cat expected)"
+expect_same 'how many' "$(wc -l <expected | tr -d ' ')" "$(value "$zip" files.json .open)"
+expect_same 'kinds and access' 'file read []|file write ["append"]|fifo read_write []|directory read []' \
+    "$(value "$zip" files.json '[.files[] | select(.number == (0, 4, 5, 6)) | "\(.kind) \(.access) \(.flags)"] | join("|")')"
+expect_same 'the limit' "$(awk '/^Max open files/ { print $4, $5 }' "/proc/$pid/limits")" \
+    "$(value "$zip" files.json '"\(.limit.soft) \(.limit.hard)"')"
+
+fact 'what is left out on request is not in the report, and the manifest says so'
+run capture --pid "$pid" --window 0 -o reports --without files.json
+expect_status 0
+zip=$(cat out)
+expect_same 'the status' disabled "$(ledger "$zip" files.json status)"
+entries "$zip" | grep -q files.json && wrong 'it is there all the same'
+
+fact 'the manifest says when a process is near its limit'
+start sh -c 'ulimit -S -n 12; exec sleep 300 3</ 4</ 5</ 6</ 7</ 8</ 9</'
+await '[ -e /proc/$pid/fd/9 ] && grep -q sleep /proc/$pid/comm'
+run capture --pid "$pid" --window 0 -o reports
+zip=$(cat out)
+expect_same 'the note' "$(value "$zip" files.json .open) files are open, and the limit is 12" \
+    "$(ledger "$zip" files.json note)"
+
+finish

@@ -1,0 +1,276 @@
+/*
+ * Descriptors and sockets, from recorded texts and from hostile ones; and files.json as printed.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/open_file_samples.h"
+
+/* A recording below fixtures/. */
+static const char *recorded(const char *name, size_t *ret_bytes) {
+    static char text[16384];
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", BUGPACK_FIXTURES, name);
+    FILE *file = fopen(path, "rb");
+    cr_assert(file != NULL, "%s", path);
+    *ret_bytes = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    return text;
+}
+
+static bp_fd_info info_of(const char *name) {
+    bp_fd_info info;
+    size_t bytes;
+    const char *text = recorded(name, &bytes);
+    bp_fd_info_parse(text, bytes, false, &info);
+    return info;
+}
+
+Test(fd_info, reads_what_each_kind_has) {
+    bp_fd_info info = info_of("fdinfo/file");
+    cr_expect(info.has_flags && info.has_position && !info.has_value && !info.has_pid);
+    cr_expect(eq(u64, info.position, 228));
+    cr_expect(eq(str, (char *)bp_fd_access(info.flags), "write"));
+    cr_expect(bp_fd_flag(info.flags, 0) == NULL);
+    info = info_of("fdinfo/eventfd");
+    cr_expect(eq(u64, info.value, 0x1f));
+    cr_expect(eq(str, (char *)bp_fd_flag(info.flags, 0), "nonblocking"));
+    info = info_of("fdinfo/signalfd");
+    cr_expect(eq(u64, info.signals, 0x10200));
+    cr_expect(eq(str, (char *)bp_fd_flag(info.flags, 0), "close_on_exec"));
+    cr_expect(eq(u64, info_of("fdinfo/epoll").watch_count, 2));
+    cr_expect(eq(u64, info_of("fdinfo/inotify").watch_count, 1));
+    cr_expect(info_of("fdinfo/pidfd").has_pid && info_of("fdinfo/pidfd").pid > 0);
+}
+
+Test(fd_info, takes_no_malformed_number_and_no_count_of_a_text_that_was_cut) {
+    static const char text[] =
+        "pos:\t12x\nflags:\t0100009\nsigmask:\t\nPid:\t-1\neventfd-count: 99999"
+        "999999999999999\nflags:\t02\n";
+    bp_fd_info info;
+    bp_fd_info_parse(text, sizeof text - 1, true, &info);
+    cr_expect(not(info.has_position || info.has_signals || info.has_value || info.has_watches));
+    cr_expect(info.has_flags && info.flags == 2, "the line that can be read");
+    cr_expect(info.has_pid && info.pid == -1, "one that has ended");
+}
+
+Test(fd_info, names_each_flag_once) {
+    static const uint64_t append_sync_path = 02000 | 04010000 | 010000000;
+    cr_expect(eq(str, (char *)bp_fd_access(append_sync_path), "path"));
+    cr_expect(eq(str, (char *)bp_fd_flag(append_sync_path, 0), "append"));
+    cr_expect(eq(str, (char *)bp_fd_flag(append_sync_path, 1), "sync"));
+    cr_expect(bp_fd_flag(append_sync_path, 2) == NULL, "O_DSYNC is part of O_SYNC");
+    cr_expect(eq(str, (char *)bp_fd_flag(010000, 0), "dsync"));
+    cr_expect(bp_fd_access(3) == NULL);
+}
+
+Test(open_file, has_the_kind_that_its_link_or_its_mode_says) {
+    static const struct {
+        const char *target;
+        uint32_t mode;
+        const char *kind;
+    } rows[] = {{"pipe:[12]", 0, "pipe"},
+                {"socket:[12]", 0, "socket"},
+                {"anon_inode:[eventpoll]", 0, "epoll"},
+                {"anon_inode:inotify", 0, "inotify"},
+                {"anon_inode:[eventfdx]", 0, "other"},
+                {"anon_inode:", 0, "other"},
+                {"pidfd:[12]", 0, "pidfd"},
+                {"net:[4026531840]", 0, "namespace"},
+                {"/memfd:pool (deleted)", 0100600, "memfd"},
+                {"/tmp/pipe:[12]", 0100644, "file"},
+                {"/tmp", 0040755, "directory"},
+                {"/dev/null", 0020666, "character_device"},
+                {"/dev/vda", 0060600, "block_device"},
+                {"/tmp/f", 0010600, "fifo"},
+                {"/tmp/l", 0120777, "symlink"},
+                {"/tmp/s", 0140777, "socket"},
+                {"", 0, "other"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cr_expect(
+            eq(str,
+               (char *)bp_open_file_kind_name(bp_open_file_kind_of(rows[i].target, rows[i].mode)),
+               (char *)rows[i].kind),
+            "%s", rows[i].target);
+    }
+}
+
+Test(open_file, takes_an_inode_from_a_whole_link_alone) {
+    static const char *const broken[] = {
+        "pipe:[]",    "pipe:[1", "pipe:[1]x", "pipe:[x]",
+        "socket:[1]", "pipe",    "",          "pipe:[99999999999999999999]"};
+    uint64_t inode = 0;
+    cr_expect(bp_open_file_inode("pipe:[14051113]", "pipe", &inode) && inode == 14051113);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        cr_expect(not(bp_open_file_inode(broken[i], "pipe", &inode)), "%s", broken[i]);
+    }
+    cr_expect(eq(u64, inode, 14051113));
+}
+
+/* The socket of a recorded table with the inode. */
+static bp_socket find(bp_socket_table table, uint64_t inode) {
+    char name[64];
+    bp_socket socket = {.inode = 0};
+    bp_socket found = socket;
+    size_t bytes;
+    (void)snprintf(name, sizeof name, "net/%s", bp_socket_table_name(table));
+    const char *text = recorded(name, &bytes);
+    for (size_t at = 0; at < bytes;) {
+        const char *newline = memchr(text + at, '\n', bytes - at);
+        size_t end = newline == NULL ? bytes : (size_t)(newline - text);
+        if (bp_socket_parse(table, text + at, end - at, &socket) && socket.inode == inode) {
+            found = socket;
+        }
+        at = end + 1;
+    }
+    cr_assert(eq(u64, found.inode, inode));
+    cr_expect(eq(str, found.protocol, (char *)bp_socket_table_name(table)));
+    return found;
+}
+
+static void expect_ends(const bp_socket *socket, const char *state, const char *local,
+                        const char *remote) {
+    cr_expect(eq(str, (char *)(socket->state == NULL ? "" : socket->state), (char *)state));
+    cr_expect(eq(str, (char *)socket->local, (char *)local));
+    cr_expect(eq(str, (char *)socket->remote, (char *)remote));
+}
+
+/* The numbers are those that the program which was recorded had (fstat, getsockname). */
+Test(sockets, are_read_from_recorded_tables) {
+    bp_socket socket = find(BP_SOCKET_TCP, 14419246);
+    expect_ends(&socket, "listening", "127.0.0.1:8080", "");
+    cr_expect(socket.is_listening && socket.receive_queue == 1 && !socket.has_send_queue);
+    socket = find(BP_SOCKET_TCP, 14419248);
+    expect_ends(&socket, "established", "127.0.0.1:8080", "127.0.0.1:60256");
+    cr_expect(socket.has_queues && socket.receive_queue == 100 && socket.has_retransmits);
+    socket = find(BP_SOCKET_TCP6, 14419254);
+    expect_ends(&socket, "close_wait", "[::ffff:127.0.0.1]:8081", "[::ffff:127.0.0.1]:39148");
+    socket = find(BP_SOCKET_TCP6, 14419252);
+    expect_ends(&socket, "established", "[::1]:8081", "[::1]:33846");
+    socket = find(BP_SOCKET_UDP, 14419255);
+    expect_ends(&socket, "unconnected", "127.0.0.1:5353", "");
+    cr_expect(socket.receive_queue == 832 && socket.has_drops && !socket.has_retransmits);
+    socket = find(BP_SOCKET_UDP, 14419256);
+    expect_ends(&socket, "established", "127.0.0.1:60049", "127.0.0.1:5353");
+    socket = find(BP_SOCKET_UDP6, 14419257);
+    expect_ends(&socket, "unconnected", "[::1]:5354", "");
+    socket = find(BP_SOCKET_UNIX, 14419258);
+    expect_ends(&socket, "listening", "@viewer", "");
+    cr_expect(eq(str, (char *)socket.type, "stream"));
+    socket = find(BP_SOCKET_UNIX, 14419260);
+    expect_ends(&socket, "unconnected", "/tmp/viewer.sock", "");
+    cr_expect(eq(str, (char *)socket.type, "dgram"));
+    socket = find(BP_SOCKET_UNIX, 14419244);
+    expect_ends(&socket, "established", "", "");
+    socket = find(BP_SOCKET_NETLINK, 14419261);
+    expect_ends(&socket, "", "4711", "");
+    cr_expect(eq(str, (char *)socket.type, "route"));
+    socket = find(BP_SOCKET_RAW, 14419262);
+    expect_ends(&socket, "unconnected", "0.0.0.0:1", "");
+    socket = find(BP_SOCKET_PACKET, 14419263);
+    cr_expect(eq(str, (char *)socket.type, "raw"));
+}
+
+Test(sockets, are_none_in_any_truncation_before_the_inode_ends) {
+    static const char line[] = "   2: 0100007F:EB60 0100007F:1F90 01 00000001:00000002 00:00000000 "
+                               "00000003     0        0 7";
+    bp_socket socket = {.inode = 99};
+    for (size_t length = 0; length < sizeof line - 1; length++) {
+        char *exact = malloc(length + 1);
+        memcpy(exact, line, length);
+        cr_expect(not(bp_socket_parse(BP_SOCKET_TCP, exact, length, &socket)), "%zu bytes", length);
+        free(exact);
+    }
+    cr_expect(eq(u64, socket.inode, 99));
+    cr_assert(bp_socket_parse(BP_SOCKET_TCP, line, sizeof line - 1, &socket));
+    cr_expect(socket.send_queue == 1 && socket.receive_queue == 2 && socket.retransmits == 3);
+}
+
+Test(sockets, of_hostile_lines_are_cut_or_refused) {
+    static const char *const broken[] = {
+        "0: 0100007:0050 00000000:0000 0A 0:0 0:0 0 0 0 7", /* an address of 7 digits */
+        "0: 0100007F:10050 00000000:0000 0A 0:0 0:0 0 0 0 7",
+        "0: 0100007F:0050 00000000:0000 0A 0:0 0:0 0 0 0 99999999999999999999",
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid"};
+    bp_socket socket;
+    char line[400] = "0: 00000002 00000000 00000000 0063 99  7 ";
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        cr_expect(not(bp_socket_parse(BP_SOCKET_TCP, broken[i], strlen(broken[i]), &socket)));
+    }
+    size_t length = strlen(line);
+    memset(line + length, '\xff', sizeof line - length);
+    cr_assert(bp_socket_parse(BP_SOCKET_UNIX, line, sizeof line, &socket));
+    cr_expect(eq(sz, strlen(socket.local), BP_SOCKET_NAME_BYTES - 1));
+    cr_expect(socket.type == NULL && socket.state == NULL, "numbers that this version has not");
+}
+
+Test(sockets, have_a_table_by_their_name_in_the_kernel) {
+    cr_expect(eq(int, (int)bp_socket_table_of("TCPv6"), BP_SOCKET_TCP6));
+    cr_expect(eq(int, (int)bp_socket_table_of("UNIX-STREAM"), BP_SOCKET_UNIX));
+    cr_expect(eq(int, (int)bp_socket_table_of("UNIX"), BP_SOCKET_UNIX));
+    cr_expect(eq(int, (int)bp_socket_table_of("MPTCP"), BP_SOCKET_TABLE_COUNT));
+    cr_expect(eq(int, (int)bp_socket_table_of(""), BP_SOCKET_TABLE_COUNT));
+}
+
+Test(unix_diag, reads_peers_and_queues_until_the_last_message) {
+    static const bp_unix_diag expected[] = {{14419244, 14419245, true, 0, 768},
+                                            {14419259, 0, true, 0, 0},
+                                            {14419245, 14419244, true, 3, 0},
+                                            {14419260, 0, true, 0, 0},
+                                            {14419258, 0, true, 1, 3}};
+    size_t bytes;
+    size_t at = 0;
+    size_t count = 0;
+    bool is_last = false;
+    const unsigned char *answer = (const unsigned char *)recorded("net/unix_diag", &bytes);
+    for (bp_unix_diag diag; bp_unix_diag_take(answer, bytes, &at, &diag, &is_last); count++) {
+        cr_assert(lt(sz, count, 5));
+        cr_expect(eq(u64, diag.inode, expected[count].inode));
+        cr_expect(eq(u64, diag.peer_inode, expected[count].peer_inode));
+        cr_expect(eq(u64, diag.receive_queue, expected[count].receive_queue));
+    }
+    cr_expect(eq(sz, count, 5));
+    cr_expect(is_last);
+}
+
+/* Under a sanitizer a byte too far is seen. */
+Test(unix_diag, reads_no_byte_beyond_what_came) {
+    size_t bytes;
+    const char *answer = recorded("net/unix_diag", &bytes);
+    for (size_t length = 0; length < bytes; length++) {
+        for (size_t flipped = 0; flipped < length && flipped < 60; flipped++) {
+            unsigned char *exact = malloc(length);
+            size_t at = 0;
+            bool is_last = false;
+            bp_unix_diag diag;
+            memcpy(exact, answer, length);
+            exact[flipped] ^= 0x81;
+            while (at < length && !is_last) {
+                size_t before = at;
+                (void)bp_unix_diag_take(exact, length, &at, &diag, &is_last);
+                cr_assert(at > before && at <= length);
+            }
+            free(exact);
+        }
+    }
+}
+
+Test(files_json, has_what_is_known_and_nothing_else) {
+    bp_buffer text;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_buffer_init(&text, 65536);
+    cr_assert(eq(int, (int)sample_open_files_print(true, &text, &error), BUGPACK_OK));
+    cr_expect(strstr(text.data, "\"used_percent\": 50\n") != NULL);
+    cr_expect(strstr(text.data, "\"hard\": null") != NULL);
+    cr_expect(strstr(text.data, "\"backlog\": 5") != NULL);
+    cr_expect(strstr(text.data, "\"other_end\": []") != NULL, "a pipe that nobody reads");
+    cr_expect(strstr(text.data, "\"position\": 7") != NULL);
+    cr_expect(strstr(text.data, "\"position\": 0") == NULL, "a pipe has none");
+    bp_buffer_clear(&text);
+    cr_assert(eq(int, (int)sample_open_files_print(false, &text, &error), BUGPACK_OK));
+    cr_expect(strstr(text.data, "limit") == NULL && strstr(text.data, "other_end") == NULL);
+    bp_buffer_release(&text);
+}

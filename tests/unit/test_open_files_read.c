@@ -1,0 +1,243 @@
+/*
+ * The descriptors of running processes: this one, and a child with the other end of a pipe.
+ */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/temp_dir.h"
+
+#include "base/clock.h"
+#include "probe/open_files.h"
+
+static const uint64_t no_hurry_ns = 20 * BP_NS_PER_SEC;
+
+static bp_open_files read_process(pid_t pid) {
+    bp_open_files files;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int,
+                 (int)bp_open_files_read(pid, BP_OPEN_FILE_MAX,
+                                         bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
+                 BUGPACK_OK),
+              "%s", error.message);
+    return files;
+}
+
+static bp_fd_search find_ends(bp_open_files *files) {
+    bp_fd_search search;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int,
+                 (int)bp_open_files_find_ends(files, 1, bp_clock_monotonic_ns() + no_hurry_ns,
+                                              &search, &error),
+                 BUGPACK_OK));
+    return search;
+}
+
+static const bp_open_file *find(const bp_open_files *files, int number) {
+    for (size_t i = 0; i < files->file_count; i++) {
+        if (files->files[i].number == (uint32_t)number) {
+            return &files->files[i];
+        }
+    }
+    cr_fatal("descriptor %d is not listed", number);
+    return NULL;
+}
+
+static bool is_listed(const bp_open_files *files, int number) {
+    for (size_t i = 0; i < files->file_count; i++) {
+        if (files->files[i].number == (uint32_t)number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_held_by(const bp_open_file *file, pid_t pid, int number) {
+    for (size_t i = 0; i < file->holder_count; i++) {
+        if (file->holders[i].pid == (uint64_t)pid && file->holders[i].number == (uint32_t)number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Test(open_files, of_this_process_are_those_that_it_opened) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/a.log", dir.path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    cr_assert(eq(int, (int)write(fd, "hello", 5), 5));
+    int next = dup(fd);
+    (void)close(next); /* what the reading itself opens */
+    bp_open_files files = read_process(0);
+    const bp_open_file *file = find(&files, fd);
+    cr_expect(eq(int, (int)file->kind, BP_OPEN_FILE_FILE));
+    cr_expect(eq(str, file->target, path));
+    cr_expect(file->has_size && file->size_bytes == 5 && file->info.position == 5);
+    cr_expect(eq(str, (char *)bp_fd_flag(file->info.flags, 0), "close_on_exec"));
+    cr_expect(eq(str, (char *)bp_fd_flag(file->info.flags, 1), "append"));
+    cr_expect(not(is_listed(&files, next)));
+    cr_expect(eq(sz, files.open_count, files.file_count));
+    cr_expect(files.has_limit && files.limit.soft > 0);
+    bp_open_files_release(&files);
+
+    cr_assert(zero(int, unlink(path)));
+    files = read_process(0);
+    cr_expect(find(&files, fd)->is_deleted);
+    cr_expect(eq(str, find(&files, fd)->target, path));
+    bp_open_files_release(&files);
+    (void)close(fd);
+    temp_dir_remove(&dir);
+}
+
+Test(open_files, are_counted_where_they_are_over_the_limit_or_late) {
+    bp_open_files files;
+    int some[2];
+    cr_assert(zero(int, pipe(some)));
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    cr_assert(
+        eq(int, (int)bp_open_files_read(0, 1, now_ns + no_hurry_ns, &files, NULL), BUGPACK_OK));
+    cr_expect(eq(sz, files.file_count, 1));
+    cr_expect(eq(sz, files.passed_over_count, files.open_count - 1));
+    bp_open_files_release(&files);
+    cr_assert(eq(int, (int)bp_open_files_read(0, 100, now_ns - 1, &files, NULL), BUGPACK_OK));
+    cr_expect(eq(sz, files.passed_over_count, files.open_count));
+    bp_open_files_release(&files);
+}
+
+Test(open_files, show_a_pipe_with_the_process_at_its_other_end) {
+    int ends[2];
+    cr_assert(zero(int, pipe(ends)));
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close(ends[0]);
+        for (;;) {
+            (void)pause();
+        }
+    }
+    (void)close(ends[1]);
+    bp_open_files files = read_process(0);
+    bp_fd_search search = find_ends(&files);
+    const bp_open_file *file = find(&files, ends[0]);
+    cr_expect(search.was_needed && search.process_count > 0);
+    cr_expect(file->has_other_end);
+    cr_expect(is_held_by(file, child, ends[1]), "the writer");
+    cr_expect(not(is_held_by(file, child, ends[0]) || is_held_by(file, getpid(), ends[0])));
+    bp_open_files_release(&files);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    files = read_process(0);
+    (void)find_ends(&files);
+    cr_expect(not(is_held_by(find(&files, ends[0]), child, ends[1])));
+    bp_open_files_release(&files);
+}
+
+Test(open_files, show_a_fifo_and_a_socket_pair_with_both_ends) {
+    temp_dir dir;
+    char path[512];
+    int pair[2];
+    cr_assert(temp_dir_make(&dir));
+    (void)snprintf(path, sizeof path, "%s/fifo", dir.path);
+    cr_assert(zero(int, mkfifo(path, 0600)));
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    int writer = open(path, O_WRONLY);
+    cr_assert(zero(int, socketpair(AF_UNIX, SOCK_STREAM, 0, pair)));
+    cr_assert(eq(int, (int)write(pair[0], "abc", 3), 3));
+    bp_open_files files = read_process(0);
+    (void)find_ends(&files);
+    cr_expect(is_held_by(find(&files, reader), getpid(), writer));
+    cr_expect(is_held_by(find(&files, writer), getpid(), reader));
+    const bp_open_file *file = find(&files, pair[1]);
+    cr_assert(file->socket != NULL);
+    cr_expect(eq(str, file->socket->protocol, "unix"));
+    cr_expect(eq(str, (char *)file->socket->state, "established"));
+    if (file->socket->has_queues) { /* the kernel has sock_diag for unix sockets */
+        cr_expect(eq(u64, file->socket->receive_queue, 3));
+        cr_expect(is_held_by(file, getpid(), pair[0]));
+    }
+    bp_open_files_release(&files);
+    (void)close(reader);
+    (void)close(writer);
+    temp_dir_remove(&dir);
+}
+
+Test(open_files, show_the_ends_and_the_queue_of_a_connection) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    int unbound = socket(AF_INET, SOCK_STREAM, 0);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert(zero(int, bind(listener, (struct sockaddr *)&address, sizeof address)));
+    cr_assert(zero(int, listen(listener, 5)));
+    cr_assert(zero(int, getsockname(listener, (struct sockaddr *)&address, &bytes)));
+    cr_assert(zero(int, connect(client, (struct sockaddr *)&address, sizeof address)));
+    bp_open_files files = read_process(0);
+    const bp_socket *listening = find(&files, listener)->socket;
+    const bp_socket *connected = find(&files, client)->socket;
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    cr_expect(eq(str, (char *)listening->state, "listening"));
+    cr_expect(eq(str, (char *)listening->local, expected));
+    cr_expect(eq(u64, listening->receive_queue, 1), "one waits");
+    cr_expect(eq(str, (char *)connected->state, "established"));
+    cr_expect(eq(str, (char *)connected->remote, expected));
+    cr_expect(eq(str, (char *)find(&files, unbound)->socket->protocol, "tcp"));
+    cr_expect(find(&files, unbound)->socket->state == NULL, "it is in no table");
+    bp_open_files_release(&files);
+    (void)close(listener);
+    (void)close(client);
+    (void)close(unbound);
+}
+
+/* The table shows a newline in a name as it is. The inode is that of a socket of ours. */
+Test(open_files, believe_nothing_of_a_socket_that_a_name_pretends_to_be) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat info;
+    int pair[2];
+    int liar = socket(AF_UNIX, SOCK_DGRAM, 0);
+    cr_assert(zero(int, socketpair(AF_UNIX, SOCK_DGRAM, 0, pair)));
+    cr_assert(zero(int, fstat(pair[0], &info)));
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                          "%d\n0: 2 0 10000 1 1 %llu @false", (int)getpid(),
+                          (unsigned long long)info.st_ino);
+    cr_assert(
+        zero(int, bind(liar, (struct sockaddr *)&address,
+                       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length))));
+    bp_open_files files = read_process(0);
+    const bp_socket *socket = find(&files, pair[0])->socket;
+    cr_expect(eq(str, (char *)socket->local, ""));
+    cr_expect(not(socket->is_listening));
+    cr_expect(eq(str, (char *)socket->protocol, "unix"));
+    bp_open_files_release(&files);
+    (void)close(liar);
+}
+
+Test(open_files, of_a_process_that_ended_are_refused) {
+    bp_open_files files = {.pid = 7};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    (void)waitpid(child, NULL, 0);
+    cr_expect(eq(
+        int,
+        (int)bp_open_files_read(child, 10, bp_clock_monotonic_ns() + no_hurry_ns, &files, &error),
+        BUGPACK_ERR_NO_PROCESS));
+    cr_expect(strstr(error.message, "open files") != NULL);
+    cr_expect(eq(u64, files.pid, 7));
+}
