@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 uint64_t bp_clock_read_ns(clockid_t id) {
     struct timespec now = {0};
@@ -99,4 +100,53 @@ void bp_clock_format_name(uint64_t wall_ns, char out[BP_CLOCK_NAME_BYTES]) {
     bp_civil_time at = bp_clock_civil(wall_ns);
     (void)snprintf(out, BP_CLOCK_NAME_BYTES, "%04u-%02u-%02uT%02u-%02u-%02uZ", at.year % 10000,
                    at.month % 100, at.day % 100, at.hour % 100, at.minute % 100, at.second % 100);
+}
+
+/* Reads digits, exactly `count` of them, and moves on. */
+static bool take_digits(const char **at, size_t count, unsigned max, unsigned *ret_value) {
+    unsigned value = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (**at < '0' || **at > '9') {
+            return false;
+        }
+        value = value * 10 + (unsigned)(*(*at)++ - '0');
+    }
+    *ret_value = value;
+    return value <= max;
+}
+
+/* Days since 1970-01-01 of a date in the Gregorian calendar, from 1970 on. */
+static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day) {
+    static const unsigned before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    uint64_t past = year - 1;
+    uint64_t leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
+    return (uint64_t)(year - 1970) * 365 + leap_days + before_month[month - 1] +
+           (is_leap(year) && month > 2) + day - 1;
+}
+
+bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns) {
+    static const struct {
+        unsigned digits, min, max;
+        const char *after;
+    } fields[] = {{4, 1970, 2554, "-"}, {2, 1, 12, "-"},  {2, 1, 31, "T"},
+                  {2, 0, 23, ":-"},     {2, 0, 59, ":-"}, {2, 0, 60, ".Z"}};
+    unsigned values[6];
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (!take_digits(&text, fields[i].digits, fields[i].max, &values[i]) ||
+            values[i] < fields[i].min || *text == '\0' || strchr(fields[i].after, *text) == NULL) {
+            return false;
+        }
+        text += *text != 'Z';
+    }
+    uint64_t fraction_ns = 0;
+    for (uint64_t unit = BP_NS_PER_SEC / 10; *text >= '0' && *text <= '9'; unit /= 10) {
+        fraction_ns += (uint64_t)(*text++ - '0') * unit;
+    }
+    uint64_t secs = days_since_1970(values[0], values[1], values[2]) * 86400 + values[3] * 3600 +
+                    values[4] * 60 + values[5];
+    if (*text != 'Z' || secs >= UINT64_MAX / BP_NS_PER_SEC) {
+        return false;
+    }
+    *ret_wall_ns = secs * BP_NS_PER_SEC + fraction_ns;
+    return true;
 }

@@ -6,6 +6,7 @@
 #ifndef BP_BASE_CLOCK_H
 #define BP_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -52,5 +53,12 @@ void bp_clock_format_iso(uint64_t wall_ns, char out[BP_CLOCK_ISO_BYTES]);
 /* "2026-11-21T00-36-51Z" with its NUL: the form that file names carry. */
 #define BP_CLOCK_NAME_BYTES 24
 void bp_clock_format_name(uint64_t wall_ns, char out[BP_CLOCK_NAME_BYTES]);
+
+/*
+ * Reads either form, with up to nine digits of a fraction or none, at the start of a text. False
+ * for all else, and for a time that 64 bits of nanoseconds do not hold. A day that a month does not
+ * have becomes one of the next month.
+ */
+bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns);
 
 #endif

@@ -1,6 +1,7 @@
 #include "report/name.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -214,52 +215,16 @@ static const struct {
              {BP_REPORT_DISCONNECT, true},     {BP_REPORT_NOTIFICATION, false},
              {BP_REPORT_AUTO_SNAPSHOT, false}, {BP_REPORT_CRASH, false}};
 
-/* `count` digits as a number; false when one of them is none. */
-static bool read_digits(const char *text, size_t count, unsigned *ret_value) {
-    unsigned value = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
-    *ret_value = value;
-    return true;
-}
-
-/* Days since 1970-01-01 of a date in the Gregorian calendar, from 1970 on. */
-static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day) {
-    static const unsigned before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    uint64_t past = year - 1;
-    uint64_t leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
-    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return (uint64_t)(year - 1970) * 365 + leap_days + before_month[month - 1] +
-           (is_leap && month > 2) + day - 1;
-}
-
 /* "2026-11-21T00-36-51Z", and only a moment that the clock can show in just these letters. */
 static bool read_time(const char *text, uint64_t *ret_secs) {
-    static const struct {
-        size_t at, count;
-    } fields[] = {{0, 4}, {5, 2}, {8, 2}, {11, 2}, {14, 2}, {17, 2}};
-    unsigned values[6];
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (!read_digits(text + fields[i].at, fields[i].count, &values[i])) {
-            return false;
-        }
-    }
-    if (values[0] < 1970 || values[0] > 2554 || values[1] < 1 || values[1] > 12) {
-        return false;
-    }
-    uint64_t secs = days_since_1970(values[0], values[1], values[2]) * 86400 + values[3] * 3600 +
-                    values[4] * 60 + values[5];
+    uint64_t wall_ns;
     char again[BP_CLOCK_NAME_BYTES];
-    bp_clock_format_name(secs * BP_NS_PER_SEC, again);
-    if (memcmp(again, text, time_bytes) != 0) {
+    if (!bp_clock_parse(text, &wall_ns)) {
         return false;
     }
-    *ret_secs = secs;
-    return true;
+    bp_clock_format_name(wall_ns, again);
+    *ret_secs = wall_ns / BP_NS_PER_SEC;
+    return memcmp(again, text, time_bytes) == 0;
 }
 
 /* Takes "-N" off the end, where it is there; `*length` is then shorter. */
@@ -272,7 +237,7 @@ static unsigned take_number(const char *name, size_t *length) {
     }
     const char *text = name + *length - digits;
     if (digits > 0 && digits < *length && text[-1] == '-' && text[0] != '0' &&
-        read_digits(text, digits, &number) && number >= 2 && number <= number_max) {
+        (number = (unsigned)strtoul(text, NULL, 10)) >= 2 && number <= number_max) {
         *length -= digits + 1;
         return number;
     }

@@ -69,6 +69,42 @@ Test(clock, agrees_with_the_system_about_every_day_there_is) {
         if (strcmp(text, expected) != 0) { /* the macro alone takes most of a second */
             cr_assert(eq(str, text, expected));
         }
+        uint64_t read_ns = 0;
+        if (!bp_clock_parse(text, &read_ns) || read_ns != second * BP_NS_PER_SEC) {
+            cr_assert(eq(u64, read_ns, second * BP_NS_PER_SEC));
+        }
+    }
+}
+
+Test(clock, reads_both_forms_and_nothing_else) {
+    static const struct {
+        const char *text;
+        uint64_t wall_ns;
+    } good[] = {{"1970-01-01T00:00:00Z", 0},
+                {"1970-01-01T00:00:01.5Z", 1500000000},
+                {"2026-11-21T00:36:51.123456Z", 1795221411123456000},
+                {"2026-11-21T00-36-51Z-2.zip", 1795221411000000000},
+                {"1970-01-01T00:00:00.0000000019Z", 1}};
+    static const char *const bad[] = {"",
+                                      "2026",
+                                      "2026-11-21",
+                                      "2026-11-21T00:36:51",
+                                      "2026-11-21T00:36:51+00:00",
+                                      "1969-12-31T23:59:59Z",
+                                      "2026-13-01T00:00:00Z",
+                                      "2026-00-01T00:00:00Z",
+                                      "2026-11-21T24:00:00Z",
+                                      "2554-07-22T00:00:00Z",
+                                      "2026-11-21 00:36:51Z"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        uint64_t wall_ns = 7;
+        cr_expect(bp_clock_parse(good[i].text, &wall_ns), "%s", good[i].text);
+        cr_expect(eq(u64, wall_ns, good[i].wall_ns));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t wall_ns = 7;
+        cr_expect(not(bp_clock_parse(bad[i], &wall_ns)), "%s", bad[i]);
+        cr_expect(eq(u64, wall_ns, 7));
     }
 }
 
