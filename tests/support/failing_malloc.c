@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/sanitizer.h"
 
@@ -21,6 +22,9 @@ void failing_malloc_arm(unsigned long nth, bool and_all_later) {
 void failing_malloc_arm_burst(unsigned long nth, unsigned long count) {
     (void)nth;
     (void)count;
+}
+
+void failing_malloc_only_here(void) {
 }
 
 unsigned long failing_malloc_disarm(void) {
@@ -41,6 +45,7 @@ static atomic_bool is_armed;
 static atomic_ulong fail_at;
 static atomic_ulong fail_count;
 static atomic_ulong tried;
+static atomic_int only_tid; /* 0: all threads */
 
 bool failing_malloc_is_available(void) {
     return true;
@@ -57,13 +62,18 @@ void failing_malloc_arm_burst(unsigned long nth, unsigned long count) {
     atomic_store(&is_armed, true);
 }
 
+void failing_malloc_only_here(void) {
+    atomic_store(&only_tid, (int)gettid());
+}
+
 unsigned long failing_malloc_disarm(void) {
     atomic_store(&is_armed, false);
     return atomic_load(&tried);
 }
 
 static bool fails_now(void) {
-    if (!atomic_load(&is_armed)) {
+    int only = atomic_load(&only_tid);
+    if (!atomic_load(&is_armed) || (only != 0 && only != (int)gettid())) {
         return false;
     }
     unsigned long number = atomic_fetch_add(&tried, 1) + 1;

@@ -28,6 +28,9 @@ void failing_malloc_arm(unsigned long nth, bool and_all_later);
 /* The same for `count` allocations in a row, from the `nth` on. */
 void failing_malloc_arm_burst(unsigned long nth, unsigned long count);
 
+/* From now on only the calling thread's allocations are counted and fail. */
+void failing_malloc_only_here(void);
+
 /* Stops, and returns how many allocations were tried since arming. */
 unsigned long failing_malloc_disarm(void);
 
