@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bugpack/log.h>
+
 #include "base/utf8.h"
 
 /* Makes a sentence safe for a terminal and for JSON: file names in it may hold anything. */
@@ -148,4 +150,12 @@ const char *bugpack_status_name(bugpack_status status) {
     };
     static const int last = sizeof names / sizeof names[0] - 1;
     return status <= 0 && status >= -last ? names[-status] : "unknown status";
+}
+
+const char *bp_level_name(uint8_t level) {
+    static const char *const names[] = {
+        [BUGPACK_LEVEL_TRACE] = "trace", [BUGPACK_LEVEL_DEBUG] = "debug",
+        [BUGPACK_LEVEL_INFO] = "info",   [BUGPACK_LEVEL_WARN] = "warn",
+        [BUGPACK_LEVEL_ERROR] = "error", [BUGPACK_LEVEL_FATAL] = "fatal"};
+    return level >= BUGPACK_LEVEL_TRACE && level <= BUGPACK_LEVEL_FATAL ? names[level] : "unknown";
 }

@@ -6,6 +6,7 @@
 #define BP_BASE_STATUS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 
@@ -42,5 +43,8 @@ void bp_describe_errno(int system_errno, char out[BP_ERRNO_BYTES]);
 
 /* "cannot …: out of memory" without allocating. */
 bugpack_status bp_fail_memory(bugpack_error *error, const char *what);
+
+/* "trace" to "fatal", "unknown" for what is no bugpack_level. Static. */
+const char *bp_level_name(uint8_t level);
 
 #endif

@@ -41,11 +41,20 @@ bool bp_cli_prepare_output(void) {
     return true;
 }
 
+/* U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069: they change the order of what is shown. */
+static bool is_bidirectional_control(const unsigned char bytes[3]) {
+    return bytes[0] == 0xE2 && ((bytes[1] == 0x80 && (bytes[2] == 0x8E || bytes[2] == 0x8F ||
+                                                      (bytes[2] >= 0xAA && bytes[2] <= 0xAE))) ||
+                                (bytes[1] == 0x81 && bytes[2] >= 0xA6 && bytes[2] <= 0xA9));
+}
+
 /* At most 4 bytes are looked at, and none after the NUL. C1 controls are U+0080 to U+009F. */
 size_t bp_cli_next_character(const char *text, bool *ret_is_safe) {
     const unsigned char *bytes = (const unsigned char *)text;
     size_t length = bp_utf8_sequence_length(bytes, strnlen(text, 4));
-    bool is_control = bytes[0] < 0x20 || bytes[0] == 0x7F || (bytes[0] == 0xC2 && bytes[1] < 0xA0);
+    bool is_control = bytes[0] < 0x20 || bytes[0] == 0x7F ||
+                      (bytes[0] == 0xC2 && bytes[1] < 0xA0) ||
+                      (length == 3 && is_bidirectional_control(bytes));
     *ret_is_safe = length > 0 && !is_control;
     return length > 0 ? length : 1;
 }
@@ -74,7 +83,7 @@ void bp_cli_print_json(const char *text) {
         size_t length = bp_cli_next_character(text, &is_safe);
         /* The last byte of a control character is its code point. */
         unsigned last = (unsigned char)text[length - 1];
-        if (!is_safe) {
+        if (!is_safe && length < 3) {
             (void)printf("\\u%04x", length == 1 && last >= 0x80 ? 0xEF00 + last : last);
         } else {
             (void)printf("%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length, text);
@@ -152,4 +161,16 @@ bool bp_cli_is_terminal(int fd) {
 bool bp_cli_wants_colour(void) {
     const char *no_color = getenv("NO_COLOR");
     return no_color == NULL || no_color[0] == '\0';
+}
+
+const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    double value = (double)bytes;
+    for (; value >= 1023.5 && unit + 1 < sizeof units / sizeof units[0]; unit++) {
+        value /= 1024;
+    }
+    (void)snprintf(out, BP_CLI_BYTES_BYTES, "%.*f %s", unit > 0 && value < 99.95 ? 1 : 0, value,
+                   units[unit]);
+    return out;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
@@ -55,7 +56,7 @@ bool bp_cli_wants_colour(void);
 
 /*
  * The length of the UTF-8 character at `text`, which is not at its end, and whether it is safe to
- * show: no control character (C0, DEL, C1) and no byte that is part of no character.
+ * show: no control character (C0, DEL, C1, bidirectional) and no byte that is part of no character.
  */
 size_t bp_cli_next_character(const char *text, bool *ret_is_safe);
 
@@ -70,5 +71,9 @@ void bp_cli_escape(const char *text, char *out, size_t out_bytes);
  * U+EF00 plus the byte, as in a report.
  */
 void bp_cli_print_json(const char *text);
+
+/* "2.4 GiB", in units of 1,024. Returns `out`. */
+#define BP_CLI_BYTES_BYTES 16
+const char *bp_cli_format_bytes(uint64_t bytes, char out[BP_CLI_BYTES_BYTES]);
 
 #endif

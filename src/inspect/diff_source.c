@@ -132,8 +132,8 @@ bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, 
     const char *name = bp_diff_artefact_name(artefact);
     bp_diff_presence *presence = &side->presence[artefact];
     bp_buffer_init(ret_text, BP_DIFF_DOCUMENT_MAX_BYTES);
-    presence->is_there =
-        side->report != NULL ? bp_report_file_has(side->report, name) : side->kind == artefact;
+    presence->is_there = side->report != NULL ? bp_report_file_has(side->report, name, NULL)
+                                              : side->kind == artefact;
     if (side->report == NULL) {
         if (presence->is_there) {
             bp_buffer_move(ret_text, &side->document);

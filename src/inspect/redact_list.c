@@ -60,7 +60,7 @@ static void append_safe(bp_buffer *out, const char *text) {
 static int name_width(const bp_json_tree *lines) {
     static const size_t max_width = 40;
     size_t width = 0;
-    for (const bp_json_tree *line = lines == NULL ? NULL : bp_json_tree_first(lines); line != NULL;
+    for (const bp_json_tree *line = bp_json_tree_first(lines); line != NULL;
          line = bp_json_tree_next(line)) {
         const char *name = bp_json_tree_text(line, "name");
         size_t length = name == NULL ? 0 : strlen(name);
@@ -84,7 +84,7 @@ static uint64_t append_line(bp_buffer *out, const bp_json_tree *line, int width)
     if (bp_json_tree_is_true(line, "not_searched")) {
         (void)bp_buffer_append_text(out, "; NOT SEARCHED for secrets");
     }
-    for (const bp_json_tree *one = all == NULL ? NULL : bp_json_tree_first(all); one != NULL;
+    for (const bp_json_tree *one = bp_json_tree_first(all); one != NULL;
          one = bp_json_tree_next(one)) {
         const char *rule = bp_json_tree_text(one, "rule");
         uint64_t count = 0;
@@ -102,7 +102,7 @@ static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
     const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
     uint64_t total = 0;
     int width = name_width(lines);
-    for (const bp_json_tree *line = lines == NULL ? NULL : bp_json_tree_first(lines); line != NULL;
+    for (const bp_json_tree *line = bp_json_tree_first(lines); line != NULL;
          line = bp_json_tree_next(line)) {
         total += append_line(out, line, width);
     }
@@ -115,25 +115,12 @@ static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
 
 bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_error *error) {
     bp_report_file *report = NULL;
-    bp_json_tree *manifest = NULL;
-    bp_buffer text;
-    bp_buffer_init(&text, (size_t)16 << 20);
     bugpack_status status = bp_report_file_take(fd, path, &report, error);
     if (status != BUGPACK_OK) {
         bp_file_close(fd);
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_report_file_read(report, "manifest.json", &text, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &manifest, error);
-    }
-    if (status == BUGPACK_OK) {
-        append_all(out, manifest);
-        status = out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "list a report");
-    }
-    bp_json_tree_free(manifest);
+    append_all(out, bp_report_file_manifest(report));
     bp_report_file_close(report);
-    bp_buffer_release(&text);
-    return status;
+    return out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "list a report");
 }

@@ -1,11 +1,13 @@
 #include "inspect/report_file.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "archive/reader.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "model/metadata.h"
 #include "json/tree.h"
@@ -17,7 +19,8 @@ static const size_t manifest_max_bytes = (size_t)16 << 20;
 
 struct bp_report_file {
     char *path;
-    int fd; /* -1 until the report owns it */
+    int fd;      /* -1 until the report owns it */
+    bool is_any; /* another program may have written it */
     bp_archive_reader *archive;
     bp_json_tree *metadata, *manifest;
 };
@@ -28,13 +31,18 @@ static bugpack_status append_to_buffer(void *buffer, const void *bytes, size_t b
 
 bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error) {
+    return bp_report_file_stream(report, name, out->max_size - out->size, append_to_buffer, out,
+                                 error);
+}
+
+bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, uint64_t max_bytes,
+                                     bp_sink *sink, void *context, bugpack_error *error) {
     size_t index;
     if (!bp_archive_reader_find(report->archive, name, &index)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no \"%s\" in \"%s\"", name,
                        report->path);
     }
-    return bp_archive_reader_read(report->archive, index, out->max_size - out->size,
-                                  append_to_buffer, out, error);
+    return bp_archive_reader_read(report->archive, index, max_bytes, sink, context, error);
 }
 
 static bugpack_status refuse(const bp_report_file *report, const char *name, const char *why,
@@ -55,7 +63,8 @@ static bugpack_status parse(const bp_report_file *report, const char *name, cons
         return bp_fail(error, status, "%s", detail.message);
     }
     if (!bp_json_tree_uint(*ret_tree, "schema", &schema) || schema == 0) {
-        return refuse(report, name, "it does not say which schema it has", error);
+        return report->is_any ? BUGPACK_OK
+                              : refuse(report, name, "it does not say which schema it has", error);
     }
     return schema <= BP_SCHEMA_NUMBER
                ? BUGPACK_OK
@@ -69,8 +78,8 @@ static bugpack_status parse(const bp_report_file *report, const char *name, cons
 static bugpack_status read_document(bp_report_file *report, const char *name, size_t max_bytes,
                                     bp_json_tree **ret_tree, bugpack_error *error) {
     bp_buffer text;
-    if (!bp_report_file_has(report, name)) {
-        return refuse(report, name, "it is not there", error);
+    if (!bp_report_file_has(report, name, NULL)) {
+        return report->is_any ? BUGPACK_OK : refuse(report, name, "it is not there", error);
     }
     bp_buffer_init(&text, max_bytes);
     bugpack_status status = bp_report_file_read(report, name, &text, error);
@@ -93,12 +102,15 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
         return status;
     }
     const char *id = text_or_empty(report->metadata, "report_id");
-    if (id[0] == '\0') {
+    if (id[0] == '\0' && !report->is_any) {
         return refuse(report, metadata_name, "it has no report_id", error);
     }
     status = read_document(report, manifest_name, manifest_max_bytes, &report->manifest, error);
     if (status != BUGPACK_OK) {
         return status;
+    }
+    if (report->manifest == NULL) {
+        return BUGPACK_OK;
     }
     if (bp_json_tree_array(report->manifest, "artefacts") == NULL) {
         return refuse(report, manifest_name, "it lists no artefacts", error);
@@ -108,13 +120,14 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
                : refuse(report, manifest_name, "it belongs to another report", error);
 }
 
-bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
-                                   bugpack_error *error) {
+static bugpack_status take(int fd, const char *path, bool is_any, bp_report_file **ret_report,
+                           bugpack_error *error) {
     bp_report_file *report = calloc(1, sizeof *report);
     if (report == NULL) {
         return bp_fail_memory(error, "read a report");
     }
     report->fd = -1;
+    report->is_any = is_any;
     report->path = strdup(path);
     bugpack_status status = report->path == NULL
                                 ? bp_fail_memory(error, "read a report")
@@ -129,6 +142,24 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
     report->fd = fd;
     *ret_report = report;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
+                                   bugpack_error *error) {
+    return take(fd, path, false, ret_report, error);
+}
+
+bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
+                                       bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = take(fd, path, true, ret_report, error);
+        if (status != BUGPACK_OK) {
+            bp_file_close(fd);
+        }
+    }
+    return status;
 }
 
 void bp_report_file_close(bp_report_file *report) {
@@ -153,9 +184,29 @@ bp_report_facts bp_report_file_facts(const bp_report_file *report) {
                              .timestamp = text_or_empty(metadata, "timestamp")};
 }
 
-bool bp_report_file_has(const bp_report_file *report, const char *name) {
+const bp_json_tree *bp_report_file_metadata(const bp_report_file *report) {
+    return report->metadata;
+}
+
+const bp_json_tree *bp_report_file_manifest(const bp_report_file *report) {
+    return report->manifest;
+}
+
+bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes) {
     size_t index;
-    return bp_archive_reader_find(report->archive, name, &index);
+    bool is_there = bp_archive_reader_find(report->archive, name, &index);
+    if (is_there && ret_bytes != NULL) {
+        *ret_bytes = bp_archive_reader_member(report->archive, index).bytes;
+    }
+    return is_there;
+}
+
+size_t bp_report_file_count(const bp_report_file *report) {
+    return bp_archive_reader_count(report->archive);
+}
+
+const char *bp_report_file_name(const bp_report_file *report, size_t index) {
+    return bp_archive_reader_member(report->archive, index).name;
 }
 
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {

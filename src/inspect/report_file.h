@@ -6,10 +6,14 @@
 #define BP_INSPECT_REPORT_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "base/sink.h"
+#include "json/tree.h"
 
 typedef struct bp_report_file bp_report_file;
 
@@ -33,11 +37,27 @@ typedef struct bp_report_line {
 bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
                                    bugpack_error *error);
 
+/*
+ * Opens the report at `path` to show what is in it: as above, but another program may have written
+ * it, without a manifest or keys of ours in its metadata.
+ */
+bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
+                                       bugpack_error *error);
+
 /* NULL is fine. */
 void bp_report_file_close(bp_report_file *report);
 
 bp_report_facts bp_report_file_facts(const bp_report_file *report);
-bool bp_report_file_has(const bp_report_file *report, const char *name);
+
+/* The two documents; NULL for one that is not there. Owned by the report. */
+const bp_json_tree *bp_report_file_metadata(const bp_report_file *report);
+const bp_json_tree *bp_report_file_manifest(const bp_report_file *report);
+
+/* Whether there is an entry of this name, with its size where `ret_bytes` is not NULL; and the
+ * names of all, in the order of the archive. */
+bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes);
+size_t bp_report_file_count(const bp_report_file *report);
+const char *bp_report_file_name(const bp_report_file *report, size_t index);
 
 /* False when the manifest does not list the artefact. */
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line);
@@ -48,5 +68,9 @@ bool bp_report_file_line(const bp_report_file *report, const char *name, bp_repo
  */
 bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error);
+
+/* The same into a sink, in pieces, and at most `max_bytes`. */
+bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, uint64_t max_bytes,
+                                     bp_sink *sink, void *context, bugpack_error *error);
 
 #endif

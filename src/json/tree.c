@@ -57,6 +57,14 @@ const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *
     return cJSON_IsObject(member) ? member : NULL;
 }
 
+const char *bp_json_tree_key(const bp_json_tree *member) {
+    return member->string != NULL ? member->string : "";
+}
+
+const char *bp_json_tree_value(const bp_json_tree *member) {
+    return cJSON_IsString(member) ? member->valuestring : "";
+}
+
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value) {
     static const double max = 9007199254740992.0; /* 2^53 */
     const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -68,12 +76,21 @@ bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *re
     return true;
 }
 
+bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value) {
+    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsNumber(member)) {
+        return false;
+    }
+    *ret_value = member->valuedouble;
+    return true;
+}
+
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key) {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array) {
-    return array->child;
+    return array != NULL ? array->child : NULL;
 }
 
 const bp_json_tree *bp_json_tree_next(const bp_json_tree *element) {

@@ -30,13 +30,21 @@ void bp_json_tree_free(bp_json_tree *tree);
 const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key);
 const char *bp_json_tree_text(const bp_json_tree *object, const char *key);
 const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key);
+/* The key of a member, and the text that it is; "" for what is none. */
+const char *bp_json_tree_key(const bp_json_tree *member);
+const char *bp_json_tree_value(const bp_json_tree *member);
 /* A whole number of at most 2^53, to which doubles are exact. */
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value);
+
+/* Any number. */
+bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value);
 
 /* Whether the member is there and true. */
 bool bp_json_tree_is_true(const bp_json_tree *object, const char *key);
 
-/* The first element of an array and the one after an element; NULL at the end. */
+/* The first element of an array, or member of an object, which may be NULL, and the one after an
+ * element; NULL at the end.
+ */
 const bp_json_tree *bp_json_tree_first(const bp_json_tree *array);
 const bp_json_tree *bp_json_tree_next(const bp_json_tree *element);
 

@@ -118,14 +118,6 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {
     return recorder->ring;
 }
 
-const char *bp_level_name(uint8_t level) {
-    static const char *const names[] = {
-        [BUGPACK_LEVEL_TRACE] = "trace", [BUGPACK_LEVEL_DEBUG] = "debug",
-        [BUGPACK_LEVEL_INFO] = "info",   [BUGPACK_LEVEL_WARN] = "warn",
-        [BUGPACK_LEVEL_ERROR] = "error", [BUGPACK_LEVEL_FATAL] = "fatal"};
-    return level >= BUGPACK_LEVEL_TRACE && level <= BUGPACK_LEVEL_FATAL ? names[level] : "unknown";
-}
-
 /* Streamed, not built as a tree: a report may have a hundred thousand of these. */
 static void print_record(const bp_ring_record *record, const log_header *header, const char *text,
                          uint64_t wall_offset_ns, bp_buffer *out) {

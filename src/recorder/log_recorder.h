@@ -49,9 +49,6 @@ void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, cons
 /* The ring, borrowed, for snapshots of it. */
 bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);
 
-/* "trace" to "fatal", "unknown" for what is no bugpack_level. Static. */
-const char *bp_level_name(uint8_t level);
-
 /*
  * Prints logs.jsonl from copied or recovered records: one JSON object a line, in their order.
  * Invalid records are skipped. NO_MEMORY, IO where not all of `records` can be read, or the sink's

@@ -33,6 +33,7 @@ const known = {
   'thread-heap.json': 'thread-heap',
   'host-threads.json': 'host-threads',
   'diff.json': 'diff', // no artefact: what bugpack diff --json prints
+  'show.json': 'show', // likewise
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap recover redact run sample help --help --version' "$current"
+        _bugpack_words 'capture diff heap recover redact run sample show help --help --version' "$current"
         return
     fi
     case $previous in
@@ -75,7 +75,7 @@ _bugpack() {
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
-            --interval-ms | --limit) return ;;
+            --interval-ms | --limit | --max-bytes) return ;;
     esac
     case $command in
         capture)
@@ -107,6 +107,13 @@ _bugpack() {
             fi
             ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
+        show)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--json --max-bytes --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         recover) _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current" ;;
         redact)
             if [[ $current == -* ]]; then
@@ -115,7 +122,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap recover redact run sample' "$current" ;;
+        help) _bugpack_words 'capture diff heap recover redact run sample show' "$current" ;;
     esac
 }
 

@@ -13,7 +13,7 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap recover redact run sample help
+set -l commands capture diff heap recover redact run sample show help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
@@ -23,10 +23,11 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 'Replace secrets in a report that was taken'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a show -d 'Show what a report says, on one screen'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample show'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -54,6 +55,10 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture redact' -l output -r
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
+
+complete -c bugpack -n '__fish_seen_subcommand_from show' -F
+complete -c bugpack -n '__fish_seen_subcommand_from show' -l json -d 'Print JSON instead of text'
+complete -c bugpack -n '__fish_seen_subcommand_from show' -l max-bytes -x -d 'Read at most this much content'
 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l hotkey -x -a 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' -d 'The key that takes a report'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l on-failure -x -a 'any signal none' -d 'Which failures lead to a report'

@@ -1,0 +1,395 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "inspect/summary.h"
+
+typedef struct show_options {
+    bool as_json;
+    uint64_t max_bytes;
+} show_options;
+
+/* The screen: how wide it is, and what it can show. */
+static struct {
+    size_t columns; /* 0: a line is never cut */
+    bool has_colour, has_utf8;
+} screen;
+
+enum { BOLD = 1, DIM = 2, RED = 31, YELLOW = 33, PLAIN = 0 };
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0') {
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
+static void look_at_screen(void) {
+    struct winsize size;
+    bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
+    screen.has_colour = is_terminal && bp_cli_wants_colour();
+    screen.has_utf8 = is_utf8();
+    screen.columns = 0;
+    if (is_terminal) {
+        bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+        screen.columns = is_known ? size.ws_col : 80;
+    }
+}
+
+static void set_style(int style) {
+    if (screen.has_colour) {
+        (void)printf("\033[%dm", style);
+    }
+}
+
+/*
+ * Prints a line after an indentation of `used` columns, and cuts it at the end of the screen. What
+ * is from a report is escaped; a character beyond U+1100 is counted as two columns.
+ */
+static void print_line(int style, size_t used, const char *format, ...) BUGPACK_PRINTF(3, 4);
+
+static void print_line(int style, size_t used, const char *format, ...) {
+    char text[2048], escaped[4 * sizeof text];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
+        *tab = ' ';
+    }
+    bp_cli_escape(text, escaped, sizeof escaped);
+    const char *end = escaped;
+    while (*end != '\0') {
+        bool is_safe;
+        size_t length = bp_cli_next_character(end, &is_safe);
+        used += length >= 3 ? 2 : 1;
+        if (screen.columns > 0 && used > screen.columns) {
+            break;
+        }
+        end += length;
+    }
+    set_style(style);
+    (void)printf("%.*s", (int)(end - escaped), escaped);
+    set_style(PLAIN);
+    (void)fputc('\n', stdout);
+}
+
+static void print_heading(const char *title) {
+    (void)fputc('\n', stdout);
+    print_line(BOLD, 0, "%s", title);
+}
+
+static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
+    const char *text = bp_json_tree_text(object, key);
+    return text != NULL ? text : otherwise;
+}
+
+/* --- the parts ---------------------------------------------------------------------------- */
+
+/* What, when, where, and who asked. */
+static void print_identity(const bp_summary *summary) {
+    const bp_json_tree *metadata = summary->metadata;
+    const bp_json_tree *app = bp_json_tree_object(metadata, "app");
+    const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
+    const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
+    uint64_t pid = 0;
+    print_line(BOLD, 0, "%s%s%s: %s", text_or(app, "name", "(no name)"),
+               bp_json_tree_text(app, "version") != NULL ? " " : "", text_or(app, "version", ""),
+               text_or(metadata, "report_type", "report"));
+    if (bp_json_tree_uint(metadata, "pid", &pid)) {
+        print_line(PLAIN, 0, "process    %s %" PRIu64 ", started %s", summary->process_name, pid,
+                   text_or(metadata, "started_at", "at an unknown time"));
+    }
+    print_line(PLAIN, 0, "triggered  %s", text_or(metadata, "triggered_at", "at an unknown time"));
+    print_line(PLAIN, 0, "platform   %s %s %s", text_or(platform, "os", "?"),
+               text_or(platform, "kernel", ""), text_or(platform, "arch", ""));
+    if (bp_json_tree_text(metadata, "description") != NULL) {
+        print_line(PLAIN, 0, "says       %s", text_or(metadata, "description", ""));
+    }
+    for (const bp_json_tree *tag = tags != NULL ? bp_json_tree_first(tags) : NULL; tag != NULL;
+         tag = bp_json_tree_next(tag)) {
+        print_line(PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+    }
+}
+
+static void print_findings(const bp_summary *summary) {
+    static const int styles[] = {RED, YELLOW, DIM};
+    static const char *const signs[] = {"!!", " !", "  "};
+    print_heading("Findings");
+    for (size_t i = 0; i < summary->finding_count; i++) {
+        const bp_finding *finding = &summary->findings[i];
+        print_line(styles[finding->severity], 0, "%s %s  [%s]", signs[finding->severity],
+                   finding->text, finding->entry);
+    }
+    if (summary->finding_count == 0) {
+        print_line(PLAIN, 0, "   none");
+    }
+}
+
+/* The samples of a history as a row of bars, each the largest of its part. */
+static void print_sparkline(const bp_summary *summary, const char *title, const char *unit,
+                            double (*value_of)(const bp_summary_sample *sample)) {
+    static const char *const bars[2][8] = {
+        {"_", ".", ":", "-", "=", "+", "*", "#"},
+        {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"}};
+    enum { bar_max = 50 };
+    size_t count = summary->sample_count < bar_max ? summary->sample_count : bar_max;
+    double values[bar_max] = {0}, lowest = -1, highest = -1;
+    for (size_t i = 0; i < summary->sample_count; i++) {
+        double value = value_of(&summary->samples[i]);
+        double *bar = &values[i * count / summary->sample_count];
+        *bar = value > *bar ? value : *bar;
+        lowest = value >= 0 && (lowest < 0 || value < lowest) ? value : lowest;
+        highest = value > highest ? value : highest;
+    }
+    if (highest < 0) {
+        return;
+    }
+    (void)printf("%-10s ", title);
+    for (size_t i = 0; i < count; i++) {
+        double share = highest > 0 ? values[i] / highest : 0;
+        (void)fputs(bars[screen.has_utf8][(int)(share * 7 + 0.5)], stdout);
+    }
+    (void)printf("  %.0f to %.0f %s\n", lowest, highest, unit);
+}
+
+static double cpu_of(const bp_summary_sample *sample) {
+    return sample->cpu_percent_100 / 100.0;
+}
+
+static double memory_of(const bp_summary_sample *sample) {
+    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
+}
+
+static void print_metrics(const bp_summary *summary) {
+    char rss[16], heap[2][16];
+    if (!summary->has_metrics && summary->sample_count == 0) {
+        return;
+    }
+    print_heading("CPU and memory");
+    if (summary->has_metrics) {
+        print_line(PLAIN, 0,
+                   "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
+                   " thread%s, up %.0f s",
+                   summary->cpu_percent, summary->window_ms / 1000,
+                   summary->has_rss ? bp_cli_format_bytes(summary->rss_kb << 10, rss) : "?",
+                   summary->thread_count, summary->thread_count == 1 ? "" : "s",
+                   summary->uptime_secs);
+    }
+    print_sparkline(summary, "CPU", "%", cpu_of);
+    print_sparkline(summary, "memory", "MiB", memory_of);
+    if (summary->has_heap[0]) {
+        print_line(PLAIN, 0, "heap       %s allocated%s%s, %s",
+                   bp_cli_format_bytes(summary->heap_bytes[0], heap[0]),
+                   summary->has_heap[1] ? ", resident " : "",
+                   summary->has_heap[1] ? bp_cli_format_bytes(summary->heap_bytes[1], heap[1]) : "",
+                   summary->allocator);
+    }
+}
+
+static void print_threads(const bp_summary *summary) {
+    if (summary->listed_count == 0) {
+        return;
+    }
+    print_heading("Busiest threads");
+    for (size_t i = 0; i < summary->listed_count; i++) {
+        const bp_summary_thread *thread = &summary->threads[i];
+        const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
+        print_line(PLAIN, 0, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s", thread->cpu_percent,
+                   thread->tid, thread->name, thread->state, place[0] != '\0' ? " in " : "", place,
+                   thread->waits_for[0] != '\0' ? ", waits for thread " : "", thread->waits_for);
+    }
+}
+
+static void print_triggers(const bp_summary *summary) {
+    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
+    if (row != NULL) {
+        print_heading("Gaps and other automatic triggers");
+    }
+    for (; row != NULL; row = bp_json_tree_next(row)) {
+        uint64_t count = 0;
+        (void)bp_json_tree_uint(row, "count", &count);
+        print_line(PLAIN, 0, "%9" PRIu64 "  %s %s", count, text_or(row, "report_type", "?"),
+                   text_or(row, "key", ""));
+    }
+}
+
+static void print_records(const bp_summary *summary) {
+    for (size_t age = BP_SUMMARY_RECORD_MAX; age-- > 0;) {
+        const bp_summary_record *record = bp_summary_newest(summary, age);
+        if (record == NULL) {
+            continue;
+        }
+        char before[24] = "";
+        if (record->wall_ns != 0 && summary->triggered_wall_ns != 0) {
+            double secs = ((double)record->wall_ns - (double)summary->triggered_wall_ns) / 1e9;
+            (void)snprintf(before, sizeof before, "%+.3f s", secs);
+        }
+        print_line(record->level >= BUGPACK_LEVEL_ERROR ? RED : YELLOW, 0, "%12s  %-5s %s%s%s",
+                   before, bp_level_name((uint8_t)record->level), record->channel,
+                   record->channel[0] != '\0' ? ": " : "", record->message);
+    }
+}
+
+/* The last whole lines of a text log. */
+static void print_tail(const bp_summary *summary) {
+    const char *text = bp_buffer_text(&summary->log_tail);
+    const char *at = text + strlen(text);
+    for (int lines = 0; at > text && lines < 9; at--) {
+        lines += at[-1] == '\n';
+        if (lines == 9) {
+            break;
+        }
+    }
+    for (size_t length; *at != '\0'; at += length + (at[length] == '\n')) {
+        length = strcspn(at, "\n");
+        print_line(PLAIN, 0, "  %.*s", (int)length, at);
+    }
+}
+
+static void print_log(const bp_summary *summary) {
+    if (summary->record_count > 0) {
+        print_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+        print_records(summary);
+    } else if (summary->log_tail.size > 0) {
+        (void)fputc('\n', stdout);
+        print_line(BOLD, 0, "End of the log  [%s]", summary->log_name);
+        print_tail(summary);
+    }
+}
+
+static void print_traffic(const bp_summary *summary) {
+    char bytes[2][16];
+    if (summary->channel_count > 0) {
+        print_heading("Traffic  [traffic-index.jsonl]");
+    }
+    for (size_t i = 0; i < summary->channel_count; i++) {
+        const bp_summary_channel *channel = &summary->channels[i];
+        print_line(PLAIN, 0, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)",
+                   channel->name, channel->messages[0],
+                   bp_cli_format_bytes(channel->bytes[0], bytes[0]), channel->messages[1],
+                   bp_cli_format_bytes(channel->bytes[1], bytes[1]));
+    }
+}
+
+static void print_screen(const bp_summary *summary) {
+    print_identity(summary);
+    print_findings(summary);
+    print_metrics(summary);
+    print_threads(summary);
+    print_triggers(summary);
+    print_log(summary);
+    print_traffic(summary);
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static bp_cli_exit show_summary(bp_report_file *report, const char *path,
+                                const show_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_summary *summary = malloc(sizeof *summary);
+    bugpack_status status =
+        summary == NULL ? BUGPACK_ERR_NO_MEMORY
+                        : bp_summary_read(report, path, options->max_bytes, summary, &error);
+    if (status == BUGPACK_OK && options->as_json) {
+        bp_buffer text;
+        bp_buffer_init(&text, SIZE_MAX / 4);
+        status = bp_summary_print(summary, &text, &error);
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
+        bp_buffer_release(&text);
+    } else if (status == BUGPACK_OK) {
+        look_at_screen();
+        print_screen(summary);
+    }
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", summary == NULL ? "out of memory" : error.message);
+    } else {
+        bp_summary_release(summary);
+    }
+    free(summary);
+    return status == BUGPACK_OK ? bp_cli_finish_output() : BP_CLI_FAILED;
+}
+
+/* A bp_sink: escaped, but for what lays out a text. */
+static bugpack_status print_escaped(void *context, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    (void)context;
+    for (size_t i = 0; i < byte_count; i++) {
+        bool is_plain = (at[i] >= 0x20 && at[i] < 0x7F) || at[i] == '\n' || at[i] == '\t';
+        (void)printf(is_plain ? "%c" : "\\x%02x", at[i]);
+    }
+    return ferror(stdout) != 0 ? BUGPACK_ERR_IO : BUGPACK_OK;
+}
+
+static bugpack_status print_raw(void *context, const void *bytes, size_t byte_count) {
+    (void)context;
+    return fwrite(bytes, 1, byte_count, stdout) == byte_count ? BUGPACK_OK : BUGPACK_ERR_IO;
+}
+
+static bp_cli_exit show_entry(bp_report_file *report, const char *name,
+                              const show_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bool is_terminal = isatty(STDOUT_FILENO) == 1;
+    bugpack_status status = bp_report_file_stream(
+        report, name, options->max_bytes, is_terminal ? print_escaped : print_raw, NULL, &error);
+    bp_cli_exit result = bp_cli_finish_output();
+    if (status != BUGPACK_OK && result == BP_CLI_COMPLETE) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    return result;
+}
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_FLAG(show_options, as_json, 0, "json", "JSON instead of text"),
+    BP_CLI_VALUE(show_options, max_bytes, 0, "max-bytes", "BYTES",
+                 "read at most this much content (default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_OPTIONS_END};
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    show_options options = {.max_bytes = (uint64_t)256 << 20};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_report_file *report = NULL;
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_show_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a report is missing");
+    }
+    if (bp_report_file_open_any(operands[0], &report, &error) != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    result = operands[1] != NULL ? show_entry(report, operands[1], &options)
+                                 : show_summary(report, operands[0], &options);
+    bp_report_file_close(report);
+    return result;
+}
+
+const bp_cli_command bp_cli_show_command = {
+    "show",
+    "show what a report says, on one screen",
+    "Usage: bugpack show [OPTION]... REPORT [ENTRY]\n"
+    "\n"
+    "Show what a report says: findings first, then CPU, memory, threads, gaps, the\n"
+    "newest warnings and the traffic. With ENTRY, print that entry: as it is into a\n"
+    "pipe or a file, escaped on a terminal.\n",
+    option_rows,
+    "Exit status: 0 shown, 1 failed, 2 usage.\n",
+    2,
+    run};

@@ -1,0 +1,335 @@
+#include "inspect/summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/utf8.h"
+#include "inspect/summary_lines.h"
+
+/* A tree takes up to five times its text. */
+static const size_t document_max_bytes = (size_t)4 << 20;
+
+const char *bp_severity_name(bp_severity severity) {
+    static const char *const names[] = {"critical", "warning", "info"};
+    return names[severity];
+}
+
+static void cut_to(char *out, size_t out_bytes, const char *text) {
+    size_t length = text == NULL ? 0 : strlen(text);
+    length = length < out_bytes ? length : bp_utf8_cut(text, length, out_bytes - 1);
+    memcpy(out, length > 0 ? text : "", length);
+    out[length] = '\0';
+}
+#define CUT_TO(field, text) cut_to((field), sizeof(field), (text))
+
+void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
+                     const char *format, ...) {
+    if (summary->finding_count == BP_SUMMARY_FINDING_MAX) {
+        return;
+    }
+    bp_finding *finding = &summary->findings[summary->finding_count++];
+    char text[2 * sizeof finding->text];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    finding->severity = severity;
+    CUT_TO(finding->entry, entry);
+    CUT_TO(finding->text, text);
+}
+
+const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age) {
+    if (age >= summary->record_count || age >= BP_SUMMARY_RECORD_MAX) {
+        return NULL;
+    }
+    return &summary->records[(summary->record_count - 1 - age) % BP_SUMMARY_RECORD_MAX];
+}
+
+/* --- the documents ------------------------------------------------------------------------ */
+
+static bp_summary_thread *find_thread(bp_summary *summary, const bp_json_tree *row) {
+    uint64_t tid;
+    for (size_t i = 0; bp_json_tree_uint(row, "tid", &tid) && i < summary->listed_count; i++) {
+        if (summary->threads[i].tid == tid) {
+            return &summary->threads[i];
+        }
+    }
+    return NULL;
+}
+
+/* Keeps the busiest threads, in order; of equal ones the first. */
+static void add_thread(bp_summary *summary, const bp_json_tree *row) {
+    bp_summary_thread thread = {0};
+    size_t at = summary->listed_count;
+    if (!bp_json_tree_uint(row, "tid", &thread.tid)) {
+        return;
+    }
+    (void)bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent);
+    CUT_TO(thread.name, bp_json_tree_text(row, "name"));
+    while (at > 0 && summary->threads[at - 1].cpu_percent < thread.cpu_percent) {
+        at--;
+    }
+    if (at == BP_SUMMARY_THREAD_MAX) {
+        return;
+    }
+    summary->listed_count += summary->listed_count < BP_SUMMARY_THREAD_MAX;
+    memmove(&summary->threads[at + 1], &summary->threads[at],
+            (summary->listed_count - at - 1) * sizeof thread);
+    summary->threads[at] = thread;
+}
+
+static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
+    const bp_json_tree *process = bp_json_tree_object(metrics, "process");
+    summary->has_metrics = bp_json_tree_number(process, "cpu_percent", &summary->cpu_percent);
+    (void)bp_json_tree_number(metrics, "sample_window_ms", &summary->window_ms);
+    summary->has_rss = bp_json_tree_uint(process, "rss_kb", &summary->rss_kb);
+    summary->has_uptime = bp_json_tree_number(process, "uptime_secs", &summary->uptime_secs);
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(metrics, "threads"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        summary->thread_count++;
+        add_thread(summary, row);
+    }
+}
+
+static void read_process(bp_summary *summary, const bp_json_tree *process) {
+    CUT_TO(summary->process_name, bp_json_tree_text(process, "name"));
+    (void)bp_json_tree_uint(process, "open_files", &summary->open_files);
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "limits"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *name = bp_json_tree_text(row, "name");
+        if (name != NULL && strcmp(name, "Max open files") == 0) {
+            (void)bp_json_tree_uint(row, "soft", &summary->open_files_limit);
+        }
+    }
+}
+
+static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "deadlocks"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *text = bp_json_tree_text(row, "description");
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
+                        text != NULL ? text : "of threads that are not named");
+    }
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        bp_summary_thread *thread = find_thread(summary, row);
+        const bp_json_tree *wait = bp_json_tree_object(row, "waits_for");
+        const char *kind = bp_json_tree_text(wait, "kind");
+        uint64_t tid;
+        if (thread == NULL) {
+            continue;
+        }
+        CUT_TO(thread->state, bp_json_tree_text(row, "state"));
+        CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
+        if (bp_json_tree_uint(wait, "tid", &tid)) {
+            (void)snprintf(thread->waits_for, sizeof thread->waits_for, "%" PRIu64 " (%.32s)", tid,
+                           kind != NULL ? kind : "?");
+        }
+    }
+}
+
+/* "poll < wait_for_frame < main": what has a name, as far as it fits. */
+static void print_frames(bp_summary_thread *thread, const bp_json_tree *frames) {
+    size_t used = 0;
+    for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
+         frame = bp_json_tree_next(frame)) {
+        const char *symbol = bp_json_tree_text(frame, "demangled");
+        symbol = symbol != NULL ? symbol : bp_json_tree_text(frame, "symbol");
+        size_t length = symbol == NULL ? 0 : strlen(symbol);
+        if (length > 0 && used + length + sizeof " < " <= sizeof thread->frames) {
+            used += (size_t)snprintf(thread->frames + used, sizeof thread->frames - used, "%s%s",
+                                     used > 0 ? " < " : "", symbol);
+        }
+    }
+}
+
+static void read_stacks(bp_summary *summary, const bp_json_tree *stacks) {
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(stacks, "threads"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        bp_summary_thread *thread = find_thread(summary, row);
+        if (thread != NULL) {
+            print_frames(thread, bp_json_tree_array(row, "frames"));
+        }
+    }
+}
+
+static void read_heap(bp_summary *summary, const bp_json_tree *heap) {
+    static const char *const keys[] = {"allocated_bytes", "resident_bytes"};
+    CUT_TO(summary->allocator, bp_json_tree_text(heap, "allocator"));
+    for (size_t i = 0; i < 2; i++) {
+        summary->has_heap[i] = bp_json_tree_uint(heap, keys[i], &summary->heap_bytes[i]);
+    }
+}
+
+static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
+    const char *channel = bp_json_tree_text(cause, "channel");
+    const char *error = bp_json_tree_text(cause, "error");
+    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "disconnect-cause.json",
+                    "the channel \"%.60s\" was lost: %.200s", channel != NULL ? channel : "?",
+                    error != NULL ? error : "no error was given");
+}
+
+static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
+    const char *name = bp_json_tree_text(crash, "signal_name");
+    const char *thread = bp_json_tree_text(bp_json_tree_object(crash, "thread"), "name");
+    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "%.32s%s%.64s",
+                    name != NULL ? name : "it crashed", thread != NULL ? " in thread " : "",
+                    thread != NULL ? thread : "");
+}
+
+/* In the order of reading: the busiest threads are known before what they did. */
+static const struct {
+    const char *entry;
+    void (*read)(bp_summary *summary, const bp_json_tree *document);
+} documents[] = {{"runtime-metrics.json", read_metrics},
+                 {"process.json", read_process},
+                 {"threads.json", read_threads},
+                 {"stacks.json", read_stacks},
+                 {"heap-state.json", read_heap},
+                 {"disconnect-cause.json", read_disconnect},
+                 {"crash.json", read_crash}};
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+/* Whether an entry is there and within what may still be read, which it then uses up. */
+static bool may_read(bp_summary *summary, const char *entry) {
+    uint64_t byte_count;
+    if (!bp_report_file_has(summary->report, entry, &byte_count)) {
+        return false;
+    }
+    if (byte_count > summary->left_bytes) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, entry,
+                        "not read: its %" PRIu64 " bytes are over the limit", byte_count);
+        return false;
+    }
+    summary->left_bytes -= byte_count;
+    return true;
+}
+
+/* A failure costs the entry; only a lack of memory costs the summary. */
+static bugpack_status keep_failure(bp_summary *summary, const char *entry, bugpack_status status,
+                                   const bugpack_error *failure, bugpack_error *error) {
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        return bp_fail_memory(error, "read a report");
+    }
+    if (status != BUGPACK_OK) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, entry, "cannot be read: %s",
+                        failure->message);
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_error *error) {
+    const char *entry = documents[index].entry;
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bp_json_tree *tree = NULL;
+    bp_buffer text;
+    if (!may_read(summary, entry)) {
+        return BUGPACK_OK;
+    }
+    bp_buffer_init(&text, document_max_bytes);
+    bugpack_status status = bp_report_file_read(summary->report, entry, &text, &failure);
+    if (status == BUGPACK_OK) {
+        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, &failure);
+    }
+    bp_buffer_release(&text);
+    if (status == BUGPACK_OK) {
+        documents[index].read(summary, tree);
+    }
+    bp_json_tree_free(tree);
+    return keep_failure(summary, entry, status, &failure, error);
+}
+
+static bugpack_status read_stream(bp_summary *summary, const char *entry, bp_sink *sink,
+                                  void *context, bugpack_error *error) {
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    if (!may_read(summary, entry)) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status =
+        bp_report_file_stream(summary->report, entry, UINT64_MAX, sink, context, &failure);
+    return keep_failure(summary, entry, status, &failure, error);
+}
+
+static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_summary_line_reader_count; i++) {
+        const bp_summary_line_reader *row = &bp_summary_line_readers[i];
+        bp_line_stream stream;
+        bp_line_stream_init(&stream, row->add, summary);
+        status = read_stream(summary, row->entry, bp_line_stream_write, &stream, error);
+        bp_line_stream_release(&stream);
+    }
+    return status;
+}
+
+/* A bp_sink: keeps the end. */
+static bugpack_status keep_tail(void *context, const void *bytes, size_t byte_count) {
+    static const size_t tail_bytes = 4096;
+    bp_buffer *tail = context;
+    const char *next = bytes;
+    if (byte_count > tail_bytes) {
+        next += byte_count - tail_bytes;
+        byte_count = tail_bytes;
+    }
+    if (tail->size + byte_count > tail_bytes) {
+        size_t kept = tail_bytes - byte_count;
+        memmove(tail->data, tail->data + tail->size - kept, kept);
+        tail->size = kept;
+    }
+    return bp_buffer_append(tail, next, byte_count);
+}
+
+/* The end of the first log file, where there is no ring. */
+static bugpack_status read_log_file(bp_summary *summary, bugpack_error *error) {
+    for (size_t i = 0; i < bp_report_file_count(summary->report); i++) {
+        const char *name = bp_report_file_name(summary->report, i);
+        if (strncmp(name, "logs/", 5) == 0) {
+            CUT_TO(summary->log_name, name);
+            return read_stream(summary, name, keep_tail, &summary->log_tail, error);
+        }
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
+                               bp_summary *ret_summary, bugpack_error *error) {
+    bp_summary *summary = ret_summary;
+    *summary = (bp_summary){.path = path,
+                            .report = report,
+                            .metadata = bp_report_file_metadata(report),
+                            .manifest = bp_report_file_manifest(report),
+                            .left_bytes = max_bytes};
+    bp_buffer_init(&summary->log_tail, 8192);
+    const char *triggered = bp_json_tree_text(summary->metadata, "triggered_at");
+    if (triggered != NULL) {
+        (void)bp_clock_parse(triggered, &summary->triggered_wall_ns);
+    }
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
+        status = read_document(summary, i, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_lines(summary, error);
+    }
+    if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
+        status = read_log_file(summary, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_summary_release(summary);
+        return status;
+    }
+    bp_summary_judge(summary);
+    return BUGPACK_OK;
+}
+
+void bp_summary_release(bp_summary *summary) {
+    free(summary->samples);
+    bp_buffer_release(&summary->log_tail);
+    summary->samples = NULL;
+}

@@ -1,0 +1,142 @@
+/*
+ * What a report says at a glance: what `bugpack show` prints, what the page draws and what an index
+ * holds. Everything in it may be hostile: texts are valid UTF-8 at most, and are to be escaped
+ * where they are shown.
+ */
+#ifndef BP_INSPECT_SUMMARY_H
+#define BP_INSPECT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/log.h>
+
+#include "base/buffer.h"
+#include "inspect/report_file.h"
+
+enum {
+    BP_SUMMARY_THREAD_MAX = 12,
+    BP_SUMMARY_RECORD_MAX = 12,
+    BP_SUMMARY_CHANNEL_MAX = 64,
+    BP_SUMMARY_SAMPLE_MAX = 1 << 16, /* eighteen hours of the metrics history */
+    BP_SUMMARY_FINDING_MAX = 48,
+    BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
+};
+
+/* Most severe first. */
+typedef enum bp_severity {
+    BP_SEVERITY_CRITICAL,
+    BP_SEVERITY_WARNING,
+    BP_SEVERITY_INFO
+} bp_severity;
+const char *bp_severity_name(bp_severity severity);
+
+/* One sentence about the bug, and the entry that says so. */
+typedef struct bp_finding {
+    bp_severity severity;
+    char entry[64];
+    char text[400];
+} bp_finding;
+
+/* One of the busiest threads, and where it stands. "" for what is not known. */
+typedef struct bp_summary_thread {
+    uint64_t tid;
+    double cpu_percent;
+    char name[64], state[24], syscall[32];
+    char waits_for[64]; /* "5188 (mutex)" */
+    char frames[160];   /* "poll < wait_for_frame < main", innermost first */
+} bp_summary_thread;
+
+/* One sample of the metrics history. */
+typedef struct bp_summary_sample {
+    uint64_t wall_ns;
+    uint32_t cpu_percent_100; /* hundredths of a percent */
+    bool has_rss;
+    uint64_t rss_kb;
+} bp_summary_sample;
+
+typedef struct bp_summary_record {
+    uint64_t wall_ns; /* 0: not known */
+    int level;
+    char channel[64], message[512];
+} bp_summary_record;
+
+typedef struct bp_summary_channel {
+    char name[64];
+    uint64_t messages[2], bytes[2]; /* sent, received */
+    uint64_t last_wall_ns;
+} bp_summary_channel;
+
+/* Of a text of metadata.json or manifest.json: owned by the report. */
+typedef struct bp_summary {
+    const char *path;                        /* borrowed */
+    bp_report_file *report;                  /* borrowed */
+    const bp_json_tree *metadata, *manifest; /* NULL where there is none */
+    uint64_t triggered_wall_ns;              /* 0: not known */
+
+    bp_finding findings[BP_SUMMARY_FINDING_MAX]; /* most severe first */
+    size_t finding_count;
+
+    bool has_metrics;
+    double window_ms, cpu_percent;
+    bool has_rss, has_uptime;
+    uint64_t rss_kb;
+    double uptime_secs;
+    uint64_t thread_count;
+    bp_summary_thread threads[BP_SUMMARY_THREAD_MAX]; /* busiest first */
+    size_t listed_count;
+
+    bp_summary_sample *samples; /* oldest first */
+    size_t sample_count, sample_capacity;
+
+    /* Of process.json; the limit of descriptors is 0 where it is not known. */
+    char process_name[64];
+    uint64_t open_files, open_files_limit;
+
+    char allocator[32];
+    bool has_heap[2];
+    uint64_t heap_bytes[2]; /* allocated, resident */
+
+    uint64_t level_counts[BP_SUMMARY_LEVELS];
+    bp_summary_record records[BP_SUMMARY_RECORD_MAX]; /* the newest warnings and errors, a ring */
+    uint64_t record_count;                            /* of all; the newest is at count - 1 */
+    uint64_t recent_error_count;                      /* in the last seconds before the trigger */
+    bp_summary_record recent_error;                   /* the newest of them */
+    bp_buffer log_tail;                               /* the end of the first text log */
+    char log_name[64];
+
+    bp_summary_channel channels[BP_SUMMARY_CHANNEL_MAX];
+    size_t channel_count;
+    uint64_t other_message_count; /* of channels beyond the maximum */
+
+    uint64_t left_bytes; /* what may still be read */
+} bp_summary;
+
+/* Errors in a log count as recent in this time before the trigger. */
+#define BP_SUMMARY_RECENT_NS (10 * BP_NS_PER_SEC)
+
+/*
+ * Reads what a report holds, entry by entry, as far as it is there and well-formed: what is not
+ * becomes a finding. Reads at most `max_bytes` of content. Memory: some 40 MiB at most, whatever
+ * the report declares. NO_MEMORY. The report and `path` are borrowed until the summary is released.
+ */
+bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
+                               bp_summary *ret_summary, bugpack_error *error);
+void bp_summary_release(bp_summary *summary);
+
+/* The record of this age, 0 the newest, or NULL. */
+const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
+
+/* Adds a finding; what does not fit is cut. */
+void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
+                     const char *format, ...) BUGPACK_PRINTF(4, 5);
+
+/* Adds what the numbers say together, and sorts all by severity. */
+void bp_summary_judge(bp_summary *summary);
+
+/* The summary as JSON (docs/schema/show.schema.json). NO_MEMORY. */
+bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpack_error *error);
+
+#endif

@@ -1,0 +1,158 @@
+/* What the numbers of a report say together: the findings. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "inspect/summary.h"
+
+static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
+    const char *text = bp_json_tree_text(object, key);
+    return text != NULL ? text : otherwise;
+}
+
+static void find_end(bp_summary *summary) {
+    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    const char *signal = text_or(end, "name", NULL);
+    uint64_t status;
+    if (signal != NULL) {
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json", "it died of %.40s%s",
+                        signal, bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "");
+    } else if (bp_json_tree_uint(end, "status", &status) && status != 0) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "metadata.json",
+                        "it ended with exit status %" PRIu64, status);
+    } else if (strcmp(text_or(summary->metadata, "session_end", ""), "died") == 0) {
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json",
+                        "the process died; its rings were recovered");
+    }
+}
+
+static void find_gap(bp_summary *summary) {
+    const char *key = bp_json_tree_text(summary->metadata, "gap_key");
+    if (key != NULL) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "metadata.json",
+                        "the first occurrence of the gap \"%s\"", key);
+    }
+}
+
+/* Automatic triggers shortly before the one of this report. */
+static void find_triggers(bp_summary *summary) {
+    const char *own_key =
+        text_or(summary->metadata, "gap_key", text_or(summary->metadata, "channel", ""));
+    for (const bp_json_tree *row =
+             bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *type = text_or(row, "report_type", ""), *key = text_or(row, "key", "");
+        const char *last = bp_json_tree_text(row, "last");
+        uint64_t last_ns = 0, count = 0, now_ns = summary->triggered_wall_ns;
+        (void)bp_json_tree_uint(row, "count", &count);
+        bool is_near = last != NULL && now_ns != 0 && bp_clock_parse(last, &last_ns) &&
+                       last_ns <= now_ns && now_ns - last_ns <= BP_SUMMARY_RECENT_NS;
+        if (is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(key, own_key) != 0) {
+            bp_summary_find(summary, BP_SEVERITY_WARNING, "manifest.json",
+                            "%.20s \"%.120s\" %.1f s before the trigger (%" PRIu64
+                            " in the session)",
+                            strcmp(type, "pedantic") == 0 ? "gap" : type, key,
+                            (double)(now_ns - last_ns) / 1e9, count);
+        }
+    }
+}
+
+static void find_busy_threads(bp_summary *summary) {
+    static const double busy_percent = 90;
+    for (size_t i = 0; i < summary->listed_count; i++) {
+        const bp_summary_thread *thread = &summary->threads[i];
+        if (thread->cpu_percent >= busy_percent) {
+            bp_summary_find(summary, BP_SEVERITY_WARNING, "runtime-metrics.json",
+                            "thread %" PRIu64 " \"%s\" used %.0f %% of one CPU for %.1f s",
+                            thread->tid, thread->name, thread->cpu_percent,
+                            summary->window_ms / 1000);
+        }
+    }
+}
+
+static void find_limits(bp_summary *summary) {
+    if (summary->open_files_limit > 0 &&
+        summary->open_files >= summary->open_files_limit - summary->open_files_limit / 10) {
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "process.json",
+                        "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",
+                        summary->open_files, summary->open_files_limit);
+    }
+}
+
+/* Memory that rose by a quarter and 16 MiB from the first half of the history to its end. */
+static void find_growth(bp_summary *summary) {
+    static const uint64_t least_kb = 16 << 10;
+    size_t first = 0, last = summary->sample_count;
+    while (first < last && !summary->samples[first].has_rss) {
+        first++;
+    }
+    while (last > first && !summary->samples[last - 1].has_rss) {
+        last--;
+    }
+    if (last - first < 10) {
+        return;
+    }
+    const bp_summary_sample *from = &summary->samples[first], *to = &summary->samples[last - 1];
+    uint64_t middle_kb = summary->samples[first + (last - first) / 2].rss_kb;
+    if (to->rss_kb >= from->rss_kb + least_kb && to->rss_kb / 5 >= from->rss_kb / 4 &&
+        middle_kb > from->rss_kb && middle_kb < to->rss_kb) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "metrics-history.jsonl",
+                        "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s",
+                        from->rss_kb >> 10, to->rss_kb >> 10,
+                        (double)(to->wall_ns - from->wall_ns) / 1e9);
+    }
+}
+
+static void find_errors(bp_summary *summary) {
+    if (summary->recent_error_count > 0) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "logs.jsonl",
+                        "%" PRIu64 " error%s in the %d s before the trigger, the last: %s",
+                        summary->recent_error_count, summary->recent_error_count == 1 ? "" : "s",
+                        (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC), summary->recent_error.message);
+    }
+}
+
+/* What is not in the report, or not whole. A complete report lacks only what was turned off, or
+ * what there was not. */
+static void find_missing(bp_summary *summary) {
+    bool is_complete = bp_json_tree_is_true(summary->manifest, "complete");
+    for (const bp_json_tree *row =
+             bp_json_tree_first(bp_json_tree_array(summary->manifest, "artefacts"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *name = text_or(row, "name", "?"), *status = text_or(row, "status", "?");
+        bool is_cut = strcmp(status, "truncated") == 0;
+        if (strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
+            (is_cut || !is_complete)) {
+            bp_summary_find(summary, is_complete ? BP_SEVERITY_INFO : BP_SEVERITY_WARNING, name,
+                            "%.20s: %s", status, text_or(row, "reason", "no reason is given"));
+        }
+    }
+    if (summary->manifest == NULL) {
+        bp_summary_find(summary, BP_SEVERITY_INFO, "manifest.json",
+                        "not there: nothing says what is missing");
+    }
+}
+
+static void (*const rules[])(bp_summary *summary) = {find_end,          find_gap,    find_triggers,
+                                                     find_busy_threads, find_limits, find_growth,
+                                                     find_errors,       find_missing};
+
+/* Stable: findings of one severity stay in the order of the rules. */
+static void sort(bp_summary *summary) {
+    for (size_t i = 1; i < summary->finding_count; i++) {
+        bp_finding finding = summary->findings[i];
+        size_t at = i;
+        for (; at > 0 && summary->findings[at - 1].severity > finding.severity; at--) {
+            summary->findings[at] = summary->findings[at - 1];
+        }
+        summary->findings[at] = finding;
+    }
+}
+
+void bp_summary_judge(bp_summary *summary) {
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        rules[i](summary);
+    }
+    sort(summary);
+}

@@ -1,0 +1,140 @@
+#!/bin/sh
+# show: what a report says, and nothing that it does to the terminal.
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3 script
+cd "$scratch" || exit 1
+
+# A report of a host in trouble, with the same documents as a real one; every text holds a sequence
+# that a terminal would obey. `plain.zip` has neither manifest nor keys of ours.
+python3 - <<'END'
+import json, zipfile
+bad = "\x1b]0;owned\x07\u202e<b>"
+def at(seconds): return "2026-11-22T10:00:%06.3fZ" % seconds
+documents = {
+    "metadata.json": {"schema": 2, "report_id": "0" * 32, "app": {"name": "viewer" + bad, "version": "1.2"},
+        "platform": {"os": "linux"}, "pid": 42, "report_type": "bugreport", "description": "it hangs" + bad,
+        "triggered_at": at(30), "tags": {"gpu": "soft" + bad}, "timestamp": at(31)},
+    "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 101.5, "rss_kb": 204800,
+        "uptime_secs": 77}, "threads": [{"tid": 40 + i, "name": "t%d%s" % (i, bad), "cpu_percent": i * 4.99}
+        for i in range(21)], "platform": "linux"},
+    "process.json": {"name": "viewer", "open_files": 1000, "limits": [{"name": "Max open files", "soft": 1024}]},
+    "threads.json": {"schema": 2, "deadlocks": [{"description": "a (1) and b (2) wait for each other" + bad,
+        "tids": [1, 2]}], "threads": [{"tid": 60, "name": "t20", "state": "sleeping",
+        "syscall": {"name": "futex"}, "waits_for": {"tid": 7, "kind": "mutex"}}]},
+    "heap-state.json": {"allocator": "glibc", "allocated_bytes": 1 << 20},
+}
+history = [{"time": at(i), "monotonic_ns": i, "interval_ms": 1000, "cpu_percent": i, "rss_kb": 100000 + i * 5000,
+    "threads": [{"tid": 1, "cpu_percent": 99}]} for i in range(20)]
+logs = [{"seq": 1, "time": at(1), "level": "error", "message": "long ago"},
+    {"seq": 2, "time": at(28), "level": "info", "message": '"level":"error" in a text'},
+    {"seq": 3, "time": at(29), "level": "error", "channel": "net", "message": "no answer" + bad}]
+traffic = [{"frame": i, "time": at(i), "channel": "display" + bad, "direction": "sent" if i % 3 else "received",
+    "bytes": 100} for i in range(30)]
+lines = {"metrics-history.jsonl": history, "logs.jsonl": logs, "traffic-index.jsonl": traffic}
+manifest = {"schema": 2, "report_id": "0" * 32, "complete": False, "missing": 1, "redacted": True,
+    "artefacts": [{"name": "session.json", "status": "timed_out", "bytes": 0, "duration_ms": 1, "reason": "late"}],
+    "triggers": [{"report_type": "pedantic", "key": "display:unimpl:9" + bad, "count": 3, "first": at(2),
+        "last": at(25), "written": True, "reports": 1}]}
+def write(path, entries):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as report:
+        for name, text in entries.items():
+            report.writestr(name, text)
+entries = {name: json.dumps(value) for name, value in documents.items()}
+entries.update({name: "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in value)
+    for name, value in lines.items()})
+write("bad.zip", {**entries, "manifest.json": json.dumps(manifest)})
+plain = {"metadata.json": '{"app": "ryll"}', "runtime-metrics.json": entries["runtime-metrics.json"],
+    "logs/ryll.log": "one\ntwo\x1b[31m\nthree"}
+write("plain.zip", plain)
+write("broken.zip", {**entries, "manifest.json": json.dumps(manifest), "threads.json": '{"threads": [',
+    "logs.jsonl": "}\n\xff\n" + '"level":"error"\n' * 5})
+write("bomb.zip", {"metadata.json": "{}", "logs/a.log": "x" * (300 << 20)})
+write("empty.zip", {"other": ""})
+END
+
+fact 'the findings come first, each with its entry, the most severe on top'
+LC_ALL=C run show bad.zip
+expect_status 0
+sed -n '/^Findings/,/^$/p' out >findings
+for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]' \
+    '!! 1000 of at most 1024 file descriptors are open .*\[process.json\]' \
+    ' ! gap "display:unimpl:9.*" 5.0 s before the trigger (3 in the session)  \[manifest.json\]' \
+    ' ! thread 60 "t20.*" used 100 % of one CPU for 2.0 s  \[runtime-metrics.json\]' \
+    ' ! resident memory grew from 97 to 190 MiB in 19 s  \[metrics-history.jsonl\]' \
+    ' ! 1 error in the 10 s before the trigger, the last: no answer.*\[logs.jsonl\]' \
+    ' ! timed_out: late  \[session.json\]'; do
+    grep -q "^$line" findings || wrong "no finding '$line' in: $(cat findings)"
+done
+[ "$(grep -n '^ !' findings | head -n 1 | cut -d : -f 1)" -gt "$(grep -n '^!!' findings | tail -n 1 | cut -d : -f 1)" ] ||
+    wrong 'a warning is above what is critical'
+grep -q '^  99.8 %  *60 t20.*sleeping in futex, waits for thread 7 (mutex)$' out || wrong 'no busiest thread'
+grep -q 'sent 20 (2.0 KiB), received 10 (1000 B)' out || wrong 'no traffic'
+grep -q -- '-1.000 s  error net: no answer' out || wrong 'no error'
+
+fact 'no byte of a report reaches a terminal as a control'
+if LC_ALL=C grep -q '[^ -~]' out; then wrong 'there are control or foreign bytes in a pipe'; fi
+env LC_ALL=C TERM=xterm script -qec "stty cols 60; '$BUGPACK' show bad.zip" /dev/null </dev/null >typed 2>&1
+# The styles are ours: what is left after them must be text.
+sed 's/\x1b\[[0-9]*m//g; s/\r//g' typed >text
+if LC_ALL=C grep -q '[^ -~]' text; then wrong 'there are control bytes on a terminal'; fi
+[ "$(awk '{ if (length($0) > n) n = length($0) } END { print n }' text)" -le 60 ] || wrong 'a line is over 60 columns'
+grep -q "$(printf '\033')\[31m" typed || wrong 'there is no colour on a terminal'
+env LC_ALL=C TERM=xterm NO_COLOR=1 script -qec "'$BUGPACK' show bad.zip" /dev/null </dev/null >typed 2>&1
+if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
+
+fact '--json is one document with the same'
+run show --json bad.zip
+expect_status 0
+jq -e '(.findings | length) == 8 and .findings[0].entry == "threads.json" and (.history | length) == 20
+    and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
+    and .busiest_threads[0].waits_for == "7 (mutex)" and .traffic[0].sent.messages == 20' out >/dev/null ||
+    wrong "it is $(cat out)"
+
+for zip in bad.zip plain.zip; do
+    if [ -z "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then break; fi
+    "$BUGPACK" show --json "$zip" >show.json
+    node "$source_dir/tests/schema/validate.mjs" show.json >out 2>err || wrong "$zip: $(cat out)"
+done
+
+fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
+run show plain.zip logs/ryll.log
+expect_status 0
+[ "$(od -An -c out | tr -d ' \n')" = 'one\ntwo033[31m\nthree' ] || wrong "it is $(od -An -c out)"
+script -qec "'$BUGPACK' show plain.zip logs/ryll.log" /dev/null </dev/null 2>&1 | tr -d '\r' >typed
+[ "$(cat typed)" = "$(printf 'one\ntwo\\x1b[31m\nthree')" ] || wrong "on a terminal it is $(od -An -c typed)"
+run show plain.zip nothing
+expect_status 1
+expect_err 'there is no "nothing" in "plain.zip"'
+
+fact 'a report of another program is read as far as it goes'
+run show plain.zip
+expect_status 0
+grep -q '101.5 % of one CPU' out || wrong 'no metrics'
+grep -q '^  two\\x1b\[31m$' out || wrong 'no end of the log'
+
+fact 'what is damaged costs itself, what is too large is not read, and what is no zip is refused'
+run show broken.zip
+expect_status 0
+grep -q 'cannot be read: .*line 1, column.*\[threads.json\]' out || wrong "it is $(cat out)"
+run show bomb.zip
+expect_status 0
+grep -q 'not read: its 314572800 bytes are over the limit  \[logs/a.log\]' out || wrong "it is $(cat out)"
+run show --max-bytes 1 bad.zip
+grep -q 'over the limit' out || wrong 'the limit is not kept'
+run show empty.zip
+expect_status 0
+run show out
+expect_status 1
+run show
+expect_status 2
+
+# They are not ours.
+rm -f bad.zip plain.zip broken.zip bomb.zip empty.zip
+
+fact 'a real report is shown'
+start sleep 300
+run capture --pid "$pid" --output real.zip
+run show real.zip
+expect_status 0
+grep -q "^process    sleep $pid, started 20" out || wrong "it is $(cat out)"
+finish
