@@ -73,23 +73,49 @@ static bool find_value(const char *line, size_t line_bytes, const char *key,
     return last <= end && last > at;
 }
 
+/* Decodes a string of a line; what is malformed is "". */
+static void decode(const bp_json_token *token, char *out, size_t out_bytes) {
+    bp_buffer text;
+    size_t at, length = 0;
+    bp_buffer_init(&text, line_max_bytes);
+    if (bp_utf8_is_valid(token->text, token->byte_count) &&
+        bp_json_check_string((const unsigned char *)token->text, token->byte_count, &at) == NULL &&
+        bp_json_token_text(token, &text)) {
+        length = text.size < out_bytes
+                     ? text.size
+                     : bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1);
+    }
+    memcpy(out, bp_buffer_text(&text), length);
+    out[length] = '\0';
+    bp_buffer_release(&text);
+}
+
+/* Whether a string, with its quotes, is what it is shown as: printable ASCII without an escape. */
+static bool is_simple(const bp_json_token *token) {
+    if (token->byte_count < 2 || token->text[0] != '"') {
+        return false;
+    }
+    for (size_t i = 1; i + 1 < token->byte_count; i++) {
+        if (token->text[i] < 0x20 || token->text[i] == 0x7F || token->text[i] == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void find_text(const char *line, size_t line_bytes, const char *key, char *out,
                       size_t out_bytes) {
     bp_json_token token;
-    bp_buffer text;
     out[0] = '\0';
-    bp_buffer_init(&text, line_max_bytes);
-    if (find_value(line, line_bytes, key, &token) &&
-        bp_utf8_is_valid(token.text, token.byte_count) &&
-        bp_json_check_string((const unsigned char *)token.text, token.byte_count, &(size_t){0}) ==
-            NULL &&
-        bp_json_token_text(&token, &text)) {
-        size_t length = bp_utf8_cut(bp_buffer_text(&text), text.size,
-                                    text.size < out_bytes ? text.size : out_bytes - 1);
-        memcpy(out, bp_buffer_text(&text), length);
-        out[length] = '\0';
+    if (!find_value(line, line_bytes, key, &token)) {
+        return;
     }
-    bp_buffer_release(&text);
+    if (is_simple(&token) && token.byte_count - 2 < out_bytes) {
+        memcpy(out, token.text + 1, token.byte_count - 2);
+        out[token.byte_count - 2] = '\0';
+    } else {
+        decode(&token, out, out_bytes);
+    }
 }
 
 static bool find_fixed(const char *line, size_t line_bytes, const char *key, unsigned decimals,
