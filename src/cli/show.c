@@ -303,6 +303,9 @@ static bp_cli_exit show_summary(bp_report_file *report, const char *path,
     bugpack_status status =
         summary == NULL ? BUGPACK_ERR_NO_MEMORY
                         : bp_summary_read(report, path, options->max_bytes, summary, &error);
+    if (status == BUGPACK_OK) {
+        bp_summary_judge(summary);
+    }
     if (status == BUGPACK_OK && options->as_json) {
         bp_buffer text;
         bp_buffer_init(&text, SIZE_MAX / 4);

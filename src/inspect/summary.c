@@ -322,10 +322,8 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
     }
     if (status != BUGPACK_OK) {
         bp_summary_release(summary);
-        return status;
     }
-    bp_summary_judge(summary);
-    return BUGPACK_OK;
+    return status;
 }
 
 void bp_summary_release(bp_summary *summary) {

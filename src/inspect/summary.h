@@ -133,7 +133,8 @@ const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
-/* Adds what the numbers say together, and sorts all by severity. */
+/* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.
+ */
 void bp_summary_judge(bp_summary *summary);
 
 /* The summary as JSON (docs/schema/show.schema.json). NO_MEMORY. */

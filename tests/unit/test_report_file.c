@@ -47,8 +47,8 @@ Test(report_file, says_which_report_it_is) {
     cr_expect(eq(str, (char *)facts.report_id, "0a"));
     cr_expect(eq(str, (char *)facts.app_name, "v\xc3\xa9"));
     cr_expect(eq(str, (char *)facts.timestamp, "2026"));
-    cr_expect(bp_report_file_has(report, "manifest.json"));
-    cr_expect(not(bp_report_file_has(report, "b.log")));
+    cr_expect(bp_report_file_has(report, "manifest.json", NULL));
+    cr_expect(not(bp_report_file_has(report, "b.log", NULL)));
     bp_report_file_close(report);
 }
 
