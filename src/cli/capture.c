@@ -23,6 +23,7 @@ typedef struct capture_options {
     bool host;
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
+    uint64_t stacks;     /* as in bugpack_options */
     bp_cli_files files;
     bp_cli_publish publish;
     const char *app_name;
@@ -32,6 +33,17 @@ typedef struct capture_options {
     bool quiet;
     bool json;
 } capture_options;
+
+/* "all" would stop threads that run, and does not exist yet. */
+static bool read_stacks_choice(const bp_cli_option *option, const char *text, void *field) {
+    uint64_t *stacks = field;
+    *stacks = strcmp(text, "none") == 0 ? BUGPACK_OFF : BUGPACK_STACKS_BLOCKED;
+    if (*stacks == BUGPACK_OFF || strcmp(text, "blocked") == 0) {
+        return true;
+    }
+    (void)bp_cli_say_usage("--%s takes blocked or none, not '%s'", option->name, text);
+    return false;
+}
 
 static const uint32_t no_window = UINT32_MAX;
 
@@ -45,6 +57,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "MS",
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
+    BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
+                 "the stacks of blocked threads (default), or none", read_stacks_choice, NULL),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),
@@ -211,6 +225,7 @@ static bugpack_status open_session(capture_options *options, bugpack **ret_sessi
     session_options.report_dir_max_count = BUGPACK_OFF;
     session_options.report_dir_max_bytes = BUGPACK_OFF;
     session_options.calibrator_path = BP_CLI_OWN_PATH;
+    session_options.stacks = options->stacks;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cli_redaction_apply(&options->files.redaction, &session_options);
     session_options.without_entries = options->files.without;

@@ -15,6 +15,8 @@ static const struct {
 } holdings[] = {
     {"metadata.json", "description, tags, names of programs"},
     {"process.json", "command line, paths, user id"},
+    {"stacks.txt", "names of threads and functions, paths"},
+    {"stacks.json", "names of threads and functions, paths"},
     {"runtime-metrics.json", "names of threads"},
     {"threads.json", "names of threads, numbers passed to system calls"},
     {"files.json", "paths of open files, addresses of peers"},

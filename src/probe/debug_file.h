@@ -8,6 +8,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
 #include <gelf.h>
 #include <stdbool.h>
 
@@ -16,6 +17,7 @@
     X(elf_begin)                                                                                   \
     X(elf_end)                                                                                     \
     X(elf_getdata)                                                                                 \
+    X(elf_getshdrstrndx)                                                                           \
     X(elf_nextscn)                                                                                 \
     X(elf_strptr)                                                                                  \
     X(elf_version)                                                                                 \
@@ -23,17 +25,37 @@
     X(gelf_getsym)                                                                                 \
     X(dwarf_attr)                                                                                  \
     X(dwarf_begin_elf)                                                                             \
+    X(dwarf_cfi_addrframe)                                                                         \
     X(dwarf_child)                                                                                 \
     X(dwarf_diename)                                                                               \
     X(dwarf_end)                                                                                   \
     X(dwarf_formudata)                                                                             \
+    X(dwarf_frame_info)                                                                            \
+    X(dwarf_frame_register)                                                                        \
     X(dwarf_hasattr)                                                                               \
     X(dwarf_nextcu)                                                                                \
     X(dwarf_offdie)                                                                                \
     X(dwarf_siblingof)                                                                             \
     X(dwarf_tag)                                                                                   \
     X(dwelf_elf_gnu_build_id)                                                                      \
-    X(dwelf_elf_gnu_debuglink)
+    X(dwelf_elf_gnu_debuglink)                                                                     \
+    X(dwfl_attach_state)                                                                           \
+    X(dwfl_begin)                                                                                  \
+    X(dwfl_end)                                                                                    \
+    X(dwfl_errmsg)                                                                                 \
+    X(dwfl_frame_pc)                                                                               \
+    X(dwfl_getthread_frames)                                                                       \
+    X(dwfl_lineinfo)                                                                               \
+    X(dwfl_module_addrinfo)                                                                        \
+    X(dwfl_module_dwarf_cfi)                                                                       \
+    X(dwfl_module_eh_cfi)                                                                          \
+    X(dwfl_module_getsrc)                                                                          \
+    X(dwfl_module_info)                                                                            \
+    X(dwfl_report_begin)                                                                           \
+    X(dwfl_report_end)                                                                             \
+    X(dwfl_report_module)                                                                          \
+    X(dwfl_thread_state_register_pc)                                                               \
+    X(dwfl_thread_state_registers)
 
 typedef struct bp_libdw {
 #define BP_LIBDW_MEMBER(name) __typeof__(&(name)) name;

@@ -69,6 +69,8 @@ static const struct {
     {"threads.json", false, true},
     {"files.json", false, true},
     {"heap-state.json", false, true},
+    {"stacks.txt", false, true},
+    {"stacks.json", false, true},
     {"session.json", true, false},
     {"channel-state.json", true, false},
     {"logs.jsonl", false, false},

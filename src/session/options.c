@@ -32,7 +32,8 @@ static const bp_field fields[] = {
     FIELD(disconnect_cooldown_ms,    60000,                            0),
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
-    FIELD(min_free_bytes,            (uint64_t)16 << 20,               0)};
+    FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
+    FIELD(stacks,                    BUGPACK_STACKS_BLOCKED,           0)};
 #undef FIELD
 /* clang-format on */
 
@@ -59,6 +60,9 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     }
     if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
+    }
+    if (options->stacks > BUGPACK_STACKS_BLOCKED) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",

@@ -14,6 +14,7 @@ typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error
 
 /* Every session asks these, in this order. A new source is a file and one row. */
 #define BP_SOURCES(ROW)                                                                            \
+    ROW(stacks)      /* stacks.json and stacks.txt */                                              \
     ROW(process)     /* process.json */                                                            \
     ROW(threads)     /* threads.json */                                                            \
     ROW(open_files)  /* files.json */                                                              \

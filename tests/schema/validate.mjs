@@ -24,6 +24,7 @@ const known = {
   'threads.json': 'threads',
   'files.json': 'files',
   'heap-state.json': 'heap-state',
+  'stacks.json': 'stacks',
   'manifest.json': 'manifest',
   'logs.jsonl': 'log-record',
   'metrics-history.jsonl': 'metrics-history',

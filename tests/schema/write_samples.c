@@ -217,6 +217,8 @@ static bool write_full(const char *directory) {
                           "full", "runtime-metrics.json") &&
            write_artefact(bp_process_print(&sample_process_full, &text, &error), directory, "full",
                           "process.json") &&
+           write_artefact(bp_stacks_print_json(&sample_stacks_full, &text, &error), directory,
+                          "full", "stacks.json") &&
            write_artefact(bp_heap_state_print(&sample_heap_state_full, &text, &error), directory,
                           "full", "heap-state.json") &&
            write_artefact(print_log(), directory, "full", "logs.jsonl") &&
@@ -246,6 +248,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           report, "metadata.json") &&
            write_artefact(bp_process_print(&sample_process_bare, &text, &error), directory, report,
                           "process.json") &&
+           write_artefact(bp_stacks_print_json(&sample_stacks_bare, &text, &error), directory,
+                          "bare", "stacks.json") &&
            write_artefact(bp_heap_state_print(&sample_heap_state_bare, &text, &error), directory,
                           report, "heap-state.json") &&
            write_artefact(print_notifications(directory, false), directory, report,

@@ -244,3 +244,48 @@ const bp_pedantic_summary sample_summary_bare = {.session_id = "ffeeddccbbaa9988
                                                  .pid = 1,
                                                  .gaps = sample_gaps + 1,
                                                  .gap_count = 1};
+
+static bp_stack_module stack_modules[] = {
+    {.path = (char[]){"/usr/lib/libc.so.6"}, .start = 0x7f0000000000, .build_id = "0123abcd"},
+    {.path = (char[]){"/opt/a\n#0  b/viewer"},
+     .start = 0x400000,
+     .trouble = "it was removed or replaced since it was loaded"}};
+static bp_stack_place stack_places[] = {
+    {.address = 0x7f00000f8e2f, .symbol = (char[]){"poll@@GLIBC_2.2.5"}, .symbol_offset = 79},
+    {.address = 0x401234,
+     .is_call = true,
+     .module = 1,
+     .symbol = (char[]){"_ZN3app4waitEi"},
+     .demangled = (char[]){"app::wait(int)"},
+     .symbol_offset = 4,
+     .source = (char[]){"src/wait.cc"},
+     .line = 12},
+    {.address = 0x7f1100000010, .is_call = true, .module = BP_STACK_NO_MODULE}};
+static bp_stack_frame stack_frames[] = {{0, false}, {1, false}, {2, false}, {1, true}};
+static bp_stack_thread stack_threads[] = {
+    {.tid = 4711, .name = "ma\"in\n#1", .state = BP_STACK_BLOCKED, .frame_count = 3},
+    {.tid = 4712,
+     .name = "io",
+     .state = BP_STACK_BLOCKED,
+     .first_frame = 3,
+     .frame_count = 1,
+     .reason = "no unwind table reaches this address"},
+    {.tid = 4713,
+     .state = BP_STACK_RUNNING,
+     .first_frame = 4,
+     .reason = "it has no stack without stopping it"},
+    {.tid = 4714, .state = BP_STACK_MOVED, .first_frame = 4, .reason = "it ran meanwhile"}};
+
+const bp_stacks sample_stacks_full = {.pid = 4711,
+                                      .modules = stack_modules,
+                                      .module_count = 2,
+                                      .places = stack_places,
+                                      .place_count = 3,
+                                      .frames = stack_frames,
+                                      .frame_count = 4,
+                                      .threads = stack_threads,
+                                      .thread_count = 4,
+                                      .passed_over_count = 2,
+                                      .language = "Python",
+                                      .is_mangled = true};
+const bp_stacks sample_stacks_bare = {.pid = 1};

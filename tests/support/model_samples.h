@@ -12,12 +12,16 @@
 #include "model/metrics.h"
 #include "model/pedantic_summary.h"
 #include "model/process.h"
+#include "model/stacks.h"
 
 /* All of them static: nothing is to be released. */
 extern const bp_metadata sample_metadata_full, sample_metadata_bare;
 extern const bp_metrics sample_metrics_full, sample_metrics_bare;
 extern const bp_process_facts sample_process_full, sample_process_bare;
 extern const bugpack_heap_state sample_heap_state_full, sample_heap_state_bare;
+
+/* A blocked thread that three libraries and no file have code of, a running one, one that moved. */
+extern const bp_stacks sample_stacks_full, sample_stacks_bare;
 
 extern const bp_disconnect sample_disconnect_full, sample_disconnect_bare;
 

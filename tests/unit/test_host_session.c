@@ -21,6 +21,7 @@ static void open_session(const temp_dir *dir, bool without_process, bugpack **re
     options.history_interval_ms = BUGPACK_OFF;
     options.log_ring_bytes = BUGPACK_OFF;
     options.without_process = without_process;
+    options.stacks = BUGPACK_OFF;
     cr_assert(eq(int, bugpack_open(&options, ret_session, &error), BUGPACK_OK), "%s",
               error.message);
 }

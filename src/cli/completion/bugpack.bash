@@ -69,7 +69,11 @@ _bugpack() {
             return
             ;;
         --without)
-            _bugpack_words 'process.json threads.json files.json thread-heap.json' "$current"
+            _bugpack_words 'process.json threads.json files.json stacks.txt stacks.json thread-heap.json' "$current"
+            return
+            ;;
+        --stacks)
+            _bugpack_words 'blocked none' "$current"
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
@@ -79,7 +83,7 @@ _bugpack() {
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --host --window --log --log-limit --session --attach --attach-limit --journal --command
+            _bugpack_words '--pid --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
                 --shell --input-timeout --without --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)

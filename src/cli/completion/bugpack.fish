@@ -32,6 +32,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stacks -x -a 'blocked none' -d 'Which stacks to take'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l host -d 'Look at the whole machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x -d 'How much of each log file'
@@ -42,7 +43,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture' -l journal -x -d 'T
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l command -x -d 'What a command prints'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l shell -d 'Let sh run the commands'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l input-timeout -x -d 'How many seconds each may take'
-complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json files.json thread-heap.json' -d 'Leave out these entries'
+complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l without -x -a 'process.json threads.json files.json stacks.txt stacks.json thread-heap.json' -d 'Leave out these entries'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact -r -F -d 'Replace also what these rules match'
 complete -c bugpack -n '__fish_seen_subcommand_from capture redact run' -l redact-base64 -d 'Find secrets in base64, too'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l no-redact -d 'Leave passwords and tokens in the report'

@@ -1,0 +1,200 @@
+#include "model/stacks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/fields.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+void bp_stacks_release(bp_stacks *stacks) {
+    for (size_t i = 0; i < stacks->module_count; i++) {
+        free(stacks->modules[i].path);
+    }
+    for (size_t i = 0; i < stacks->place_count; i++) {
+        free(stacks->places[i].symbol);
+        free(stacks->places[i].demangled);
+        free(stacks->places[i].source);
+    }
+    free(stacks->modules);
+    free(stacks->places);
+    free(stacks->frames);
+    free(stacks->threads);
+    *stacks = (bp_stacks){0};
+}
+
+size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state) {
+    size_t count = 0;
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        count += stacks->threads[i].state == state;
+    }
+    return count;
+}
+
+static const char *const state_names[] = {[BP_STACK_BLOCKED] = "blocked",
+                                          [BP_STACK_RUNNING] = "running",
+                                          [BP_STACK_MOVED] = "moved",
+                                          [BP_STACK_UNREAD] = "unread"};
+
+static const bp_stack_module *module_of(const bp_stacks *stacks, const bp_stack_place *place) {
+    return place->module == BP_STACK_NO_MODULE ? NULL : &stacks->modules[place->module];
+}
+
+static void add_hex(bp_json *json, const char *key, uint64_t value) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
+    bp_json_add_text(json, key, text);
+}
+
+static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame) {
+    const bp_stack_place *place = &stacks->places[frame->place];
+    const bp_stack_module *module = module_of(stacks, place);
+    bp_json_object_begin(json, NULL);
+    add_hex(json, "address", place->address);
+    if (module != NULL) {
+        bp_json_add_text(json, "module", module->path);
+        add_hex(json, "offset", place->address - module->start);
+        bp_model_add_known_text(json, "build_id", module->build_id);
+    }
+    bp_json_add_text(json, "symbol", place->symbol);
+    bp_json_add_text(json, "demangled", place->demangled);
+    if (place->symbol != NULL) {
+        bp_json_add_uint(json, "symbol_offset", place->symbol_offset);
+    }
+    if (place->source != NULL) {
+        bp_json_add_text(json, "source", place->source);
+        bp_json_add_int(json, "line", place->line);
+    }
+    if (frame->is_by_frame_pointer) {
+        bp_json_add_bool(json, "by_frame_pointer", true);
+    }
+    bp_json_object_end(json);
+}
+
+static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
+    bp_json_object_begin(json, NULL);
+    bp_json_add_uint(json, "tid", thread->tid);
+    bp_model_add_name(json, "name", thread->name, sizeof thread->name);
+    bp_json_add_text(json, "state", state_names[thread->state]);
+    if (thread->state == BP_STACK_BLOCKED) {
+        bp_json_add_bool(json, "complete", thread->reason[0] == '\0');
+        bp_json_array_begin(json, "frames");
+        for (size_t i = 0; i < thread->frame_count; i++) {
+            add_frame(json, stacks, &stacks->frames[thread->first_frame + i]);
+        }
+        bp_json_array_end(json);
+    }
+    bp_model_add_known_text(json, "reason", thread->reason);
+    bp_json_object_end(json);
+}
+
+static void add_modules(bp_json *json, const bp_stacks *stacks) {
+    bp_json_array_begin(json, "modules");
+    for (size_t i = 0; i < stacks->module_count; i++) {
+        const bp_stack_module *module = &stacks->modules[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "path", module->path);
+        add_hex(json, "address", module->start);
+        bp_model_add_known_text(json, "build_id", module->build_id);
+        bp_model_add_known_text(json, "trouble", module->trouble);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    bp_json_add_uint(&json, "pid", stacks->pid);
+    bp_json_add_text(&json, "taken", "blocked");
+    bp_json_add_text(&json, "interpreter", stacks->language);
+    bp_json_add_bool(&json, "demangled", !stacks->is_mangled);
+    bp_json_add_uint(&json, "threads_passed_over", stacks->passed_over_count);
+    bp_json_array_begin(&json, "threads");
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        add_thread(&json, stacks, &stacks->threads[i]);
+    }
+    bp_json_array_end(&json);
+    add_modules(&json, stacks);
+    return bp_json_finish(&json, error);
+}
+
+/* A name from outside must not begin a line that looks like ours. */
+static void append_plain(bp_buffer *out, const char *text, size_t byte_count) {
+    for (size_t i = 0; i < byte_count && text[i] != '\0'; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        (void)bp_buffer_append_char(out, byte < 0x20 || byte == 0x7f ? '?' : text[i]);
+    }
+}
+
+/* "#1  0x00007f5e3c8 in poll () from /lib/libc.so.6 (+0xf8e2f)", or "at source.c:12" */
+static void append_frame(bp_buffer *out, const bp_stacks *stacks, const bp_stack_frame *frame,
+                         size_t number) {
+    const bp_stack_place *place = &stacks->places[frame->place];
+    const bp_stack_module *module = module_of(stacks, place);
+    (void)bp_buffer_printf(out, "#%-2zu 0x%016" PRIx64 " in ", number, place->address);
+    if (place->demangled != NULL) { /* has its parameters, unless it is no function */
+        append_plain(out, place->demangled, SIZE_MAX);
+    } else {
+        const char *symbol = place->symbol != NULL ? place->symbol : "??";
+        append_plain(out, symbol, strcspn(symbol, "@")); /* without its version */
+        (void)bp_buffer_append_text(out, " ()");
+    }
+    if (place->source != NULL) {
+        (void)bp_buffer_append_text(out, " at ");
+        append_plain(out, place->source, SIZE_MAX);
+        (void)bp_buffer_printf(out, ":%d", place->line);
+    } else if (module != NULL) {
+        (void)bp_buffer_append_text(out, " from ");
+        append_plain(out, module->path, SIZE_MAX);
+        (void)bp_buffer_printf(out, " (+0x%" PRIx64 ")", place->address - module->start);
+    }
+    (void)bp_buffer_append_text(out, frame->is_by_frame_pointer ? " [by frame pointer]\n" : "\n");
+}
+
+static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number) {
+    const bp_stack_thread *thread = &stacks->threads[number];
+    (void)bp_buffer_printf(out, "\nThread %zu (LWP %" PRIu64 " \"", number + 1, thread->tid);
+    append_plain(out, thread->name, sizeof thread->name);
+    (void)bp_buffer_append_text(out, "\"):\n");
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        append_frame(out, stacks, &stacks->frames[thread->first_frame + i], i);
+    }
+    if (thread->reason[0] != '\0') {
+        (void)bp_buffer_printf(out, "%s: %s\n",
+                               thread->state == BP_STACK_BLOCKED ? "Backtrace stopped"
+                                                                 : state_names[thread->state],
+                               thread->reason);
+    }
+}
+
+bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
+    (void)bp_buffer_printf(out,
+                           "Process %" PRIu64 ": the stacks of its blocked threads. "
+                           "No thread was stopped.\n",
+                           stacks->pid);
+    if (stacks->language != NULL) {
+        (void)bp_buffer_printf(out,
+                               "A %s interpreter is loaded. The frames are its C functions, "
+                               "not %s's.\n",
+                               stacks->language, stacks->language);
+    }
+    if (stacks->is_mangled) {
+        (void)bp_buffer_append_text(out, "C++ names are as the files have them: there is no "
+                                         "libstdc++ to demangle them.\n");
+    }
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        append_thread(out, stacks, i);
+    }
+    if (stacks->passed_over_count > 0) {
+        (void)bp_buffer_printf(out, "\n%zu more threads were passed over.\n",
+                               stacks->passed_over_count);
+    }
+    return out->status == BUGPACK_OK ? BUGPACK_OK
+                                     : bp_fail(error, out->status, "cannot print stacks: %s",
+                                               bugpack_status_name(out->status));
+}

@@ -1,0 +1,82 @@
+/*
+ * The stacks of a process's threads: stacks.json, and stacks.txt in the form of gdb's "thread apply
+ * all bt".
+ */
+#ifndef BP_MODEL_STACKS_H
+#define BP_MODEL_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+/* A file that code of a frame is from. */
+typedef struct bp_stack_module {
+    char *path;        /* as the process sees it */
+    uint64_t start;    /* where it is loaded */
+    char build_id[65]; /* "" when it has none, or it was not read */
+    char trouble[160]; /* why it could not be read, or not as a whole; "" when it was */
+} bp_stack_module;
+
+/* An address in code. Frames share it. */
+typedef struct bp_stack_place {
+    uint64_t address;
+    bool is_call;           /* a return address: its call is before it */
+    uint32_t module;        /* index; BP_STACK_NO_MODULE: code that was made at run time */
+    char *symbol;           /* as the file has it; NULL: not known */
+    char *demangled;        /* of a C++ symbol; NULL otherwise */
+    uint64_t symbol_offset; /* of the address from the symbol */
+    char *source;           /* NULL: not known */
+    int line;
+} bp_stack_place;
+
+#define BP_STACK_NO_MODULE UINT32_MAX
+
+typedef struct bp_stack_frame {
+    uint32_t place;
+    bool is_by_frame_pointer; /* the frame before it has no unwind table: it may be wrong */
+} bp_stack_frame;
+
+typedef enum bp_stack_state {
+    BP_STACK_BLOCKED, /* has a stack */
+    BP_STACK_RUNNING, /* has none, as nothing was stopped */
+    BP_STACK_MOVED,   /* it ran again at each attempt */
+    BP_STACK_UNREAD   /* for the reason given */
+} bp_stack_state;
+
+typedef struct bp_stack_thread {
+    uint64_t tid;
+    char name[64]; /* any bytes */
+    bp_stack_state state;
+    size_t first_frame, frame_count;
+    char reason[200]; /* why there is no stack, or why it ends early; "" when it is complete */
+} bp_stack_thread;
+
+typedef struct bp_stacks {
+    uint64_t pid;
+    bp_stack_module *modules;
+    size_t module_count;
+    bp_stack_place *places;
+    size_t place_count;
+    bp_stack_frame *frames; /* innermost first */
+    size_t frame_count;
+    bp_stack_thread *threads; /* ascending by tid, as the kernel lists them */
+    size_t thread_count;
+    size_t passed_over_count; /* threads that are not listed: limits, or no time left */
+    const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
+    bool is_mangled;          /* C++ symbols are as they are in the file: no demangler was found */
+} bp_stacks;
+
+void bp_stacks_release(bp_stacks *stacks);
+
+/* How many threads are in this state. */
+size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
+
+/* These append the document, or the text. NO_MEMORY, LIMIT of the buffer. */
+bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error);
+bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error);
+
+#endif

@@ -1,0 +1,202 @@
+#include "probe/stack_modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
+
+static const size_t maps_max_bytes = (size_t)16 << 20;
+static const size_t file_max = 4096;
+
+static const char vdso_name[] = "[vdso]";
+
+/* Adjacent lines of one file are one file, also with small gaps, as large pages leave them. Where
+ * it is far away it was mapped once more. */
+static bool is_more_of(const bp_stack_file *last, const bp_proc_map *map) {
+    static const uint64_t gap_max_bytes = (uint64_t)4 << 20;
+    return last != NULL && last->mapped.inode == map->inode &&
+           last->mapped.device_major == map->device_major &&
+           last->mapped.device_minor == map->device_minor &&
+           map->start - last->end <= gap_max_bytes;
+}
+
+static bool add_map(bp_stack_files *files, size_t *capacity, const bp_proc_map *map) {
+    bp_stack_file *last = files->count > 0 ? &files->items[files->count - 1] : NULL;
+    if (!is_more_of(last, map)) {
+        if (last != NULL && last->mapped.code_start == 0) {
+            free(last->mapped.path);
+            files->count--; /* it has no code */
+        }
+        if (!bp_array_reserve(&files->items, files->count, capacity)) {
+            return false;
+        }
+        last = &files->items[files->count];
+        *last = (bp_stack_file){.all = files,
+                                .facts.start = map->start,
+                                .mapped = {.path = malloc(map->path_bytes + 1),
+                                           .address = map->start,
+                                           .device_major = map->device_major,
+                                           .device_minor = map->device_minor,
+                                           .inode = map->inode}};
+        if (last->mapped.path == NULL) {
+            return false;
+        }
+        (void)bp_proc_unescape_path(map->path, map->path_bytes, last->mapped.path);
+        files->count++;
+    }
+    last->end = map->end;
+    if (map->is_executable && last->mapped.code_start == 0) {
+        last->mapped.code_start = map->start;
+        last->mapped.code_end = map->end;
+    }
+    return true;
+}
+
+/* A file's path begins with '/', and only the kernel can name other memory like this. */
+static bool has_code(const bp_proc_map *map) {
+    return map->inode != 0 ? map->path_bytes > 0 && map->path[0] == '/'
+                           : map->path_bytes == sizeof vdso_name - 1 &&
+                                 memcmp(map->path, vdso_name, map->path_bytes) == 0;
+}
+
+static bool parse_maps(bp_stack_files *files, const bp_buffer *text) {
+    bp_proc_scan scan = {text->data, text->data + text->size};
+    bp_proc_scan line;
+    size_t capacity = 0;
+    while (files->count < file_max && bp_proc_take_line(&scan, &line)) {
+        bp_proc_map map;
+        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && has_code(&map) &&
+            !add_map(files, &capacity, &map)) {
+            return false;
+        }
+    }
+    if (files->count > 0 && files->items[files->count - 1].mapped.code_start == 0) {
+        free(files->items[--files->count].mapped.path);
+    }
+    return true;
+}
+
+static int read_maps(bp_stack_files *files) {
+    bp_buffer text;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_buffer_init(&text, maps_max_bytes);
+    bugpack_status status = bp_file_read_at(files->process_fd, "maps", &text, &error);
+    int result = 0;
+    if (status != BUGPACK_OK && status != BUGPACK_ERR_LIMIT) {
+        result = error.system_errno != 0 ? error.system_errno : ENOMEM;
+    } else if (text.size > 0 && !parse_maps(files, &text)) {
+        result = ENOMEM;
+    }
+    bp_buffer_release(&text);
+    return result;
+}
+
+static bool report_file(bp_stack_file *file) {
+    const bp_libdw *dw = file->all->dw;
+    void **context;
+    file->module =
+        dw->dwfl_report_module(file->all->dwfl, file->mapped.path, file->facts.start, file->end);
+    if (file->module == NULL ||
+        dw->dwfl_module_info(file->module, &context, NULL, NULL, NULL, NULL, NULL, NULL) == NULL) {
+        return false;
+    }
+    *context = file;
+    return true;
+}
+
+int bp_stack_files_open(bp_stack_files *files) {
+    int result = read_maps(files);
+    if (result != 0) {
+        return result;
+    }
+    files->dwfl = files->dw->dwfl_begin(&bp_stack_file_callbacks);
+    if (files->dwfl == NULL) {
+        return ENOMEM;
+    }
+    files->dw->dwfl_report_begin(files->dwfl);
+    for (size_t i = 0; i < files->count; i++) {
+        /* A Dwfl takes no two modules of one name and place, and none that overlap. */
+        (void)report_file(&files->items[i]);
+    }
+    return files->dw->dwfl_report_end(files->dwfl, NULL, NULL) == 0 ? 0 : ENOMEM;
+}
+
+void bp_stack_files_close(bp_stack_files *files) {
+    if (files->dwfl != NULL) {
+        files->dw->dwfl_end(files->dwfl);
+    }
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->items[i].mapped.path);
+    }
+    free(files->items);
+    *files = (bp_stack_files){.dw = files->dw, .process_fd = -1};
+}
+
+bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address) {
+    size_t low = 0;
+    size_t high = files->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (files->items[middle].facts.start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bp_stack_file *file = low > 0 ? &files->items[low - 1] : NULL;
+    return file != NULL && address < file->end ? file : NULL;
+}
+
+/* A return address without a rule, which a table has to say: libdw then gives the empty
+ * expression that it was passed. */
+static bool has_caller(const bp_libdw *dw, Dwarf_Frame *frame) {
+    Dwarf_Op memory[3];
+    Dwarf_Op *rule;
+    size_t rule_count;
+    int number = dw->dwarf_frame_info(frame, NULL, NULL, NULL);
+    return number < 0 || dw->dwarf_frame_register(frame, number, memory, &rule, &rule_count) != 0 ||
+           rule_count != 0 || rule != memory;
+}
+
+bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address) {
+    const bp_libdw *dw = file->all->dw;
+    bp_stack_rule rule = BP_STACK_RULE_NONE;
+    for (size_t i = 0; file->module != NULL && i < 2 && rule == BP_STACK_RULE_NONE; i++) {
+        Dwarf_Addr bias;
+        Dwarf_Frame *frame = NULL;
+        Dwarf_CFI *table = i == 0 ? dw->dwfl_module_eh_cfi(file->module, &bias)
+                                  : dw->dwfl_module_dwarf_cfi(file->module, &bias);
+        if (table != NULL && dw->dwarf_cfi_addrframe(table, address - bias, &frame) == 0) {
+            rule = has_caller(dw, frame) ? BP_STACK_RULE_FOUND : BP_STACK_RULE_OUTERMOST;
+            free(frame);
+        }
+    }
+    return rule;
+}
+
+static char *copy(const char *text) {
+    return text != NULL && text[0] != '\0' ? strndup(text, 4096) : NULL;
+}
+
+void bp_stack_file_describe(const bp_stack_file *file, bp_stack_place *place) {
+    const bp_libdw *dw = file->all->dw;
+    uint64_t address = place->address - (place->is_call ? 1 : 0);
+    GElf_Off offset;
+    GElf_Sym symbol;
+    if (file->module == NULL || file->elf == NULL) {
+        return;
+    }
+    const char *name =
+        dw->dwfl_module_addrinfo(file->module, address, &offset, &symbol, NULL, NULL, NULL);
+    place->symbol = copy(name);
+    place->symbol_offset = offset + (place->is_call ? 1 : 0);
+    Dwfl_Line *line = file->has_debug ? dw->dwfl_module_getsrc(file->module, address) : NULL;
+    if (line != NULL) {
+        place->source = copy(dw->dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL));
+    }
+}

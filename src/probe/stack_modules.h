@@ -1,0 +1,65 @@
+/*
+ * The files that a process runs code from, as libdwfl unwinds through them. Linux only.
+ */
+#ifndef BP_PROBE_STACK_MODULES_H
+#define BP_PROBE_STACK_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model/stacks.h"
+#include "platform/linux/mapped_files.h"
+#include "probe/debug_file.h"
+
+/* A file is read when the first frame in it is met. */
+typedef struct bp_stack_file {
+    const struct bp_stack_files *all;
+    bp_mapped_file mapped;
+    uint64_t end;          /* of its last mapping */
+    bp_stack_module facts; /* its path is that of `mapped` */
+    Dwfl_Module *module;
+    Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
+    bool was_opened, was_debug_sought;
+    bool is_trusted; /* nobody but root and this user can have written it */
+    bool has_debug;  /* its debug data are few enough to read */
+} bp_stack_file;
+
+typedef struct bp_stack_files {
+    const bp_libdw *dw;
+    pid_t pid;
+    int process_fd;       /* /proc/<pid>, borrowed */
+    bp_stack_file *items; /* ascending by address */
+    size_t count;
+    Dwfl *dwfl;
+} bp_stack_files;
+
+/* Opens each file, and its separate debug data, when libdwfl asks for it. In stack_file.c. */
+extern const Dwfl_Callbacks bp_stack_file_callbacks;
+
+/*
+ * Lists the files and hands them to a new Dwfl. 0 or an errno; `files` is to be closed in any case.
+ * It starts zeroed, with the first three set, and must stay where it is.
+ *
+ * Debug data are sought below /usr/lib/debug and beside the file, and never fetched.
+ */
+int bp_stack_files_open(bp_stack_files *files);
+void bp_stack_files_close(bp_stack_files *files);
+
+/* The file whose code has the address; NULL: none. */
+bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address);
+
+typedef enum bp_stack_rule {
+    BP_STACK_RULE_NONE,     /* no unwind table reaches it */
+    BP_STACK_RULE_FOUND,    /* may still need a register that is not known */
+    BP_STACK_RULE_OUTERMOST /* it has no caller, says the table */
+} bp_stack_rule;
+
+/* What the file's tables say about unwinding from this address. */
+bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);
+
+/* Fills in symbol and source. */
+void bp_stack_file_describe(const bp_stack_file *file, bp_stack_place *place);
+
+#endif

@@ -1,0 +1,220 @@
+#include "probe/stack_unwind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/status.h"
+
+enum { attempt_max = 5, bucket_count = 4096 };
+
+/* The DWARF numbers of the stack pointer. */
+#if defined(__aarch64__)
+static const int stack_pointer_number = 31;
+#else
+static const int stack_pointer_number = 7;
+#endif
+
+bool bp_unwinder_is_over(const bp_unwinder *unwinder, uint64_t deadline_ns) {
+    return bp_clock_monotonic_ns() > deadline_ns ||
+           (unwinder->plan->stop != NULL &&
+            atomic_load_explicit(unwinder->plan->stop, memory_order_relaxed));
+}
+
+/* The index of the place, or UINT32_MAX without memory. */
+static uint32_t find_place(bp_unwinder *unwinder, uint64_t address, bool is_call) {
+    uint32_t *bucket = &unwinder->buckets[(address ^ address >> 12) % bucket_count];
+    for (uint32_t at = *bucket; at != 0; at = unwinder->notes[at - 1].next) {
+        const bp_stack_place *place = &unwinder->out.places[at - 1];
+        if (place->address == address && place->is_call == is_call) {
+            return at - 1;
+        }
+    }
+    size_t count = unwinder->out.place_count;
+    if (!bp_array_reserve(&unwinder->out.places, count, &unwinder->place_capacity) ||
+        !bp_array_reserve(&unwinder->notes, count, &unwinder->note_capacity)) {
+        return UINT32_MAX;
+    }
+    const bp_stack_file *file = bp_stack_files_find(unwinder->files, address);
+    unwinder->out.places[count] = (bp_stack_place){
+        .address = address,
+        .is_call = is_call,
+        .module = file == NULL ? BP_STACK_NO_MODULE : (uint32_t)(file - unwinder->files->items)};
+    unwinder->notes[count] = (bp_place_note){
+        file == NULL ? BP_STACK_RULE_NONE : bp_stack_file_rule(file, address - (is_call ? 1 : 0)),
+        *bucket};
+    unwinder->out.place_count++;
+    return *bucket = (uint32_t)count + 1, (uint32_t)count;
+}
+
+static int take_frame(Dwfl_Frame *frame, void *context) {
+    bp_unwinder *unwinder = context;
+    bp_stack_thread *thread = unwinder->thread;
+    Dwarf_Addr address;
+    bool is_activation = false;
+    if (!unwinder->dw->dwfl_frame_pc(frame, &address, &is_activation)) {
+        return DWARF_CB_ABORT;
+    }
+    if (thread->frame_count == BP_STACKS_FRAME_MAX ||
+        unwinder->out.frame_count == BP_STACKS_FRAMES_MAX ||
+        bp_unwinder_is_over(unwinder, unwinder->plan->deadline_ns)) {
+        unwinder->was_cut = true;
+        return DWARF_CB_ABORT;
+    }
+    uint32_t place = find_place(unwinder, address, !is_activation);
+    if (place == UINT32_MAX || !bp_array_reserve(&unwinder->out.frames, unwinder->out.frame_count,
+                                                 &unwinder->frame_capacity)) {
+        unwinder->has_failed = true;
+        return DWARF_CB_ABORT;
+    }
+    bp_stack_frame *frames = unwinder->out.frames + thread->first_frame;
+    bool is_guess =
+        thread->frame_count > 0 &&
+        unwinder->notes[frames[thread->frame_count - 1].place].rule == BP_STACK_RULE_NONE;
+    frames[thread->frame_count++] = (bp_stack_frame){place, is_guess};
+    unwinder->out.frame_count++;
+    return DWARF_CB_OK;
+}
+
+static bool find_thread(Dwfl *dwfl, pid_t tid, void *context, void **ret_context) {
+    (void)dwfl;
+    (void)tid;
+    *ret_context = context;
+    return true;
+}
+
+static pid_t no_next_thread(Dwfl *dwfl, void *context, void **ret_context) {
+    (void)dwfl;
+    (void)context;
+    (void)ret_context;
+    return 0; /* threads are asked for one by one */
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *context) {
+    (void)dwfl;
+    bp_unwinder *unwinder = context;
+    return bp_blocked_read_word(&unwinder->blocked, address, ret_word);
+}
+
+/* The kernel gives two registers. The others stay unknown: a frame that needs one is the last. */
+static bool set_registers(Dwfl_Thread *thread, void *context) {
+    const bp_unwinder *unwinder = context;
+    Dwarf_Word stack_pointer = unwinder->blocked.before.at.stack_pointer;
+    if (!unwinder->dw->dwfl_thread_state_registers(thread, stack_pointer_number, 1,
+                                                   &stack_pointer)) {
+        return false;
+    }
+    unwinder->dw->dwfl_thread_state_register_pc(thread,
+                                                unwinder->blocked.before.at.program_counter);
+    return true;
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {.next_thread = no_next_thread,
+                                                       .get_thread = find_thread,
+                                                       .memory_read = read_memory,
+                                                       .set_initial_registers = set_registers};
+
+/* libdwfl also ends without an error where it lacks a register, so the tables decide. */
+static void explain_end(const bp_unwinder *unwinder, bp_stack_thread *thread) {
+    const char *reason = "no unwind table reaches this address";
+    if (thread->frame_count > 0) {
+        uint32_t last = unwinder->out.frames[thread->first_frame + thread->frame_count - 1].place;
+        const bp_stack_place *place = &unwinder->out.places[last];
+        reason = unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST ? ""
+                 : unwinder->notes[last].rule == BP_STACK_RULE_FOUND
+                     ? "its caller is found with a register that no frame saved; only stopping the "
+                       "thread would give it"
+                 : place->module == BP_STACK_NO_MODULE
+                     ? "this code was made at run time, or is the kernel's, and has no unwind table"
+                 : unwinder->files->items[place->module].facts.trouble[0] != '\0'
+                     ? unwinder->files->items[place->module].facts.trouble
+                     : reason;
+    }
+    if (unwinder->was_cut) {
+        reason = "there are more frames than the limit or the time allows";
+    }
+    (void)snprintf(thread->reason, sizeof thread->reason, "%s", reason);
+}
+
+/* One attempt: 0, or EAGAIN when it moved, or another errno. */
+static int unwind(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    bp_blocked_status status;
+    int result = bp_blocked_take(&unwinder->blocked, &status);
+    thread->state = BP_STACK_UNREAD;
+    if (result != 0) {
+        return result;
+    }
+    if (status != BP_BLOCKED_OK) {
+        bool is_running = status == BP_BLOCKED_RUNNING;
+        thread->state = is_running ? BP_STACK_RUNNING : BP_STACK_UNREAD;
+        (void)snprintf(thread->reason, sizeof thread->reason, "%s",
+                       is_running ? "it has no stack without stopping it"
+                                  : "it has no stack of its own");
+        return 0;
+    }
+    thread->state = BP_STACK_BLOCKED;
+    thread->reason[0] = '\0';
+    unwinder->was_cut = false;
+    (void)unwinder->dw->dwfl_getthread_frames(unwinder->files->dwfl, (pid_t)thread->tid, take_frame,
+                                              unwinder);
+    explain_end(unwinder, thread);
+    return bp_blocked_is_unmoved(&unwinder->blocked) ? 0 : EAGAIN;
+}
+
+static void forget_frames(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    unwinder->out.frame_count = thread->first_frame;
+    thread->frame_count = 0;
+}
+
+int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    int result = EAGAIN;
+    if (thread->tid == (uint64_t)gettid()) { /* the kernel shows this thread the read it is in */
+        thread->state = BP_STACK_RUNNING;
+        (void)snprintf(thread->reason, sizeof thread->reason, "it has read these stacks");
+        return 0;
+    }
+    unwinder->thread = thread;
+    unwinder->blocked.tid = thread->tid;
+    for (unsigned i = 0; result == EAGAIN && i < attempt_max; i++) {
+        forget_frames(unwinder, thread);
+        result = unwind(unwinder, thread);
+    }
+    if (result == 0) {
+        return 0;
+    }
+    forget_frames(unwinder, thread);
+    if (result == EAGAIN) {
+        thread->state = BP_STACK_MOVED;
+        (void)snprintf(thread->reason, sizeof thread->reason,
+                       "it ran meanwhile, at each of %d attempts", attempt_max);
+        return 0;
+    }
+    char message[BP_ERRNO_BYTES];
+    bp_describe_errno(result, message);
+    thread->state = BP_STACK_UNREAD;
+    (void)snprintf(thread->reason, sizeof thread->reason, "it may not be read: %s", message);
+    return result;
+}
+
+bugpack_status bp_unwinder_open(bp_unwinder *unwinder, bugpack_error *error) {
+    unwinder->buckets = calloc(bucket_count, sizeof *unwinder->buckets);
+    unwinder->blocked.stack = malloc(BP_BLOCKED_STACK_BYTES);
+    if (unwinder->buckets == NULL || unwinder->blocked.stack == NULL) {
+        return bp_fail_memory(error, "read stacks");
+    }
+    if (!unwinder->dw->dwfl_attach_state(unwinder->files->dwfl, NULL, unwinder->blocked.pid,
+                                         &thread_callbacks, unwinder)) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "process %ld cannot be unwound: %s",
+                       (long)unwinder->blocked.pid, unwinder->dw->dwfl_errmsg(-1));
+    }
+    return BUGPACK_OK;
+}
+
+void bp_unwinder_release(bp_unwinder *unwinder) {
+    free(unwinder->blocked.stack);
+    free(unwinder->buckets);
+    free(unwinder->notes);
+}

@@ -1,0 +1,225 @@
+#include "probe/stacks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_text.h"
+#include "probe/demangle.h"
+#include "probe/stack_unwind.h"
+
+struct reading {
+    pid_t pid;
+    int process_fd, task_fd;
+    bp_stack_files files;
+    bp_unwinder unwinder;
+};
+
+static bool name_thread(int thread_fd, bp_stack_thread *thread, uint64_t *ret_birth) {
+    char text[1024];
+    bp_proc_stat stat;
+    ssize_t count = bp_proc_read_small(thread_fd, "stat", text, sizeof text);
+    if (count <= 0 || !bp_proc_parse_stat(text, (size_t)count, &stat)) {
+        return false;
+    }
+    memcpy(thread->name, stat.name, sizeof thread->name);
+    *ret_birth = stat.start_ticks;
+    return true;
+}
+
+/* A thread that has ended is skipped. An errno where none can be read. */
+static int add_thread(struct reading *reading, uint32_t tid) {
+    char name[16];
+    uint64_t birth;
+    bp_stack_thread thread = {.tid = tid, .first_frame = reading->unwinder.out.frame_count};
+    (void)snprintf(name, sizeof name, "%u", tid);
+    int fd = openat(reading->task_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT || errno == ESRCH ? 0 : errno;
+    }
+    int result = 0;
+    if (name_thread(fd, &thread, &birth)) {
+        result = bp_unwind_thread(&reading->unwinder, &thread);
+        if (result != ENOENT && result != ESRCH) {
+            reading->unwinder.out.threads[reading->unwinder.out.thread_count++] = thread;
+        }
+    }
+    bp_file_close(fd);
+    return result == ENOENT || result == ESRCH ? 0 : result;
+}
+
+/* Our own threads, and those of others that may be read. The first errno of a refusal. */
+static bugpack_status read_threads(struct reading *reading, bugpack_error *error) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int first_errno = bp_proc_list_numbers(reading->task_fd, &tids, &count);
+    bugpack_status status = BUGPACK_OK;
+    reading->unwinder.out.threads =
+        calloc(count < BP_STACKS_THREAD_MAX ? count + 1 : BP_STACKS_THREAD_MAX,
+               sizeof *reading->unwinder.out.threads);
+    if (first_errno != 0 || reading->unwinder.out.threads == NULL) {
+        status = first_errno != 0 ? bp_fail_process_errno(error, first_errno, "cannot list threads")
+                                  : bp_fail_memory(error, "read stacks");
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        if (reading->unwinder.out.thread_count == BP_STACKS_THREAD_MAX ||
+            bp_unwinder_is_over(&reading->unwinder, reading->unwinder.plan->deadline_ns)) {
+            reading->unwinder.out.passed_over_count = count - i;
+            break;
+        }
+        int result = add_thread(reading, tids[i]);
+        first_errno = first_errno == 0 ? result : first_errno;
+        if (reading->unwinder.has_failed) {
+            status = bp_fail_memory(error, "read stacks");
+        }
+    }
+    free(tids);
+    if (status == BUGPACK_OK && first_errno != 0 &&
+        bp_stacks_count(&reading->unwinder.out, BP_STACK_UNREAD) ==
+            reading->unwinder.out.thread_count) {
+        status = bp_fail_process_errno(error, first_errno, "cannot read where threads are");
+    }
+    return status;
+}
+
+/* By the name of a file that a process has mapped. */
+static void find_interpreter(struct reading *reading) {
+    static const char *const rows[][2] = {
+        {"libpython", "Python"}, {"python", "Python"},  {"libnode.so", "JavaScript"},
+        {"node", "JavaScript"},  {"libjvm.so", "Java"}, {"libruby", "Ruby"},
+        {"ruby", "Ruby"},        {"libperl", "Perl"},   {"perl", "Perl"}};
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        for (size_t i = 0; i < reading->files.count; i++) {
+            const char *path = reading->files.items[i].mapped.path;
+            const char *slash = strrchr(path, '/');
+            const char *name = slash != NULL ? slash + 1 : path;
+            size_t length = strlen(rows[row][0]);
+            if (strncmp(name, rows[row][0], length) == 0 &&
+                (strchr(".-0123456789", name[length]) != NULL)) {
+                reading->unwinder.out.language = rows[row][1];
+                return;
+            }
+        }
+    }
+}
+
+/* Symbols last: without the time for them, addresses, files and build ids are there. */
+static void describe_places(struct reading *reading) {
+    bp_demangler *demangle = bp_demangler_get(reading->pid == getpid());
+    for (size_t i = 0; i < reading->unwinder.out.place_count; i++) {
+        bp_stack_place *place = &reading->unwinder.out.places[i];
+        if (place->module == BP_STACK_NO_MODULE ||
+            bp_unwinder_is_over(&reading->unwinder, reading->unwinder.plan->symbols_until_ns)) {
+            continue;
+        }
+        bp_stack_file_describe(&reading->files.items[place->module], place);
+        if (place->symbol != NULL && bp_demangle_is_bounded(place->symbol)) {
+            place->demangled = bp_demangle(demangle, place->symbol);
+            reading->unwinder.out.is_mangled = reading->unwinder.out.is_mangled || demangle == NULL;
+        }
+    }
+}
+
+/* Keeps the files that frames are in, and numbers the places by them. */
+static bool take_modules(struct reading *reading) {
+    bp_stacks *out = &reading->unwinder.out;
+    size_t count = reading->files.count;
+    uint32_t *numbers = calloc(count + 1, sizeof *numbers);
+    out->modules = calloc(count + 1, sizeof *out->modules);
+    bool is_done = numbers != NULL && out->modules != NULL;
+    for (size_t i = 0; is_done && i < out->place_count; i++) {
+        uint32_t file = out->places[i].module;
+        if (file != BP_STACK_NO_MODULE) {
+            if (numbers[file] == 0) {
+                bp_stack_module *module = &out->modules[out->module_count];
+                *module = reading->files.items[file].facts;
+                module->path = strdup(reading->files.items[file].mapped.path);
+                is_done = module->path != NULL;
+                numbers[file] = (uint32_t)++out->module_count;
+            }
+            out->places[i].module = numbers[file] - 1;
+        }
+    }
+    free(numbers);
+    return is_done;
+}
+
+static bugpack_status open_process(struct reading *reading, bugpack_error *error) {
+    char path[32];
+    bp_stack_thread first = {.tid = 0};
+    uint64_t birth;
+    (void)snprintf(path, sizeof path, "/proc/%ld", (long)reading->pid);
+    reading->process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (reading->process_fd >= 0) {
+        reading->task_fd = openat(reading->process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (reading->task_fd < 0) {
+        return bp_fail_process_errno(error, errno, "cannot look at process %ld",
+                                     (long)reading->pid);
+    }
+    if (!name_thread(reading->process_fd, &first, &birth) ||
+        (reading->unwinder.plan->birth != 0 && birth != reading->unwinder.plan->birth)) {
+        return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld has ended", (long)reading->pid);
+    }
+    return BUGPACK_OK;
+}
+
+static bugpack_status open_files(struct reading *reading, bugpack_error *error) {
+    reading->files = (bp_stack_files){
+        .dw = reading->unwinder.dw, .pid = reading->pid, .process_fd = reading->process_fd};
+    int result = bp_stack_files_open(&reading->files);
+    if (result != 0) {
+        return bp_fail_process_errno(error, result, "cannot read what process %ld runs",
+                                     (long)reading->pid);
+    }
+    if (reading->files.count == 0) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "process %ld runs no program: a kernel thread, or one that has ended",
+                       (long)reading->pid);
+    }
+    reading->unwinder.files = &reading->files;
+    reading->unwinder.blocked.pid = reading->pid;
+    reading->unwinder.blocked.threads_fd = reading->task_fd;
+    return bp_unwinder_open(&reading->unwinder, error);
+}
+
+bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
+                              bugpack_error *error) {
+    struct reading reading = {.unwinder = {.dw = bp_libdw_get(), .plan = plan},
+                              .pid = pid != 0 ? pid : getpid(),
+                              .process_fd = -1,
+                              .task_fd = -1};
+    if (reading.unwinder.dw == NULL) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "libdw.so.1 cannot be loaded; Debian has it as libdw1");
+    }
+    bugpack_status status = open_process(&reading, error);
+    if (status == BUGPACK_OK) {
+        status = open_files(&reading, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_threads(&reading, error);
+    }
+    if (status == BUGPACK_OK) {
+        describe_places(&reading);
+        find_interpreter(&reading);
+        reading.unwinder.out.pid = (uint64_t)reading.pid;
+        status = take_modules(&reading) ? BUGPACK_OK : bp_fail_memory(error, "read stacks");
+    }
+    bp_stack_files_close(&reading.files);
+    bp_unwinder_release(&reading.unwinder);
+    bp_file_close(reading.task_fd);
+    bp_file_close(reading.process_fd);
+    if (status == BUGPACK_OK) {
+        *ret_stacks = reading.unwinder.out;
+    } else {
+        bp_stacks_release(&reading.unwinder.out);
+    }
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * The stacks of the blocked threads of a process, which is not stopped. docs/HANG_AND_CRASH.md says
+ * how they are found.
+ */
+#ifndef BP_PROBE_STACKS_H
+#define BP_PROBE_STACKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+
+#include "model/stacks.h"
+
+#define BP_STACKS_FRAME_MAX 256               /* of one thread */
+#define BP_STACKS_THREAD_MAX 4096             /* of a process */
+#define BP_STACKS_FRAMES_MAX ((size_t)100000) /* of all threads */
+
+typedef struct bp_stacks_plan {
+    uint64_t birth;            /* of the first thread, as in platform/task.h; 0: any */
+    uint64_t deadline_ns;      /* monotonic; threads that were not read by then are passed over */
+    uint64_t symbols_until_ns; /* likewise; symbols that were not found by then are left out */
+    const atomic_bool *stop;   /* becomes true when nobody waits any more */
+} bp_stacks_plan;
+
+/*
+ * Reads the stacks of process `pid`; 0 is our own. A thread that runs, or that may not be read, is
+ * listed with the reason. Frames and symbols are from the unwind tables and symbols of the files
+ * that are mapped, and from installed debug files.
+ *
+ * Errors: UNSUPPORTED (libdw is missing, or another system), DENIED (no thread may be read),
+ * NO_PROCESS, NO_MEMORY, IO. The caller releases `ret_stacks`. Any thread.
+ */
+bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
+                              bugpack_error *error);
+
+#endif

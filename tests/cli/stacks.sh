@@ -1,0 +1,187 @@
+#!/bin/sh
+# The stacks of blocked threads, which are not stopped.
+# shellcheck disable=SC2016 # await and jq expand it
+. "$(dirname "$0")/lib.sh"
+need unzip jq python3
+cd "$scratch" || exit 1
+mkfifo input
+exec 9<>input
+unset DEBUGINFOD_URLS
+
+# begin PROGRAM [ARGUMENT]: runs it until both of its threads are blocked. Its id is in `target`.
+begin() {
+    "$@" <input >worker.out 2>&1 &
+    target=$!
+    started="$started $target"
+    await 'grep -q "^0 0x0 " /proc/$target/task/$target/syscall'
+    await 'cat /proc/$target/task/*/syscall | grep -q "^202 "'
+}
+
+# take [OPTION...]: a report about it, in `zip`.
+take() {
+    run capture --pid "$target" --window 0 -o . "$@"
+    expect_status 0
+    zip=$(cat out)
+}
+
+# stack FIELD THREAD: the values of the frames, on a line; of the first (0) or the second (1).
+stack() {
+    value "$zip" stacks.json "[.threads[$2].frames[].$1 // \"-\"] | join(\" \")"
+}
+
+begin "$STACK_WORKER"
+fact "stacks can be read here"
+if ! timeout 60 "$BUGPACK" capture --pid "$target" --window 0 --output try.zip >out 2>err ||
+    [ "$(ledger try.zip stacks.json status)" != ok ]; then
+    skip "stacks cannot be read here: $(ledger try.zip stacks.json reason)"
+fi
+kill "$target"
+
+calls='deeper deeper deeper deeper deeper deeper main'
+for program in "$STACK_WORKER" "$STACK_WORKER_STATIC"; do
+    fact "${program##*/}: every call is there, down to the outermost"
+    begin "$program"
+    take
+    expect_same 'the calls' "$calls" "$(stack symbol 0 | grep -o "deeper.* main")"
+    expect_same 'complete' true "$(value "$zip" stacks.json '[.threads[].complete] | all')"
+    expect_same 'the calls of the thread' \
+        'deeper deeper deeper deeper _ZN3app6lockerEPv start_thread' \
+        "$(stack symbol 1 | grep -o "deeper.* start_thread")"
+    expect_same 'the place of the entries' 'stacks.txt stacks.json manifest.json ' \
+        "$(entries "$zip" | tail -n 3 | tr '\n' ' ')"
+    expect_same 'its name' locker "$(value "$zip" stacks.json '.threads[1].name')"
+    unzip -p "$zip" stacks.txt >text
+    grep -q "^Thread 1 (LWP $target \"stack_worker" text || wrong "no first thread in $(cat text)"
+    expect_same 'frames in the text' "$(stack address 0 | wc -w)" \
+        "$(sed '/^Thread 2/,$d' text | grep -c '^#')"
+    kill "$target"
+done
+
+fact 'a C++ name is written as in its source, or the report says that it is not'
+if [ "$(value "$zip" stacks.json .demangled)" = true ]; then
+    stack demangled 1 | grep -qF 'app::locker(void*)' || wrong "$(stack demangled 1)"
+    grep -q '^#.* in app::locker(void\*) ' text || wrong "$(cat text)"
+else
+    grep -q '^C++ names are as the files have them' text || wrong "$(cat text)"
+fi
+
+fact 'a frame has a line of source where the file has debug data'
+
+begin "$STACK_WORKER"
+take
+unzip -p "$zip" stacks.txt >text
+grep -q '^#[0-9]* .* in main () at .*stack_worker.c:[0-9]*$' text ||
+    wrong "no line of main: $(cat text)"
+
+fact 'each of both can be left out alone'
+cp text both
+take --without stacks.json
+expect_same 'stacks.json' disabled "$(ledger "$zip" stacks.json status)"
+unzip -p "$zip" stacks.txt | cmp -s both - || wrong "$(unzip -p "$zip" stacks.txt)"
+take --without stacks.txt
+expect_same 'stacks.txt' disabled "$(ledger "$zip" stacks.txt status)"
+expect_same 'stacks.json' ok "$(ledger "$zip" stacks.json status)"
+
+fact 'without libdw there are no stacks, and the report is complete'
+mkdir none
+: >none/libdw.so.1
+LD_LIBRARY_PATH=none take
+for name in stacks.json stacks.txt; do
+    expect_same "$name" omitted "$(ledger "$zip" $name status)"
+done
+expect_same 'the reason' 'libdw.so.1 cannot be loaded; Debian has it as libdw1' \
+    "$(ledger "$zip" stacks.json reason)"
+
+fact 'nothing is stopped, and the thread is where it was'
+grep -q '^State:.S' "/proc/$target/status" || wrong "$(grep State "/proc/$target/status")"
+kill "$target"
+
+fact 'without symbols a frame has file, offset and build id'
+begin "$STACK_WORKER_STRIPPED"
+take
+expect_same 'frames of the program' true "$(value "$zip" stacks.json '[.threads[0].frames[] |
+    select(.module | endswith("stripped")) | .offset and .build_id and (.symbol | not)] |
+    length >= 7 and all')"
+expect_same 'complete' true "$(value "$zip" stacks.json '.threads[0].complete')"
+kill "$target"
+
+fact 'a stack that needs a register that nobody saved ends there, and says so'
+begin "$STACK_WORKER_POINTERS"
+take
+known=$(stack symbol 0 | grep -o 'deeper.* main')
+if [ "$(value "$zip" stacks.json '.threads[0].complete')" = true ]; then
+    expect_same 'the calls' "$calls" "$known"
+else
+    value "$zip" stacks.json '.threads[0].reason' | grep -q 'register' || wrong 'no reason'
+    unzip -p "$zip" stacks.txt | grep -q '^Backtrace stopped: ' || wrong 'the text has no reason'
+fi
+kill "$target"
+
+# A read-only section, which libdw finds by its name, of 3 GiB; the file is sparse.
+cat >enlarge.py <<'END'
+import struct, sys
+file = open(sys.argv[1], 'r+b')
+header = file.read(64)
+offset, count, names = struct.unpack_from('<40xQ12xHH', header)
+sections = []
+for index in range(count):
+    file.seek(offset + 64 * index)
+    sections.append(list(struct.unpack('<IIQQQQIIQQ', file.read(64))))
+file.seek(sections[names][4])
+text = file.read(sections[names][5])
+index = next(i for i, s in enumerate(sections) if text[s[0]:].startswith(b'.eh_frame\0'))
+sections[index][5] = 3 << 30
+file.truncate(4000 << 20)
+file.seek(offset + 64 * index)
+file.write(struct.pack('<IIQQQQIIQQ', *sections[index]))
+END
+
+fact 'a file that was replaced since it was loaded is named, and harms nobody'
+for damage in 'rm -f library.so' ': >library.so' 'truncate -s 4096 library.so' \
+    'truncate -s 1T library.so' 'python3 enlarge.py library.so' 'rm -f library.so; mkfifo library.so' \
+    'rm -f library.so; cp "$STACK_LIBRARY" library.so'; do
+    rm -f library.so
+    cp "$STACK_LIBRARY" library.so
+    begin "$STACK_WORKER" ./library.so
+    eval "$damage"
+    take
+    # With privileges the kernel still gives the file that was removed.
+    if value "$zip" stacks.json '.threads[0].complete' | grep -q true; then
+        expect_same "the calls ($damage)" 'deeper deeper deeper main' \
+            "$(stack symbol 0 | grep -o 'deeper.* main')"
+        case $damage in
+            rm*) ;;
+            *) wrong "nothing is told of the damage ($damage)" ;;
+        esac
+    else
+        expect_same "the trouble ($damage)" true "$(value "$zip" stacks.json \
+            'any(.modules[]; (.path | test("library.so")) and .trouble)')"
+    fi
+    expect_same "the thread beside it ($damage)" true \
+        "$(value "$zip" stacks.json '.threads[1].complete')"
+    kill -KILL "$target"
+done
+
+fact 'a thread that runs has no stack, and is said to run'
+start sh -c 'while :; do :; done'
+target=$pid
+await 'grep -q "^State:.R" /proc/$target/status'
+for _ in 1 2 3 4 5; do
+    take
+    state=$(value "$zip" stacks.json '.threads[0].state')
+    [ "$state" = running ] && break
+done
+expect_same 'the state' running "$state"
+expect_same 'frames' null "$(value "$zip" stacks.json '.threads[0].frames')"
+expect_same 'the status' ok "$(ledger "$zip" stacks.txt status)"
+
+fact '--stacks=none leaves both entries out, and what does not exist yet is refused'
+start sleep 300
+target=$pid
+take --stacks=none
+unzip -l "$zip" | grep stacks && wrong 'there are stacks'
+run capture --pid "$target" --stacks=all
+expect_status 2
+expect_err 'blocked or none'
+
+finish

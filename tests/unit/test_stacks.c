@@ -1,0 +1,207 @@
+/*
+ * The printed forms of stacks, on data; which names are demangled; our own stacks.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <dlfcn.h>
+#include <fcntl.h>
+#endif
+
+#include "quick_session.h"
+#include "support/model_samples.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+#include "base/clock.h"
+#include "probe/demangle.h"
+#include "probe/stack_modules.h"
+#include "probe/stacks.h"
+
+static const char full_text[] =
+    "Process 4711: the stacks of its blocked threads. No thread was stopped.\n"
+    "A Python interpreter is loaded. The frames are its C functions, not Python's.\n"
+    "C++ names are as the files have them: there is no libstdc++ to demangle them.\n"
+    "\nThread 1 (LWP 4711 \"ma\"in?#1\"):\n"
+    "#0  0x00007f00000f8e2f in poll () from /usr/lib/libc.so.6 (+0xf8e2f)\n"
+    "#1  0x0000000000401234 in app::wait(int) at src/wait.cc:12\n"
+    "#2  0x00007f1100000010 in ?? ()\n"
+    "\nThread 2 (LWP 4712 \"io\"):\n"
+    "#0  0x0000000000401234 in app::wait(int) at src/wait.cc:12 [by frame pointer]\n"
+    "Backtrace stopped: no unwind table reaches this address\n"
+    "\nThread 3 (LWP 4713 \"\"):\n"
+    "running: it has no stack without stopping it\n"
+    "\nThread 4 (LWP 4714 \"\"):\n"
+    "moved: it ran meanwhile\n"
+    "\n2 more threads were passed over.\n";
+
+Test(stacks, are_printed_like_gdb_prints_them_and_names_begin_no_line) {
+    bp_buffer out;
+    bp_buffer_init(&out, 65536);
+    cr_assert(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_OK));
+    cr_expect(eq(str, (char *)bp_buffer_text(&out), (char *)full_text));
+    bp_buffer_release(&out);
+}
+
+Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
+    bp_buffer out;
+    bp_buffer_init(&out, 65536);
+    cr_assert(eq(int, bp_stacks_print_json(&sample_stacks_full, &out, NULL), BUGPACK_OK));
+    cr_expect(strstr(bp_buffer_text(&out), "          \"address\": \"0x7f00000f8e2f\",\n"
+                                           "          \"module\": \"/usr/lib/libc.so.6\",\n"
+                                           "          \"offset\": \"0xf8e2f\",\n"
+                                           "          \"build_id\": \"0123abcd\",\n"
+                                           "          \"symbol\": \"poll@@GLIBC_2.2.5\",\n"
+                                           "          \"symbol_offset\": 79\n") != NULL,
+              "%s", bp_buffer_text(&out));
+    bp_buffer_release(&out);
+}
+
+Test(stacks, that_find_no_room_fail) {
+    bp_buffer out;
+    bp_buffer_init(&out, 200);
+    cr_expect(eq(int, bp_stacks_print_text(&sample_stacks_full, &out, NULL), BUGPACK_ERR_LIMIT));
+    bp_buffer_release(&out);
+}
+
+Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    bugpack_options options = quick_options(&dir);
+    for (unsigned i = 0; i < 2; i++) {
+        options.stacks = i == 0 ? 0 : BUGPACK_OFF;
+        bugpack *session = open_session(&options);
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",
+                  result.error.message);
+        cr_expect(
+            eq(int, report_entry_contains(result.path, "manifest.json", "stacks.txt"), i == 0));
+        bugpack_close(session);
+    }
+    options.stacks = 2;
+    bugpack *session = NULL;
+    cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
+    temp_dir_remove(&dir);
+}
+
+#ifdef __linux__
+Test(demangle, takes_names_of_a_bounded_plain_form) {
+    char many[128] = "_Z1f";
+    for (size_t i = strlen(many); i < 4 + 2 * 25; i += 2) {
+        (void)snprintf(many + i, sizeof many - i, "S_");
+    }
+    cr_expect(bp_demangle_is_bounded("_ZN3app4waitEi"));
+    cr_expect(not(bp_demangle_is_bounded("main")));
+    cr_expect(not(bp_demangle_is_bounded(many)));
+    many[4 + 2 * 24] = '\0';
+    cr_expect(bp_demangle_is_bounded(many));
+    char longer[1100] = "_Z";
+    memset(longer + 2, 'a', sizeof longer - 3);
+    longer[sizeof longer - 1] = '\0';
+    cr_expect(not(bp_demangle_is_bounded(longer)));
+}
+
+Test(stacks, of_a_process_that_is_not_there_are_refused) {
+    const bp_stacks_plan plan = {.deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX};
+    const bp_stacks_plan other = {
+        .deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX, .birth = 1};
+    bp_stacks stacks;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status missing = bp_stacks_read(0x7ffffffe, &plan, &stacks, &error);
+    if (missing == BUGPACK_ERR_UNSUPPORTED) {
+        cr_skip_test("no libdw");
+    }
+    cr_expect(eq(int, missing, BUGPACK_ERR_NO_PROCESS));
+    cr_expect(eq(int, bp_stacks_read(0, &other, &stacks, &error), BUGPACK_ERR_NO_PROCESS));
+}
+
+Test(stacks, of_our_own_process_list_the_thread_that_asks_as_running) {
+    const bp_stacks_plan plan = {.deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX};
+    bp_stacks stacks;
+    if (bp_stacks_read(0, &plan, &stacks, NULL) != BUGPACK_OK) {
+        cr_skip_test("stacks cannot be read here");
+    }
+    cr_assert(ge(sz, stacks.thread_count, 1));
+    cr_expect(eq(int, stacks.threads[0].state, BP_STACK_RUNNING));
+    cr_expect(eq(sz, stacks.threads[0].frame_count, 0));
+    bp_stacks_release(&stacks);
+}
+
+/* A blocked thread is never in it; one that was stopped may be. */
+Test(stacks, find_the_code_of_the_kernel_in_each_process) {
+    bp_stack_files files = {.dw = bp_libdw_get(), .pid = getpid(), .process_fd = -1};
+    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *code = vdso != NULL ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
+    if (files.dw == NULL || code == NULL) {
+        cr_skip_test("no libdw, or no vDSO");
+    }
+    files.process_fd = open("/proc/self", O_PATH | O_DIRECTORY);
+    cr_assert(eq(int, bp_stack_files_open(&files), 0));
+    bp_stack_place place = {.address = (uint64_t)(uintptr_t)code};
+    bp_stack_file *file = bp_stack_files_find(&files, place.address);
+    cr_assert(ne(ptr, file, NULL));
+    cr_expect(eq(str, file->mapped.path, (char *)"[vdso]"));
+    cr_expect(eq(int, bp_stack_file_rule(file, place.address), BP_STACK_RULE_FOUND));
+    bp_stack_file_describe(file, &place);
+    cr_assert(ne(ptr, place.symbol, NULL));
+    cr_expect(ne(ptr, strstr(place.symbol, "clock_gettime"), NULL));
+    cr_expect(ne(chr, file->facts.build_id[0], '\0'));
+    free(place.symbol);
+    free(place.source);
+    bp_stack_files_close(&files);
+}
+
+static void *wait_to_end(void *pipe_end) {
+    char byte;
+    (void)!read(*(int *)pipe_end, &byte, 1);
+    return NULL;
+}
+
+/* The frames of the last thread, once it is blocked; 0 where stacks cannot be read. */
+static size_t count_frames_when_blocked(void) {
+    const bp_stacks_plan plan = {.deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX};
+    size_t count = 0;
+    bp_stacks stacks;
+    for (bool is_blocked = false; !is_blocked;) {
+        if (bp_stacks_read(0, &plan, &stacks, NULL) != BUGPACK_OK) {
+            return 0;
+        }
+        const bp_stack_thread *last = &stacks.threads[stacks.thread_count - 1];
+        is_blocked = last->state == BP_STACK_BLOCKED;
+        count = last->frame_count;
+        bp_stacks_release(&stacks);
+    }
+    return count;
+}
+
+Test(stacks, of_our_own_process_have_the_frames_of_its_other_threads) {
+    pthread_t thread;
+    int ends[2];
+    cr_assert(eq(int, pipe(ends), 0));
+    cr_assert(eq(int, pthread_create(&thread, NULL, wait_to_end, &ends[0]), 0));
+    size_t count = count_frames_when_blocked();
+    (void)close(ends[1]);
+    (void)pthread_join(thread, NULL);
+    (void)close(ends[0]);
+    if (count == 0) {
+        cr_skip_test("stacks cannot be read here");
+    }
+    cr_expect(ge(sz, count, 2));
+}
+
+Test(stacks, that_nobody_waits_for_any_more_are_not_read) {
+    const bp_stacks_plan plan = {.deadline_ns = bp_clock_monotonic_ns()};
+    bp_stacks stacks;
+    if (bp_stacks_read(0, &plan, &stacks, NULL) != BUGPACK_OK) {
+        cr_skip_test("stacks cannot be read here");
+    }
+    cr_expect(eq(sz, stacks.thread_count, 0));
+    cr_expect(ge(sz, stacks.passed_over_count, 1));
+    bp_stacks_release(&stacks);
+}
+#endif
