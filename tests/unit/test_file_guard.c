@@ -41,9 +41,10 @@ static uint64_t hesitate(void *count, uint64_t now_ns) {
     }
     close(fd);
     fd = -1;
-    if (mapping != NULL) {
-        (void)munmap(mapping, 4096);
-        mapping = NULL;
+    void *last = mapping;
+    mapping = NULL; /* first: the other process goes on as soon as nothing maps the file */
+    if (last != NULL) {
+        (void)munmap(last, 4096);
     }
     return UINT64_MAX;
 }
