@@ -9,7 +9,12 @@
 #include <zip.h>
 #include <zlib.h>
 
+#include "archive/deflate.h"
 #include "archive/directory.h"
+#include "archive/header.h"
+#include "archive/inflate.h"
+#include "archive/zip_format.h"
+#include "base/file.h"
 #include "base/status.h"
 
 enum { piece_bytes = 64 * 1024 };
@@ -31,6 +36,7 @@ struct bp_archive_reader {
     bp_directory directory;
     reader_source source;
     zip_t *zip;
+    bp_inflater *inflater;
     char piece[piece_bytes];
 };
 
@@ -139,11 +145,8 @@ static zip_source_t *make_source(reader_source *source, int fd, const bp_directo
 }
 
 /* What libzip says, by its code: it may be our memory or our disk, or the archive. */
-static bugpack_status fail(const bp_archive_reader *reader, const char *entry, zip_error_t *reason,
+static bugpack_status fail(const bp_archive_reader *reader, zip_error_t *reason,
                            bugpack_error *error) {
-    const char *before = entry != NULL ? "entry \"" : "";
-    const char *behind = entry != NULL ? "\": " : "";
-    entry = entry != NULL ? entry : "";
     if (reader->source.system_errno != 0) {
         return bp_fail_errno(error, reader->source.system_errno, "cannot read \"%s\"",
                              reader->path);
@@ -153,8 +156,8 @@ static bugpack_status fail(const bp_archive_reader *reader, const char *entry, z
     if (code == ZIP_ER_MEMORY || is_zlib_memory) {
         return bp_fail_memory(error, "read a zip");
     }
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s%s%s%s", reader->path, before,
-                   entry, behind, zip_error_strerror(reason));
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s", reader->path,
+                   zip_error_strerror(reason));
 }
 
 /* Two readers of one format may see two archives: what libzip sees must be what was checked. */
@@ -185,7 +188,7 @@ static bugpack_status open_zip(bp_archive_reader *reader, int fd, bugpack_error 
     bugpack_status status = BUGPACK_OK;
     if (reader->zip == NULL) {
         zip_source_free(source);
-        status = fail(reader, NULL, &reason, error);
+        status = fail(reader, &reason, error);
     } else if (!sees_the_same(reader)) {
         status =
             bp_fail(error, BUGPACK_ERR_CORRUPT,
@@ -206,6 +209,11 @@ bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reade
     }
     reader->path = copy;
     copy = NULL;
+    reader->inflater = bp_inflater_new();
+    if (reader->inflater == NULL) {
+        status = bp_fail_memory(error, "read a zip");
+        goto out;
+    }
     status = bp_directory_read(fd, path, &reader->directory, error);
     if (status == BUGPACK_OK) {
         status = open_zip(reader, fd, error);
@@ -226,6 +234,7 @@ void bp_archive_reader_free(bp_archive_reader *reader) {
     }
     zip_discard(reader->zip); /* before the source's storage; NULL is fine */
     bp_directory_release(&reader->directory);
+    bp_inflater_free(reader->inflater);
     free(reader->path);
     free(reader);
 }
@@ -249,36 +258,83 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
     return false;
 }
 
-/* Reads on to the end, also when all that was declared is there: only then is the checksum seen. */
-static bugpack_status copy(bp_archive_reader *reader, zip_file_t *file,
-                           const bp_directory_entry *entry, bp_sink *sink, void *context,
-                           bugpack_error *error) {
-    uint64_t done = 0;
-    for (;;) {
-        zip_int64_t count = zip_fread(file, reader->piece, piece_bytes);
-        if (count < 0) {
-            return fail(reader, entry->name, zip_file_get_error(file), error);
+/* An entry while it is read. */
+struct reading {
+    const bp_archive_reader *reader;
+    const bp_directory_entry *entry;
+    bp_sink *sink;
+    void *context;
+    uint64_t done;
+    uint32_t crc;
+    bool is_told; /* the failure has its sentence */
+    bugpack_error *error;
+};
+
+static bugpack_status damaged(struct reading *reading, const char *how) {
+    reading->is_told = true;
+    return bp_fail(reading->error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\" %s",
+                   reading->reader->path, reading->entry->name, how);
+}
+
+/* A bp_sink: counts what comes out before anybody else gets it. */
+static bugpack_status pass_on(void *context, const void *bytes, size_t byte_count) {
+    struct reading *reading = context;
+    if (byte_count > reading->entry->bytes - reading->done) {
+        return damaged(reading, "is longer than it declares");
+    }
+    reading->done += byte_count;
+    reading->crc = bp_deflate_crc32(reading->crc, bytes, byte_count);
+    bugpack_status status = reading->sink(reading->context, bytes, byte_count);
+    reading->is_told = status != BUGPACK_OK;
+    return status == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail(reading->error, status, "cannot keep \"%s\" of \"%s\": %s",
+                         reading->entry->name, reading->reader->path, bugpack_status_name(status));
+}
+
+/* Reads bytes of an entry, which may be fewer only if the file has been cut since it was opened. */
+static bugpack_status read_bytes(struct reading *reading, void *bytes, size_t byte_count,
+                                 uint64_t offset) {
+    const bp_archive_reader *reader = reading->reader;
+    int64_t count = bp_file_read_range(reader->source.fd, bytes, byte_count, offset);
+    if (count < 0) {
+        reading->is_told = true;
+        return bp_fail_errno(reading->error, errno, "cannot read \"%s\"", reader->path);
+    }
+    return (size_t)count == byte_count ? BUGPACK_OK : damaged(reading, "ends too soon");
+}
+
+static bugpack_status copy(bp_archive_reader *reader, struct reading *reading) {
+    const bp_directory_entry *entry = reading->entry;
+    unsigned char header[BP_ZIP_LOCAL_BYTES];
+    bool is_stored = entry->method == BP_ZIP_STORED, is_over = is_stored;
+    bugpack_status status = read_bytes(reading, header, sizeof header, entry->header_offset);
+    uint64_t at = entry->header_offset + bp_header_local_length(header);
+    bp_inflater_reset(reader->inflater);
+    for (uint64_t left = entry->packed_bytes; status == BUGPACK_OK && left > 0;) {
+        size_t count = left < piece_bytes ? (size_t)left : piece_bytes;
+        if (!is_stored && is_over) {
+            return damaged(reading, "has bytes behind its end");
         }
-        if (count == 0) {
+        status = read_bytes(reading, reader->piece, count, at);
+        if (status != BUGPACK_OK) {
             break;
         }
-        if ((uint64_t)count > entry->bytes - done) {
-            return bp_fail(error, BUGPACK_ERR_CORRUPT,
-                           "\"%s\" is damaged: entry \"%s\" is longer than it declares",
-                           reader->path, entry->name);
-        }
-        bugpack_status status = sink(context, reader->piece, (size_t)count);
-        if (status != BUGPACK_OK) {
-            return bp_fail(error, status, "cannot keep \"%s\" of \"%s\": %s", entry->name,
-                           reader->path, bugpack_status_name(status));
-        }
-        done += (uint64_t)count;
+        status = is_stored ? pass_on(reading, reader->piece, count)
+                           : bp_inflate(reader->inflater, reader->piece, count, &is_over, pass_on,
+                                        reading);
+        at += count;
+        left -= count;
     }
-    return done == entry->bytes
-               ? BUGPACK_OK
-               : bp_fail(error, BUGPACK_ERR_CORRUPT,
-                         "\"%s\" is damaged: entry \"%s\" is shorter than it declares",
-                         reader->path, entry->name);
+    if (status != BUGPACK_OK) {
+        return reading->is_told                ? status
+               : status == BUGPACK_ERR_CORRUPT ? damaged(reading, "is not deflated right")
+                                               : bp_fail_memory(reading->error, "read a zip");
+    }
+    if (!is_over || reading->done != entry->bytes) {
+        return damaged(reading, "is shorter than it declares");
+    }
+    return reading->crc == entry->crc ? BUGPACK_OK : damaged(reading, "has a wrong checksum");
 }
 
 bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
@@ -289,13 +345,6 @@ bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, u
                        "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
                        reader->path, entry->name, max_bytes);
     }
-    zip_error_clear(reader->zip);
-    reader->source.system_errno = 0;
-    zip_file_t *file = zip_fopen_index(reader->zip, index, 0);
-    if (file == NULL) {
-        return fail(reader, entry->name, zip_get_error(reader->zip), error);
-    }
-    bugpack_status status = copy(reader, file, entry, sink, context, error);
-    (void)zip_fclose(file); /* it was read to its end: nothing more can be found out */
-    return status;
+    struct reading reading = {reader, entry, sink, context, 0, 0, false, error};
+    return copy(reader, &reading);
 }

@@ -44,33 +44,67 @@ bugpack_status bp_line_stream_write(void *context, const void *bytes, size_t byt
     return rest->status == BUGPACK_ERR_NO_MEMORY ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
+/* A member of the object on a line, whose value is a string or a number. */
+typedef struct line_field {
+    const char *key;     /* with its quotes */
+    bp_json_token value; /* `byte_count` is 0 where there is none */
+} line_field;
+
+/* The end of the string whose opening quote is at `at`. */
+static const char *end_of_string(const char *at, const char *end) {
+    for (at++; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at++) {
+        const char *before = at;
+        while (before[-1] == '\\') {
+            before--;
+        }
+        if ((at - before) % 2 == 0) {
+            return at + 1;
+        }
+    }
+    return end;
+}
+
+/* The end of a value: a string, a number or word, or all that is between two brackets. */
+static const char *end_of_value(const char *at, const char *end) {
+    size_t depth = 0;
+    do {
+        if (*at == '"') {
+            at = end_of_string(at, end);
+        } else {
+            depth += *at == '{' || *at == '[';
+            depth -= depth > 0 && (*at == '}' || *at == ']');
+            at++;
+        }
+    } while (at < end && (depth > 0 || (*at != ',' && *at != '}')));
+    return at;
+}
+
 /*
- * The value of the first member called `key`, which has its quotes and its colon. A quote in a text
- * is escaped, so the key of a line that is JSON cannot be found inside one. Lines are many, and
- * most are only counted: none is parsed as a whole.
+ * Finds members of the object on a line. Lines are many, and most are only counted: the line is
+ * read up to the last member that is wanted, and is not checked. What is found in a line that is no
+ * JSON means nothing, but lies within the line.
  */
-static bool find_value(const char *line, size_t line_bytes, const char *key,
-                       bp_json_token *ret_token) {
-    size_t key_bytes = strlen(key);
-    const char *end = line + line_bytes;
-    const char *at = memmem(line, line_bytes, key, key_bytes);
-    if (at == NULL) {
-        return false;
-    }
-    for (at += key_bytes; at < end && *at == ' '; at++) {}
-    const char *last = at;
-    if (at < end && *at == '"') {
-        for (last++; last < end && *last != '"'; last++) {
-            last += *last == '\\';
+static void find_fields(const char *line, size_t line_bytes, line_field *fields, size_t count) {
+    const char *at = line, *end = line + line_bytes;
+    size_t found = 0;
+    while (found < count && at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
+        const char *key = at;
+        const char *key_end = end_of_string(at, end);
+        for (at = key_end; at < end && (*at == ':' || *at == ' '); at++) {}
+        if (at == end) {
+            return;
         }
-        last++;
-    } else {
-        while (last < end && ((*last >= '0' && *last <= '9') || *last == '.')) {
-            last++;
+        const char *value = at;
+        at = end_of_value(at, end);
+        for (size_t i = 0; i < count; i++) {
+            size_t key_bytes = strlen(fields[i].key);
+            if ((size_t)(key_end - key) == key_bytes &&
+                memcmp(key, fields[i].key, key_bytes) == 0) {
+                fields[i].value = (bp_json_token){BP_JSON_SCALAR, value, (size_t)(at - value)};
+                found++;
+            }
         }
     }
-    *ret_token = (bp_json_token){BP_JSON_SCALAR, at, (size_t)(last - at)};
-    return last <= end && last > at;
 }
 
 /* Decodes a string of a line; what is malformed is "". */
@@ -78,7 +112,7 @@ static void decode(const bp_json_token *token, char *out, size_t out_bytes) {
     bp_buffer text;
     size_t at, length = 0;
     bp_buffer_init(&text, line_max_bytes);
-    if (bp_utf8_is_valid(token->text, token->byte_count) &&
+    if (token->byte_count >= 2 && bp_utf8_is_valid(token->text, token->byte_count) &&
         bp_json_check_string((const unsigned char *)token->text, token->byte_count, &at) == NULL &&
         bp_json_token_text(token, &text)) {
         length = text.size < out_bytes
@@ -103,45 +137,34 @@ static bool is_simple(const bp_json_token *token) {
     return true;
 }
 
-static void find_text(const char *line, size_t line_bytes, const char *key, char *out,
-                      size_t out_bytes) {
-    bp_json_token token;
-    out[0] = '\0';
-    if (!find_value(line, line_bytes, key, &token)) {
-        return;
-    }
-    if (is_simple(&token) && token.byte_count - 2 < out_bytes) {
-        memcpy(out, token.text + 1, token.byte_count - 2);
-        out[token.byte_count - 2] = '\0';
+static void copy_text(const bp_json_token *token, char *out, size_t out_bytes) {
+    if (is_simple(token) && token->byte_count - 2 < out_bytes) {
+        memcpy(out, token->text + 1, token->byte_count - 2);
+        out[token->byte_count - 2] = '\0';
     } else {
-        decode(&token, out, out_bytes);
+        decode(token, out, out_bytes);
     }
 }
 
-static bool find_fixed(const char *line, size_t line_bytes, const char *key, unsigned decimals,
-                       uint64_t *ret_value) {
-    bp_json_token token;
-    return find_value(line, line_bytes, key, &token) &&
-           bp_json_token_fixed(&token, decimals, ret_value);
-}
-
-static uint64_t find_time(const char *line, size_t line_bytes) {
+static uint64_t read_time(const bp_json_token *token) {
     char text[BP_CLOCK_ISO_BYTES];
     uint64_t wall_ns = 0;
-    find_text(line, line_bytes, "\"time\":", text, sizeof text);
+    copy_text(token, text, sizeof text);
     (void)bp_clock_parse(text, &wall_ns);
     return wall_ns;
 }
 
 static bugpack_status add_sample(bp_summary *summary, const char *line, size_t line_bytes) {
-    bp_summary_sample sample = {.wall_ns = find_time(line, line_bytes)};
+    line_field fields[] = {{.key = "\"time\""}, {.key = "\"cpu_percent\""}, {.key = "\"rss_kb\""}};
+    find_fields(line, line_bytes, fields, 3);
+    bp_summary_sample sample = {.wall_ns = read_time(&fields[0].value)};
     uint64_t percent;
     if (sample.wall_ns == 0 || summary->sample_count == BP_SUMMARY_SAMPLE_MAX ||
-        !find_fixed(line, line_bytes, "\"cpu_percent\":", 2, &percent)) {
+        !bp_json_token_fixed(&fields[1].value, 2, &percent)) {
         return BUGPACK_OK;
     }
     sample.cpu_percent_100 = percent < UINT32_MAX ? (uint32_t)percent : UINT32_MAX;
-    sample.has_rss = find_fixed(line, line_bytes, "\"rss_kb\":", 0, &sample.rss_kb);
+    sample.has_rss = bp_json_token_fixed(&fields[2].value, 0, &sample.rss_kb);
     if (!bp_array_reserve(&summary->samples, summary->sample_count, &summary->sample_capacity)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -149,35 +172,37 @@ static bugpack_status add_sample(bp_summary *summary, const char *line, size_t l
     return BUGPACK_OK;
 }
 
-static int find_level(const char *line, size_t line_bytes) {
-    bp_json_token token;
-    if (find_value(line, line_bytes, "\"level\":", &token)) {
-        for (int level = BUGPACK_LEVEL_TRACE; level <= BUGPACK_LEVEL_FATAL; level++) {
-            const char *name = bp_level_name((uint8_t)level);
-            if (token.byte_count == strlen(name) + 2 &&
-                memcmp(token.text + 1, name, token.byte_count - 2) == 0) {
-                return level;
-            }
+static int read_level(const bp_json_token *token) {
+    for (int level = BUGPACK_LEVEL_FATAL; level >= BUGPACK_LEVEL_TRACE; level--) {
+        const char *name = bp_level_name((uint8_t)level);
+        if (token->byte_count == strlen(name) + 2 &&
+            memcmp(token->text + 1, name, token->byte_count - 2) == 0) {
+            return level;
         }
     }
     return 0;
 }
 
 static bugpack_status add_record(bp_summary *summary, const char *line, size_t line_bytes) {
-    int level = find_level(line, line_bytes);
+    line_field fields[] = {{.key = "\"time\""}, {.key = "\"level\""}};
+    find_fields(line, line_bytes, fields, 2);
+    int level = read_level(&fields[1].value);
     summary->level_counts[level]++;
     if (level < BUGPACK_LEVEL_WARN) {
         return BUGPACK_OK;
     }
-    bp_summary_record record = {.wall_ns = find_time(line, line_bytes), .level = level};
-    find_text(line, line_bytes, "\"channel\":", record.channel, sizeof record.channel);
-    find_text(line, line_bytes, "\"message\":", record.message, sizeof record.message);
-    summary->records[summary->record_count++ % BP_SUMMARY_RECORD_MAX] = record;
+    line_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
+    find_fields(line, line_bytes, texts, 2);
+    bp_summary_record *record = &summary->records[summary->record_count++ % BP_SUMMARY_RECORD_MAX];
+    record->wall_ns = read_time(&fields[0].value);
+    record->level = level;
+    copy_text(&texts[0].value, record->channel, sizeof record->channel);
+    copy_text(&texts[1].value, record->message, sizeof record->message);
     uint64_t trigger_ns = summary->triggered_wall_ns;
-    if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record.wall_ns <= trigger_ns &&
-        trigger_ns - record.wall_ns <= BP_SUMMARY_RECENT_NS) {
+    if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record->wall_ns <= trigger_ns &&
+        trigger_ns - record->wall_ns <= BP_SUMMARY_RECENT_NS) {
         summary->recent_error_count++;
-        summary->recent_error = record;
+        summary->recent_error = *record;
     }
     return BUGPACK_OK;
 }
@@ -197,20 +222,24 @@ static bp_summary_channel *find_channel(bp_summary *summary, const char *name) {
 }
 
 static bugpack_status add_message(bp_summary *summary, const char *line, size_t line_bytes) {
-    char name[sizeof summary->channels[0].name], direction[16];
+    line_field fields[] = {{.key = "\"time\""},
+                           {.key = "\"channel\""},
+                           {.key = "\"direction\""},
+                           {.key = "\"bytes\""}};
+    char name[sizeof summary->channels[0].name];
     uint64_t byte_count = 0;
-    find_text(line, line_bytes, "\"channel\":", name, sizeof name);
-    find_text(line, line_bytes, "\"direction\":", direction, sizeof direction);
+    find_fields(line, line_bytes, fields, 4);
+    copy_text(&fields[1].value, name, sizeof name);
     bp_summary_channel *channel = find_channel(summary, name);
     if (channel == NULL) {
         summary->other_message_count++;
         return BUGPACK_OK;
     }
-    size_t way = strcmp(direction, "received") == 0;
-    (void)find_fixed(line, line_bytes, "\"bytes\":", 0, &byte_count);
+    size_t way = bp_json_token_is(&fields[2].value, "\"received\"");
+    (void)bp_json_token_fixed(&fields[3].value, 0, &byte_count);
     channel->messages[way]++;
     channel->bytes[way] += byte_count;
-    channel->last_wall_ns = find_time(line, line_bytes);
+    channel->last_wall_ns = read_time(&fields[0].value);
     return BUGPACK_OK;
 }
 
