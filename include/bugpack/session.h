@@ -203,17 +203,23 @@ typedef struct bugpack_options {
     uint64_t redaction_flags;
 
     /* The names of entries that reports leave out, separated by spaces: process.json, threads.json,
-     * files.json, heap-state.json, stacks.txt, stacks.json, thread-heap.json. Each manifest says
-     * `disabled`. INVALID for other names. NULL for none. */
+     * files.json, system.json, heap-state.json, stacks.txt, stacks.json, thread-heap.json. Each
+     * manifest says `disabled`. INVALID for other names. NULL for none. */
     const char *without_entries;
 
     /* What stacks.txt and stacks.json have: BUGPACK_STACKS_BLOCKED, the default; BUGPACK_OFF:
      * reports have neither. INVALID for others. */
     uint64_t stacks;
+
+    /* BUGPACK_SYSTEM_…; INVALID for others. */
+    uint64_t system_flags;
 } bugpack_options;
 
 /* The stacks of blocked threads; no thread is stopped. Since 0.1.0. */
 #define BUGPACK_STACKS_BLOCKED UINT64_C(1)
+
+/* system.json has the name of the machine. Since 0.1.0. */
+#define BUGPACK_SYSTEM_HOSTNAME UINT64_C(1)
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
 BUGPACK_DEFINE_INIT(bugpack_options)

@@ -41,6 +41,7 @@ typedef struct bp_cli_files {
     bool uses_shell;
     uint32_t input_timeout_ms; /* of each that can be read only once; 0: such are not read */
     const char *without;       /* names of entries; NULL: all */
+    bool with_hostname;
     bp_cli_redaction redaction;
 } bp_cli_files;
 
@@ -73,6 +74,8 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
         BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
                      "leave out these entries, such as threads.json", bp_cli_read_text,            \
                      &bp_cli_some_text),                                                           \
+        BP_CLI_FLAG(type, field.with_hostname, 0, "hostname",                                      \
+                    "system.json has the name of the machine"),                                    \
         BP_CLI_REDACTION_OPTIONS(type, field.redaction)
 
 /* The rows of a table whose command also reads what can be read only once. */

@@ -175,6 +175,7 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     bp_cli_redaction_apply(&given->files.redaction, &options);
     options.without_entries = given->files.without;
+    options.system_flags = given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
     options.on_event = on_event;
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;

@@ -20,6 +20,7 @@ static const struct {
     {"runtime-metrics.json", "names of threads"},
     {"threads.json", "names of threads, numbers passed to system calls"},
     {"files.json", "paths of open files, addresses of peers"},
+    {"system.json", "distribution, path and package of the program"},
     {"metrics-history.jsonl", "names of threads"},
     {"thread-heap.json", "names of threads"},
     {"heap-state.json", "numbers alone"},

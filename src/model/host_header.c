@@ -138,7 +138,7 @@ static void add_pressure_line(bp_json *json, const char *key, const bp_pressure_
     }
 }
 
-static void add_pressure(bp_json *json, const bp_pressure *pressure) {
+void bp_host_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]) {
     bp_json_object_begin(json, "pressure");
     for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
         if (pressure[i].some.is_known || pressure[i].full.is_known) {
@@ -151,8 +151,8 @@ static void add_pressure(bp_json *json, const bp_pressure *pressure) {
     bp_json_object_end(json);
 }
 
-/* The figures of a group are next to each other. A group of which none is known is left out. */
-static void add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
+/* The figures of a group are next to each other. */
+void bp_host_add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
     const char *open_group = "";
     for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
         const bp_host_figure *figure = &cgroup->figures[i];
@@ -195,8 +195,8 @@ static void add_cgroup(bp_json *json, const bp_host_cgroup *cgroup) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "path", cgroup->path);
     bp_json_add_uint(json, "threads", cgroup->thread_count);
-    add_figures(json, cgroup);
-    add_pressure(json, cgroup->pressure);
+    bp_host_add_figures(json, cgroup);
+    bp_host_add_pressure(json, cgroup->pressure);
     bp_json_object_end(json);
 }
 
@@ -211,7 +211,7 @@ bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out
         add_cgroup(&json, &header->cgroups[i]);
     }
     bp_json_array_end(&json);
-    add_pressure(&json, header->pressure);
+    bp_host_add_pressure(&json, header->pressure);
     bp_json_array_begin(&json, "processes");
     for (size_t i = 0; i < header->process_count; i++) {
         if (header->processes[i].tid_count > 0) {

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "model/thread_heap.h"
 #include "platform/host_threads.h"
+#include "json/json.h"
 
 /* A process as the first pass saw it. */
 typedef struct bp_host_process {
@@ -68,6 +69,11 @@ typedef struct bp_host_summary {
 
 /* The entry for this errno, for the caller to count in. */
 bp_host_error *bp_host_summary_error(bp_host_summary *summary, int system_errno);
+
+/* The figures of a control group, and `pressure`, of it or of the machine. A group of which nothing
+ * is known is left out. */
+void bp_host_add_figures(bp_json *json, const bp_host_cgroup *cgroup);
+void bp_host_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]);
 
 /* Adds the counts of a part. */
 void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);

@@ -266,9 +266,16 @@ static int compare_paths(const void *one, const void *other) {
     return strcmp(left->path, right->path);
 }
 
+void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary *summary) {
+    const place top = {cgroup_fd, summary};
+    if (cgroup_fd >= 0 && !leads_up(cgroup->path)) {
+        bool is_unified = faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
+        read_cgroup(&top, is_unified, cgroup);
+    }
+}
+
 bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
                           bp_host_summary *summary) {
-    const place top = {cgroup_fd, summary};
     size_t count = 0;
     bp_host_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
     if (list == NULL) {
@@ -281,11 +288,8 @@ bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host
         }
     }
     qsort(list, count, sizeof *list, compare_paths);
-    bool is_unified = cgroup_fd >= 0 && faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
     for (size_t i = 0; i < count; i++) {
-        if (cgroup_fd >= 0 && !leads_up(list[i].path)) {
-            read_cgroup(&top, is_unified, &list[i]);
-        }
+        bp_host_cgroup_read(cgroup_fd, &list[i], summary);
     }
     *ret_list = list;
     return true;

@@ -31,6 +31,9 @@ const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, si
 bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
                           bp_host_summary *summary);
 
+/* The present figures of one, whose path is set, from `cgroup_fd`. */
+void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary *summary);
+
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
 void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
                            bp_host_summary *summary);

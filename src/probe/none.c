@@ -7,6 +7,7 @@
 #include "probe/calibration.h"
 #include "probe/host_capture.h"
 #include "probe/open_files.h"
+#include "probe/system.h"
 #include "probe/thread_heap.h"
 #include "probe/threads.h"
 
@@ -87,4 +88,11 @@ bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, u
     *ret_search = (bp_fd_search){.was_needed = false};
     (void)error;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
+                              bugpack_error *error) {
+    (void)plan;
+    (void)ret_system;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the machine is not described on this system");
 }

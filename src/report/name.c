@@ -68,6 +68,7 @@ static const struct {
     {"process.json", false, true},
     {"threads.json", false, true},
     {"files.json", false, true},
+    {"system.json", false, true},
     {"heap-state.json", false, true},
     {"stacks.txt", false, true},
     {"stacks.json", false, true},

@@ -64,6 +64,9 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if (options->stacks > BUGPACK_STACKS_BLOCKED) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
+    if ((options->system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
+    }
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
                        (unsigned)pedantic_ignore_max_count);

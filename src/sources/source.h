@@ -18,6 +18,7 @@ typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error
     ROW(process)     /* process.json */                                                            \
     ROW(threads)     /* threads.json */                                                            \
     ROW(open_files)  /* files.json */                                                              \
+    ROW(system)      /* system.json */                                                             \
     ROW(thread_heap) /* thread-heap.json, of another process */                                    \
     ROW(heap_state)  /* heap-state.json, of our own process */
 

@@ -10,7 +10,7 @@ fact 'a plain capture holds exactly what it should, in order, the ledger last'
 capture --window 50
 expect_status 0
 expect_no_err
-expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json manifest.json ' \
+expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json system.json manifest.json ' \
     "$(entries "$zip" | grep -v "^stacks" | tr '\n' ' ')"
 expect_same 'the number of lines on standard output' 1 "$(wc -l <out | tr -d ' ')"
 
@@ -62,7 +62,7 @@ echo note >note.txt
 capture --attach note.txt --attach deep/er.txt=note.txt --log a.log --session state.json
 expect_status 0
 expect_no_err
-expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json session.json logs/a.log note.txt deep/er.txt manifest.json ' \
+expect_same 'the list of entries' 'metadata.json runtime-metrics.json process.json threads.json files.json system.json session.json logs/a.log note.txt deep/er.txt manifest.json ' \
     "$(entries "$zip" | grep -v "^stacks" | tr '\n' ' ')"
 expect_same 'the log' 'one line' "$(unzip -p "$zip" logs/a.log)"
 expect_same 'the attachment' note "$(unzip -p "$zip" deep/er.txt)"

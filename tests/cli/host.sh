@@ -18,7 +18,7 @@ start sleep 300
 target=$pid
 host
 expect_host_status "$zip"
-expect_same 'the list of entries' 'metadata.json host-threads.json manifest.json ' \
+expect_same 'the list of entries' 'metadata.json system.json host-threads.json manifest.json ' \
     "$(entries "$zip" | tr '\n' ' ')"
 case $(basename "$zip") in
     host-bugreport-*) ;;
@@ -98,7 +98,7 @@ echo '{"a":1}' >state.json
 host --log a.log --attach note=a.log --session state.json --app fleet --description slow
 expect_host_status "$zip"
 expect_same 'the list of entries' \
-    'metadata.json session.json logs/a.log host-threads.json note manifest.json ' \
+    'metadata.json system.json session.json logs/a.log host-threads.json note manifest.json ' \
     "$(entries "$zip" | tr '\n' ' ')"
 expect_same 'the metadata' 'fleet slow null' \
     "$(value "$zip" metadata.json '"\(.app.name) \(.description) \(.target)"')"

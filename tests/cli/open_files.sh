@@ -1,5 +1,6 @@
 #!/bin/sh
-# files.json: the descriptors of a process, beside what the links below /proc say.
+# files.json and system.json: the descriptors of a process, beside what the links below /proc say,
+# and the machine, beside what uname and dpkg say.
 # shellcheck disable=SC2016 # jq and await expand it
 . "$(dirname "$0")/lib.sh"
 need unzip jq
@@ -26,12 +27,26 @@ expect_same 'kinds and access' 'file read []|file write ["append"]|fifo read_wri
 expect_same 'the limit' "$(awk '/^Max open files/ { print $4, $5 }' "/proc/$pid/limits")" \
     "$(value "$zip" files.json '"\(.limit.soft) \(.limit.hard)"')"
 
+fact 'the machine and the program are described, without a host name'
+expect_same 'the kernel' "$(uname -r) $(uname -m)" \
+    "$(value "$zip" system.json '"\(.kernel.release) \(.kernel.architecture)"')"
+expect_same 'the distribution' "$(. /etc/os-release && echo "$PRETTY_NAME")" \
+    "$(value "$zip" system.json .distribution.name)"
+expect_same 'no name' null "$(value "$zip" system.json .hostname)"
+if dpkg-query -W coreutils >/dev/null 2>&1; then
+    expect_same 'the package' "$(dpkg-query -W -f '${Package} ${Version} ${Architecture}' coreutils)" \
+        "$(value "$zip" system.json '.executable.package | "\(.name) \(.version) \(.architecture)"')"
+fi
+run capture --pid "$pid" --window 0 -o reports --hostname
+expect_same 'the name' "$(uname -n)" "$(value "$(cat out)" system.json .hostname)"
+
 fact 'what is left out on request is not in the report, and the manifest says so'
-run capture --pid "$pid" --window 0 -o reports --without files.json
+run capture --pid "$pid" --window 0 -o reports --without 'files.json system.json'
 expect_status 0
 zip=$(cat out)
 expect_same 'the status' disabled "$(ledger "$zip" files.json status)"
-entries "$zip" | grep -q files.json && wrong 'it is there all the same'
+expect_same 'the status' disabled "$(ledger "$zip" system.json status)"
+entries "$zip" | grep -q -e files.json -e system.json && wrong 'it is there all the same'
 
 fact 'the manifest says when a process is near its limit'
 start sh -c 'ulimit -S -n 12; exec sleep 300 3</ 4</ 5</ 6</ 7</ 8</ 9</'

@@ -50,7 +50,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
     'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json',
-    'threads.json', 'files.json']) {
+    'threads.json', 'files.json', 'system.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -134,6 +134,9 @@ const broken = [
   ['files.json', (d) => { d.files[3].other_end[0].pid = 0; },
     '/files/3/other_end/0/pid must be >= 1'],
   ['files.json', (d) => { d.descendants[0].pid = 0; }, '/descendants/0/pid must be >= 1'],
+  ['system.json', (d) => { delete d.kernel; }, "/ must have required property 'kernel'"],
+  ['system.json', (d) => { d.executable.package.version = ''; },
+    '/executable/package/version must NOT have fewer'],
   ['thread-heap.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.measured = false; }, "/ must have required property 'failure'"],
   ['thread-heap.json', (d) => { d.failure = 'self'; }, '/failure boolean schema is false'],

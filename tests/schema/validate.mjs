@@ -23,6 +23,7 @@ const known = {
   'process.json': 'process',
   'threads.json': 'threads',
   'files.json': 'files',
+  'system.json': 'system',
   'heap-state.json': 'heap-state',
   'stacks.json': 'stacks',
   'manifest.json': 'manifest',

@@ -14,6 +14,7 @@
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
 #include "support/open_file_samples.h"
+#include "support/system_samples.h"
 #include "support/temp_dir.h"
 #include "support/thread_samples.h"
 
@@ -237,6 +238,8 @@ static bool write_full(const char *directory) {
                           "threads.json") &&
            write_artefact(sample_open_files_print(true, &text, &error), directory, "full",
                           "files.json") &&
+           write_artefact(sample_system_print(true, &text, &error), directory, "full",
+                          "system.json") &&
            write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
@@ -264,6 +267,8 @@ static bool write_bare(const char *directory, const char *report, bugpack_status
                           "threads.json") &&
            write_artefact(sample_open_files_print(false, &text, &error), directory, report,
                           "files.json") &&
+           write_artefact(sample_system_print(false, &text, &error), directory, report,
+                          "system.json") &&
            write_artefact(bp_thread_heap_print(&sample_heap_bare, &text, &error), directory, report,
                           "thread-heap.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_bare, &text, &error), directory,

@@ -56,7 +56,7 @@ Test(host_session, holds_the_machine_and_no_process) {
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, true, &session);
     cr_assert(eq(int, bugpack_provide_host_threads(session, &options, NULL), BUGPACK_OK));
-    take_report(session, "metadata.json\nhost-threads.json\nmanifest.json\n");
+    take_report(session, "metadata.json\nsystem.json\nhost-threads.json\nmanifest.json\n");
     cr_expect(gt(u32, atomic_load(&calls), 0));
     bugpack_close(session);
     temp_dir_remove(&dir);
@@ -68,9 +68,10 @@ Test(host_session, adds_the_machine_to_what_a_process_cost) {
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, false, &session);
     cr_assert(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
-    take_report(session,
-                "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\n"
-                "heap-state.json\nhost-threads.json\nmanifest.json\n");
+    take_report(
+        session,
+        "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\nsystem.json\n"
+        "heap-state.json\nhost-threads.json\nmanifest.json\n");
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

@@ -67,10 +67,10 @@ Test(report_name, accepts_what_a_host_may_provide) {
 }
 
 Test(report_name, ranks_entries_as_the_format_lists_them) {
-    const char *order[] = {"metadata.json",   "runtime-metrics.json", "process.json",
-                           "threads.json",    "files.json",           "session.json",
-                           "logs.jsonl",      "logs/a.log",           "traffic.pcap",
-                           "commands/ss.txt", "anything.bin",         "manifest.json"};
+    const char *order[] = {
+        "metadata.json",   "runtime-metrics.json", "process.json", "threads.json", "files.json",
+        "system.json",     "session.json",         "logs.jsonl",   "logs/a.log",   "traffic.pcap",
+        "commands/ss.txt", "anything.bin",         "manifest.json"};
     for (size_t i = 1; i < sizeof order / sizeof order[0]; i++) {
         cr_assert(lt(uint, bp_name_entry_rank(order[i - 1]), bp_name_entry_rank(order[i])));
     }

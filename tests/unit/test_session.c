@@ -32,9 +32,10 @@ Test(session, writes_a_report_with_its_entries_in_the_fixed_order) {
               result.error.message);
     cr_assert(zero(uint, result.missing_count), "%s", result.missing);
     char *list = report_list(result.path);
-    cr_assert(eq(str, list,
-                 "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\n"
-                 "heap-state.json\nlogs.jsonl\nmanifest.json\n"));
+    cr_assert(eq(
+        str, list,
+        "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\nsystem.json\n"
+        "heap-state.json\nlogs.jsonl\nmanifest.json\n"));
     free(list);
     cr_assert(report_entry_contains(result.path, "logs.jsonl", "cache miss for image 17"));
     cr_assert(report_entry_contains(result.path, "metadata.json", "\"it \\\"flickers\\\"\""));

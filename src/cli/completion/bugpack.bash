@@ -69,7 +69,7 @@ _bugpack() {
             return
             ;;
         --without)
-            _bugpack_words 'process.json threads.json files.json stacks.txt stacks.json thread-heap.json' "$current"
+            _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json thread-heap.json' "$current"
             return
             ;;
         --stacks)
@@ -84,13 +84,13 @@ _bugpack() {
     case $command in
         capture)
             _bugpack_words '--pid --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
-                --shell --input-timeout --without --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --shell --input-timeout --without --hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
                 _bugpack_words '--hotkey --on-failure --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
-                    --attach-limit --without --redact --redact-base64 --no-redact --app
+                    --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"
             else
                 mapfile -t COMPREPLY < <(compgen -c -- "$current")

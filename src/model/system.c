@@ -1,0 +1,151 @@
+#include "model/system.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/fields.h"
+#include "model/host_threads.h"
+#include "model/metadata.h"
+#include "json/json.h"
+
+static const struct {
+    const char *group, *name, *key;
+} rows[] = {
+#define ROW(constant, group, name, key) {group, name, key},
+    BP_SYSTEM_MEMORY(ROW)
+#undef ROW
+};
+
+const char *bp_system_memory_key(size_t row) {
+    return rows[row].key;
+}
+
+void bp_system_forget_process(bp_system *system) {
+    for (size_t i = 0; i < system->cgroup_count; i++) {
+        free(system->cgroups[i].path);
+    }
+    free(system->executable);
+    system->executable = NULL;
+    system->cgroup_count = 0;
+    system->has_process = false;
+    system->cpu_usable_count.known = false;
+}
+
+void bp_system_release(bp_system *system) {
+    bp_system_forget_process(system);
+    *system = (bp_system){.cgroup_count = 0};
+}
+
+static void add_known(bp_json *json, const char *key, bp_known_uint number) {
+    if (number.known) {
+        bp_json_add_uint(json, key, number.value);
+    }
+}
+
+static void add_identity(bp_json *json, const bp_system *system) {
+    bp_model_add_known_text(json, "hostname", system->hostname);
+    if (system->distribution_id[0] != '\0' || system->distribution_name[0] != '\0') {
+        bp_json_object_begin(json, "distribution");
+        bp_model_add_known_text(json, "id", system->distribution_id);
+        bp_model_add_known_text(json, "version", system->distribution_version);
+        bp_model_add_known_text(json, "name", system->distribution_name);
+        bp_json_object_end(json);
+    }
+    bp_json_object_begin(json, "kernel");
+    bp_model_add_known_text(json, "name", system->kernel_name);
+    bp_model_add_known_text(json, "release", system->kernel_release);
+    bp_model_add_known_text(json, "version", system->kernel_version);
+    bp_model_add_known_text(json, "architecture", system->architecture);
+    bp_json_object_end(json);
+    if (system->uptime_ns != 0) {
+        bp_model_add_time(json, "booted_at", system->boot_wall_ns);
+        bp_json_add_number(json, "uptime_secs", (double)system->uptime_ns / 1e9, 3);
+    }
+    bp_json_object_begin(json, "cpus");
+    bp_model_add_known_text(json, "model", system->cpu_model);
+    add_known(json, "possible", system->cpu_count);
+    add_known(json, "online", system->cpu_online_count);
+    add_known(json, "usable", system->cpu_usable_count);
+    bp_json_object_end(json);
+}
+
+static void add_memory(bp_json *json, const bp_system *system) {
+    for (size_t i = 0; i < BP_SYSTEM_MEMORY_COUNT; i++) {
+        if (i == 0 || strcmp(rows[i].group, rows[i - 1].group) != 0) {
+            bp_json_object_begin(json, rows[i].group);
+        }
+        add_known(json, rows[i].name, system->memory[i]);
+        if (i + 1 == BP_SYSTEM_MEMORY_COUNT || strcmp(rows[i].group, rows[i + 1].group) != 0) {
+            bp_json_object_end(json);
+        }
+    }
+}
+
+static void add_load(bp_json *json, const bp_load *load) {
+    bp_json_object_begin(json, "load");
+    bp_json_add_number(json, "avg1", (double)load->centi[0] / 100.0, 2);
+    bp_json_add_number(json, "avg5", (double)load->centi[1] / 100.0, 2);
+    bp_json_add_number(json, "avg15", (double)load->centi[2] / 100.0, 2);
+    bp_json_add_uint(json, "runnable_threads", load->runnable_count);
+    bp_json_add_uint(json, "threads", load->thread_count);
+    bp_json_object_end(json);
+}
+
+static void add_container(bp_json *json, const bp_system *system) {
+    if (system->container != NULL || system->container_name[0] != '\0') {
+        bp_json_add_text(json, "container",
+                         system->container != NULL ? system->container : system->container_name);
+    }
+    if (system->has_namespaces) {
+        bp_json_array_begin(json, "own_namespaces");
+        for (size_t i = 0; i < system->namespace_count; i++) {
+            bp_json_add_text(json, NULL, system->namespaces[i]);
+        }
+        bp_json_array_end(json);
+    }
+    bp_json_array_begin(json, "cgroups");
+    for (size_t i = 0; i < system->cgroup_count; i++) {
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "path", system->cgroups[i].path);
+        bp_host_add_figures(json, &system->cgroups[i]);
+        bp_host_add_pressure(json, system->cgroups[i].pressure);
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+static void add_executable(bp_json *json, const bp_system *system) {
+    bp_json_object_begin(json, "executable");
+    bp_json_add_text(json, "path", system->executable);
+    if (system->is_executable_deleted) {
+        bp_json_add_bool(json, "deleted", true);
+    }
+    if (system->has_package) {
+        bp_json_object_begin(json, "package");
+        bp_json_add_text(json, "manager", "dpkg");
+        bp_json_add_text(json, "name", system->package.name);
+        bp_json_add_text(json, "version", system->package.version);
+        bp_model_add_known_text(json, "architecture", system->package.architecture);
+        bp_json_object_end(json);
+    }
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_system_print(const bp_system *system, bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
+    add_identity(&json, system);
+    add_memory(&json, system);
+    if (system->has_load) {
+        add_load(&json, &system->load);
+    }
+    bp_host_add_pressure(&json, system->pressure);
+    if (system->has_process) {
+        add_container(&json, system);
+    }
+    if (system->executable != NULL) {
+        add_executable(&json, system);
+    }
+    return bp_json_finish(&json, error);
+}

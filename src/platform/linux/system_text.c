@@ -1,0 +1,147 @@
+#include "platform/linux/system_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "platform/linux/proc_scan.h"
+
+static void copy(bp_proc_scan text, char *out, size_t out_bytes) {
+    (void)snprintf(out, out_bytes, "%.*s", (int)(text.end - text.next), text.next);
+}
+
+bool bp_os_release_find(const char *text, size_t text_bytes, const char *key, char *out,
+                        size_t out_bytes) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (!bp_proc_take_text(&line, key) || !bp_proc_take_byte(&line, '=')) {
+            continue;
+        }
+        char quote = line.next < line.end ? *line.next : '\0';
+        bool is_quoted = quote == '"' || quote == '\'';
+        size_t length = 0;
+        for (line.next += is_quoted ? 1 : 0;
+             line.next < line.end && length + 1 < out_bytes && !(is_quoted && *line.next == quote);
+             line.next++) {
+            bool is_escape = *line.next == '\\' && quote != '\'' && line.next + 1 < line.end;
+            line.next += is_escape ? 1 : 0;
+            out[length++] = *line.next;
+        }
+        out[length] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* "0.50", as 50. */
+static bool take_centi(bp_proc_scan *line, uint64_t *ret_centi) {
+    bp_proc_scan word;
+    uint64_t whole, part;
+    if (!bp_proc_take_word(line, &word) || !bp_proc_take_number(&word, 10, &whole) ||
+        !bp_proc_take_byte(&word, '.') || word.end - word.next != 2 ||
+        !bp_proc_take_number(&word, 10, &part) || word.next != word.end || whole > UINT32_MAX) {
+        return false;
+    }
+    *ret_centi = whole * 100 + part;
+    return true;
+}
+
+bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan word;
+    bp_load load;
+    if (!take_centi(&scan, &load.centi[0]) || !take_centi(&scan, &load.centi[1]) ||
+        !take_centi(&scan, &load.centi[2]) || !bp_proc_take_word(&scan, &word) ||
+        !bp_proc_take_number(&word, 10, &load.runnable_count) || !bp_proc_take_byte(&word, '/') ||
+        !bp_proc_take_number(&word, 10, &load.thread_count) || word.next != word.end) {
+        return false;
+    }
+    *ret_load = load;
+    return true;
+}
+
+bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t out_bytes) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (bp_proc_take_text(&line, "model name")) {
+            bp_proc_skip_blanks(&line);
+            if (bp_proc_take_byte(&line, ':')) {
+                bp_proc_skip_blanks(&line);
+                copy(line, out, out_bytes);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool bp_dpkg_list_has(const char *text, size_t text_bytes, const char *path) {
+    size_t path_bytes = strlen(path);
+    const char *end = text + text_bytes;
+    for (const char *at = text; (size_t)(end - at) >= path_bytes && path_bytes > 0; at++) {
+        at = memmem(at, (size_t)(end - at), path, path_bytes);
+        if (at == NULL) {
+            return false;
+        }
+        if ((at == text || at[-1] == '\n') && (at + path_bytes == end || at[path_bytes] == '\n')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bp_dpkg_name(const char *list, bp_package *ret_package) {
+    static const char ending[] = ".list";
+    bp_package package = {.name = ""};
+    size_t bytes = strlen(list);
+    if (bytes < sizeof ending || strcmp(list + bytes - (sizeof ending - 1), ending) != 0) {
+        return false;
+    }
+    bp_proc_scan name = {list, list + bytes - (sizeof ending - 1)};
+    const char *colon = memchr(name.next, ':', (size_t)(name.end - name.next));
+    if (colon != NULL) {
+        copy((bp_proc_scan){colon + 1, name.end}, package.architecture,
+             sizeof package.architecture);
+        name.end = colon;
+    }
+    copy(name, package.name, sizeof package.name);
+    *ret_package = package;
+    return true;
+}
+
+/* The paragraph of a package: up to an empty line. False: it is of another one. */
+static bool read_paragraph(bp_proc_scan *scan, bp_package *package) {
+    bp_package found = {.name = ""};
+    bp_proc_scan line;
+    bool is_installed = false;
+    while (bp_proc_take_line(scan, &line) && line.next != line.end) {
+        if (bp_proc_take_text(&line, "Package: ")) {
+            copy(line, found.name, sizeof found.name);
+        } else if (bp_proc_take_text(&line, "Version: ")) {
+            copy(line, found.version, sizeof found.version);
+        } else if (bp_proc_take_text(&line, "Architecture: ")) {
+            copy(line, found.architecture, sizeof found.architecture);
+        } else if (bp_proc_take_text(&line, "Status: ")) {
+            is_installed =
+                line.end - line.next >= 10 && memcmp(line.end - 10, " installed", 10) == 0;
+        }
+    }
+    if (!is_installed || strcmp(found.name, package->name) != 0 || found.version[0] == '\0' ||
+        (package->architecture[0] != '\0' &&
+         strcmp(found.architecture, package->architecture) != 0)) {
+        return false;
+    }
+    *package = found;
+    return true;
+}
+
+bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    while (scan.next < scan.end) {
+        if (read_paragraph(&scan, package)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,43 @@
+/*
+ * Texts that say what machine this is, and which package a program is from. Pure; the bytes may be
+ * anything. False leaves the outputs alone.
+ */
+#ifndef BP_PLATFORM_LINUX_SYSTEM_TEXT_H
+#define BP_PLATFORM_LINUX_SYSTEM_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The value of a variable in os-release(5), without its quotes; a longer one is cut. */
+bool bp_os_release_find(const char *text, size_t text_bytes, const char *key, char *out,
+                        size_t out_bytes);
+
+/* /proc/loadavg: three averages in hundredths, and how many threads of how many may run. */
+typedef struct bp_load {
+    uint64_t centi[3]; /* over 1, 5 and 15 minutes */
+    uint64_t runnable_count, thread_count;
+} bp_load;
+bool bp_load_parse(const char *text, size_t text_bytes, bp_load *ret_load);
+
+/* The first "model name" of /proc/cpuinfo, which ARM does not have; a longer one is cut. */
+bool bp_cpu_model_find(const char *text, size_t text_bytes, char *out, size_t out_bytes);
+
+/* Whether a list of dpkg (info/NAME.list) has the file: a line that is this path. */
+bool bp_dpkg_list_has(const char *text, size_t text_bytes, const char *path);
+
+/* One installed package. Longer texts are cut. */
+typedef struct bp_package {
+    char name[128];
+    char version[128];
+    char architecture[32];
+} bp_package;
+
+/* `list` is the name of a list, "libc6:amd64.list": makes a package of it, without a version. */
+bool bp_dpkg_name(const char *list, bp_package *ret_package);
+
+/* Fills in version and architecture from dpkg's status file, if the package is installed; its
+ * architecture counts where it is known. */
+bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package);
+
+#endif

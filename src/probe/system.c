@@ -1,0 +1,319 @@
+#include "probe/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/host_text.h"
+#include "platform/linux/proc_text.h"
+#include "probe/host_private.h"
+#include "probe/system_package.h"
+
+enum { text_bytes_max = 16384, path_bytes_max = 4096 };
+
+struct reader {
+    const bp_system_plan *plan;
+    int process_fd; /* /proc/<pid>, or -1 */
+    int root_fd;    /* the root directory of the process, else ours; or -1 */
+    bool has_root;  /* the former */
+    bp_host_summary summary;
+    bp_system system;
+    char text[text_bytes_max];
+};
+
+/* A file that the system does not have, or that a process that has ended had, is no loss. */
+static bool is_absence(int system_errno) {
+    return system_errno == ENOENT || system_errno == ESRCH || system_errno == ENOTDIR ||
+           system_errno == ENOSYS || system_errno == EOPNOTSUPP;
+}
+
+/* The length; 0 where there is none. */
+static size_t read_text(struct reader *reader, int dir_fd, const char *path) {
+    ssize_t length = bp_proc_read_small(dir_fd, path, reader->text, text_bytes_max);
+    if (length < 0 && !is_absence(errno)) {
+        reader->system.unread_count++;
+        reader->system.unread_errno = errno;
+    }
+    return length > 0 ? (size_t)length : 0;
+}
+
+static size_t read_in_root(struct reader *reader, const char *path) {
+    int fd = reader->root_fd < 0 ? -1 : bp_system_open(reader->root_fd, path);
+    int64_t length = fd < 0 ? 0 : bp_file_read_range(fd, reader->text, text_bytes_max, 0);
+    bp_file_close(fd);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static void read_distribution(struct reader *reader) {
+    bp_system *system = &reader->system;
+    size_t length = read_in_root(reader, "etc/os-release");
+    length = length > 0 ? length : read_in_root(reader, "usr/lib/os-release");
+    (void)bp_os_release_find(reader->text, length, "ID", system->distribution_id,
+                             sizeof system->distribution_id);
+    (void)bp_os_release_find(reader->text, length, "VERSION_ID", system->distribution_version,
+                             sizeof system->distribution_version);
+    (void)bp_os_release_find(reader->text, length, "PRETTY_NAME", system->distribution_name,
+                             sizeof system->distribution_name);
+}
+
+static void read_kernel(struct reader *reader) {
+    bp_system *system = &reader->system;
+    struct utsname names;
+    if (uname(&names) == 0) {
+        (void)snprintf(system->kernel_name, sizeof system->kernel_name, "%s", names.sysname);
+        (void)snprintf(system->kernel_release, sizeof system->kernel_release, "%s", names.release);
+        (void)snprintf(system->kernel_version, sizeof system->kernel_version, "%s", names.version);
+        (void)snprintf(system->architecture, sizeof system->architecture, "%s", names.machine);
+        if (reader->plan->with_hostname) {
+            (void)snprintf(system->hostname, sizeof system->hostname, "%s", names.nodename);
+        }
+    }
+    uint64_t wall_ns = bp_clock_wall_ns();
+    struct timespec since_boot;
+    if (clock_gettime(CLOCK_BOOTTIME, &since_boot) == 0) {
+        system->uptime_ns =
+            (uint64_t)since_boot.tv_sec * BP_NS_PER_SEC + (uint64_t)since_boot.tv_nsec;
+        system->boot_wall_ns = wall_ns > system->uptime_ns ? wall_ns - system->uptime_ns : 0;
+    }
+}
+
+static bp_known_uint count_cpus(const char *text, size_t length) {
+    bp_cpu_list list;
+    bp_known_uint count = {.known = bp_host_parse_cpu_list(text, length, &list)};
+    for (size_t i = 0; count.known && i < sizeof list.bits / sizeof list.bits[0]; i++) {
+        count.value += (uint64_t)__builtin_popcountll(list.bits[i]);
+    }
+    return count;
+}
+
+/* The CPUs of the process are a line of its status: "Cpus_allowed_list:\t0-3". */
+static void read_usable_cpus(struct reader *reader) {
+    static const char key[] = "\nCpus_allowed_list:\t";
+    size_t length = read_text(reader, reader->process_fd, "status");
+    const char *at = memmem(reader->text, length, key, sizeof key - 1);
+    if (at != NULL) {
+        at += sizeof key - 1;
+        size_t left = length - (size_t)(at - reader->text);
+        const char *newline = memchr(at, '\n', left);
+        reader->system.cpu_usable_count =
+            count_cpus(at, newline == NULL ? left : (size_t)(newline - at));
+    }
+}
+
+static void read_cpus(struct reader *reader) {
+    bp_system *system = &reader->system;
+    size_t length = read_text(reader, AT_FDCWD, "/sys/devices/system/cpu/possible");
+    system->cpu_count = count_cpus(reader->text, length);
+    length = read_text(reader, AT_FDCWD, "/sys/devices/system/cpu/online");
+    system->cpu_online_count = count_cpus(reader->text, length);
+    length = read_text(reader, AT_FDCWD, "/proc/cpuinfo");
+    (void)bp_cpu_model_find(reader->text, length, system->cpu_model, sizeof system->cpu_model);
+}
+
+static void read_memory(struct reader *reader) {
+    bp_system *system = &reader->system;
+    size_t length = read_text(reader, AT_FDCWD, "/proc/meminfo");
+    for (size_t i = 0; i < BP_SYSTEM_MEMORY_COUNT; i++) {
+        system->memory[i].known = bp_proc_find_number(reader->text, length, bp_system_memory_key(i),
+                                                      0, &system->memory[i].value);
+    }
+    length = read_text(reader, AT_FDCWD, "/proc/loadavg");
+    system->has_load = bp_load_parse(reader->text, length, &system->load);
+    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc_fd >= 0) {
+        bp_host_read_pressure(proc_fd, system->pressure, &reader->summary);
+    }
+    bp_file_close(proc_fd);
+}
+
+/* The machine's own namespaces have these inodes (enum in include/linux/proc_ns.h). */
+static void read_namespaces(struct reader *reader) {
+    static const struct {
+        const char *name;
+        uint64_t initial_inode;
+    } known[] = {{"ipc", 0xEFFFFFFF}, {"uts", 0xEFFFFFFE},    {"user", 0xEFFFFFFD},
+                 {"pid", 0xEFFFFFFC}, {"cgroup", 0xEFFFFFFB}, {"time", 0xEFFFFFFA}};
+    _Static_assert(sizeof known / sizeof known[0] <= BP_SYSTEM_NAMESPACE_MAX, "all fit");
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char path[16];
+        struct stat info;
+        (void)snprintf(path, sizeof path, "ns/%s", known[i].name);
+        bool is_read = fstatat(reader->process_fd, path, &info, 0) == 0;
+        reader->system.has_namespaces = reader->system.has_namespaces || is_read;
+        if (is_read && (uint64_t)info.st_ino != known[i].initial_inode) {
+            reader->system.namespaces[reader->system.namespace_count++] = known[i].name;
+        }
+    }
+}
+
+/* By the files that these leave in a container, and in a virtual machine that was made of its
+ * image: without a namespace of its own, a process is in no container. */
+static void read_container(struct reader *reader) {
+    static const struct {
+        const char *path, *name;
+    } marks[] = {{"run/.containerenv", "podman"},
+                 {".dockerenv", "docker"},
+                 {"var/run/secrets/kubernetes.io/serviceaccount/namespace", "kubernetes"}};
+    bp_system *system = &reader->system;
+    if (!reader->has_root || system->namespace_count == 0) {
+        return;
+    }
+    for (size_t i = 0; system->container == NULL && i < sizeof marks / sizeof marks[0]; i++) {
+        int fd = bp_system_open(reader->root_fd, marks[i].path);
+        system->container = fd >= 0 || errno == EACCES ? marks[i].name : NULL;
+        bp_file_close(fd);
+    }
+    size_t length = read_in_root(reader, "run/systemd/container");
+    size_t line = strcspn(reader->text, "\n");
+    (void)snprintf(system->container_name, sizeof system->container_name, "%.*s",
+                   (int)(line < length ? line : length), reader->text);
+}
+
+/* Appends a control group, if anything is known of it. False without memory. */
+static bool add_cgroup(struct reader *reader, int cgroup_fd, const char *path, size_t path_bytes) {
+    bp_host_cgroup cgroup = {.path = strndup(path, path_bytes)};
+    if (cgroup.path == NULL) {
+        return false;
+    }
+    bp_host_cgroup_read(cgroup_fd, &cgroup, &reader->summary);
+    bool is_known = false;
+    for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
+        is_known = is_known || cgroup.figures[i].is_known;
+    }
+    if (is_known) {
+        reader->system.cgroups[reader->system.cgroup_count++] = cgroup;
+    } else {
+        free(cgroup.path);
+    }
+    return true;
+}
+
+/* From the group of the process up to the root: each may have a limit. False without memory. */
+static bool read_cgroups(struct reader *reader) {
+    char path[path_bytes_max];
+    const char *found;
+    size_t bytes;
+    size_t length = read_text(reader, reader->process_fd, "cgroup");
+    if (!bp_proc_find_cgroup(reader->text, length, &found, &bytes) || bytes == 0 ||
+        bytes >= sizeof path || found[0] != '/') {
+        return true;
+    }
+    memcpy(path, found, bytes);
+    int cgroup_fd = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool has_memory = true;
+    while (cgroup_fd >= 0 && has_memory && reader->system.cgroup_count < BP_SYSTEM_CGROUP_MAX) {
+        has_memory = add_cgroup(reader, cgroup_fd, path, bytes);
+        if (bytes == 1) {
+            break;
+        }
+        while (bytes > 1 && path[bytes - 1] != '/') {
+            bytes--;
+        }
+        bytes -= bytes > 1 ? 1 : 0;
+    }
+    bp_file_close(cgroup_fd);
+    return has_memory;
+}
+
+/* What is remembered is of this path; else it is searched for, and remembered. */
+static void read_package(struct reader *reader) {
+    bp_system *system = &reader->system;
+    bp_package_memory *memory = reader->plan->memory;
+    if (memory->path == NULL || strcmp(memory->path, system->executable) != 0) {
+        bp_package_memory found = {.path = strdup(system->executable)};
+        found.has_package = reader->has_root && found.path != NULL &&
+                            bp_system_find_package(reader->root_fd, found.path,
+                                                   reader->plan->deadline_ns, &found.package);
+        if (!found.has_package && bp_clock_monotonic_ns() > reader->plan->deadline_ns) {
+            free(found.path);
+            return; /* another report may have more time */
+        }
+        free(memory->path);
+        *memory = found;
+    }
+    system->has_package = memory->has_package;
+    system->package = memory->package;
+}
+
+/* False without memory. */
+static bool read_executable(struct reader *reader) {
+    char path[path_bytes_max];
+    ssize_t length = readlinkat(reader->process_fd, "exe", path, sizeof path - 1);
+    struct stat info;
+    if (length <= 0) {
+        return true; /* a kernel thread, or not ours to see */
+    }
+    size_t kept = bp_proc_deleted_path_length(path, (size_t)length);
+    bool is_deleted =
+        kept > 0 && fstatat(reader->process_fd, "exe", &info, 0) == 0 && info.st_nlink == 0;
+    reader->system.is_executable_deleted = is_deleted;
+    reader->system.executable = strndup(path, is_deleted ? kept : (size_t)length);
+    if (reader->system.executable != NULL && !is_deleted) {
+        read_package(reader); /* the file that is installed is the one that runs */
+    }
+    return reader->system.executable != NULL;
+}
+
+static bool read_process(struct reader *reader) {
+    read_usable_cpus(reader);
+    read_namespaces(reader);
+    read_container(reader);
+    return read_cgroups(reader) && read_executable(reader);
+}
+
+static void open_places(struct reader *reader) {
+    char path[32] = "/proc/self";
+    if (reader->plan->pid != 0) {
+        (void)snprintf(path, sizeof path, "/proc/%d", (int)reader->plan->pid);
+    }
+    reader->process_fd = reader->root_fd = -1;
+    if (reader->plan->with_process) {
+        reader->process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (reader->process_fd >= 0) {
+        reader->root_fd = openat(reader->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    reader->has_root = reader->root_fd >= 0;
+    if (!reader->has_root) {
+        reader->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+}
+
+bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
+                              bugpack_error *error) {
+    struct reader *reader = calloc(1, sizeof *reader);
+    if (reader == NULL) {
+        return bp_fail_memory(error, "describe the system");
+    }
+    reader->plan = plan;
+    open_places(reader);
+    read_distribution(reader);
+    read_kernel(reader);
+    read_cpus(reader);
+    read_memory(reader);
+    reader->system.has_process = reader->process_fd >= 0;
+    bool has_memory = !reader->system.has_process || read_process(reader);
+    for (size_t i = 0; i < reader->summary.error_count; i++) {
+        reader->system.unread_count += reader->summary.errors[i].file_count;
+        reader->system.unread_errno = reader->summary.errors[i].system_errno;
+    }
+    if (has_memory) {
+        *ret_system = reader->system;
+        reader->system = (bp_system){.cgroup_count = 0};
+    }
+    bp_system_release(&reader->system);
+    bp_file_close(reader->root_fd);
+    bp_file_close(reader->process_fd);
+    free(reader);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "describe the system");
+}

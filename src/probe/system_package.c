@@ -1,0 +1,95 @@
+#include "probe/system_package.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "platform/linux/files.h"
+
+static const size_t list_bytes_max = (size_t)8 << 20;
+static const size_t status_bytes_max = (size_t)64 << 20;
+
+/* Since Linux 5.6; before that, nothing of another root is opened. */
+static int open_below(int root_fd, const char *path, int flags) {
+    const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+}
+
+int bp_system_open(int root_fd, const char *path) {
+    int path_fd = open_below(root_fd, path, O_PATH);
+    return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
+}
+
+/* Reads a file whole into a buffer that is used again. */
+static bool read_whole(int fd, const char *name, bp_buffer *text) {
+    bp_buffer_clear(text);
+    bool is_read = fd >= 0 && bp_file_read_fd(fd, name, text, NULL) == BUGPACK_OK;
+    bp_file_close(fd);
+    return is_read;
+}
+
+/* /usr/bin/ls is /bin/ls in the list of a package from before the directories were merged. */
+static bool has_file(const bp_buffer *list, const char *path) {
+    static const char merged[] = "/usr";
+    return bp_dpkg_list_has(list->data, list->size, path) ||
+           (strncmp(path, merged, sizeof merged - 1) == 0 &&
+            bp_dpkg_list_has(list->data, list->size, path + sizeof merged - 1));
+}
+
+static bool find_list(int lists_fd, const char *path, uint64_t deadline_ns,
+                      bp_package *ret_package) {
+    bool is_found = false;
+    bp_buffer list;
+    bp_package package;
+    bp_buffer_init(&list, list_bytes_max);
+    DIR *lists = fdopendir(lists_fd);
+    while (lists != NULL && !is_found && bp_clock_monotonic_ns() <= deadline_ns) {
+        const struct dirent *entry = readdir(lists);
+        if (entry == NULL) {
+            break;
+        }
+        if (bp_dpkg_name(entry->d_name, &package)) {
+            int path_fd = openat(dirfd(lists), entry->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+            int fd = path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
+            is_found = read_whole(fd, entry->d_name, &list) && has_file(&list, path);
+        }
+    }
+    if (lists != NULL) {
+        (void)closedir(lists);
+    } else {
+        bp_file_close(lists_fd);
+    }
+    bp_buffer_release(&list);
+    if (is_found) {
+        *ret_package = package;
+    }
+    return is_found;
+}
+
+bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
+                            bp_package *ret_package) {
+    static const char status_path[] = "var/lib/dpkg/status";
+    bp_package package;
+    int lists_fd = open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
+    if (lists_fd < 0 || !find_list(lists_fd, path, deadline_ns, &package)) {
+        return false;
+    }
+    bp_buffer status;
+    bp_buffer_init(&status, status_bytes_max);
+    bool is_found = read_whole(bp_system_open(root_fd, status_path), status_path, &status) &&
+                    bp_dpkg_find(status.data, status.size, &package);
+    bp_buffer_release(&status);
+    if (is_found) {
+        *ret_package = package;
+    }
+    return is_found;
+}

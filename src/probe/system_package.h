@@ -1,0 +1,22 @@
+/*
+ * Which installed package a file is from. Linux only.
+ */
+#ifndef BP_PROBE_SYSTEM_PACKAGE_H
+#define BP_PROBE_SYSTEM_PACKAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform/linux/system_text.h"
+
+/*
+ * Opens a regular file below `root_fd` without leaving it, whatever links are there: the root of a
+ * container belongs to somebody else. -1 with errno. The descriptor is the caller's to close.
+ */
+int bp_system_open(int root_fd, const char *path);
+
+/* Searches the lists of dpkg below `root_fd` until the deadline, without running it. */
+bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
+                            bp_package *ret_package);
+
+#endif

@@ -1,0 +1,42 @@
+#include "support/system_samples.h"
+
+#define KNOWN(number)                                                                              \
+    { .known = true, .value = number }
+
+static const bp_system full_sample = {
+    .distribution_id = "debian",
+    .distribution_version = "12",
+    .distribution_name = "Debian GNU/Linux 12 \xff",
+    .kernel_name = "Linux",
+    .kernel_release = "6.1.0",
+    .kernel_version = "#1 SMP",
+    .architecture = "x86_64",
+    .hostname = "vm",
+    .cpu_model = "AMD EPYC",
+    .cpu_count = KNOWN(4),
+    .cpu_online_count = KNOWN(2),
+    .cpu_usable_count = KNOWN(1),
+    .memory = {[BP_SYSTEM_TOTAL] = KNOWN(24684092), [BP_SYSTEM_SWAP_FREE] = KNOWN(0)},
+    .has_load = true,
+    .load = {.centi = {1410, 1031, 924}, .runnable_count = 15, .thread_count = 189},
+    .pressure = {{.some = {.is_known = true, .avg10_centi = 9948, .total_us = 7}}},
+    .boot_wall_ns = UINT64_C(1800000000000000000),
+    .uptime_ns = UINT64_C(39497552000000),
+    .has_process = true,
+    .container = "docker",
+    .has_namespaces = true,
+    .namespaces = {"pid", "uts"},
+    .namespace_count = 2,
+    .cgroups = {{.path = (char[]){"/a"},
+                 .figures = {[BP_CGROUP_MEMORY_MAX] = {.is_known = true, .is_unlimited = true}}},
+                {.path = (char[]){"/"},
+                 .figures = {[BP_CGROUP_PIDS_MAX] = {.is_known = true, .value = 100}}}},
+    .cgroup_count = 2,
+    .executable = (char[]){"/usr/bin/viewer"},
+    .has_package = true,
+    .package = {.name = "viewer", .version = "1:2.0-1", .architecture = "amd64"}};
+
+bugpack_status sample_system_print(bool full, bp_buffer *out, bugpack_error *error) {
+    static const bp_system bare = {.has_load = false};
+    return bp_system_print(full ? &full_sample : &bare, out, error);
+}

@@ -1,0 +1,87 @@
+/*
+ * What is read of this machine and of this process, beside what system calls say.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "probe/system.h"
+
+static bp_package_memory memory;
+
+static bp_system read_system(bool with_process, bool with_hostname) {
+    const bp_system_plan plan = {.with_process = with_process,
+                                 .with_hostname = with_hostname,
+                                 .deadline_ns = bp_clock_monotonic_ns() + 20 * BP_NS_PER_SEC,
+                                 .memory = &memory};
+    bp_system system;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    cr_assert(eq(int, (int)bp_system_read(&plan, &system, &error), BUGPACK_OK));
+    return system;
+}
+
+Test(system, is_what_system_calls_say) {
+    struct utsname names;
+    struct sysinfo info;
+    cpu_set_t usable;
+    struct timespec before, after;
+    (void)clock_gettime(CLOCK_BOOTTIME, &before);
+    bp_system system = read_system(true, true);
+    (void)clock_gettime(CLOCK_BOOTTIME, &after);
+    cr_assert(uname(&names) == 0 && sysinfo(&info) == 0);
+    cr_expect(eq(str, system.kernel_release, names.release));
+    cr_expect(eq(str, system.hostname, names.nodename));
+    cr_expect(eq(u64, system.memory[BP_SYSTEM_TOTAL].value,
+                 (uint64_t)info.totalram * info.mem_unit / 1024));
+    cr_expect(eq(u64, system.memory[BP_SYSTEM_SWAP_TOTAL].value,
+                 (uint64_t)info.totalswap * info.mem_unit / 1024));
+    cr_assert(zero(int, sched_getaffinity(0, sizeof usable, &usable)));
+    cr_expect(eq(u64, system.cpu_usable_count.value, (uint64_t)CPU_COUNT(&usable)));
+    cr_expect(eq(u64, system.cpu_online_count.value, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)));
+    cr_expect(system.uptime_ns / BP_NS_PER_SEC >= (uint64_t)before.tv_sec &&
+              system.uptime_ns / BP_NS_PER_SEC <= (uint64_t)after.tv_sec);
+    cr_expect(system.executable != NULL && strstr(system.executable, "test_system_read") != NULL);
+    cr_expect(not(system.has_package), "this test is in no package");
+    bp_system_release(&system);
+}
+
+Test(system, names_neither_host_nor_process_where_nobody_asked) {
+    bp_system system = read_system(false, false);
+    cr_expect(eq(str, system.hostname, ""));
+    cr_expect(not(system.has_process || system.executable != NULL));
+    cr_expect(eq(sz, system.cgroup_count, 0));
+    cr_expect(system.memory[BP_SYSTEM_AVAILABLE].known);
+    bp_system_release(&system);
+}
+
+Test(system, searches_for_a_package_once) {
+    memory = (bp_package_memory){.path = strdup("/elsewhere"), .has_package = true};
+    bp_system system = read_system(true, false);
+    cr_assert(memory.path != NULL);
+    cr_expect(eq(str, memory.path, system.executable));
+    cr_expect(not(memory.has_package));
+    memory.has_package = true;
+    (void)snprintf(memory.package.name, sizeof memory.package.name, "viewer");
+    bp_system_release(&system);
+    system = read_system(true, false);
+    cr_expect(system.has_package && strcmp(system.package.name, "viewer") == 0);
+    bp_system_release(&system);
+    free(memory.path);
+}
+
+Test(system, is_read_without_time_for_a_package) {
+    memory = (bp_package_memory){.path = NULL};
+    const bp_system_plan plan = {.with_process = true, .memory = &memory};
+    bp_system system;
+    cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
+    cr_expect(memory.path == NULL && !system.has_package, "it is searched for again next time");
+    bp_system_release(&system);
+}
