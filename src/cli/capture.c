@@ -34,14 +34,20 @@ typedef struct capture_options {
     bool json;
 } capture_options;
 
-/* "all" would stop threads that run, and does not exist yet. */
 static bool read_stacks_choice(const bp_cli_option *option, const char *text, void *field) {
     uint64_t *stacks = field;
-    *stacks = strcmp(text, "none") == 0 ? BUGPACK_OFF : BUGPACK_STACKS_BLOCKED;
-    if (*stacks == BUGPACK_OFF || strcmp(text, "blocked") == 0) {
-        return true;
+    static const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"blocked", BUGPACK_STACKS_BLOCKED}, {"all", BUGPACK_STACKS_ALL}, {"none", BUGPACK_OFF}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(text, rows[i].name) == 0) {
+            *stacks = rows[i].value;
+            return true;
+        }
     }
-    (void)bp_cli_say_usage("--%s takes blocked or none, not '%s'", option->name, text);
+    (void)bp_cli_say_usage("--%s takes blocked, all or none, not '%s'", option->name, text);
     return false;
 }
 
@@ -58,7 +64,7 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
                  bp_cli_read_number, &bp_cli_windows),
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
-                 "the stacks of blocked threads (default), or none", read_stacks_choice, NULL),
+                 "the stacks of blocked threads (default), all, or none", read_stacks_choice, NULL),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),

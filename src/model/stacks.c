@@ -34,7 +34,17 @@ size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state) {
     return count;
 }
 
+uint64_t bp_stacks_longest_stop_us(const bp_stacks *stacks) {
+    uint64_t longest_ns = 0;
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const bp_stack_thread *thread = &stacks->threads[i];
+        longest_ns = thread->stopped_ns > longest_ns ? thread->stopped_ns : longest_ns;
+    }
+    return (longest_ns + 999) / 1000;
+}
+
 static const char *const state_names[] = {[BP_STACK_BLOCKED] = "blocked",
+                                          [BP_STACK_STOPPED] = "stopped",
                                           [BP_STACK_RUNNING] = "running",
                                           [BP_STACK_MOVED] = "moved",
                                           [BP_STACK_UNREAD] = "unread"};
@@ -74,18 +84,25 @@ static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_fra
     bp_json_object_end(json);
 }
 
+static bool has_frames(const bp_stack_thread *thread) {
+    return thread->state == BP_STACK_BLOCKED || thread->state == BP_STACK_STOPPED;
+}
+
 static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_thread *thread) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_text(json, "state", state_names[thread->state]);
-    if (thread->state == BP_STACK_BLOCKED) {
+    if (has_frames(thread)) {
         bp_json_add_bool(json, "complete", thread->reason[0] == '\0');
         bp_json_array_begin(json, "frames");
         for (size_t i = 0; i < thread->frame_count; i++) {
             add_frame(json, stacks, &stacks->frames[thread->first_frame + i]);
         }
         bp_json_array_end(json);
+    }
+    if (thread->state == BP_STACK_STOPPED) {
+        bp_json_add_uint(json, "stopped_us", (thread->stopped_ns + 999) / 1000);
     }
     bp_model_add_known_text(json, "reason", thread->reason);
     bp_json_object_end(json);
@@ -110,7 +127,7 @@ bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bug
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     bp_json_add_uint(&json, "pid", stacks->pid);
-    bp_json_add_text(&json, "taken", "blocked");
+    bp_json_add_text(&json, "taken", stacks->is_of_all ? "all" : "blocked");
     bp_json_add_text(&json, "interpreter", stacks->language);
     bp_json_add_bool(&json, "demangled", !stacks->is_mangled);
     bp_json_add_uint(&json, "threads_passed_over", stacks->passed_over_count);
@@ -165,18 +182,26 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
         append_frame(out, stacks, &stacks->frames[thread->first_frame + i], i);
     }
     if (thread->reason[0] != '\0') {
-        (void)bp_buffer_printf(out, "%s: %s\n",
-                               thread->state == BP_STACK_BLOCKED ? "Backtrace stopped"
-                                                                 : state_names[thread->state],
-                               thread->reason);
+        (void)bp_buffer_printf(
+            out, "%s: %s\n", has_frames(thread) ? "Backtrace stopped" : state_names[thread->state],
+            thread->reason);
+    }
+}
+
+static void append_title(bp_buffer *out, const bp_stacks *stacks) {
+    size_t count = bp_stacks_count(stacks, BP_STACK_STOPPED);
+    (void)bp_buffer_printf(out, "Process %" PRIu64 ": the stacks of its %sthreads. ", stacks->pid,
+                           stacks->is_of_all ? "" : "blocked ");
+    if (count == 0) {
+        (void)bp_buffer_append_text(out, "No thread was stopped.\n");
+    } else {
+        (void)bp_buffer_printf(out, "%zu %s stopped, for at most %" PRIu64 " us each.\n", count,
+                               count == 1 ? "was" : "were", bp_stacks_longest_stop_us(stacks));
     }
 }
 
 bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error) {
-    (void)bp_buffer_printf(out,
-                           "Process %" PRIu64 ": the stacks of its blocked threads. "
-                           "No thread was stopped.\n",
-                           stacks->pid);
+    append_title(out, stacks);
     if (stacks->language != NULL) {
         (void)bp_buffer_printf(out,
                                "A %s interpreter is loaded. The frames are its C functions, "

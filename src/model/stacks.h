@@ -41,8 +41,9 @@ typedef struct bp_stack_frame {
 } bp_stack_frame;
 
 typedef enum bp_stack_state {
-    BP_STACK_BLOCKED, /* has a stack */
-    BP_STACK_RUNNING, /* has none, as nothing was stopped */
+    BP_STACK_BLOCKED, /* has a stack; was not stopped */
+    BP_STACK_STOPPED, /* has one, as it was stopped for an instant */
+    BP_STACK_RUNNING, /* has none */
     BP_STACK_MOVED,   /* it ran again at each attempt */
     BP_STACK_UNREAD   /* for the reason given */
 } bp_stack_state;
@@ -51,6 +52,7 @@ typedef struct bp_stack_thread {
     uint64_t tid;
     char name[64]; /* any bytes */
     bp_stack_state state;
+    uint64_t stopped_ns; /* for how long at most */
     size_t first_frame, frame_count;
     char reason[200]; /* why there is no stack, or why it ends early; "" when it is complete */
 } bp_stack_thread;
@@ -67,6 +69,7 @@ typedef struct bp_stacks {
     size_t thread_count;
     size_t passed_over_count; /* threads that are not listed: limits, or no time left */
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
+    bool is_of_all;           /* threads were stopped where that was needed */
     bool is_mangled;          /* C++ symbols are as they are in the file: no demangler was found */
 } bp_stacks;
 
@@ -74,6 +77,9 @@ void bp_stacks_release(bp_stacks *stacks);
 
 /* How many threads are in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
+
+/* The longest time that a thread was stopped, rounded up. */
+uint64_t bp_stacks_longest_stop_us(const bp_stacks *stacks);
 
 /* These append the document, or the text. NO_MEMORY, LIMIT of the buffer. */
 bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bugpack_error *error);

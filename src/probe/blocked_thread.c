@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "platform/linux/files.h"
-#include "probe/remote_memory.h"
 
 /*
  * A thread that woke up meanwhile and waits in the same place again has another schedstat. Kernels
@@ -28,25 +26,6 @@ static bool is_same_position(const bp_blocked_thread *thread) {
            memcmp(now.runs, thread->before.runs, sizeof now.runs) == 0;
 }
 
-/* Page by page: where the first page that is not mapped ends it, what is before is read. */
-static size_t copy_stack(const bp_blocked_thread *thread) {
-    enum { page_bytes = 4096, page_max = BP_BLOCKED_STACK_BYTES / page_bytes };
-    struct iovec theirs[page_max];
-    const struct iovec ours = {thread->stack, BP_BLOCKED_STACK_BYTES};
-    uint64_t at = thread->before.at.stack_pointer;
-    size_t left_bytes = BP_BLOCKED_STACK_BYTES;
-    size_t count = 0;
-    for (; count < page_max && left_bytes > 0 && at <= UINT64_MAX - page_bytes; count++) {
-        size_t bytes = page_bytes - at % page_bytes;
-        bytes = bytes < left_bytes ? bytes : left_bytes;
-        theirs[count] = (struct iovec){(void *)(uintptr_t)at, bytes};
-        at += bytes;
-        left_bytes -= bytes;
-    }
-    ssize_t copied = process_vm_readv(thread->pid, &ours, 1, theirs, count, 0);
-    return copied < 0 ? 0 : (size_t)copied;
-}
-
 int bp_blocked_take(bp_blocked_thread *thread, bp_blocked_status *ret_status) {
     int result = read_position(thread, &thread->before);
     if (result != 0) {
@@ -57,10 +36,11 @@ int bp_blocked_take(bp_blocked_thread *thread, bp_blocked_status *ret_status) {
             thread->before.at.place == BP_THREAD_RUNS ? BP_BLOCKED_RUNNING : BP_BLOCKED_NO_STACK;
         return 0;
     }
-    thread->has_read_more = false;
-    errno = 0;
-    thread->stack_bytes = copy_stack(thread);
-    result = thread->stack_bytes == 0 ? errno : 0;
+    thread->copy.stack_pointer = thread->before.at.stack_pointer;
+    thread->copy.program_counter = thread->before.at.program_counter;
+    thread->copy.register_count = 0;
+    thread->copy.pid = thread->pid;
+    result = bp_thread_copy_stack(&thread->copy, thread->pid);
     if (!is_same_position(thread)) {
         return EAGAIN;
     }
@@ -68,17 +48,6 @@ int bp_blocked_take(bp_blocked_thread *thread, bp_blocked_status *ret_status) {
     return result;
 }
 
-bool bp_blocked_read_word(bp_blocked_thread *thread, uint64_t address, uint64_t *ret_word) {
-    uint64_t offset = address - thread->before.at.stack_pointer;
-    if (address >= thread->before.at.stack_pointer && thread->stack_bytes >= sizeof *ret_word &&
-        offset <= thread->stack_bytes - sizeof *ret_word) {
-        memcpy(ret_word, thread->stack + offset, sizeof *ret_word);
-        return true;
-    }
-    thread->has_read_more = true;
-    return bp_remote_read_one(thread->pid, address, ret_word, sizeof *ret_word) == 0;
-}
-
 bool bp_blocked_is_unmoved(const bp_blocked_thread *thread) {
-    return !thread->has_read_more || is_same_position(thread);
+    return !thread->copy.has_read_more || is_same_position(thread);
 }

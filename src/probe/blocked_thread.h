@@ -10,9 +10,7 @@
 #include <sys/types.h>
 
 #include "platform/linux/thread_syscall.h"
-
-/* Copied from the stack pointer on. What is beyond is read when it is needed. */
-#define BP_BLOCKED_STACK_BYTES ((size_t)256 << 10)
+#include "probe/thread_copy.h"
 
 typedef enum bp_blocked_status {
     BP_BLOCKED_OK,
@@ -26,25 +24,21 @@ typedef struct bp_blocked_position {
     char runs[96]; /* how long it has run and how often: schedstat, "" without one */
 } bp_blocked_position;
 
-/* One thread at a time; starts zeroed, with pid, stack, threads_fd and tid set. */
+/* One thread at a time; starts zeroed, with pid, threads_fd, tid and the stack of `copy` set. */
 typedef struct bp_blocked_thread {
     pid_t pid;
-    unsigned char *stack; /* BP_BLOCKED_STACK_BYTES, the caller's */
-    int threads_fd;       /* /proc/<pid>/task, borrowed */
+    int threads_fd; /* /proc/<pid>/task, borrowed */
     uint64_t tid;
     bp_blocked_position before;
-    size_t stack_bytes; /* how many could be copied */
-    bool has_read_more; /* beyond the copy */
+    bp_thread_copy copy;
 } bp_blocked_thread;
 
 /*
- * Reads where the thread is and copies its stack. 0 or an errno: EAGAIN when it moved meanwhile,
- * EACCES or EPERM where we may not look, ESRCH or ENOENT when it has ended.
+ * Reads where the thread is, and fills the copy: what it does not reach may be read as well. 0 or
+ * an errno: EAGAIN when it moved meanwhile, EACCES or EPERM where we may not look, ESRCH or ENOENT
+ * when it has ended.
  */
 int bp_blocked_take(bp_blocked_thread *thread, bp_blocked_status *ret_status);
-
-/* A word of its memory, from the copy where it reaches. */
-bool bp_blocked_read_word(bp_blocked_thread *thread, uint64_t address, uint64_t *ret_word);
 
 /* Whether it has not run since bp_blocked_take, as far as that matters: always true when all that
  * was read is from the copy. */

@@ -96,19 +96,20 @@ static pid_t no_next_thread(Dwfl *dwfl, void *context, void **ret_context) {
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *context) {
     (void)dwfl;
     bp_unwinder *unwinder = context;
-    return bp_blocked_read_word(&unwinder->blocked, address, ret_word);
+    return bp_thread_copy_read_word(&unwinder->blocked.copy, address, ret_word);
 }
 
-/* The kernel gives two registers. The others stay unknown: a frame that needs one is the last. */
+/* Those that are not set stay unknown: a frame that needs one is the last. */
 static bool set_registers(Dwfl_Thread *thread, void *context) {
     const bp_unwinder *unwinder = context;
-    Dwarf_Word stack_pointer = unwinder->blocked.before.at.stack_pointer;
-    if (!unwinder->dw->dwfl_thread_state_registers(thread, stack_pointer_number, 1,
-                                                   &stack_pointer)) {
+    const bp_thread_copy *copy = &unwinder->blocked.copy;
+    bool has_all = copy->register_count > 0;
+    if (!unwinder->dw->dwfl_thread_state_registers(
+            thread, has_all ? 0 : stack_pointer_number, has_all ? copy->register_count : 1,
+            has_all ? copy->registers : &copy->stack_pointer)) {
         return false;
     }
-    unwinder->dw->dwfl_thread_state_register_pc(thread,
-                                                unwinder->blocked.before.at.program_counter);
+    unwinder->dw->dwfl_thread_state_register_pc(thread, copy->program_counter);
     return true;
 }
 
@@ -117,26 +118,52 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {.next_thread = no_next_th
                                                        .memory_read = read_memory,
                                                        .set_initial_registers = set_registers};
 
+static const char needs_register[] =
+    "its caller is found with a register that no frame saved; only stopping the thread would give "
+    "it";
+
+/* Where a table says how to find the caller, and libdwfl does not. */
+static const char *explain_loss(const bp_thread_copy *copy) {
+    return copy->pid == 0 && copy->has_read_more
+               ? "its caller is beyond the part of the stack that was copied"
+           : copy->register_count > 0 ? "its caller is not where the unwind table says"
+                                      : needs_register;
+}
+
 /* libdwfl also ends without an error where it lacks a register, so the tables decide. */
-static void explain_end(const bp_unwinder *unwinder, bp_stack_thread *thread) {
+static void explain_end(bp_unwinder *unwinder, bp_stack_thread *thread) {
     const char *reason = "no unwind table reaches this address";
     if (thread->frame_count > 0) {
         uint32_t last = unwinder->out.frames[thread->first_frame + thread->frame_count - 1].place;
         const bp_stack_place *place = &unwinder->out.places[last];
         reason = unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST ? ""
                  : unwinder->notes[last].rule == BP_STACK_RULE_FOUND
-                     ? "its caller is found with a register that no frame saved; only stopping the "
-                       "thread would give it"
+                     ? explain_loss(&unwinder->blocked.copy)
                  : place->module == BP_STACK_NO_MODULE
                      ? "this code was made at run time, or is the kernel's, and has no unwind table"
                  : unwinder->files->items[place->module].facts.trouble[0] != '\0'
                      ? unwinder->files->items[place->module].facts.trouble
                      : reason;
     }
+    unwinder->lacks_register = reason == needs_register;
     if (unwinder->was_cut) {
         reason = "there are more frames than the limit or the time allows";
     }
     (void)snprintf(thread->reason, sizeof thread->reason, "%s", reason);
+}
+
+static void forget_frames(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    unwinder->out.frame_count = thread->first_frame;
+    thread->frame_count = 0;
+}
+
+void bp_unwind_copy(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    unwinder->thread = thread;
+    unwinder->was_cut = false;
+    forget_frames(unwinder, thread);
+    (void)unwinder->dw->dwfl_getthread_frames(unwinder->files->dwfl, (pid_t)thread->tid, take_frame,
+                                              unwinder);
+    explain_end(unwinder, thread);
 }
 
 /* One attempt: 0, or EAGAIN when it moved, or another errno. */
@@ -156,17 +183,8 @@ static int unwind(bp_unwinder *unwinder, bp_stack_thread *thread) {
         return 0;
     }
     thread->state = BP_STACK_BLOCKED;
-    thread->reason[0] = '\0';
-    unwinder->was_cut = false;
-    (void)unwinder->dw->dwfl_getthread_frames(unwinder->files->dwfl, (pid_t)thread->tid, take_frame,
-                                              unwinder);
-    explain_end(unwinder, thread);
+    bp_unwind_copy(unwinder, thread);
     return bp_blocked_is_unmoved(&unwinder->blocked) ? 0 : EAGAIN;
-}
-
-static void forget_frames(bp_unwinder *unwinder, bp_stack_thread *thread) {
-    unwinder->out.frame_count = thread->first_frame;
-    thread->frame_count = 0;
 }
 
 int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
@@ -176,7 +194,6 @@ int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
         (void)snprintf(thread->reason, sizeof thread->reason, "it has read these stacks");
         return 0;
     }
-    unwinder->thread = thread;
     unwinder->blocked.tid = thread->tid;
     for (unsigned i = 0; result == EAGAIN && i < attempt_max; i++) {
         forget_frames(unwinder, thread);
@@ -201,8 +218,8 @@ int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
 
 bugpack_status bp_unwinder_open(bp_unwinder *unwinder, bugpack_error *error) {
     unwinder->buckets = calloc(bucket_count, sizeof *unwinder->buckets);
-    unwinder->blocked.stack = malloc(BP_BLOCKED_STACK_BYTES);
-    if (unwinder->buckets == NULL || unwinder->blocked.stack == NULL) {
+    unwinder->blocked.copy.stack = malloc(BP_STACK_COPY_BYTES);
+    if (unwinder->buckets == NULL || unwinder->blocked.copy.stack == NULL) {
         return bp_fail_memory(error, "read stacks");
     }
     if (!unwinder->dw->dwfl_attach_state(unwinder->files->dwfl, NULL, unwinder->blocked.pid,
@@ -214,7 +231,7 @@ bugpack_status bp_unwinder_open(bp_unwinder *unwinder, bugpack_error *error) {
 }
 
 void bp_unwinder_release(bp_unwinder *unwinder) {
-    free(unwinder->blocked.stack);
+    free(unwinder->blocked.copy.stack);
     free(unwinder->buckets);
     free(unwinder->notes);
 }

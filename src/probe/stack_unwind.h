@@ -1,5 +1,5 @@
 /*
- * Unwinds blocked threads, one after the other, with libdwfl. Linux only.
+ * Unwinds threads, one after the other, with libdwfl. Linux only.
  */
 #ifndef BP_PROBE_STACK_UNWIND_H
 #define BP_PROBE_STACK_UNWIND_H
@@ -25,8 +25,9 @@ typedef struct bp_unwinder {
     bp_place_note *notes; /* beside out.places */
     uint32_t *buckets;    /* index + 1 of a place */
     bp_stack_thread *thread;
-    bool has_failed; /* no memory */
-    bool was_cut;    /* this thread has more frames */
+    bool has_failed;     /* no memory */
+    bool was_cut;        /* this thread has more frames */
+    bool lacks_register; /* likewise, and the registers would give them */
 } bp_unwinder;
 
 /* The files must be open, and stay so until bp_unwinder_release. NO_MEMORY, or UNSUPPORTED where
@@ -39,6 +40,10 @@ void bp_unwinder_release(bp_unwinder *unwinder);
  * has no stack, or an errno: then its state is BP_STACK_UNREAD.
  */
 int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread);
+
+/* Replaces the frames and the reason of a thread whose tid is set by those of what is in
+ * unwinder->blocked.copy. Its state is the caller's to set. */
+void bp_unwind_copy(bp_unwinder *unwinder, bp_stack_thread *thread);
 
 /* Whether this time has come, or nobody waits any more. */
 bool bp_unwinder_is_over(const bp_unwinder *unwinder, uint64_t deadline_ns);

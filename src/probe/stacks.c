@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,18 @@
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
+#include "platform/thread.h"
 #include "probe/demangle.h"
 #include "probe/stack_unwind.h"
+#include "probe/thread_stop.h"
+
+/* Of one thread: a processor gives it a turn in far less, and what sleeps deeper is not waited for.
+ */
+static const uint32_t stop_timeout_ms = 200;
 
 struct reading {
     pid_t pid;
-    int process_fd, task_fd;
+    int process_fd, task_fd, memory_fd;
     bp_stack_files files;
     bp_unwinder unwinder;
 };
@@ -33,6 +40,52 @@ static bool name_thread(int thread_fd, bp_stack_thread *thread, uint64_t *ret_bi
     return true;
 }
 
+/* On a thread of its own: the kernel releases what a tracer has not let go when the tracer ends. */
+struct stop {
+    pid_t pid, tid;
+    bp_thread_copy *copy;
+    uint64_t pause_ns;
+    int result;
+};
+
+static void *stop_and_copy(void *argument) {
+    struct stop *stop = argument;
+    bp_thread_set_name("bugpack-stop");
+    stop->result =
+        bp_thread_stop_copy(stop->pid, stop->tid, stop_timeout_ms, stop->copy, &stop->pause_ns);
+    return NULL;
+}
+
+/* Replaces what is known of the thread without a stop; or adds to the reason why it was not. */
+static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread *thread) {
+    bp_unwinder *unwinder = &reading->unwinder;
+    struct stop stop = {reading->pid, (pid_t)thread->tid, &unwinder->blocked.copy, 0, ENOMEM};
+    bp_stack_thread again = {.tid = 0};
+    uint64_t birth;
+    pthread_t tracer;
+    if (bp_thread_start(stop_and_copy, &stop, &tracer, NULL) == BUGPACK_OK) {
+        (void)pthread_join(tracer, NULL);
+    }
+    /* While the thread is there, its id is no other's. */
+    if (stop.result == 0 && name_thread(thread_fd, &again, &birth)) {
+        thread->state = BP_STACK_STOPPED;
+        thread->stopped_ns = stop.pause_ns;
+        bp_unwind_copy(unwinder, thread);
+    } else if (stop.result != 0) {
+        size_t length = strlen(thread->reason);
+        char message[BP_ERRNO_BYTES];
+        bp_describe_errno(stop.result, message);
+        (void)snprintf(thread->reason + length, sizeof thread->reason - length,
+                       "; it could not be stopped: %s", message);
+    }
+}
+
+static bool is_to_be_stopped(const struct reading *reading, const bp_stack_thread *thread) {
+    return reading->unwinder.plan->stops_threads && reading->pid != getpid() &&
+           (thread->state == BP_STACK_RUNNING || thread->state == BP_STACK_MOVED ||
+            (thread->state == BP_STACK_BLOCKED && reading->unwinder.lacks_register));
+}
+
 /* A thread that has ended is skipped. An errno where none can be read. */
 static int add_thread(struct reading *reading, uint32_t tid) {
     char name[16];
@@ -46,6 +99,9 @@ static int add_thread(struct reading *reading, uint32_t tid) {
     int result = 0;
     if (name_thread(fd, &thread, &birth)) {
         result = bp_unwind_thread(&reading->unwinder, &thread);
+        if (result == 0 && is_to_be_stopped(reading, &thread)) {
+            stop_thread(reading, fd, &thread);
+        }
         if (result != ENOENT && result != ESRCH) {
             reading->unwinder.out.threads[reading->unwinder.out.thread_count++] = thread;
         }
@@ -167,7 +223,18 @@ static bugpack_status open_process(struct reading *reading, bugpack_error *error
         (reading->unwinder.plan->birth != 0 && birth != reading->unwinder.plan->birth)) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld has ended", (long)reading->pid);
     }
+    reading->memory_fd = openat(reading->process_fd, "mem", O_RDONLY | O_CLOEXEC);
     return BUGPACK_OK;
+}
+
+/* Through the old memory nothing can be read after an exec (mem_rw in fs/proc/base.c). */
+static bugpack_status check_program(const struct reading *reading, bugpack_error *error) {
+    char byte;
+    off_t at = (off_t)reading->files.items[0].facts.start;
+    return reading->memory_fd >= 0 && pread(reading->memory_fd, &byte, 1, at) == 0
+               ? bp_fail(error, BUGPACK_ERR_NO_PROCESS,
+                         "process %ld began another program meanwhile", (long)reading->pid)
+               : BUGPACK_OK;
 }
 
 static bugpack_status open_files(struct reading *reading, bugpack_error *error) {
@@ -194,7 +261,8 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     struct reading reading = {.unwinder = {.dw = bp_libdw_get(), .plan = plan},
                               .pid = pid != 0 ? pid : getpid(),
                               .process_fd = -1,
-                              .task_fd = -1};
+                              .task_fd = -1,
+                              .memory_fd = -1};
     if (reading.unwinder.dw == NULL) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
@@ -207,13 +275,18 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
         status = read_threads(&reading, error);
     }
     if (status == BUGPACK_OK) {
+        status = check_program(&reading, error);
+    }
+    if (status == BUGPACK_OK) {
         describe_places(&reading);
         find_interpreter(&reading);
         reading.unwinder.out.pid = (uint64_t)reading.pid;
+        reading.unwinder.out.is_of_all = plan->stops_threads && reading.pid != getpid();
         status = take_modules(&reading) ? BUGPACK_OK : bp_fail_memory(error, "read stacks");
     }
     bp_stack_files_close(&reading.files);
     bp_unwinder_release(&reading.unwinder);
+    bp_file_close(reading.memory_fd);
     bp_file_close(reading.task_fd);
     bp_file_close(reading.process_fd);
     if (status == BUGPACK_OK) {

@@ -1,6 +1,5 @@
 /*
- * The stacks of the blocked threads of a process, which is not stopped. docs/HANG_AND_CRASH.md says
- * how they are found.
+ * The stacks of the threads of a process. docs/HANG_AND_CRASH.md says how they are found.
  */
 #ifndef BP_PROBE_STACKS_H
 #define BP_PROBE_STACKS_H
@@ -22,13 +21,15 @@ typedef struct bp_stacks_plan {
     uint64_t birth;            /* of the first thread, as in platform/task.h; 0: any */
     uint64_t deadline_ns;      /* monotonic; threads that were not read by then are passed over */
     uint64_t symbols_until_ns; /* likewise; symbols that were not found by then are left out */
-    const atomic_bool *stop;   /* becomes true when nobody waits any more */
+    bool stops_threads;      /* one after the other, for an instant: those that run, and those whose
+                                stack      needs their registers. Not of our own process. */
+    const atomic_bool *stop; /* becomes true when nobody waits any more */
 } bp_stacks_plan;
 
 /*
- * Reads the stacks of process `pid`; 0 is our own. A thread that runs, or that may not be read, is
- * listed with the reason. Frames and symbols are from the unwind tables and symbols of the files
- * that are mapped, and from installed debug files.
+ * Reads the stacks of process `pid`; 0 is our own. A thread that runs and is not stopped, or that
+ * may not be read, is listed with the reason. Frames and symbols are from the unwind tables and
+ * symbols of the files that are mapped, and from installed debug files.
  *
  * Errors: UNSUPPORTED (libdw is missing, or another system), DENIED (no thread may be read),
  * NO_PROCESS, NO_MEMORY, IO. The caller releases `ret_stacks`. Any thread.

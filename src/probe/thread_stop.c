@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -65,9 +67,38 @@ static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
 #endif
 }
 
-bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
-                                            int *ret_errno) {
-    int status = 0;
+static int read_registers(pid_t tid, bp_thread_copy *copy) {
+    struct user_regs_struct set;
+    struct iovec area = {&set, sizeof set};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0) {
+        return errno;
+    }
+    if (area.iov_len != sizeof set) {
+        return ENOTSUP; /* a program of 32 bits */
+    }
+#if defined(__aarch64__)
+    enum { count = sizeof set.regs / sizeof set.regs[0] };
+    for (unsigned i = 0; i < count; i++) {
+        copy->registers[i] = set.regs[i];
+    }
+    copy->registers[count] = set.sp;
+    copy->register_count = count + 1;
+    copy->stack_pointer = set.sp;
+    copy->program_counter = set.pc;
+#else
+    /* In the order of the System V ABI for x86-64, figure 3.36. */
+    const uint64_t values[] = {set.rax, set.rdx, set.rcx, set.rbx, set.rsi, set.rdi,
+                               set.rbp, set.rsp, set.r8,  set.r9,  set.r10, set.r11,
+                               set.r12, set.r13, set.r14, set.r15, set.rip};
+    memcpy(copy->registers, values, sizeof values);
+    copy->register_count = sizeof values / sizeof values[0];
+    copy->stack_pointer = set.rsp;
+    copy->program_counter = set.rip;
+#endif
+    return 0;
+}
+
+static bp_heap_failure stop(pid_t tid, uint32_t timeout_ms, int *ret_status, int *ret_errno) {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         *ret_errno = errno;
         return BP_HEAP_FAILURE_PTRACE_SEIZE;
@@ -76,11 +107,37 @@ bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint
         *ret_errno = errno;
         return BP_HEAP_FAILURE_PTRACE_INTERRUPT;
     }
-    *ret_errno = wait_for_stop(tid, timeout_ms, &status);
-    if (*ret_errno != 0) {
-        return BP_HEAP_FAILURE_WAITPID;
+    *ret_errno = wait_for_stop(tid, timeout_ms, ret_status);
+    return *ret_errno == 0 ? BP_HEAP_FAILURE_NONE : BP_HEAP_FAILURE_WAITPID;
+}
+
+bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
+                                            int *ret_errno) {
+    int status = 0;
+    bp_heap_failure failure = stop(tid, timeout_ms, &status, ret_errno);
+    if (failure != BP_HEAP_FAILURE_NONE) {
+        return failure;
     }
     *ret_errno = read_pointer(tid, ret_pointer);
     (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal_of(status));
     return *ret_errno == 0 ? BP_HEAP_FAILURE_NONE : BP_HEAP_FAILURE_GET_REGSET;
+}
+
+int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
+                        uint64_t *ret_pause_ns) {
+    int status = 0;
+    int result = 0;
+    (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* or each nap is 50 µs longer */
+    uint64_t begin_ns = bp_clock_monotonic_ns();
+    if (stop(tid, timeout_ms, &status, &result) != BP_HEAP_FAILURE_NONE) {
+        return result;
+    }
+    result = read_registers(tid, copy);
+    if (result == 0) {
+        result = bp_thread_copy_stack(copy, pid);
+    }
+    (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal_of(status));
+    *ret_pause_ns = bp_clock_monotonic_ns() - begin_ns;
+    copy->pid = 0;
+    return result;
 }

@@ -1,5 +1,5 @@
 /*
- * Reads a thread pointer by stopping the thread for an instant, for C libraries without a list.
+ * Reads the registers of a thread by stopping it for an instant.
  *
  * PTRACE_SEIZE and PTRACE_INTERRUPT, never ATTACH: a tracer killed between ATTACH and its wait
  * leaves the target stopped for good; after SEIZE the kernel resumes it. Never EXITKILL, which
@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "model/thread_heap.h"
+#include "probe/thread_copy.h"
 
 /*
  * Reads the thread pointer of thread `tid`, which has `timeout_ms` to stop. A signal that it
@@ -21,5 +22,16 @@
  */
 bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint64_t *ret_pointer,
                                             int *ret_errno);
+
+/*
+ * Copies the registers and the stack of a thread of process `pid`, into `copy`, whose stack is set.
+ * The thread did not run for at most `ret_pause_ns`. 0 or an errno: ESRCH when it has ended, EPERM
+ * when it may not be traced, ETIMEDOUT, ENOTSUP for a program of 32 bits. The rest as above.
+ *
+ * A system call that the thread is in is begun again by the kernel, or fails with EINTR if it is
+ * one of those that signal(7) lists as interrupted by a stop, epoll_wait among them.
+ */
+int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
+                        uint64_t *ret_pause_ns);
 
 #endif

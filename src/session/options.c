@@ -61,11 +61,14 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
     }
-    if (options->stacks > BUGPACK_STACKS_BLOCKED) {
+    if (options->stacks > BUGPACK_STACKS_ALL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
     if ((options->system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
+    }
+    if (options->stacks == BUGPACK_STACKS_ALL && options->target_pid == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "stacks of all threads need a target_pid");
     }
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",

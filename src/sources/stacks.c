@@ -1,8 +1,9 @@
 /*
- * stacks.json and stacks.txt: the stacks of the blocked threads, read once for both.
+ * stacks.json and stacks.txt: the stacks of the threads, read once for both.
  */
 #include "probe/stacks.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static const uint64_t symbols_share_percent = 60;
 typedef struct stack_source {
     bp_subject *subject;
     uint32_t timeout_ms;
+    bool is_of_all;     /* threads that run are stopped */
     bool is_text_alone; /* the host leaves stacks.json out */
     atomic_uint references;
     _Atomic(bp_stacks *) left; /* NULL: nothing */
@@ -52,6 +54,7 @@ static bugpack_status read_stacks(const stack_source *source, bugpack_writer *wr
     uint64_t limit_ns = source->timeout_ms * BP_NS_PER_MS;
     bp_stacks_plan plan = {.deadline_ns = now_ns + limit_ns * reading_share_percent / 100,
                            .symbols_until_ns = now_ns + limit_ns * symbols_share_percent / 100,
+                           .stops_threads = source->is_of_all,
                            .stop = &writer->is_abandoned};
     pid_t pid = bp_subject_target(source->subject)->pid;
     bugpack_status status = BUGPACK_OK;
@@ -77,10 +80,17 @@ static int refuse(bugpack_writer *writer, bugpack_status status, const bugpack_e
 static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t blocked_count = bp_stacks_count(stacks, BP_STACK_BLOCKED);
     size_t running_count = bp_stacks_count(stacks, BP_STACK_RUNNING);
-    size_t rest_count = stacks->thread_count - blocked_count - running_count;
+    size_t stopped_count = bp_stacks_count(stacks, BP_STACK_STOPPED);
+    size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count;
+    char stopped[80] = "";
+    if (stopped_count > 0) {
+        (void)snprintf(stopped, sizeof stopped,
+                       "; %zu were stopped, for at most %" PRIu64 " us each", stopped_count,
+                       bp_stacks_longest_stop_us(stacks));
+    }
     (void)snprintf(writer->line.note, sizeof writer->line.note,
-                   "%zu blocked threads; %zu running ones have no stack without stopping them",
-                   blocked_count, running_count);
+                   "%zu blocked threads%s; %zu running ones have no stack without stopping them",
+                   blocked_count, stopped, running_count);
     if (stacks->passed_over_count > 0) {
         bp_writer_truncate(writer, true, "%zu threads were passed over: no time, or over a limit",
                            stacks->passed_over_count);
@@ -170,6 +180,7 @@ bugpack_status bp_source_stacks(const bp_report_context *context, bugpack_error 
     }
     atomic_init(&source->references, 1);
     source->timeout_ms = context->settings->provider_timeout_ms;
+    source->is_of_all = context->settings->stacks == BUGPACK_STACKS_ALL;
     source->is_text_alone = context->settings->without_entries != NULL &&
                             bp_name_is_in_list(context->settings->without_entries, "stacks.json");
     source->subject = bp_subject_retain(context->subject);

@@ -115,6 +115,22 @@ else
     value "$zip" stacks.json '.threads[0].reason' | grep -q 'register' || wrong 'no reason'
     unzip -p "$zip" stacks.txt | grep -q '^Backtrace stopped: ' || wrong 'the text has no reason'
 fi
+
+fact 'with --stacks=all such a thread is stopped for an instant, and all calls are there'
+take --stacks=all
+expect_same 'the calls' "$calls" "$(stack symbol 0 | grep -o 'deeper.* main')"
+expect_same 'complete' true "$(value "$zip" stacks.json '[.threads[].complete] | all')"
+expect_same 'what was taken' all "$(value "$zip" stacks.json .taken)"
+grep -q '^State:.S' "/proc/$target/status" || wrong "$(grep State "/proc/$target/status")"
+
+fact 'a process that is stopped stays so'
+kill -STOP "$target"
+await 'grep -q "^State:.T" /proc/$target/status'
+take --stacks=all
+expect_same 'the calls' "$calls" "$(stack symbol 0 | grep -o 'deeper.* main')"
+await 'grep -q "^State:.T" /proc/$target/status'
+kill -CONT "$target"
+await 'grep -q "^State:.S" /proc/$target/status'
 kill "$target"
 
 # A read-only section, which libdw finds by its name, of 3 GiB; the file is sparse.
@@ -175,13 +191,29 @@ expect_same 'the state' running "$state"
 expect_same 'frames' null "$(value "$zip" stacks.json '.threads[0].frames')"
 expect_same 'the status' ok "$(ledger "$zip" stacks.txt status)"
 
-fact '--stacks=none leaves both entries out, and what does not exist yet is refused'
+fact 'with --stacks=all it has one, and runs on'
+take --stacks=all
+expect_same 'a stack' true "$(value "$zip" stacks.json '.threads[0] |
+    .state == "stopped" and .stopped_us > 0 and (.frames | length) > 0')"
+unzip -p "$zip" stacks.txt | grep -q '1 was stopped, for at most [0-9]* us each' ||
+    wrong "$(unzip -p "$zip" stacks.txt)"
+await 'grep -q "^State:.R" /proc/$target/status'
+
+fact 'the C frames of an interpreter are said to be so'
+start python3 -c 'import time; time.sleep(300)'
+target=$pid
+await 'grep -q "^State:.S" /proc/$target/status && grep -q python /proc/$target/maps'
+take
+expect_same 'the language' Python "$(value "$zip" stacks.json .interpreter)"
+unzip -p "$zip" stacks.txt | grep -q '^A Python interpreter is loaded' || wrong 'nothing in the text'
+
+fact '--stacks=none leaves both entries out, and other words are refused'
 start sleep 300
 target=$pid
 take --stacks=none
 unzip -l "$zip" | grep stacks && wrong 'there are stacks'
-run capture --pid "$target" --stacks=all
+run capture --pid "$target" --stacks=some
 expect_status 2
-expect_err 'blocked or none'
+expect_err 'blocked, all or none'
 
 finish

@@ -1,11 +1,14 @@
 /*
  * Stopping a thread for an instant harms nothing: a tracer that is killed at any time leaves its
  * target running, and every signal that the target was sent arrives.
+ *
+ *   stress_heap_stop [KILLS]    how many tracers are killed (default 100)
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,7 +19,7 @@
 #include "probe/thread_stop.h"
 #include "support/check.h"
 
-enum { kill_count = 100, signal_count = 300 };
+enum { signal_count = 300 };
 
 /* What has not come after so many (10 s at the least) never will. */
 static const unsigned hopeless_naps = 50000;
@@ -85,20 +88,28 @@ static void wait_for_turns(pid_t pid) {
     }
 }
 
-static void a_killed_tracer_leaves_its_target_running(void) {
+static unsigned char stack[BP_STACK_COPY_BYTES];
+
+/* Every second one copies the stack. */
+static void a_killed_tracer_leaves_its_target_running(long kill_count) {
     pid_t target = start_target();
-    for (int i = 0; i < kill_count; i++) {
+    for (long i = 0; i < kill_count; i++) {
         pid_t tracer = fork();
         CHECK(tracer >= 0);
         if (tracer == 0) {
             for (;;) {
-                uint64_t pointer;
+                bp_thread_copy copy = {.stack = stack};
+                uint64_t value;
                 int failure_errno;
-                (void)bp_thread_stop_read_pointer(target, stop_timeout_ms, &pointer,
-                                                  &failure_errno);
+                if (i % 2 == 0) {
+                    (void)bp_thread_stop_copy(target, target, stop_timeout_ms, &copy, &value);
+                } else {
+                    (void)bp_thread_stop_read_pointer(target, stop_timeout_ms, &value,
+                                                      &failure_errno);
+                }
             }
         }
-        nap_us(500 + 37 * i);
+        nap_us(500 + 37 * (i % 100));
         CHECK(kill(tracer, SIGKILL) == 0);
         CHECK(waitpid(tracer, NULL, 0) == tracer);
         wait_for_turns(target);
@@ -106,6 +117,7 @@ static void a_killed_tracer_leaves_its_target_running(void) {
     }
     CHECK(kill(target, SIGKILL) == 0);
     CHECK(waitpid(target, NULL, 0) == target);
+    (void)printf("%ld tracers killed, no target left stopped\n", kill_count);
 }
 
 /* A queued signal is neither lost nor doubled by a stop that meets it. */
@@ -144,14 +156,30 @@ static void a_thread_that_is_gone_is_a_failure_of_its_own(void) {
     CHECK(bp_thread_stop_read_pointer(target, stop_timeout_ms, &pointer, &failure_errno) ==
           BP_HEAP_FAILURE_PTRACE_SEIZE);
     CHECK(failure_errno != 0 && pointer == 4711);
+    bp_thread_copy copy = {.stack = stack};
+    CHECK(bp_thread_stop_copy(target, target, stop_timeout_ms, &copy, &pointer) != 0);
 }
 
-int main(void) {
+static void a_copy_has_registers_and_stack(void) {
+    pid_t target = start_target();
+    bp_thread_copy copy = {.stack = stack};
+    uint64_t pause_ns = 0;
+    CHECK(bp_thread_stop_copy(target, target, stop_timeout_ms, &copy, &pause_ns) == 0);
+    CHECK(copy.register_count > 2 && copy.program_counter != 0 && copy.stack_bytes > 0);
+    CHECK(copy.pid == 0 && pause_ns > 0);
+    wait_for_turns(target);
+    CHECK(kill(target, SIGKILL) == 0);
+    CHECK(waitpid(target, NULL, 0) == target);
+}
+
+int main(int argument_count, char **arguments) {
     progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(progress != MAP_FAILED);
     every_signal_is_delivered_once();
-    a_killed_tracer_leaves_its_target_running();
+    a_copy_has_registers_and_stack();
+    a_killed_tracer_leaves_its_target_running(argument_count > 1 ? strtol(arguments[1], NULL, 10)
+                                                                 : 100);
     a_thread_that_is_gone_is_a_failure_of_its_own();
     return 0;
 }

@@ -274,6 +274,13 @@ static bp_stack_thread stack_threads[] = {
      .state = BP_STACK_RUNNING,
      .first_frame = 4,
      .reason = "it has no stack without stopping it"},
+    {.tid = 4715,
+     .name = "spin",
+     .state = BP_STACK_STOPPED,
+     .stopped_ns = 85001,
+     .first_frame = 2,
+     .frame_count = 1,
+     .reason = "this code was made at run time"},
     {.tid = 4714, .state = BP_STACK_MOVED, .first_frame = 4, .reason = "it ran meanwhile"}};
 
 const bp_stacks sample_stacks_full = {.pid = 4711,
@@ -284,7 +291,8 @@ const bp_stacks sample_stacks_full = {.pid = 4711,
                                       .frames = stack_frames,
                                       .frame_count = 4,
                                       .threads = stack_threads,
-                                      .thread_count = 4,
+                                      .thread_count = 5,
+                                      .is_of_all = true,
                                       .passed_over_count = 2,
                                       .language = "Python",
                                       .is_mangled = true};

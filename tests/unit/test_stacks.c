@@ -24,7 +24,7 @@
 #include "probe/stacks.h"
 
 static const char full_text[] =
-    "Process 4711: the stacks of its blocked threads. No thread was stopped.\n"
+    "Process 4711: the stacks of its threads. 1 was stopped, for at most 86 us each.\n"
     "A Python interpreter is loaded. The frames are its C functions, not Python's.\n"
     "C++ names are as the files have them: there is no libstdc++ to demangle them.\n"
     "\nThread 1 (LWP 4711 \"ma\"in?#1\"):\n"
@@ -36,7 +36,10 @@ static const char full_text[] =
     "Backtrace stopped: no unwind table reaches this address\n"
     "\nThread 3 (LWP 4713 \"\"):\n"
     "running: it has no stack without stopping it\n"
-    "\nThread 4 (LWP 4714 \"\"):\n"
+    "\nThread 4 (LWP 4715 \"spin\"):\n"
+    "#0  0x00007f1100000010 in ?? ()\n"
+    "Backtrace stopped: this code was made at run time\n"
+    "\nThread 5 (LWP 4714 \"\"):\n"
     "moved: it ran meanwhile\n"
     "\n2 more threads were passed over.\n";
 
@@ -83,9 +86,10 @@ Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
             eq(int, report_entry_contains(result.path, "manifest.json", "stacks.txt"), i == 0));
         bugpack_close(session);
     }
-    options.stacks = 2;
     bugpack *session = NULL;
-    cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
+    for (options.stacks = BUGPACK_STACKS_ALL; options.stacks <= 3; options.stacks++) {
+        cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
+    }
     temp_dir_remove(&dir);
 }
 

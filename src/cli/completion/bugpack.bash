@@ -73,7 +73,7 @@ _bugpack() {
             return
             ;;
         --stacks)
-            _bugpack_words 'blocked none' "$current"
+            _bugpack_words 'blocked all none' "$current"
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;

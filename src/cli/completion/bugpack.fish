@@ -32,7 +32,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stacks -x -a 'blocked none' -d 'Which stacks to take'
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stacks -x -a 'blocked all none' -d 'Which stacks to take'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l host -d 'Look at the whole machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x -d 'How much of each log file'
