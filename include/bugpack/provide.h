@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
@@ -123,6 +124,19 @@ BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const c
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char *path,
                                                                      uint64_t limit_bytes,
                                                                      bugpack_error *error);
+
+/*
+ * Adds another process to the reports: with the entries that a report has about a target, below
+ * `processes/<pid>-<name>/`. Their metrics windows are one window, of sample_window_ms, which for
+ * these processes begins at the trigger, also with a history. A process that ends later still has
+ * its directory, and the manifest says that it has ended; if its id is reused, the new process does
+ * not get into a report. Before the first report: one that is being written may have part of it.
+ *
+ * Errors: NO_PROCESS, DENIED, INVALID (it was added before, or the session is about no process),
+ * LIMIT (256 processes), UNSUPPORTED, IO, NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_provide_process(struct bugpack *session, pid_t pid,
+                                                   bugpack_error *error);
 
 /*
  * Removes an artefact. True means that the provider is not running and will not be called again, so

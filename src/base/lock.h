@@ -15,7 +15,8 @@
  */
 typedef enum bp_lock_rank {
     /* -- Held while files are read or made. */
-    /* facts of another process | one reading of /proc | provider thread, monitor */
+    /* facts of another process; the list of processes | one reading of /proc | provider thread,
+     * monitor, bugpack_provide_process */
     BP_LOCK_SUBJECT = 1,
     /* opening of channels | making ring files | bugpack_channel_open */
     BP_LOCK_CHANNELS,

@@ -16,11 +16,12 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/publish.h"
+#include "cli/select.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
-    pid_t pid; /* 0: the whole machine */
-    bool host;
+    bp_cli_selector selector;
+    bool host;           /* the whole machine */
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
     uint64_t stacks;     /* as in bugpack_options */
@@ -55,10 +56,13 @@ static const uint32_t no_window = UINT32_MAX;
 
 static const uint32_t input_timeout_ms = 10000;
 
+/* How often what is selected is searched for, while processes come and go. */
+enum { select_tries = 3 };
+
 static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_PID(capture_options),
+    BP_CLI_SELECT_OPTIONS(capture_options, selector),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "MS",
                  "how long to measure, in milliseconds (default 2000,\nat most 600000)",
@@ -206,7 +210,9 @@ static char *report_dir_new(const capture_options *options) {
     return strndup(options->output_path, length > 0 ? length : 1);
 }
 
-static bugpack_status open_session(capture_options *options, bugpack **ret_session) {
+/* Reports a failure, but that there is no process only if `says_all`. */
+static bugpack_status open_session(capture_options *options, pid_t pid, bool says_all,
+                                   bugpack **ret_session) {
     char *report_dir = report_dir_new(options);
     if (report_dir == NULL) {
         bp_cli_say("cannot open a session: out of memory");
@@ -216,7 +222,7 @@ static bugpack_status open_session(capture_options *options, bugpack **ret_sessi
     session_options.app_name =
         options->host && options->app_name == NULL ? "host" : options->app_name;
     session_options.without_process = options->host;
-    session_options.target_pid = options->pid;
+    session_options.target_pid = pid;
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
     session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS + options->files.input_timeout_ms;
@@ -240,25 +246,51 @@ static bugpack_status open_session(capture_options *options, bugpack **ret_sessi
     session_options.before_publish_context = &options->publish;
     session_options.publish_suffix = bp_cli_publish_suffix(&options->publish);
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
-    if (status != BUGPACK_OK) {
+    if (status != BUGPACK_OK && (says_all || status != BUGPACK_ERR_NO_PROCESS)) {
         bp_cli_say("%s", error.message);
     }
     free(report_dir);
     return status;
 }
 
+/* Opens a session about what was selected, and searches again where a process has ended in between.
+ * Reports a failure. */
+static bugpack_status open_selected(capture_options *options, bugpack **ret_session,
+                                    bp_cli_exit *ret_exit) {
+    bugpack_status status = BUGPACK_ERR_NO_PROCESS;
+    int tries = bp_cli_select_is_search(&options->selector) ? select_tries : 1;
+    while (status == BUGPACK_ERR_NO_PROCESS && tries-- > 0) {
+        bp_cli_targets targets;
+        if (!bp_cli_select(&options->selector, &targets, ret_exit)) {
+            return BUGPACK_ERR_INVALID;
+        }
+        status = open_session(options, targets.pids[0], tries == 0, ret_session);
+        if (status == BUGPACK_OK) {
+            status = bp_cli_select_add(&targets, *ret_session, tries == 0);
+            if (status != BUGPACK_OK) {
+                bugpack_close(*ret_session);
+                *ret_session = NULL;
+            }
+        }
+        bp_cli_select_release(&targets);
+    }
+    *ret_exit = bp_cli_exit_of(status);
+    return status;
+}
+
 static bp_cli_exit capture(capture_options *options) {
     bugpack *session = NULL;
-    bp_cli_exit bad_files;
-    if (!bp_cli_files_check(&options->files, &bad_files)) {
-        return bad_files;
+    bp_cli_exit result;
+    if (!bp_cli_files_check(&options->files, &result)) {
+        return result;
     }
     pending_report pending = {.ended_by = 0};
     if (pipe(pending.done_pipe) != 0) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
         return BP_CLI_FAILED;
     }
-    bugpack_status status = open_session(options, &session);
+    bugpack_status status = options->host ? open_session(options, 0, true, &session)
+                                          : open_selected(options, &session, &result);
     if (status == BUGPACK_OK && options->host) {
         status = provide_host(session, &pending);
     }
@@ -268,8 +300,10 @@ static bp_cli_exit capture(capture_options *options) {
     if (status == BUGPACK_OK) {
         status = request_report(session, options, &pending);
     }
-    bp_cli_exit result =
-        status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
+    if (session != NULL) {
+        result =
+            status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
+    }
     bugpack_close(session);
     if (status == BUGPACK_ERR_CANCELLED && pending.ended_by != 0) {
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
@@ -281,13 +315,18 @@ static bp_cli_exit capture(capture_options *options) {
 
 /* Options that exclude each other. NULL: none do. */
 static const char *find_conflict(const capture_options *options) {
-    if (options->host && options->pid != 0) {
+    const char *selection = bp_cli_select_conflict(&options->selector);
+    bool has_selection = bp_cli_select_is_given(&options->selector);
+    if (selection != NULL) {
+        return selection;
+    }
+    if (options->host && has_selection) {
         return "--host and --pid exclude each other";
     }
     if (options->host && options->window_ms != no_window) {
         return "--host and --window exclude each other: the machine is looked at once";
     }
-    if (!options->host && options->pid == 0) {
+    if (!options->host && !has_selection) {
         return "option '--pid' is missing";
     }
     if (options->output_dir != NULL && options->output_path != NULL) {
@@ -314,6 +353,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         }
     }
     bp_cli_files_release(&options.files);
+    bp_cli_selector_release(&options.selector);
     return result;
 }
 
@@ -321,11 +361,13 @@ const bp_cli_command bp_cli_capture_command = {
     "capture",
     "write a report about a process, or the machine",
     "Usage: bugpack capture --pid PID [OPTION]...\n"
+    "       bugpack capture --name NAME | --unit UNIT | --cgroup PATH [OPTION]...\n"
     "       bugpack capture --host [OPTION]...\n"
     "\n"
-    "Write a report about a running process: what it and each of its threads cost\n"
-    "over a window, what the system knows about it, and the files you name; or about\n"
-    "every thread of every process on the machine. The path of the zip is printed.\n",
+    "Write a report about running processes: what each and each of its threads cost\n"
+    "over a window, what the system knows about them, and the files you name; or\n"
+    "about every thread of every process on the machine. The path of the zip is\n"
+    "printed.\n",
     option_rows,
     "BYTES may end in K, M or G.\n"
     "\n"

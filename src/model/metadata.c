@@ -83,6 +83,19 @@ static void add_target(bp_json *json, const bp_metadata_target *target) {
     }
 }
 
+static void add_others(bp_json *json, const bp_metadata_target *others, size_t count) {
+    if (count > 0) {
+        bp_json_array_begin(json, "processes");
+        for (size_t i = 0; i < count; i++) {
+            bp_json_object_begin(json, NULL);
+            bp_json_add_int(json, "pid", others[i].pid);
+            bp_model_add_name(json, "name", others[i].name, sizeof others[i].name);
+            bp_json_object_end(json);
+        }
+        bp_json_array_end(json);
+    }
+}
+
 /* Who wrote the report, where it is not about its writer. */
 static void add_collector(bp_json *json, const bp_metadata *metadata) {
     if (metadata->target.pid != 0 || metadata->is_about_none) {
@@ -129,6 +142,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
         add_uptimes(&json, metadata, metadata->target_uptime_ns);
     }
     add_target(&json, &metadata->target);
+    add_others(&json, metadata->others, metadata->other_count);
     add_collector(&json, metadata);
     add_tags(&json, metadata->tags, metadata->tag_count);
     return bp_json_finish(&json, error);

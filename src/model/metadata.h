@@ -62,7 +62,9 @@ typedef struct bp_metadata {
     /* Without a session, session_opened is all zero, and its uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;
-    bool is_about_none; /* about no process at all */
+    bool is_about_none;               /* about no process at all */
+    const bp_metadata_target *others; /* further processes that the report is about */
+    size_t other_count;
     const bp_tag *tags;
     size_t tag_count;
 } bp_metadata;

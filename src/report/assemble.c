@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "model/metrics.h"
 #include "platform/host.h"
 #include "report/name.h"
+#include "report/process_windows.h"
 #include "report/ring_entries.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -31,12 +31,6 @@ typedef enum stage {
  * the last percents are the disk's. */
 static const unsigned char begins_with_window[] = {0, 2, 10, 15, 75, 78, 97};
 static const unsigned char begins_without[] = {0, 5, 35, 45, 45, 48, 97};
-
-/* A process that ends inside a window of our own costs the metrics at most this share of it. */
-static const uint64_t kept_share = 8;
-
-/* How often a wait looks at its progress. */
-static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
 /* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
 static void show_progress(const bp_progress *progress, stage at, uint64_t done, uint64_t total) {
@@ -56,10 +50,7 @@ struct assembly {
     bp_bundle *bundle;
     bp_rule_set *rules; /* NULL: redaction is off */
     char report_id[BP_ID_BYTES];
-    /* The first sample, unless the job has a window of its trigger. */
-    bugpack_status window_status;
-    bugpack_error window_error;
-    uint64_t window_began_ns;
+    bp_process_windows *windows;
 };
 
 /*
@@ -90,7 +81,7 @@ static bugpack_status step(const struct assembly *assembly, stage at, uint64_t d
 /* Whether the host has said so; then the manifest does, too. */
 static bool is_left_out(const struct assembly *assembly, const char *name) {
     const char *list = assembly->context->settings->without_entries;
-    return list != NULL && bp_name_is_in_list(list, name);
+    return list != NULL && bp_name_is_in_list(list, bp_name_in_process(name));
 }
 
 static bugpack_status leave_out(const struct assembly *assembly, const char *name,
@@ -139,7 +130,9 @@ static bugpack_status ask_providers(const struct assembly *assembly, bugpack_err
     return status;
 }
 
-static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subject *subject,
+                                      const bp_metadata_target *others, size_t other_count,
+                                      bugpack_error *error) {
     const bugpack_options *settings = assembly->context->settings;
     const bp_identity *identity = assembly->context->identity;
     const bp_job *job = assembly->job;
@@ -160,21 +153,46 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
                             .session_opened = identity->opened,
                             .triggered = job->triggered,
                             .written = bp_clock_now(),
-                            .target = *bp_subject_target(assembly->context->subject),
+                            .target = *bp_subject_target(subject),
                             .tags = job->tags == NULL ? NULL : job->tags->tags,
                             .is_about_none = settings->without_process,
+                            .others = others,
+                            .other_count = other_count,
                             .tag_count = job->tags == NULL ? 0 : job->tags->count};
-    metadata.target_uptime_ns = bp_subject_uptime(assembly->context->subject);
+    metadata.target_uptime_ns = bp_subject_uptime(subject);
     if (metadata.target_uptime_ns != 0) {
         metadata.started_wall_ns = metadata.written.wall_ns - metadata.target_uptime_ns;
     }
     memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
     bugpack_writer writer;
+    char name[BP_SUBJECT_NAME_BYTES];
     bp_writer_init(&writer, json_limit_bytes);
     bugpack_status status = bp_metadata_print(&metadata, &writer.content, error);
     bp_writer_stamp(&writer, metadata.written);
-    return bp_bundle_put(assembly->bundle, "metadata.json", status, &writer, error);
+    return bp_bundle_put(assembly->bundle, bp_subject_entry(subject, "metadata.json", name), status,
+                         &writer, error);
+}
+
+/* Of each process; the first names the others. */
+static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
+    size_t count = 0;
+    bp_subject *subject;
+    while (bp_process_windows_subject(assembly->windows, count) != NULL) {
+        count++;
+    }
+    bp_metadata_target *targets = calloc(count, sizeof *targets);
+    bugpack_status status =
+        targets != NULL ? BUGPACK_OK : bp_fail_memory(error, "describe a report");
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        targets[i] = *bp_subject_target(bp_process_windows_subject(assembly->windows, i));
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        subject = bp_process_windows_subject(assembly->windows, i);
+        status = add_metadata_of(assembly, subject, targets + 1, i == 0 ? count - 1 : 0, error);
+    }
+    free(targets);
+    return status;
 }
 
 static bugpack_status publish(struct assembly *assembly, bugpack_report_result *result,
@@ -205,126 +223,16 @@ static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_e
                                           : BUGPACK_OK;
 }
 
-static void begin_window(struct assembly *assembly) {
-    assembly->window_began_ns = bp_clock_monotonic_ns();
-    if (assembly->job->window == NULL) {
-        bp_sampler *sampler =
-            bp_subject_sampler(assembly->context->subject, &assembly->window_error);
-        assembly->window_status = sampler == NULL
-                                      ? assembly->window_error.status
-                                      : bp_sampler_begin(sampler, &assembly->window_error);
-    }
-}
-
-/* Waits until a window of our own has passed, unless its first sample failed. */
-static void wait_own_window(const struct assembly *assembly) {
-    const bp_progress *progress = assembly->progress;
-    uint64_t began_ns = assembly->window_began_ns;
-    uint64_t window_ns = assembly->context->settings->sample_window_ms * BP_NS_PER_MS;
-    uint64_t end_ns = began_ns + window_ns;
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    bool may_wait = assembly->window_status == BUGPACK_OK;
-    bool may_end = bp_subject_target(assembly->context->subject)->pid != 0;
-    uint64_t keep_ns = began_ns;
-    while (may_wait && now_ns < end_ns && !bp_cancel_is_due(&assembly->job->token)) {
-        show_progress(progress, STAGE_WINDOW, now_ns - began_ns, window_ns);
-        uint64_t until_ns = now_ns + look_interval_ns < end_ns ? now_ns + look_interval_ns : end_ns;
-        may_wait = progress->wait(progress->context, until_ns);
-        now_ns = bp_clock_monotonic_ns();
-        if (may_end && may_wait && now_ns >= keep_ns && now_ns < end_ns) {
-            may_wait = bp_sampler_keep(bp_subject_sampler(assembly->context->subject, NULL),
-                                       NULL) != BUGPACK_ERR_NO_PROCESS;
-            keep_ns = now_ns + window_ns / kept_share;
-        }
-    }
-}
-
-/* The monitor has taken the sample long ago, unless the trigger came right after the first one. */
-static void wait_trigger_window(const struct assembly *assembly) {
-    bp_window *window = assembly->job->window;
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    uint64_t deadline_ns = bp_window_deadline_ns(window);
-    if (deadline_ns < now_ns + look_interval_ns) {
-        deadline_ns = now_ns + look_interval_ns;
-    }
-    while (now_ns < deadline_ns && bp_window_wait(window, now_ns + look_interval_ns) == NULL &&
-           !bp_cancel_is_due(&assembly->job->token)) {
-        show_progress(assembly->progress, STAGE_WINDOW, 0, 1);
-        now_ns = bp_clock_monotonic_ns();
-    }
+static void show_window(const bp_progress *progress, uint64_t done, uint64_t total) {
+    show_progress(progress, STAGE_WINDOW, done, total);
 }
 
 static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
-    if (assembly->job->window != NULL) {
-        wait_trigger_window(assembly);
-    } else {
-        wait_own_window(assembly);
-    }
-    return bp_cancel_check(&assembly->job->token, error);
-}
-
-/* The metrics are there. `reference` is the instant that relates the two clocks. */
-static bugpack_status print(const struct assembly *assembly, const bp_window_result *window,
-                            bp_instant reference, bugpack_writer *writer, bugpack_error *error) {
-    bp_manifest_line *line = &writer->line;
-    const bp_metrics *metrics = &window->metrics;
-    line->covers_from_wall_ns = reference.wall_ns + (metrics->began_ns - reference.monotonic_ns);
-    line->covers_to_wall_ns = reference.wall_ns + (metrics->ended_ns - reference.monotonic_ns);
-    bp_metrics_describe(metrics, assembly->job->triggered.monotonic_ns, line->note,
-                        sizeof line->note);
-    if (window->error.status != BUGPACK_OK) {
-        bp_writer_truncate(writer, true, "%s", window->error.message);
-    }
-    if (metrics->unread_count > 0 && writer->line.status == BP_ARTEFACT_OK) {
-        bp_writer_truncate(writer, true,
-                           "at least %zu descendants run and could not be read; their cost is not "
-                           "in these numbers",
-                           metrics->unread_count);
-    }
-    return bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
-}
-
-/* The entry exists and says why it has no metrics: it still counts as missing. */
-static bugpack_status print_unavailable(const char *reason, bugpack_writer *writer,
-                                        bugpack_error *error) {
-    writer->line.status = BP_ARTEFACT_FAILED;
-    writer->line.is_missing = true;
-    (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
-    return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
-}
-
-/* The second sample and the arithmetic. */
-static void end_own_window(const struct assembly *assembly, bp_window_result *window) {
-    window->error = assembly->window_error;
-    window->status = assembly->window_status;
-    if (window->status == BUGPACK_OK) {
-        window->status = bp_sampler_end_or_last(
-            bp_subject_sampler(assembly->context->subject, NULL), &window->metrics, &window->error);
-    }
+    return bp_process_windows_wait(assembly->windows, assembly->progress, show_window, error);
 }
 
 static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
-    bugpack_writer writer;
-    bp_window_result own = {.status = BUGPACK_OK};
-    const bp_window_result *window = &own;
-    const bp_job *job = assembly->job;
-    bp_instant now = bp_clock_now();
-    if (assembly->context->settings->without_process) {
-        return BUGPACK_OK;
-    }
-    bp_writer_init(&writer, json_limit_bytes);
-    if (job->window != NULL) {
-        window = bp_window_give_up(job->window); /* which is a result that is there, or the best */
-    } else {
-        end_own_window(assembly, &own);
-    }
-    bugpack_status status =
-        window->status == BUGPACK_OK
-            ? print(assembly, window, job->window != NULL ? job->triggered : now, &writer, error)
-            : print_unavailable(window->error.message, &writer, error);
-    bp_metrics_release(&own.metrics);
-    bp_writer_stamp(&writer, now);
-    return bp_bundle_put(assembly->bundle, "runtime-metrics.json", status, &writer, error);
+    return bp_process_windows_add(assembly->windows, assembly->bundle, error);
 }
 
 /* The steps after the snapshot, in their order, and the stage that each one completes. */
@@ -375,15 +283,18 @@ void bp_assemble(const bp_report_context *context, bp_runner *runner, bp_job *jo
     struct assembly assembly = {
         .context = context, .runner = runner, .job = job, .progress = progress};
     bp_id_new(assembly.report_id);
-    begin_window(&assembly);
+    assembly.windows = bp_process_windows_begin(context, job);
     progress->wait_snapshot(progress->context);
     /* What the snapshot met comes first, so that a bad destination costs no window. */
     if (job->snapshot_status != BUGPACK_OK) {
         result->error = job->snapshot_error;
         result->status = job->snapshot_status;
+    } else if (assembly.windows == NULL) {
+        result->status = bp_fail_memory(&result->error, "take a report");
     } else {
         result->status = assemble(&assembly, result, &result->error);
     }
+    bp_process_windows_free(assembly.windows);
     bp_bundle_free(assembly.bundle);
     bp_rule_set_drop(assembly.rules);
     result->elapsed_ns = bp_clock_monotonic_ns() - job->triggered.monotonic_ns;

@@ -14,7 +14,7 @@
 static const char manifest_name[] = "manifest.json";
 
 /* More artefacts than this are refused: a host that registers without end must not fill memory. */
-static const size_t artefact_max_count = 1024;
+static const size_t artefact_max_count = BP_ARCHIVE_ENTRY_MAX - 1;
 
 static const size_t manifest_max_bytes = (size_t)64 << 20;
 

@@ -1,5 +1,6 @@
 #include "report/name.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,9 +87,10 @@ static const struct {
     {"commands/", true, false},
     {"host-threads.json", false, false},
 };
-enum { table_count = sizeof table / sizeof table[0] };
+enum { table_count = sizeof table / sizeof table[0], row_max = 64, process_max = 1 << 25 };
 
 static const char manifest_name[] = "manifest.json";
+static const char processes_directory[] = "processes";
 
 static bool is_in_row(const char *name, size_t row) {
     size_t length = strlen(table[row].name);
@@ -97,15 +99,34 @@ static bool is_in_row(const char *name, size_t row) {
                         : bp_name_is_same_entry(name, table[row].name);
 }
 
-unsigned bp_name_entry_rank(const char *name) {
-    if (bp_name_is_same_entry(name, manifest_name)) {
-        return table_count + 1;
-    }
+static unsigned find_row(const char *name) {
     unsigned row = 0;
     while (row < table_count && !is_in_row(name, row)) {
         row++;
     }
     return row;
+}
+
+static bool is_of_process(const char *name) {
+    return strncasecmp(name, BP_NAME_PROCESSES, sizeof BP_NAME_PROCESSES - 1) == 0;
+}
+
+const char *bp_name_in_process(const char *name) {
+    const char *slash =
+        is_of_process(name) ? strchr(name + sizeof BP_NAME_PROCESSES - 1, '/') : NULL;
+    return slash != NULL ? slash + 1 : name;
+}
+
+unsigned bp_name_entry_rank(const char *name) {
+    if (bp_name_is_same_entry(name, manifest_name)) {
+        return UINT_MAX;
+    }
+    if (!is_of_process(name)) {
+        return find_row(name);
+    }
+    /* By process, and inside in the order of all entries. A pid has at most 22 bits. */
+    unsigned long pid = strtoul(name + sizeof BP_NAME_PROCESSES - 1, NULL, 10);
+    return (unsigned)(pid % process_max + 1) * row_max + find_row(bp_name_in_process(name));
 }
 
 /* The next word of a list; false at its end. */
@@ -200,9 +221,10 @@ const char *bp_name_refuse_artefact(const char *name) {
             break;
         }
     }
-    unsigned rank = bp_name_entry_rank(name);
-    if (rank > table_count || (rank < table_count && !table[rank].is_for_hosts) ||
-        is_below_an_entry(name)) {
+    unsigned row = find_row(name);
+    if (bp_name_is_same_entry(name, manifest_name) ||
+        bp_name_is_in_the_way(name, processes_directory) ||
+        (row < table_count && !table[row].is_for_hosts) || is_below_an_entry(name)) {
         return "the name is reserved";
     }
     return NULL;

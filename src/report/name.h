@@ -48,6 +48,11 @@ const char *bp_name_refuse_artefact(const char *name);
 bool bp_name_is_optional_list(const char *list);
 bool bp_name_is_in_list(const char *list, const char *name);
 
+/* The directory of the further processes of a report, each in one of its own; and the name of an
+ * entry without them. */
+#define BP_NAME_PROCESSES "processes/"
+const char *bp_name_in_process(const char *name);
+
 /* Whether two entry names would be one file where case does not count (ASCII). */
 bool bp_name_is_same_entry(const char *one, const char *other);
 
@@ -59,7 +64,8 @@ bool bp_name_is_in_the_way(const char *one, const char *other);
 
 /*
  * The place of an entry in a report, in the order of docs/REPORT_FORMAT.md. Entries that the table
- * does not name share one rank, between the named ones and the manifest.
+ * does not name share one rank, after the named ones; then come further processes, one after the
+ * other, and the manifest.
  */
 unsigned bp_name_entry_rank(const char *name);
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "report/name.h"
 
-static const size_t provider_max_count = 512;
+static const size_t provider_max_count = 3072;
 
 struct bp_provider_list {
     bp_lock lock;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
+#include "report/name.h"
 
 static const size_t facts_limit_bytes = (size_t)16 << 20;
 
@@ -22,6 +23,8 @@ struct bp_subject {
     atomic_uint reference_count;
     atomic_bool is_heap_state_off;
     bp_metadata_target target;
+    bool is_further;            /* not the session's first */
+    _Atomic(bp_subject *) next; /* set once, under the lock of the first */
     bool has_descendants;
     bp_sampler *sampler; /* NULL: sampler_error says why */
     bugpack_error sampler_error;
@@ -45,19 +48,35 @@ static bugpack_status open_sampler(const bugpack_options *settings, bp_subject *
                : bp_sampler_open(settings->target_pid, &subject->sampler, &subject->sampler_error);
 }
 
-bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
-                               bugpack_error *error) {
+/* One without a sampler. NULL without memory. */
+static bp_subject *new_subject(void) {
     bp_subject *subject = calloc(1, sizeof *subject);
     if (subject == NULL || !bp_lock_init(&subject->lock, BP_LOCK_SUBJECT)) {
         free(subject);
-        return bp_fail_memory(error, "open a session");
+        return NULL;
     }
     atomic_init(&subject->reference_count, 1);
     atomic_init(&subject->is_heap_state_off, false);
+    atomic_init(&subject->next, NULL);
     bp_buffer_init(&subject->facts, facts_limit_bytes);
-    subject->has_descendants = settings->target_with_descendants;
     subject->interval_ns = first_refresh_ns;
     subject->due_ns = bp_clock_monotonic_ns() + first_refresh_ns;
+    return subject;
+}
+
+static void name_target(bp_subject *subject) {
+    const bp_task *task = bp_sampler_task(subject->sampler);
+    subject->target.pid = bp_task_pid(task);
+    bp_task_name(task, subject->target.name, sizeof subject->target.name);
+}
+
+bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
+                               bugpack_error *error) {
+    bp_subject *subject = new_subject();
+    if (subject == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    subject->has_descendants = settings->target_with_descendants;
     bugpack_status status = open_sampler(settings, subject);
     if (status != BUGPACK_OK && settings->target_pid != 0) {
         if (error != NULL) {
@@ -67,12 +86,75 @@ bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret
         return status;
     }
     if (subject->sampler != NULL && settings->target_pid != 0) {
-        const bp_task *task = bp_sampler_task(subject->sampler);
-        subject->target.pid = bp_task_pid(task);
-        bp_task_name(task, subject->target.name, sizeof subject->target.name);
+        name_target(subject);
     }
     *ret_subject = subject;
     return BUGPACK_OK;
+}
+
+/* Under the lock of the first. */
+static bugpack_status append(bp_subject *first, bp_subject *added, bugpack_error *error) {
+    bp_subject *last = first;
+    size_t count = 1;
+    for (bp_subject *one = first; one != NULL; one = bp_subject_next(one)) {
+        if (one->target.pid == added->target.pid) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "process %d is in the report already",
+                           (int)added->target.pid);
+        }
+        last = one;
+        count++;
+    }
+    if (count > BP_SUBJECT_MAX) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "a report is about at most %d processes",
+                       BP_SUBJECT_MAX);
+    }
+    atomic_store_explicit(&last->next, added, memory_order_release);
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_subject,
+                              bugpack_error *error) {
+    if (pid <= 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "%d is no process id", (int)pid);
+    }
+    bp_subject *added = new_subject();
+    if (added == NULL) {
+        return bp_fail_memory(error, "add a process");
+    }
+    added->is_further = true;
+    bugpack_status status = bp_sampler_open(pid, &added->sampler, error);
+    if (status == BUGPACK_OK) {
+        name_target(added);
+        bp_lock_acquire(&first->lock);
+        status = append(first, added, error);
+        bp_lock_release(&first->lock);
+    }
+    if (status != BUGPACK_OK) {
+        bp_subject_drop(added);
+        return status;
+    }
+    *ret_subject = added;
+    return BUGPACK_OK;
+}
+
+bool bp_subject_is_further(const bp_subject *subject) {
+    return subject->is_further;
+}
+
+bp_subject *bp_subject_next(const bp_subject *subject) {
+    return atomic_load_explicit(&subject->next, memory_order_acquire);
+}
+
+const char *bp_subject_entry(const bp_subject *subject, const char *entry,
+                             char out[BP_SUBJECT_NAME_BYTES]) {
+    char word[BP_NAME_APP_BYTES];
+    if (!subject->is_further) {
+        return entry;
+    }
+    bp_name_app_word(subject->target.name, word);
+    (void)snprintf(out, BP_SUBJECT_NAME_BYTES, BP_NAME_PROCESSES "%d-%s/%s",
+                   (int)subject->target.pid, word, entry);
+    return out;
 }
 
 bp_subject *bp_subject_retain(bp_subject *subject) {
@@ -85,6 +167,7 @@ void bp_subject_drop(bp_subject *subject) {
         atomic_fetch_sub_explicit(&subject->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    bp_subject_drop(bp_subject_next(subject));
     bp_sampler_close(subject->sampler);
     bp_buffer_release(&subject->facts);
     free(subject->noted);

@@ -22,7 +22,30 @@ typedef struct bp_subject bp_subject;
 bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret_subject,
                                bugpack_error *error);
 bp_subject *bp_subject_retain(bp_subject *subject);
+/* The last drop of the first one drops those that were added to it. */
 void bp_subject_drop(bp_subject *subject);
+
+/* More in one report would have more descriptors and entries than there may be. */
+enum { BP_SUBJECT_MAX = 256 };
+
+/*
+ * Opens a further process, whose entries go below "processes/<pid>-<name>/", and adds it to those
+ * of the session's `first` one. It is borrowed, and lasts as long as `first`. Any thread. Errors:
+ * those of bp_sampler_open; INVALID: it was added before; LIMIT.
+ */
+bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_subject,
+                              bugpack_error *error);
+
+/* Whether it was added to another one: what is about the machine is in the report already. */
+bool bp_subject_is_further(const bp_subject *subject);
+
+/* The process that was added after this one; NULL: none. */
+bp_subject *bp_subject_next(const bp_subject *subject);
+
+/* The name of an entry about the process, in `out` where it is a further one. */
+enum { BP_SUBJECT_NAME_BYTES = 160 };
+const char *bp_subject_entry(const bp_subject *subject, const char *entry,
+                             char out[BP_SUBJECT_NAME_BYTES]);
 
 /* The other process; its pid is 0 where the session is about its own, or none. */
 const bp_metadata_target *bp_subject_target(const bp_subject *subject);

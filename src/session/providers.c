@@ -82,6 +82,19 @@ bugpack_status bugpack_provide_host_threads(bugpack *session, const bugpack_host
     return status;
 }
 
+bugpack_status bugpack_provide_process(bugpack *session, pid_t pid, bugpack_error *error) {
+    bp_guard_entry entry;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot add a process: %s", bugpack_status_name(status));
+    }
+    status = session->settings.without_process
+                 ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")
+                 : bp_sources_add_process(&session->context, pid, error);
+    bp_session_leave(&entry);
+    return status;
+}
+
 bool bugpack_unprovide(bugpack *session, const char *name) {
     bp_guard_entry entry;
     if (name == NULL || bp_runner_is_inside_provider() || bp_name_refuse_artefact(name) != NULL ||

@@ -44,7 +44,7 @@ static int provide(bugpack_writer *writer, void *subject) {
 }
 
 bugpack_status bp_source_heap_state(const bp_report_context *context, bugpack_error *error) {
-    if (context->settings->target_pid != 0 || context->settings->without_process) {
+    if (bp_subject_target(context->subject)->pid != 0 || context->settings->without_process) {
         return BUGPACK_OK; /* our allocator says nothing about another process */
     }
     const bp_provider_spec spec = {.name = "heap-state.json",
@@ -54,5 +54,5 @@ bugpack_status bp_source_heap_state(const bp_report_context *context, bugpack_er
                                    .release = drop_subject,
                                    .limit_bytes = (size_t)64 << 10,
                                    .timeout_ms = context->settings->provider_timeout_ms};
-    return bp_provider_list_add(context->providers, &spec, error);
+    return bp_source_add(context, &spec, error);
 }

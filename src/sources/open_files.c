@@ -152,5 +152,5 @@ bugpack_status bp_source_open_files(const bp_report_context *context, bugpack_er
                                    .release = free_source,
                                    .limit_bytes = (size_t)128 << 20,
                                    .timeout_ms = context->settings->provider_timeout_ms};
-    return bp_provider_list_add(context->providers, &spec, error);
+    return bp_source_add(context, &spec, error);
 }

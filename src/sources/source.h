@@ -26,6 +26,15 @@ typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error
 BP_SOURCES(BP_DECLARE_SOURCE)
 #undef BP_DECLARE_SOURCE
 
+/* Registers a provider for an entry about the context's process: below the directory of a further
+ * one. */
+bugpack_status bp_source_add(const bp_report_context *context, const bp_provider_spec *spec,
+                             bugpack_error *error);
+
+/* Opens a further process, and registers the sources that apply to it. */
+bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,
+                                      bugpack_error *error);
+
 /* Registers the sources that apply to the session. */
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
 

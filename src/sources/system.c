@@ -78,6 +78,9 @@ static void free_source(void *context) {
 }
 
 bugpack_status bp_source_system(const bp_report_context *context, bugpack_error *error) {
+    if (bp_subject_is_further(context->subject)) {
+        return BUGPACK_OK;
+    }
     struct system_source *source = calloc(1, sizeof *source);
     if (source == NULL) {
         return bp_fail_memory(error, "open a session");

@@ -155,5 +155,5 @@ bugpack_status bp_source_threads(const bp_report_context *context, bugpack_error
                                    .release = free_source,
                                    .limit_bytes = (size_t)256 << 20,
                                    .timeout_ms = context->settings->provider_timeout_ms};
-    return bp_provider_list_add(context->providers, &spec, error);
+    return bp_source_add(context, &spec, error);
 }

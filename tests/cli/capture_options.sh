@@ -130,7 +130,7 @@ window=$(value "$(cat out)" runtime-metrics.json .sample_window_ms)
 [ "$window" -ge 2100 ] || wrong "it was $window ms"
 
 fact 'long options may be shortened and joined to their value, and the last one counts'
-run capture --pi=1 --pid="$target" --win=1 --output-d=reports
+run capture --pi="$target" --win=600000 --win=1 --output-d=reports
 expect_status 0
 expect_same 'the target' "$target" "$(value "$(cat out)" metadata.json .target.pid)"
 

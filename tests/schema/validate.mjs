@@ -123,7 +123,8 @@ export function checkReport(path, validators) {
       failures.push(`${name}: cannot be read as UTF-8: ${error.message}`);
       continue;
     }
-    const validator = validators[known[name] ?? (summary.test(name) && 'pedantic-summary')];
+    const plain = name.replace(/^processes\/[^/]+\//, '');
+    const validator = validators[known[plain] ?? (summary.test(name) && 'pedantic-summary')];
     if (name.endsWith('.jsonl')) {
       checkLines(text, validator, failures, name);
     } else {

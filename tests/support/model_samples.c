@@ -11,6 +11,9 @@ static const bugpack_exit sample_exit = {.signal = 11, .core_dumped = 1};
 
 static const bp_tag sample_tags[] = {{"gpu", "none"}, {"server.version", "7 \"b\"\xff"}};
 
+static const bp_metadata_target sample_others[] = {{.pid = 4713, .name = "worker"},
+                                                   {.pid = 4720, .name = "odd\n\xff"}};
+
 const bp_metadata sample_metadata_full = {
     .report_id = "00112233445566778899aabbccddeeff",
     .session_id = "ffeeddccbbaa99887766554433221100",
@@ -34,6 +37,8 @@ const bp_metadata sample_metadata_full = {
     .triggered = {.monotonic_ns = 6500000000, .wall_ns = AT(1)},
     .written = {.monotonic_ns = 8123456789, .wall_ns = AT(3)},
     .target = {.pid = 4712, .name = "worker)\n\xff"},
+    .others = sample_others,
+    .other_count = 2,
     .tags = sample_tags,
     .tag_count = 2,
 };

@@ -67,14 +67,44 @@ Test(report_name, accepts_what_a_host_may_provide) {
 }
 
 Test(report_name, ranks_entries_as_the_format_lists_them) {
-    const char *order[] = {
-        "metadata.json",   "runtime-metrics.json", "process.json", "threads.json", "files.json",
-        "system.json",     "session.json",         "logs.jsonl",   "logs/a.log",   "traffic.pcap",
-        "commands/ss.txt", "anything.bin",         "manifest.json"};
+    const char *order[] = {"metadata.json",
+                           "runtime-metrics.json",
+                           "process.json",
+                           "threads.json",
+                           "files.json",
+                           "system.json",
+                           "session.json",
+                           "logs.jsonl",
+                           "logs/a.log",
+                           "traffic.pcap",
+                           "commands/ss.txt",
+                           "anything.bin",
+                           "processes/7-b/metadata.json",
+                           "processes/7-b/process.json",
+                           "processes/12-a/metadata.json",
+                           "processes/4194304-a/new.json",
+                           "manifest.json"};
     for (size_t i = 1; i < sizeof order / sizeof order[0]; i++) {
         cr_assert(lt(uint, bp_name_entry_rank(order[i - 1]), bp_name_entry_rank(order[i])));
     }
     cr_assert(eq(uint, bp_name_entry_rank("one"), bp_name_entry_rank("two")));
+}
+
+Test(report_name, tells_the_entry_from_its_process) {
+    cr_expect(zero(int, strcmp(bp_name_in_process("processes/7-b/process.json"), "process.json")));
+    const char *plain[] = {"process.json", "processes/x", "myprocesses/7-b/process.json"};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        cr_expect(
+            eq(ptr, (void *)(uintptr_t)bp_name_in_process(plain[i]), (void *)(uintptr_t)plain[i]));
+    }
+}
+
+Test(report_name, leaves_the_directory_of_processes_to_the_library) {
+    const char *bad[] = {"processes", "processes/x", "Processes/7-b/process.json"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_expect(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(bad[i]), NULL));
+    }
+    cr_expect(eq(ptr, (void *)(uintptr_t)bp_name_refuse_artefact("processes.txt"), NULL));
 }
 
 Test(report_name, knows_which_entries_can_be_left_out) {

@@ -31,6 +31,10 @@ _bugpack() {
             _bugpack_pids "$current"
             return
             ;;
+        --name)
+            _bugpack_words "$(ps -e -o comm= 2>/dev/null | grep -v '[^[:alnum:]_.:/-]')" "$current"
+            return
+            ;;
         --log | --session | --attach | --redact | --output)
             _bugpack_files -f "$current"
             return
@@ -77,13 +81,13 @@ _bugpack() {
             return
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
-        --journal | --command | --input-timeout) return ;;
+        --unit | --cgroup | --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --limit | --max-bytes) return ;;
     esac
     case $command in
         capture)
-            _bugpack_words '--pid --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
+            _bugpack_words '--pid --name --unit --cgroup --children --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
                 --shell --input-timeout --without --hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)

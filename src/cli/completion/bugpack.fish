@@ -33,6 +33,10 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid 
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l stacks -x -a 'blocked all none' -d 'Which stacks to take'
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l name -x -a '(ps -e -o comm= | sort -u)' -d 'A process with its workers'
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l unit -x -d 'The processes of a systemd unit'
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l cgroup -x -d 'The processes of a cgroup'
+complete -c bugpack -n '__fish_seen_subcommand_from capture' -l children -d 'And all their descendants'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l host -d 'Look at the whole machine'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log -r -F -d 'Take the end of a log file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l log-limit -x -d 'How much of each log file'

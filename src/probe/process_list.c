@@ -1,0 +1,105 @@
+#include "probe/process_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_text.h"
+
+enum { title_bytes = 200 };
+
+/* The target of a link below /proc; NULL where it is refused. */
+static char *read_link(int proc_fd, uint32_t pid, const char *name) {
+    char path[48], target[4096];
+    (void)snprintf(path, sizeof path, "%u/%s", (unsigned)pid, name);
+    ssize_t length = readlinkat(proc_fd, path, target, sizeof target);
+    return length > 0 && (size_t)length < sizeof target ? strndup(target, (size_t)length) : NULL;
+}
+
+static char *read_title(int proc_fd, uint32_t pid) {
+    char path[48], text[title_bytes];
+    (void)snprintf(path, sizeof path, "%u/cmdline", (unsigned)pid);
+    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
+    while (length > 0 && text[length - 1] == '\0') {
+        length--;
+    }
+    for (ssize_t i = 0; i < length; i++) {
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    }
+    return length > 0 ? strndup(text, (size_t)length) : NULL;
+}
+
+static char *read_cgroup(int proc_fd, uint32_t pid) {
+    char path[48], text[8192];
+    const char *found;
+    size_t found_bytes;
+    (void)snprintf(path, sizeof path, "%u/cgroup", (unsigned)pid);
+    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
+    return length > 0 && bp_proc_find_cgroup(text, (size_t)length, &found, &found_bytes)
+               ? strndup(found, found_bytes)
+               : NULL;
+}
+
+static bool read_stat(int proc_fd, uint32_t pid, bp_proc_stat *ret_stat) {
+    char path[48], text[2048];
+    (void)snprintf(path, sizeof path, "%u/stat", (unsigned)pid);
+    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
+    return length > 0 && bp_proc_parse_stat(text, (size_t)length, ret_stat);
+}
+
+/* False where the process has ended, or is hidden. */
+static bool read_one(int proc_fd, uint32_t pid, bool with_cgroup, bp_listed_process *process) {
+    bp_proc_stat stat;
+    if (!read_stat(proc_fd, pid, &stat)) {
+        return false;
+    }
+    *process = (bp_listed_process){.pid = (pid_t)pid,
+                                   .parent_pid = (pid_t)stat.parent_pid,
+                                   .start = stat.start_ticks,
+                                   .is_zombie = stat.state == 'Z' || stat.state == 'X'};
+    (void)snprintf(process->name, sizeof process->name, "%s", stat.name);
+    process->executable = read_link(proc_fd, pid, "exe");
+    process->title = read_title(proc_fd, pid);
+    process->cgroup = with_cgroup ? read_cgroup(proc_fd, pid) : NULL;
+    return true;
+}
+
+bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_list *ret_list,
+                                    bugpack_error *error) {
+    uint32_t *pids = NULL;
+    size_t count = 0;
+    int proc_fd = dir_fd >= 0 ? openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                              : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failure = proc_fd < 0 ? errno : bp_proc_list_numbers(proc_fd, &pids, &count);
+    bp_process_list list = {.items = failure == 0 ? calloc(count + 1, sizeof *list.items) : NULL};
+    bugpack_status status = BUGPACK_OK;
+    if (failure != 0) {
+        status = bp_fail_errno(error, failure, "cannot list the processes");
+    } else if (list.items == NULL) {
+        status = bp_fail_memory(error, "list the processes");
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        list.count += read_one(proc_fd, pids[i], with_cgroups, &list.items[list.count]);
+    }
+    free(pids);
+    bp_file_close(proc_fd);
+    if (status == BUGPACK_OK) {
+        *ret_list = list;
+    }
+    return status;
+}
+
+bool bp_process_list_is_there(const bp_listed_process *process) {
+    bp_proc_stat stat;
+    int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_there = proc_fd >= 0 && read_stat(proc_fd, (uint32_t)process->pid, &stat) &&
+                    stat.start_ticks == process->start;
+    bp_file_close(proc_fd);
+    return is_there;
+}
