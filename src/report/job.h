@@ -26,8 +26,9 @@ typedef struct bp_job bp_job;
 
 /* What one kind of job does differently. Every function is optional. */
 typedef struct bp_job_type {
-    /* Worker: does this instead of writing a report. The job needs no snapshot. */
-    void (*run)(bp_job *job);
+    /* Worker: does this instead of writing a report. The job needs no snapshot. The runner is the
+     * worker's. */
+    void (*run)(bp_job *job, bp_runner *runner);
     /* Snapshot thread: provides job->snapshot instead of copying the rings. */
     bugpack_status (*take_snapshot)(bp_job *job, bugpack_error *error);
     /* Snapshot thread: the end of a job that was submitted for its snapshot alone; owns it. */

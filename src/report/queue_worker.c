@@ -148,7 +148,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
 
 static void run_job(bp_job_queue *queue, bp_job *job) {
     if (job->type->run != NULL) {
-        job->type->run(job);
+        job->type->run(job, queue->runner);
         bp_lock_acquire(&queue->lock);
         bp_job_unlink(queue, job);
         (void)pthread_cond_broadcast(&queue->changed);

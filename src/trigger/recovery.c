@@ -39,7 +39,8 @@ static void on_note(const bugpack_recover_note *note, void *context) {
     }
 }
 
-static void run(bp_job *job) {
+static void run(bp_job *job, bp_runner *runner) {
+    (void)runner;
     const bp_trigger_context *context = job->payload;
     const bugpack_options *settings = context->report->settings;
     struct recovery recovery = {.report = context->report};

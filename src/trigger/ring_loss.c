@@ -13,7 +13,8 @@ typedef struct loss {
     char reason[200];
 } loss;
 
-static void run(bp_job *job) {
+static void run(bp_job *job, bp_runner *runner) {
+    (void)runner;
     const loss *found = job->payload;
     bp_note_log(found->recorder, BUGPACK_LEVEL_WARN,
                 "a ring is in memory and does not survive a crash: another program opened its "
