@@ -99,6 +99,23 @@ bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void 
     return bp_rings_write_file(recorder->rings, name, bytes, byte_count);
 }
 
+bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
+                              size_t byte_count) {
+    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
+    return dir != NULL && bp_session_dir_replace_file(dir, name, bytes, byte_count);
+}
+
+bugpack_status bp_recorder_map_file(bp_recorder *recorder, const char *name, size_t byte_count,
+                                    void **ret_map, bugpack_error *error) {
+    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
+    if (dir == NULL) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the session has no directory");
+    }
+    bugpack_status status = bp_rings_check_room(recorder->rings, byte_count, error);
+    return status == BUGPACK_OK ? bp_session_dir_map_file(dir, name, byte_count, ret_map, error)
+                                : status;
+}
+
 bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path) {
     const bp_session_dir *dir = bp_rings_dir(recorder->rings);
     *ret_path = dir == NULL ? NULL : bp_session_dir_path(dir);

@@ -58,6 +58,18 @@ void bp_recorder_keep(bp_recorder *recorder, bool is_kept);
 bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
                             size_t byte_count);
 
+/* The same, in the place of an older file; a crash leaves one of the two, whole. */
+bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
+                              size_t byte_count);
+
+/*
+ * Makes a file of zeros in the session's directory, and maps it, shared; a forked child does not
+ * have the mapping, which is the caller's to unmap. UNSUPPORTED where there is no directory, IO,
+ * NO_MEMORY.
+ */
+bugpack_status bp_recorder_map_file(bp_recorder *recorder, const char *name, size_t byte_count,
+                                    void **ret_map, bugpack_error *error);
+
 /* Whether it will; `*ret_path` is the directory, borrowed, or NULL where no ring is in a file. */
 bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path);
 

@@ -248,8 +248,7 @@ static bugpack_status fill_file(ring_file *file, int fd, size_t capacity_bytes,
     return status;
 }
 
-/* In a directory that other programs need as well, half of the file system stays free. */
-static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
+bugpack_status bp_rings_check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
     struct statvfs info;
     const char *path = bp_session_dir_path(rings->dir);
     if (!rings->is_common) {
@@ -275,7 +274,7 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     if (status == BUGPACK_OK) {
         file->rings = rings;
         (void)snprintf(file->name, sizeof file->name, "%s", name);
-        status = check_room(rings, capacity_bytes, &detail);
+        status = bp_rings_check_room(rings, capacity_bytes, &detail);
     }
     if (status == BUGPACK_OK) {
         status = bp_session_dir_make_file(rings->dir, name, &fd, &detail);

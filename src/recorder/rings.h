@@ -60,6 +60,10 @@ bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number
 /* Frees a ring that found no owner, with its guard. NULL is fine. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
+/* Whether the directory may get a file of this size: where other programs need its file system as
+ * well, half of that stays free. IO. */
+bugpack_status bp_rings_check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error);
+
 /* Writes a small file into the directory, for recovery, or removes it, with `bytes` NULL; no-op
  * without a directory. False where it could not be written. */
 bool bp_rings_write_file(bp_rings *rings, const char *name, const void *bytes, size_t byte_count);

@@ -79,6 +79,41 @@ void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
     bp_file_close(dir_fd);
 }
 
+bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                                 size_t byte_count) {
+    char new_name[64];
+    int fd = -1;
+    (void)snprintf(new_name, sizeof new_name, "%s.new", name);
+    bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
+    if (bp_session_dir_make_file(dir, new_name, &fd, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    int write_errno = bp_file_write_all(fd, bytes, byte_count);
+    bp_file_close(fd);
+    if (write_errno == 0) {
+        bp_session_dir_rename(dir, new_name, name);
+    } else {
+        bp_session_dir_unlink(dir, new_name);
+    }
+    errno = write_errno;
+    return write_errno == 0;
+}
+
+bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,
+                                       size_t byte_count, void **ret_map, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, name, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_ring_map_file(fd, byte_count, ret_map, error);
+    bp_file_close(fd);
+    if (status != BUGPACK_OK) {
+        bp_session_dir_unlink(dir, name);
+    }
+    return status;
+}
+
 static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
                                      bugpack_error *error) {
     int fd = -1;

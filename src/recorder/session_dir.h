@@ -26,6 +26,15 @@ const char *bp_session_dir_path(const bp_session_dir *dir);
 bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
                                         bugpack_error *error);
 
+/* Writes a file in the place of an older one; a crash leaves one of the two. False with errno. */
+bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                                 size_t byte_count);
+
+/* Makes a file of zeros, and maps it, shared, for this process alone and not for a child of fork.
+ */
+bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,
+                                       size_t byte_count, void **ret_map, bugpack_error *error);
+
 /* Best effort. */
 void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to);
 void bp_session_dir_unlink(const bp_session_dir *dir, const char *name);

@@ -53,6 +53,11 @@ bugpack_status bp_ring_new(size_t capacity_bytes, bp_ring **ret_ring, bugpack_er
 bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_ring,
                                   bugpack_error *error);
 
+/* All of an empty regular file, allocated and mapped, shared; a forked child does not have it. For
+ * what is in a file of the session and is no ring, too. IO, INVALID, NO_MEMORY. */
+bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
+                                bugpack_error *error);
+
 /*
  * Moves a ring with its records, at the same addresses and while other threads use it: into the
  * empty file `fd`, as bp_ring_new_mapped, or into memory. The file that it was in keeps what it

@@ -36,10 +36,6 @@ struct bp_ring {
 /* Zeroed memory for a ring, not touched; a forked child sees zeros. NULL with errno. */
 void *bp_ring_map_memory(size_t byte_count);
 
-/* All of an empty regular file, allocated and mapped; a forked child does not have it. */
-bugpack_status bp_ring_map_file(int fd, size_t byte_count, void **ret_mapping,
-                                bugpack_error *error);
-
 /*
  * ThreadSanitizer does not support fences, and gcc refuses them under it. The machines it runs on
  * keep the order of stores and of loads by themselves.
