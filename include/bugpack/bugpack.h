@@ -8,6 +8,7 @@
 
 #include <bugpack/capture_host.h>
 #include <bugpack/common.h>
+#include <bugpack/crash.h>
 #include <bugpack/disconnect.h>
 #include <bugpack/error.h>
 #include <bugpack/events.h>

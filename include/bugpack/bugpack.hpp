@@ -403,6 +403,10 @@ class session {
     bugpack_status disconnect(const std::string &channel, const std::string &error_text) {
         return bugpack_disconnect(handle_, channel.c_str(), error_text.c_str());
     }
+    /* Records what the process dies of, until close() (bugpack/crash.h). */
+    bugpack_status install_crash_handler() {
+        return bugpack_crash_handler_install(handle_);
+    }
     bugpack_status flush(std::chrono::milliseconds timeout) {
         const auto ms = timeout.count();
         return bugpack_flush(handle_, ms <= 0             ? 0

@@ -214,6 +214,12 @@ typedef struct bugpack_options {
 
     /* BUGPACK_SYSTEM_…; INVALID for others. */
     uint64_t system_flags;
+
+    /* With a crash handler (bugpack/crash.h): asks the providers of JSON and text every so many
+     * milliseconds, so that the report about a crash has what they wrote last, up to 4 MiB in all,
+     * besides process.json. At least 1000. Default and BUGPACK_OFF: never; process.json is of the
+     * installation. */
+    uint64_t crash_refresh_interval_ms;
 } bugpack_options;
 
 /* The stacks of blocked threads; no thread is stopped. Since 0.1.0. */

@@ -14,6 +14,7 @@ static const struct {
     const char *name, *holds;
 } holdings[] = {
     {"metadata.json", "description, tags, names of programs"},
+    {"crash.json", "numbers in registers, paths of files"},
     {"process.json", "command line, paths, user id"},
     {"stacks.txt", "names of threads and functions, paths"},
     {"stacks.json", "names of threads and functions, paths"},

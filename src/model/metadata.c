@@ -59,7 +59,7 @@ static void add_region(bp_json *json, const bugpack_region *region) {
     }
 }
 
-static void add_exit(bp_json *json, const bugpack_exit *exit) {
+static void add_exit(bp_json *json, const bugpack_exit *exit, bool is_core_known) {
     if (exit == NULL) {
         return;
     }
@@ -69,7 +69,9 @@ static void add_exit(bp_json *json, const bugpack_exit *exit) {
     } else {
         bp_json_add_int(json, "signal", exit->signal);
         bp_model_add_known_text(json, "name", bp_model_signal_name(exit->signal));
-        bp_json_add_bool(json, "core_dumped", exit->core_dumped != 0);
+        if (is_core_known) {
+            bp_json_add_bool(json, "core_dumped", exit->core_dumped != 0);
+        }
     }
     bp_json_object_end(json);
 }
@@ -133,7 +135,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_model_add_known_text(&json, "channel", metadata->channel);
     bp_model_add_known_text(&json, "description", metadata->description);
     add_region(&json, metadata->region);
-    add_exit(&json, metadata->exit);
+    add_exit(&json, metadata->exit, !metadata->is_core_unknown);
     bp_model_add_time(&json, "timestamp", metadata->written.wall_ns);
     bp_model_add_time(&json, "triggered_at", metadata->triggered.wall_ns);
     if (metadata->target.pid == 0) {

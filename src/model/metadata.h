@@ -58,7 +58,8 @@ typedef struct bp_metadata {
     const char *session_end; /* "died": the session was not closed */
     const char *gap_key, *channel, *description;
     const bugpack_region *region; /* of the screenshot; NULL for none */
-    const bugpack_exit *exit;     /* of the target; NULL: not known */
+    const bugpack_exit *exit;     /* NULL: not known */
+    bool is_core_unknown;         /* whether `exit` dumped one */
     /* Without a session, session_opened is all zero, and its uptimes are left out. */
     bp_instant session_opened, triggered, written;
     bp_metadata_target target;

@@ -64,6 +64,7 @@ static const struct {
     bool is_optional;  /* without_entries may name it */
 } table[] = {
     {"metadata.json", false, false},
+    {"crash.json", false, false},
     {"runtime-metrics.json", false, false},
     {"metrics-history.jsonl", false, false},
     {"process.json", false, true},

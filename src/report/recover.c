@@ -13,18 +13,22 @@
 #include "platform/ring_dirs.h"
 #include "recorder/session_scan.h"
 #include "recorder/snapshot.h"
+#include "report/dead_crash.h"
 #include "report/destination.h"
 #include "report/limits.h"
 #include "report/redaction.h"
 #include "report/ring_entries.h"
+#include "report/stored_entries.h"
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
 
 static bugpack_status add_metadata(const bp_found_session *found, const bp_host_identity *host,
-                                   const char *report_id, bp_bundle *bundle, bugpack_error *error) {
+                                   const char *report_id, const bp_crash_page *crash,
+                                   bp_bundle *bundle, bugpack_error *error) {
     const bp_session_identity *dead = &found->identity;
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
+    const bugpack_exit end = {.signal = crash != NULL ? crash->signal : 0};
     /* The session's clock stopped with it: its uptimes end when it was last seen alive. */
     bp_metadata metadata = {
         .app_name = dead->app_name,
@@ -37,7 +41,9 @@ static bugpack_status add_metadata(const bp_found_session *found, const bp_host_
         .kind = BP_REPORT_CRASH,
         .session_end = "died",
         .session_opened = dead->opened,
-        .triggered = dead->last_alive,
+        .triggered = crash != NULL ? crash->at : dead->last_alive,
+        .exit = crash != NULL && crash->was_passed_to_host == 0 ? &end : NULL,
+        .is_core_unknown = true,
         .written = {.monotonic_ns = dead->last_alive.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
         .target = {.pid = (pid_t)dead->target_pid}};
     if (dead->uptime_ns != 0) {
@@ -72,13 +78,13 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
 
 /* Where the report of a session goes. */
 static bugpack_status open_destination(const bp_recover_request *request,
-                                       const bp_found_session *found,
+                                       const bp_found_session *found, uint64_t wall_ns,
                                        bp_destination *ret_destination, bugpack_error *error) {
     const bp_session_identity *dead = &found->identity;
     char default_dir[PATH_MAX];
     bp_destination_request wanted = {.app_name = dead->app_name,
                                      .kind = BP_REPORT_CRASH,
-                                     .wall_ns = dead->last_alive.wall_ns,
+                                     .wall_ns = wall_ns,
                                      .report_dir = request->report_dir != NULL ? request->report_dir
                                                                                : dead->report_dir};
     if (wanted.report_dir[0] == '\0') { /* its identity is lost */
@@ -122,9 +128,14 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     bugpack_error *error = &result->error;
     bp_redaction *redaction = NULL;
     bp_rule_set *rules = NULL;
+    bp_dead_crash crash = {NULL, NULL, false};
     bp_id_new(report_id);
     bp_host_identify(&host);
-    bugpack_status status = open_destination(request, found, &destination, error);
+    bugpack_status status = bp_dead_crash_read(found->dir_fd, dead, &crash, error);
+    uint64_t ended_wall_ns = crash.page != NULL ? crash.page->at.wall_ns : dead->last_alive.wall_ns;
+    if (status == BUGPACK_OK) {
+        status = open_destination(request, found, ended_wall_ns, &destination, error);
+    }
     if (status == BUGPACK_OK) {
         status = bp_redaction_load(found->dir_fd, &redaction, error);
     }
@@ -135,7 +146,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         const bp_bundle_target target = {.dir_fd = destination.dir_fd,
                                          .dir_name = destination.dir_path,
                                          .report_id = report_id,
-                                         .wall_ns = dead->last_alive.wall_ns,
+                                         .wall_ns = ended_wall_ns,
                                          .is_strict = true,
                                          .rules = rules,
                                          .hook = request->hook,
@@ -151,7 +162,13 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = bp_ring_entries_add(snapshot, NULL, bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = add_metadata(found, &host, report_id, bundle, error);
+        status = bp_dead_crash_add(&crash, bundle, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_stored_entries_add(found->dir_fd, bundle, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = add_metadata(found, &host, report_id, crash.page, bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = add_metrics(bundle, error);
@@ -160,6 +177,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = bp_destination_publish(&destination, bundle, result, error);
     }
     bp_bundle_free(bundle);
+    bp_dead_crash_release(&crash);
     bp_rule_set_drop(rules);
     bp_redaction_free(redaction);
     bp_destination_release(&destination);

@@ -33,7 +33,8 @@ static const bp_field fields[] = {
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
-    FIELD(stacks,                    BUGPACK_STACKS_BLOCKED,           0)};
+    FIELD(stacks,                    BUGPACK_STACKS_BLOCKED,           0),
+    FIELD(crash_refresh_interval_ms, 0,                                0)};
 #undef FIELD
 /* clang-format on */
 
@@ -73,6 +74,12 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
                        (unsigned)pedantic_ignore_max_count);
+    }
+    if (options->crash_refresh_interval_ms != 0 &&
+        (options->crash_refresh_interval_ms < 1000 ||
+         options->crash_refresh_interval_ms > UINT32_MAX)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000");
     }
     if ((unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has an unknown value");

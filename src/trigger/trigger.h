@@ -41,6 +41,7 @@ typedef struct bp_trigger {
     ROW(auto_snapshot)                                                                             \
     ROW(retained)                                                                                  \
     ROW(pedantic)                                                                                  \
+    ROW(crash)                                                                                     \
     ROW(recovery)                                                                                  \
     ROW(ring_loss)
 

@@ -50,7 +50,7 @@ for (const name of ['full', 'bare', 'unavailable']) {
 test('accepts keys that a later version adds', () => {
   for (const name of ['metadata.json', 'runtime-metrics.json', 'process.json', 'manifest.json',
     'notifications.json', 'disconnect-cause.json', 'heap-state.json', 'thread-heap.json',
-    'threads.json', 'files.json', 'system.json']) {
+    'threads.json', 'files.json', 'system.json', 'crash.json']) {
     const report = changedDocument(name, (document) => { document.added_later = { x: 1 }; });
     assert.deepEqual(checkReport(report, validators), []);
   }
@@ -89,6 +89,11 @@ const broken = [
   ['runtime-metrics.json', (d) => { d.threads = {}; }, '/threads must be array'],
   ['runtime-metrics.json', (d) => { delete d.platform; }, "/ must have required property 'platform'"],
   ['runtime-metrics.json', (d) => { d.available = false; }, '/available'],
+  ['crash.json', (d) => { d.address = 0; }, '/address must be string'],
+  ['crash.json', (d) => { d.name = 'SIGTERM'; }, '/name must be equal to one of'],
+  ['crash.json', (d) => { d.registers.rip = 17; }, '/registers/rip must be string'],
+  ['crash.json', (d) => { delete d.thread.tid; }, '/thread must have required'],
+  ['crash.json', (d) => { d.stack.copied_bytes = 262145; }, '/stack/copied_bytes must be <='],
   ['process.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
   ['stacks.json', (d) => { d.threads[0].state = 'sleeping'; }, '/threads/0/state must be'],
   ['stacks.json', (d) => { delete d.threads[0].complete; }, '/threads/0 must have'],

@@ -19,6 +19,7 @@ const schemaDirectory = fileURLToPath(new URL('../../docs/schema/', import.meta.
 // Which schema an artefact follows; in a .jsonl every line does.
 const known = {
   'metadata.json': 'metadata',
+  'crash.json': 'crash',
   'runtime-metrics.json': 'runtime-metrics',
   'process.json': 'process',
   'threads.json': 'threads',

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/crash_samples.h"
 #include "support/heap_samples.h"
 #include "support/host_samples.h"
 #include "support/json_line.h"
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "inspect/diff.h"
+#include "model/crash.h"
 #include "recorder/history.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
@@ -241,6 +243,8 @@ static bool write_full(const char *directory) {
            write_artefact(sample_system_print(true, &text, &error), directory, "full",
                           "system.json") &&
            write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
+           write_artefact(bp_crash_print(sample_crash_page(), &text, &error), directory, "full",
+                          "crash.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }

@@ -1,0 +1,49 @@
+/*
+ * The crash handler: what the process died of, for the report that the next session makes of it.
+ */
+#ifndef BUGPACK_CRASH_H
+#define BUGPACK_CRASH_H
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+#include <bugpack/session.h>
+
+BUGPACK_BEGIN_DECLS
+
+/*
+ * Handles SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS of this process until
+ * bugpack_close. A second call on the same session does nothing.
+ *
+ * The handler writes signal, code, address, thread, registers, up to 256 KiB of the stack, the list
+ * of mappings with their build ids, and the ids of the other threads into a file of the session
+ * directory, 755 KiB, which is made now. It takes no lock, allocates nothing, and runs on an
+ * alternate stack. Then it does what was there before: it calls the host's handler, or the process
+ * dies of its signal, with the same wait status and core dump. The next bugpack_open or `bugpack
+ * recover` writes a report of the kind `crash`, with crash.json and process.json, and what
+ * bugpack_options.crash_refresh_interval_ms keeps.
+ *
+ * A handler that resumes the process, by returning or by siglongjmp, leaves no report. Install
+ * yours after this call and pass on what it does not resume: then a signal that it handles costs
+ * nothing here. With several threads that crash at once the first is recorded. A forked child has
+ * no crash handler until it installs one; it passes signals on.
+ *
+ * Errors: INERT, CLOSED; INVALID (a session about another process); BUSY (another session of this
+ * process has the handler); UNSUPPORTED (another system than Linux, or the rings are in memory:
+ * bugpack_recorder_locate says why); IO, NO_MEMORY. on_diagnostic gets the reason. Any thread, not
+ * in a signal handler. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_crash_handler_install(bugpack *session);
+
+/*
+ * Gives the calling thread an alternate stack of at least 64 KiB until it ends, so that an overflow
+ * of its stack is recorded, too. Without it the process dies as before, and nothing is recorded. A
+ * thread that has an alternate stack keeps it. bugpack_crash_handler_install does this for its own
+ * caller. It needs no session.
+ *
+ * Errors: UNSUPPORTED (another system than Linux), NO_MEMORY, IO. Since 0.1.0.
+ */
+BUGPACK_API bugpack_status bugpack_crash_thread_init(void);
+
+BUGPACK_END_DECLS
+
+#endif

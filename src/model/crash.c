@@ -1,0 +1,236 @@
+#include "model/crash.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/fields.h"
+#include "model/metadata.h"
+
+/* The codes of sigaction(2) and the kernel's include/uapi/asm-generic/siginfo.h. */
+typedef struct code_name {
+    int code;
+    const char *name, *meaning;
+} code_name;
+
+static const code_name segv_codes[] = {
+    {1, "SEGV_MAPERR", "nothing is mapped there"},
+    {2, "SEGV_ACCERR", "what is mapped there may not be used so"},
+    {3, "SEGV_BNDERR", "it is out of bounds"},
+    {4, "SEGV_PKUERR", "a protection key forbids it"},
+    {128, "SI_KERNEL", "an address that cannot exist"},
+    {0, NULL, NULL}};
+static const code_name bus_codes[] = {
+    {1, "BUS_ADRALN", "it is not aligned"},
+    {2, "BUS_ADRERR", "the file that is mapped there ends before it"},
+    {3, "BUS_OBJERR", "its memory has failed"},
+    {4, "BUS_MCEERR_AR", "its memory has failed"},
+    {5, "BUS_MCEERR_AO", "its memory has failed"},
+    {0, NULL, NULL}};
+static const code_name ill_codes[] = {{1, "ILL_ILLOPC", "illegal instruction"},
+                                      {2, "ILL_ILLOPN", "illegal operand"},
+                                      {3, "ILL_ILLADR", "illegal addressing mode"},
+                                      {4, "ILL_ILLTRP", "illegal trap"},
+                                      {5, "ILL_PRVOPC", "privileged instruction"},
+                                      {6, "ILL_PRVREG", "privileged register"},
+                                      {7, "ILL_COPROC", "coprocessor error"},
+                                      {8, "ILL_BADSTK", "internal stack error"},
+                                      {0, NULL, NULL}};
+static const code_name fpe_codes[] = {{1, "FPE_INTDIV", "integer division by zero"},
+                                      {2, "FPE_INTOVF", "integer overflow"},
+                                      {3, "FPE_FLTDIV", "floating-point division by zero"},
+                                      {4, "FPE_FLTOVF", "floating-point overflow"},
+                                      {5, "FPE_FLTUND", "floating-point underflow"},
+                                      {6, "FPE_FLTRES", "floating-point inexact result"},
+                                      {7, "FPE_FLTINV", "invalid floating-point operation"},
+                                      {8, "FPE_FLTSUB", "subscript out of range"},
+                                      {0, NULL, NULL}};
+static const code_name trap_codes[] = {{1, "TRAP_BRKPT", "breakpoint"},
+                                       {2, "TRAP_TRACE", "trace trap"},
+                                       {128, "SI_KERNEL", "breakpoint"},
+                                       {0, NULL, NULL}};
+static const code_name sys_codes[] = {{1, "SYS_SECCOMP", "a filter of system calls refused it"},
+                                      {0, NULL, NULL}};
+static const code_name sent_codes[] = {{0, "SI_USER", "sent by kill"},
+                                       {-1, "SI_QUEUE", "sent by sigqueue"},
+                                       {-6, "SI_TKILL", "sent by a thread, as abort and raise do"},
+                                       {1, NULL, NULL}};
+
+static const struct {
+    int number;
+    const code_name *codes;
+} signals[] = {{SIGSEGV, segv_codes}, {SIGBUS, bus_codes},   {SIGILL, ill_codes},
+               {SIGFPE, fpe_codes},   {SIGTRAP, trap_codes}, {SIGSYS, sys_codes}};
+
+static const code_name *find_code(const bp_crash_page *page) {
+    const code_name *codes = page->code <= 0 ? sent_codes : NULL;
+    for (size_t i = 0; codes == NULL && i < sizeof signals / sizeof signals[0]; i++) {
+        codes = signals[i].number == page->signal ? signals[i].codes : NULL;
+    }
+    while (codes != NULL && codes->name != NULL && codes->code != page->code) {
+        codes++;
+    }
+    return codes != NULL && codes->name != NULL ? codes : NULL;
+}
+
+/* The kernel gives no address with SI_KERNEL: what is there is 0. */
+static bool has_address(const bp_crash_page *page) {
+    return page->code > 0 && page->code != 128 && page->signal != SIGABRT;
+}
+
+static void add_hex(bp_json *json, const char *key, uint64_t value) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
+    bp_json_add_text(json, key, text);
+}
+
+static uint64_t stack_pointer_of(const bp_crash_page *page) {
+    static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 7, [BP_CRASH_ARCH_AARCH64] = 31};
+    bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
+    return is_known && numbers[page->arch] < page->register_count
+               ? page->registers[numbers[page->arch]]
+               : 0;
+}
+
+/* The fault is at the stack pointer, and what can be read of the stack begins above it. */
+static bool is_stack_overflow(const bp_crash_page *page) {
+    static const uint64_t near_bytes = 65536;
+    uint64_t pointer = stack_pointer_of(page);
+    return page->signal == SIGSEGV && has_address(page) && page->stack_bytes > 0 &&
+           page->address < page->stack_start &&
+           page->stack_start - page->address < 2 * near_bytes &&
+           page->address - pointer + near_bytes < 2 * near_bytes;
+}
+
+static void add_summary(const bp_crash_page *page, bp_json *json) {
+    char text[300];
+    const char *name = bp_model_signal_name(page->signal);
+    const code_name *code = find_code(page);
+    const char *meaning = is_stack_overflow(page) ? "the stack has overflowed"
+                          : code != NULL          ? code->meaning
+                                                  : "an unknown code";
+    if (has_address(page)) {
+        (void)snprintf(text, sizeof text, "%s at 0x%" PRIx64 " in thread %" PRId64 ": %s",
+                       name == NULL ? "a signal" : name, page->address, page->tid, meaning);
+    } else {
+        (void)snprintf(text, sizeof text, "%s in thread %" PRId64 ": %s",
+                       name == NULL ? "a signal" : name, page->tid, meaning);
+    }
+    bp_json_add_text(json, "summary", text);
+}
+
+static void add_signal(const bp_crash_page *page, bp_json *json) {
+    const code_name *code = find_code(page);
+    bp_json_add_int(json, "signal", page->signal);
+    bp_json_add_text(json, "name", bp_model_signal_name(page->signal));
+    bp_json_add_int(json, "code", page->code);
+    bp_json_add_text(json, "code_name", code != NULL ? code->name : NULL);
+    if (has_address(page)) {
+        add_hex(json, "address", page->address);
+    }
+    if (page->system_call >= 0) {
+        bp_json_add_int(json, "system_call", page->system_call);
+    }
+    if (page->sender_pid >= 0) {
+        bp_json_object_begin(json, "sender");
+        bp_json_add_int(json, "pid", page->sender_pid);
+        bp_json_add_int(json, "uid", page->sender_uid);
+        bp_json_object_end(json);
+    }
+}
+
+static void add_registers(const bp_crash_page *page, bp_json *json) {
+    static const char *const x86_64[] = {"rax", "rdx", "rcx", "rbx",    "rsi",    "rdi", "rbp",
+                                         "rsp", "r8",  "r9",  "r10",    "r11",    "r12", "r13",
+                                         "r14", "r15", "rip", "eflags", "trapno", "err", "cr2"};
+    enum { x86_64_count = sizeof x86_64 / sizeof x86_64[0], general_count = 31 };
+    static const char *const aarch64_last[] = {"sp", "pc", "pstate"};
+    bp_json_object_begin(json, "registers");
+    for (uint32_t i = 0; i < page->register_count; i++) {
+        char name[16];
+        if (page->arch == BP_CRASH_ARCH_X86_64 && i < x86_64_count) {
+            add_hex(json, x86_64[i], page->registers[i]);
+        } else if (page->arch == BP_CRASH_ARCH_AARCH64 && i < general_count) {
+            (void)snprintf(name, sizeof name, "x%u", (unsigned)i);
+            add_hex(json, name, page->registers[i]);
+        } else if (page->arch == BP_CRASH_ARCH_AARCH64 && i < general_count + 3) {
+            add_hex(json, aarch64_last[i - general_count], page->registers[i]);
+        }
+    }
+    bp_json_object_end(json);
+}
+
+/* Copied bytes are not in the report: only what was learned from them. */
+static void add_stack(const bp_crash_page *page, bp_json *json) {
+    bp_json_object_begin(json, "stack");
+    if (stack_pointer_of(page) != 0) {
+        add_hex(json, "pointer", stack_pointer_of(page));
+    }
+    add_hex(json, "copied_from", page->stack_start);
+    bp_json_add_uint(json, "copied_bytes", page->stack_bytes);
+    bp_json_object_end(json);
+}
+
+static void add_threads(const bp_crash_page *page, bp_json *json) {
+    bp_json_array_begin(json, "other_threads");
+    for (uint32_t i = 0; i < page->tid_count; i++) {
+        bp_json_add_int(json, NULL, page->tids[i]);
+    }
+    bp_json_array_end(json);
+    if (page->are_tids_cut != 0) {
+        bp_json_add_bool(json, "other_threads_are_cut", true);
+    }
+}
+
+static const char *build_id_of(const bp_crash_page *page, uint64_t start) {
+    for (uint32_t i = 0; i < page->module_count; i++) {
+        if (page->modules[i].start == start) {
+            return page->modules[i].build_id;
+        }
+    }
+    return NULL;
+}
+
+static void add_mappings(const bp_crash_page *page, bp_json *json) {
+    const char *next = page->maps;
+    const char *end = page->maps + page->maps_bytes;
+    bp_json_array_begin(json, "mappings");
+    while (next < end) {
+        const char *line_end = memchr(next, '\n', (size_t)(end - next));
+        uint64_t start = 0;
+        const char *digit = next;
+        for (; strchr("0123456789abcdef", *digit) != NULL && *digit != '\0'; digit++) {
+            start = start << 4 | (uint64_t)(*digit <= '9' ? *digit - '0' : *digit - 'a' + 10);
+        }
+        bp_json_object_begin(json, NULL);
+        bp_json_add_bytes(json, "line", next, (size_t)(line_end - next));
+        bp_json_add_text(json, "build_id", build_id_of(page, start));
+        bp_json_object_end(json);
+        next = line_end + 1;
+    }
+    bp_json_array_end(json);
+    if (page->are_maps_cut != 0) {
+        bp_json_add_bool(json, "mappings_are_cut", true);
+    }
+}
+
+bugpack_status bp_crash_print(const bp_crash_page *page, bp_buffer *out, bugpack_error *error) {
+    bp_json json;
+    bp_json_begin(&json, out);
+    bp_json_add_uint(&json, "schema", BP_SCHEMA_NUMBER);
+    add_summary(page, &json);
+    add_signal(page, &json);
+    bp_json_add_bool(&json, "passed_to_host", page->was_passed_to_host != 0);
+    bp_model_add_time(&json, "crashed_at", page->at.wall_ns);
+    bp_json_add_int(&json, "pid", page->pid);
+    bp_json_object_begin(&json, "thread");
+    bp_json_add_int(&json, "tid", page->tid);
+    bp_model_add_name(&json, "name", page->thread_name, sizeof page->thread_name);
+    bp_json_object_end(&json);
+    add_registers(page, &json);
+    add_stack(page, &json);
+    add_threads(page, &json);
+    add_mappings(page, &json);
+    return bp_json_finish(&json, error);
+}

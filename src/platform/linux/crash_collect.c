@@ -1,0 +1,265 @@
+#include "platform/linux/crash_collect.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "platform/linux/build_id.h"
+#include "platform/linux/crash_guard.h"
+#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
+
+enum { page_bytes = 4096, red_zone_bytes = 128 };
+
+/* A stack that overflowed by one large frame is at most so far above its pointer. */
+static const uint64_t overflow_max_bytes = (uint64_t)8 << 20;
+
+/* Not memcpy: a sanitizer replaces it, and what is copied is stacks. */
+typedef struct copying {
+    volatile unsigned char *to;
+    const volatile unsigned char *from;
+    size_t byte_count;
+} copying;
+
+__attribute__((no_sanitize("address", "thread"))) static void copy_bytes(void *context) {
+    const copying *copy = context;
+    size_t i = 0;
+    if (((uintptr_t)copy->from | (uintptr_t)copy->to) % sizeof(uint64_t) == 0) {
+        for (; i + sizeof(uint64_t) <= copy->byte_count; i += sizeof(uint64_t)) {
+            *(volatile uint64_t *)(copy->to + i) = *(const volatile uint64_t *)(copy->from + i);
+        }
+    }
+    for (; i < copy->byte_count; i++) {
+        copy->to[i] = copy->from[i];
+    }
+}
+
+/* False when it cannot be read as a whole. */
+static bool copy_memory(void *to, uint64_t from, size_t byte_count) {
+    copying copy = {to, (const volatile unsigned char *)(uintptr_t)from, byte_count};
+    return bp_guard_run(copy_bytes, &copy);
+}
+
+#if defined(__x86_64__)
+
+static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
+    static const int numbers[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI,    REG_RDI, REG_RBP,
+                                  REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,    REG_R12, REG_R13,
+                                  REG_R14, REG_R15, REG_RIP, REG_EFL, REG_TRAPNO, REG_ERR, REG_CR2};
+    page->arch = BP_CRASH_ARCH_X86_64;
+    page->register_count = sizeof numbers / sizeof numbers[0];
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        page->registers[i] = (uint64_t)context->uc_mcontext.gregs[numbers[i]];
+    }
+    return (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+#elif defined(__aarch64__)
+
+static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
+    enum { general_count = 31 };
+    page->arch = BP_CRASH_ARCH_AARCH64;
+    page->register_count = general_count + 3;
+    for (size_t i = 0; i < general_count; i++) {
+        page->registers[i] = context->uc_mcontext.regs[i];
+    }
+    page->registers[general_count] = context->uc_mcontext.sp;
+    page->registers[general_count + 1] = context->uc_mcontext.pc;
+    page->registers[general_count + 2] = context->uc_mcontext.pstate;
+    return context->uc_mcontext.sp;
+}
+
+#else
+
+static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
+    (void)context;
+    page->arch = BP_CRASH_ARCH_OTHER;
+    page->register_count = 0;
+    return (uint64_t)(uintptr_t)__builtin_frame_address(0);
+}
+
+#endif
+
+static void read_signal(bp_crash_page *page, const siginfo_t *info) {
+    bool was_sent = info->si_code <= 0; /* by kill, raise, abort and others; see sigaction(2) */
+    page->signal = info->si_signo;
+    page->code = info->si_code;
+    page->sender_pid = was_sent ? info->si_pid : -1;
+    page->sender_uid = was_sent ? (int64_t)info->si_uid : -1;
+    page->address = 0;
+    page->system_call = -1;
+    if (!was_sent && info->si_signo == SIGSYS) {
+        page->address = (uint64_t)(uintptr_t)info->si_call_addr;
+        page->system_call = info->si_syscall;
+    } else if (!was_sent) {
+        page->address = (uint64_t)(uintptr_t)info->si_addr;
+    }
+}
+
+static void read_maps(bp_crash_page *page) {
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    size_t used = 0;
+    ssize_t count = fd >= 0 ? 1 : 0;
+    while (count > 0 && used < sizeof page->maps) {
+        count = read(fd, page->maps + used, sizeof page->maps - used);
+        used += count > 0 ? (size_t)count : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    page->are_maps_cut = count != 0 || fd < 0;
+    while (used > 0 && page->maps[used - 1] != '\n') {
+        used--;
+    }
+    page->maps_bytes = used;
+}
+
+/*
+ * The part of the address space that the stack is in, from `at` on. A stack that overflowed begins
+ * above its pointer, behind a guard that cannot be read. False where the maps do not say.
+ */
+static bool find_stack(const bp_crash_page *page, uint64_t at, uint64_t *ret_from,
+                       uint64_t *ret_to) {
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    bp_proc_scan line;
+    while (bp_proc_take_line(&scan, &line)) {
+        const char *blank = memchr(line.next, ' ', (size_t)(line.end - line.next));
+        bp_proc_map map;
+        if (blank != NULL && blank[1] == 'r' &&
+            bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.end > at) {
+            *ret_from = map.start > at ? map.start : at;
+            *ret_to = map.end;
+            return *ret_from - at < overflow_max_bytes;
+        }
+    }
+    return false;
+}
+
+static void copy_stack(bp_crash_page *page, uint64_t stack_pointer) {
+    uint64_t from = (stack_pointer - red_zone_bytes) & ~(uint64_t)15;
+    uint64_t to = from + BP_CRASH_STACK_BYTES;
+    bool is_known = find_stack(page, from, &from, &to);
+    page->stack_bytes = 0;
+    page->stack_start = from;
+    if (from > UINT64_MAX - BP_CRASH_STACK_BYTES || (!is_known && page->maps_bytes > 0)) {
+        page->stack_start = 0;
+        return;
+    }
+    to = to - from > BP_CRASH_STACK_BYTES ? from + BP_CRASH_STACK_BYTES : to;
+    while (from < to) {
+        uint64_t bytes = page_bytes - from % page_bytes;
+        bytes = bytes < to - from ? bytes : to - from;
+        if (!copy_memory(page->stack + page->stack_bytes, from, (size_t)bytes)) {
+            break;
+        }
+        page->stack_bytes += bytes;
+        from += bytes;
+    }
+}
+
+/* A file as it is in memory. */
+typedef struct image {
+    uint64_t start, byte_count;
+} image;
+
+static bool read_image(void *context, uint64_t offset, void *out, size_t byte_count) {
+    const image *file = context;
+    return offset <= file->byte_count && byte_count <= file->byte_count - offset &&
+           copy_memory(out, file->start + offset, byte_count);
+}
+
+/* Its first mapping begins with the ELF header, and has the program headers and the notes, which
+ * are read at their offset in the file. */
+static void add_module(bp_crash_page *page, const bp_proc_map *map) {
+    bp_crash_module *module = &page->modules[page->module_count];
+    image first = {map->start, map->end - map->start};
+    if (bp_build_id_read(read_image, &first, module->build_id)) {
+        module->start = map->start;
+        page->module_count++;
+    }
+}
+
+static void read_modules(bp_crash_page *page) {
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    bp_proc_scan line;
+    uint64_t inode = 0, device_minor = 0;
+    while (page->module_count < BP_CRASH_MODULE_MAX && bp_proc_take_line(&scan, &line)) {
+        bp_proc_map map;
+        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.inode != 0 &&
+            map.path_bytes > 0 && map.path[0] == '/' &&
+            (map.inode != inode || map.device_minor != device_minor)) {
+            inode = map.inode;
+            device_minor = map.device_minor;
+            add_module(page, &map);
+        }
+    }
+}
+
+/* An entry as getdents64(2) gives it. */
+typedef struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t byte_count;
+    unsigned char type;
+    char name[];
+} directory_entry;
+
+static int32_t number_of(const char *name) {
+    int32_t number = 0;
+    for (; *name >= '0' && *name <= '9' && number < INT32_MAX / 10; name++) {
+        number = number * 10 + (*name - '0');
+    }
+    return *name == '\0' ? number : 0;
+}
+
+static void read_threads(bp_crash_page *page) {
+    static _Alignas(directory_entry) char entries[4096]; /* one thread is here at a time */
+    int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long count = fd >= 0 ? 1 : 0;
+    page->tid_count = 0;
+    page->are_tids_cut = fd < 0;
+    while (count > 0) {
+        count = syscall(SYS_getdents64, fd, entries, sizeof entries);
+        for (long at = 0; at < count;) {
+            const directory_entry *entry = (const void *)(entries + at);
+            int32_t tid = number_of(entry->name);
+            if (tid != 0 && tid != page->tid && page->tid_count < BP_CRASH_TID_MAX) {
+                page->tids[page->tid_count++] = tid;
+            } else if (tid != 0 && tid != page->tid) {
+                page->are_tids_cut = 1;
+            }
+            at += entry->byte_count;
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
+                      bool has_room, bool is_passed_to_host) {
+    page->check = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    page->is_begun = 1;
+    page->pid = getpid();
+    page->tid = gettid();
+    page->at = bp_clock_now();
+    page->was_passed_to_host = is_passed_to_host;
+    read_signal(page, info);
+    (void)prctl(PR_GET_NAME, page->thread_name, 0, 0, 0);
+    uint64_t stack_pointer = read_registers(page, context);
+    read_maps(page);
+    copy_stack(page, stack_pointer);
+    read_threads(page);
+    page->module_count = 0;
+    if (has_room) {
+        read_modules(page);
+    }
+    uint64_t check = bp_crash_page_check(page);
+    atomic_thread_fence(memory_order_release);
+    page->check = check;
+}

@@ -1,0 +1,19 @@
+/*
+ * What a crash page gets, collected in the handler.
+ */
+#ifndef BP_PLATFORM_LINUX_CRASH_COLLECT_H
+#define BP_PLATFORM_LINUX_CRASH_COLLECT_H
+
+#include <signal.h>
+
+#include "platform/crash_page.h"
+
+/*
+ * Fills the page, its check last. Calls only what is safe in a signal handler, and needs 3 KiB of
+ * stack, with `has_room` 8 KiB more for the build ids. Memory that cannot be read ends what it is
+ * part of: the handler must call bp_guard_escape when it is entered again on this thread.
+ */
+void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
+                      bool has_room, bool is_passed_to_host);
+
+#endif

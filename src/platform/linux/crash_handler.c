@@ -1,0 +1,308 @@
+/*
+ * The handler is the process's, and stays simple: it claims the page, writes it, and passes on. It
+ * takes no lock and calls only what is safe in a signal handler.
+ */
+#include "platform/crash_handler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/linux/crash_collect.h"
+#include "platform/linux/crash_guard.h"
+#include "platform/linux/proc_scan.h"
+
+static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+enum { signal_count = sizeof fatal_signals / sizeof fatal_signals[0] };
+
+/* What was there before; written before ours is. */
+static struct sigaction previous[signal_count];
+
+/*
+ * In memory that the kernel wipes in a child, which so has no page. It is mapped once, and never
+ * freed: a handler of the host's may still call ours.
+ */
+typedef struct crash_owner {
+    bp_crash_page *_Atomic page;
+    atomic_int pid; /* a child that shares our memory has another one */
+    atomic_int tid; /* the thread that writes the page, or passed the signal on; 0: none */
+    _Atomic(uint64_t) claimed_ns;
+} crash_owner;
+
+static crash_owner *_Atomic owner;
+
+/* A thread waits so long for another one that crashes: it is about to end the process. */
+static const uint64_t wait_ns = 2 * BP_NS_PER_SEC;
+/* A handler that has not returned for so long has jumped out of ours, and the process goes on. */
+static const uint64_t stale_ns = 10 * BP_NS_PER_SEC;
+
+/* The build ids need so much of the alternate stack; a host's may be small (SIGSTKSZ). */
+static const size_t roomy_bytes = 16384;
+
+static size_t index_of(int number) {
+    size_t i = 0;
+    while (i < signal_count - 1 && fatal_signals[i] != number) {
+        i++;
+    }
+    return i;
+}
+
+static void use_default(int number) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(number, &action, NULL);
+}
+
+/* The page, where there is one and no other thread has it. */
+static bp_crash_page *claim(crash_owner *mine, pid_t tid) {
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    uint64_t now_ns = began_ns;
+    while (atomic_load(&mine->page) != NULL && now_ns - began_ns < wait_ns) {
+        int holder = 0;
+        bool is_free = atomic_compare_exchange_strong(&mine->tid, &holder, tid);
+        if (!is_free && (holder == tid || now_ns - atomic_load(&mine->claimed_ns) > stale_ns)) {
+            is_free = atomic_compare_exchange_strong(&mine->tid, &holder, tid);
+        }
+        if (is_free) {
+            atomic_store(&mine->claimed_ns, now_ns);
+            bp_crash_page *page = atomic_load(&mine->page);
+            if (page == NULL) { /* it was removed just now */
+                atomic_store(&mine->tid, 0);
+            }
+            return page;
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        now_ns = bp_clock_monotonic_ns();
+    }
+    return NULL;
+}
+
+/* What one signal brings along. */
+typedef struct crash {
+    bp_crash_page *page;
+    int number;
+    siginfo_t *info;
+    ucontext_t *context;
+} crash;
+
+static bool has_room(const ucontext_t *context) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t lowest = (uintptr_t)context->uc_stack.ss_sp;
+    bool is_alternate = context->uc_stack.ss_size > 0 && here >= lowest &&
+                        here - lowest < context->uc_stack.ss_size;
+    return !is_alternate || here - lowest >= roomy_bytes;
+}
+
+static void collect(void *context) {
+    const crash *it = context;
+    const struct sigaction *next = &previous[index_of(it->number)];
+    bool is_passed_to_host = (next->sa_flags & SA_SIGINFO) != 0 ||
+                             (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN);
+    bp_crash_collect(it->page, it->info, it->context, has_room(it->context), is_passed_to_host);
+}
+
+static void forget(void *context) {
+    const crash *it = context;
+    it->page->is_begun = 0;
+    it->page->check = 0;
+}
+
+/* The process dies of its signal when the handler returns: the state that it then has is that of
+ * the crash, also for a core dump. */
+static void die(const crash *it) {
+    use_default(it->number);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), it->number, it->info) != 0) {
+        (void)syscall(SYS_tgkill, getpid(), gettid(), it->number);
+    }
+}
+
+/* Calls the handler as the kernel would have. */
+static void call_previous(const struct sigaction *action, const crash *it) {
+    sigset_t mask;
+    (void)sigemptyset(&mask);
+    memcpy(&mask, &it->context->uc_sigmask, _NSIG / 8); /* the kernel sets no more of it */
+    (void)sigorset(&mask, &mask, &action->sa_mask);
+    if ((action->sa_flags & SA_NODEFER) == 0) {
+        (void)sigaddset(&mask, it->number);
+    }
+    if ((action->sa_flags & SA_RESETHAND) != 0) {
+        use_default(it->number);
+    }
+    (void)sigprocmask(SIG_SETMASK, &mask, NULL);
+    if ((action->sa_flags & SA_SIGINFO) != 0) {
+        action->sa_sigaction(it->number, it->info, it->context);
+    } else {
+        action->sa_handler(it->number);
+    }
+}
+
+/*
+ * Does what was there before. True when the process goes on. abort() ends it whatever a handler
+ * does; one that has set the default action wants it to end.
+ */
+static bool pass_on(const crash *it) {
+    const struct sigaction *action = &previous[index_of(it->number)];
+    bool is_plain = (action->sa_flags & SA_SIGINFO) == 0;
+    bool was_sent = it->info->si_code <= 0;
+    bool is_abort = it->number == SIGABRT && it->info->si_code == SI_TKILL;
+    if (is_plain && action->sa_handler == SIG_IGN && was_sent) {
+        return !is_abort;
+    }
+    if (is_plain && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)) {
+        die(it); /* the kernel ignores no fault either */
+        return false;
+    }
+    call_previous(action, it);
+    struct sigaction now;
+    return !is_abort && sigaction(it->number, NULL, &now) == 0 &&
+           ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL);
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    int saved_errno = errno;
+    crash_owner *mine = atomic_load(&owner);
+    pid_t tid = gettid();
+    bool is_ours = mine != NULL && atomic_load(&mine->pid) == getpid();
+    if (is_ours && atomic_load(&mine->tid) == tid) {
+        bp_guard_escape(); /* a fault of our own */
+    }
+    crash it = {NULL, number, info, context};
+    it.page = is_ours ? claim(mine, tid) : NULL;
+    if (it.page != NULL) {
+        (void)bp_guard_run(collect, &it);
+    }
+    errno = saved_errno;
+    bool goes_on = pass_on(&it);
+    saved_errno = errno;
+    if (it.page != NULL && goes_on) {
+        (void)bp_guard_run(forget, &it);
+    }
+    if (it.page != NULL && (goes_on || number == SIGABRT)) {
+        atomic_store(&mine->tid, 0);
+    }
+    errno = saved_errno;
+}
+
+static bool is_handler_ours(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+}
+
+static bugpack_status find_owner(crash_owner **ret_owner, bugpack_error *error) {
+    crash_owner *mine = atomic_load(&owner);
+    if (mine == NULL) {
+        size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+        mine = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mine == MAP_FAILED) {
+            return bp_fail_errno(error, errno, "cannot install the crash handler");
+        }
+        if (madvise(mine, bytes, MADV_WIPEONFORK) != 0) {
+            int advise_errno = errno;
+            (void)munmap(mine, bytes);
+            return bp_fail_errno(error, advise_errno, "cannot install the crash handler");
+        }
+        crash_owner *other = NULL;
+        if (!atomic_compare_exchange_strong(&owner, &other, mine)) {
+            (void)munmap(mine, bytes);
+            mine = other;
+        }
+    }
+    *ret_owner = mine;
+    return BUGPACK_OK;
+}
+
+/* Asynchronous signals wait, so that the alternate stack has to hold no handler of theirs. Faults
+ * do not, as our own have to come through. */
+static void install_actions(void) {
+    struct sigaction ours = {.sa_sigaction = handle,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
+    (void)sigfillset(&ours.sa_mask);
+    for (size_t i = 0; i < signal_count; i++) {
+        (void)sigdelset(&ours.sa_mask, fatal_signals[i]);
+    }
+    for (size_t i = 0; i < signal_count; i++) {
+        struct sigaction now;
+        if (sigaction(fatal_signals[i], NULL, &now) == 0 && !is_handler_ours(&now)) {
+            previous[i] = now;
+            (void)sigaction(fatal_signals[i], &ours, NULL);
+        }
+    }
+}
+
+bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *error) {
+    crash_owner *mine;
+    bp_crash_page *other = NULL;
+    bugpack_status status = find_owner(&mine, error);
+    if (status == BUGPACK_OK) {
+        status = bp_crash_thread_init(error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (!atomic_compare_exchange_strong(&mine->page, &other, page)) {
+        return bp_fail(error, BUGPACK_ERR_BUSY, "another session has the crash handler");
+    }
+    atomic_store(&mine->pid, getpid());
+    install_actions();
+    return BUGPACK_OK;
+}
+
+/*
+ * Whether the host's handler has left ours by siglongjmp. It runs with its signal blocked, so a
+ * thread that has not blocked it goes on elsewhere. A handler with SA_NODEFER does not show.
+ */
+static bool has_jumped_out(int tid, int number) {
+    char path[64];
+    char text[4096];
+    uint64_t blocked = 0;
+    const struct sigaction *action = &previous[index_of(number)];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, text, sizeof text, 0);
+    bool has_ended = fd < 0 && errno == ENOENT;
+    bp_file_close(fd);
+    bp_proc_scan scan = {text, text + (count > 0 ? count : 0)};
+    bp_proc_scan line;
+    while (bp_proc_take_line(&scan, &line)) {
+        if (bp_proc_take_text(&line, "SigBlk:\t") && bp_proc_take_number(&line, 16, &blocked)) {
+            return (action->sa_flags & SA_NODEFER) == 0 && (blocked >> (number - 1) & 1) == 0;
+        }
+    }
+    return has_ended;
+}
+
+bool bp_crash_handler_remove(const bp_crash_page *page) {
+    crash_owner *mine = atomic_load(&owner);
+    bp_crash_page *expected = (bp_crash_page *)(uintptr_t)page;
+    if (mine == NULL || !atomic_compare_exchange_strong(&mine->page, &expected, NULL)) {
+        return true;
+    }
+    for (size_t i = 0; i < signal_count; i++) {
+        struct sigaction now;
+        if (sigaction(fatal_signals[i], NULL, &now) == 0 && is_handler_ours(&now)) {
+            (void)sigaction(fatal_signals[i], &previous[i], NULL);
+        }
+    }
+    int tid = atomic_load(&mine->tid);
+    return tid == 0 || tid == gettid() || has_jumped_out(tid, page->signal);
+}
+
+void bp_crash_handler_check(bp_crash_page *page) {
+    crash_owner *mine = atomic_load(&owner);
+    int tid = mine == NULL || atomic_load(&mine->page) != page ? 0 : atomic_load(&mine->tid);
+    if (tid != 0 && bp_clock_monotonic_ns() - atomic_load(&mine->claimed_ns) > BP_NS_PER_SEC &&
+        has_jumped_out(tid, page->signal)) {
+        page->check = 0;
+        page->is_begun = 0;
+        (void)atomic_compare_exchange_strong(&mine->tid, &tid, 0);
+    }
+}

@@ -1,0 +1,133 @@
+#include "trigger/crash.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/status.h"
+#include "platform/crash_handler.h"
+#include "recorder/note.h"
+#include "report/stored_entries.h"
+
+/* What is kept is asked for by a job, because the worker alone calls providers. */
+struct bp_crash_trigger {
+    bp_trigger_context context;
+    atomic_bool is_installing, is_installed;
+    bp_crash_page *page;
+    atomic_bool is_job_waiting;
+    uint64_t next_ns; /* the monitor's */
+};
+
+static const uint64_t check_interval_ns = BP_NS_PER_SEC;
+
+static void run(bp_job *job, bp_runner *runner) {
+    const bp_crash_trigger *trigger = job->payload;
+    const bp_report_context *report = trigger->context.report;
+    bp_stored_entries_write(report, runner, report->settings->crash_refresh_interval_ms != 0);
+}
+
+static void free_payload(bp_job *job) {
+    bp_crash_trigger *trigger = job->payload;
+    atomic_store(&trigger->is_job_waiting, false);
+}
+
+static const bp_job_type job_type = {.run = run, .free = free_payload};
+
+static void keep(bp_crash_trigger *trigger) {
+    if (atomic_exchange(&trigger->is_job_waiting, true)) {
+        return;
+    }
+    bp_job *job = bp_job_new(trigger->context.report, &job_type, BP_REPORT_CRASH, trigger);
+    if (job == NULL) {
+        atomic_store(&trigger->is_job_waiting, false);
+        return;
+    }
+    job->yields = true; /* no bound of the queue refuses it, and reports come first */
+    (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
+}
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    bp_crash_trigger *trigger = calloc(1, sizeof *trigger);
+    if (trigger == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    trigger->context = *context;
+    *ret_self = trigger;
+    return BUGPACK_OK;
+}
+
+static uint64_t tick(void *self, uint64_t now_ns) {
+    bp_crash_trigger *trigger = self;
+    const bugpack_options *settings = trigger->context.report->settings;
+    if (!atomic_load(&trigger->is_installed)) {
+        return UINT64_MAX;
+    }
+    bp_crash_handler_check(trigger->page);
+    if (now_ns >= trigger->next_ns) {
+        trigger->next_ns = settings->crash_refresh_interval_ms == 0
+                               ? UINT64_MAX
+                               : now_ns + settings->crash_refresh_interval_ms * BP_NS_PER_MS;
+        keep(trigger);
+    }
+    uint64_t check_ns = now_ns + check_interval_ns;
+    return trigger->next_ns < check_ns ? trigger->next_ns : check_ns;
+}
+
+static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error) {
+    const bp_report_context *report = trigger->context.report;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    void *map = NULL;
+    if (bp_subject_target(report->subject)->pid != 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about another process");
+    }
+    bugpack_status status = bp_recorder_map_file(report->recorder, BP_CRASH_PAGE_NAME,
+                                                 sizeof(bp_crash_page), &map, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    trigger->page = map;
+    bp_crash_page_init(trigger->page, report->identity->id);
+    status = bp_crash_handler_install(trigger->page, &detail);
+    if (status != BUGPACK_OK) {
+        (void)munmap(map, sizeof(bp_crash_page));
+        (void)bp_recorder_write_file(report->recorder, BP_CRASH_PAGE_NAME, NULL, 0);
+        trigger->page = NULL;
+        if (error != NULL) {
+            *error = detail;
+        }
+    }
+    return status;
+}
+
+bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error *error) {
+    if (atomic_load(&trigger->is_installed)) {
+        return BUGPACK_OK;
+    }
+    if (atomic_exchange(&trigger->is_installing, true)) {
+        return bp_fail(error, BUGPACK_ERR_BUSY, "another thread installs the crash handler");
+    }
+    bugpack_status status = make_page(trigger, error);
+    if (status == BUGPACK_OK) {
+        atomic_store(&trigger->is_installed, true);
+        bp_monitor_wake(trigger->context.monitor);
+    } else {
+        atomic_store(&trigger->is_installing, false);
+    }
+    return status;
+}
+
+/* A thread that crashes at this moment still writes the page: then it stays, with its directory. */
+static void close_trigger(void *self) {
+    bp_crash_trigger *trigger = self;
+    if (trigger->page != NULL) {
+        if (bp_crash_handler_remove(trigger->page)) {
+            (void)munmap(trigger->page, sizeof *trigger->page);
+        } else {
+            bp_recorder_keep(trigger->context.report->recorder, true);
+        }
+    }
+    free(trigger);
+}
+
+const bp_trigger bp_trigger_crash = {.open = open_trigger, .tick = tick, .close = close_trigger};

@@ -1,0 +1,139 @@
+#!/bin/sh
+# A host that crashes leaves a page, which becomes crash.json; see tests/support/crash_host.c.
+. "$(dirname "$0")/lib.sh"
+
+need unzip jq
+[ -x "${CRASH_HOST:-}" ] || skip 'the host that crashes is not built'
+mkdir -m 700 "$scratch/sessions"
+cd "$scratch" || exit 1
+
+# dies STATUS MODE...: as the shell tells it: 128 and the number of the signal.
+dies() {
+    wanted=$1
+    shift
+    for mode in "$@"; do
+        fact "$mode: the host ends with $wanted"
+        timeout 60 "$CRASH_HOST" "$mode" "$scratch/sessions" </dev/null >host.out 2>err
+        status=$?
+        expect_status "$wanted"
+        [ "$wanted" -ge 128 ] || expect_no_err
+    done
+}
+
+# The shell says how its children died; that is not the host's.
+exec 2>/dev/null
+dies 139 segv sent thread two overflow-main overflow overflow-plain inside constructor early kept \
+    small-stack chained-default truncated without
+dies 135 bus
+dies 132 ill
+dies 136 fpe
+dies 134 abort abort-handler abort-ignored
+dies 133 trap
+dies 159 sys
+dies 137 killed resumed-killed
+dies 7 chained-exit
+dies 0 resumed jump fork others
+exec 2>&1
+
+fact 'each session that died becomes a report, and no other'
+run recover "$scratch/sessions"
+expect_status 3 # for the pages that are not whole
+for mode in segv sent thread two overflow-main overflow overflow-plain inside constructor kept \
+    small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
+    abort-ignored trap sys killed resumed-killed; do
+    echo "$mode"
+done | sort >wanted
+sed 's|.*/\(.*\)-crash-.*|\1|' out | sort | diff wanted - >diff.out || wrong "$(cat diff.out)"
+sed -n 's|.*/\(.*\)-crash-.*|\1 &|p' out >zips
+
+while read -r mode zip; do
+    unzip -qo "$zip" -d "$mode"
+done <zips
+
+# of MODE FILTER: of its crash.json.
+of() {
+    jq -r "$2" "$1/crash.json"
+}
+
+# line MODE KEY: what its manifest says of crash.json.
+line() {
+    jq -r --arg key "$2" '.artefacts[] | select(.name == "crash.json") | .[$key]' "$1/manifest.json"
+}
+
+fact 'signal, code and address; and the metadata has the signal if it ended the process'
+cat >wanted <<'END'
+abort SIGABRT 6 SI_TKILL null
+abort-handler SIGABRT 6 SI_TKILL null
+abort-ignored SIGABRT 6 SI_TKILL null
+bus SIGBUS 7 BUS_ADRERR address
+chained-default SIGSEGV 11 SEGV_MAPERR 0x0
+chained-exit SIGSEGV 11 SEGV_MAPERR 0x0
+constructor SIGSEGV 11 SEGV_MAPERR 0x0
+fpe SIGFPE 8 FPE_INTDIV address
+ill SIGILL 4 ILL_ILLOPN address
+inside SIGSEGV 11 SEGV_MAPERR 0x0
+kept SIGSEGV 11 SEGV_MAPERR 0x0
+overflow SIGSEGV 11 SEGV_ACCERR address
+overflow-main SIGSEGV 11 SEGV_MAPERR address
+segv SIGSEGV 11 SEGV_MAPERR 0x0
+sent SIGSEGV 11 SI_USER null
+small-stack SIGSEGV 11 SEGV_MAPERR 0x0
+sys SIGSYS 31 SYS_SECCOMP address
+thread SIGSEGV 11 SEGV_MAPERR 0x0
+trap SIGTRAP 5 SI_KERNEL null
+two SIGSEGV 11 SEGV_MAPERR 0x0
+END
+if [ "$(uname -m)" = x86_64 ]; then
+    jq -r '(input_filename | split("/")[1]) as $mode | (.address // "null" |
+        sub("0x[0-9a-f]{2,}"; "address")) as $address |
+        "\($mode) \(.name) \(.signal) \(.code_name) \($address)"' ./*/crash.json | sort |
+        diff wanted - >diff.out || wrong "$(cat diff.out)"
+fi
+expect_same 'the exit' "$(jq -s -c '[.[] | select(.passed_to_host == false).signal]' ./*/crash.json)" \
+    "$(jq -s -c '[.[].exit.signal | select(.)]' ./*/metadata.json)"
+
+fact 'the thread, and the others'
+expect_same 'name' decoder "$(of thread .thread.name)"
+expect_same 'the first one' true "$(of thread '.other_threads[0] == .pid')"
+expect_same 'of two' decoder "$(of two .thread.name)"
+expect_same 'inside' bugpack-provide "$(of inside .thread.name)"
+
+fact 'the mappings have the program, with its build id'
+expect_same 'count' 1 "$(of segv '[.mappings[] | select(.build_id and (.line | test("crash_host$")))] | length')"
+
+fact 'an overflow is called one, and its stack was copied'
+for mode in overflow overflow-main; do
+    of "$mode" .summary | grep -q 'the stack has overflowed' || wrong "$(of "$mode" .summary)"
+    [ "$(of "$mode" .stack.copied_bytes)" -ge 65536 ] || wrong "$(of "$mode" .stack)"
+done
+of segv .summary | grep -q 'SIGSEGV at 0x0 in thread .*: nothing is mapped there' ||
+    wrong "$(of segv .summary)"
+
+fact 'who sent a signal'
+expect_same 'pid' true "$(of sent '.sender.pid == .pid')"
+
+fact 'registers'
+case $(uname -m) in
+x86_64) expect_same 'rip' string "$(of segv '.registers.rip | type')" ;;
+aarch64) expect_same 'pc' string "$(of segv '.registers.pc | type')" ;;
+esac
+
+fact 'what providers wrote before is in the report'
+expect_same 'the user' ada "$(jq -r .user kept/session.json)"
+expect_same 'the process' "$(of kept .pid)" "$(jq -r .pid kept/process.json)"
+grep -q 'about to crash' kept/logs.jsonl || wrong 'the log is not in it'
+
+fact 'a process that was killed, or went on, did not crash'
+for mode in killed resumed-killed overflow-plain; do
+    expect_same "$mode" omitted "$(line "$mode" status)"
+done
+expect_same 'complete' true "$(jq -r .complete killed/manifest.json)"
+
+fact 'a page that is not whole is told, and not believed'
+expect_same 'truncated' failed "$(line truncated status)"
+expect_same 'complete' false "$(jq -r .complete truncated/manifest.json)"
+
+fact 'a session without a handler has no line of it'
+expect_same 'lines' '' "$(line without name)"
+
+finish

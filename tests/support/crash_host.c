@@ -1,0 +1,350 @@
+/*
+ * A host that crashes as its argument says, with a session of that name: crash_host MODE DIRECTORY.
+ * Exits with 3 when something is not as it should be before that.
+ */
+#include <bugpack/bugpack.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                  \
+            _exit(3);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static bugpack *session;
+static const char *mode = "";
+static const char *directory;
+static volatile int zero;
+static int *volatile nowhere;
+
+static int provide_session(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_printf(writer, "{\"user\": \"ada\"}") == BUGPACK_OK ? 0 : -1;
+}
+
+static void open_session(void) {
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = mode;
+    options.report_dir = options.recorder_dir = directory;
+    options.create_report_dir = true;
+    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.log_ring_bytes = 4096;
+    if (strcmp(mode, "kept") == 0) {
+        options.crash_refresh_interval_ms = 1000;
+    }
+    MUST(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    if (strcmp(mode, "kept") == 0) {
+        MUST(bugpack_provide_json(session, "session.json", provide_session, NULL, NULL) ==
+             BUGPACK_OK);
+    }
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "host", "about to crash: %s", mode);
+}
+
+static void install(void) {
+    MUST(bugpack_crash_handler_install(session) == BUGPACK_OK);
+    MUST(bugpack_crash_handler_install(session) == BUGPACK_OK);
+}
+
+/* What a backtrace is to show. */
+NOINLINE static void crash_inner(int depth) {
+    *nowhere = depth;
+}
+
+NOINLINE static void crash_middle(int depth) {
+    crash_inner(depth + 1);
+    zero++;
+}
+
+NOINLINE static void crash_outer(void) {
+    crash_middle(zero);
+    zero++;
+}
+
+static void *crash_thread(void *barrier) {
+    (void)prctl(PR_SET_NAME, "decoder");
+    if (barrier != NULL) {
+        (void)pthread_barrier_wait(barrier);
+    }
+    crash_outer();
+    return NULL;
+}
+
+NOINLINE static int recurse(int depth) {
+    volatile char large[4000];
+    large[depth % 4000] = (char)depth;
+    return depth == -1 ? 0 : recurse(depth + 1) + large[depth % 4000];
+}
+
+static void *overflow_thread(void *with_stack) {
+    MUST(with_stack == NULL || bugpack_crash_thread_init() == BUGPACK_OK);
+    return (void *)(intptr_t)recurse(0);
+}
+
+static void run_thread(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    MUST(pthread_create(&thread, NULL, run, argument) == 0);
+    (void)pthread_join(thread, NULL);
+}
+
+static void crash_bus(void) {
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/empty", directory);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    volatile char *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    (void)unlink(path);
+    zero = map[0];
+}
+
+static void crash_sys(void) {
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpgid, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        (void)raise(SIGSYS);
+    }
+    (void)getpgid(0);
+}
+
+static void crash_plainly(void) {
+    if (strcmp(mode, "bus") == 0) {
+        crash_bus();
+    } else if (strcmp(mode, "sys") == 0) {
+        crash_sys();
+    } else if (strcmp(mode, "abort") == 0) {
+        abort();
+    } else if (strcmp(mode, "sent") == 0) {
+        (void)kill(getpid(), SIGSEGV);
+    }
+#if defined(__x86_64__)
+    if (strcmp(mode, "fpe") == 0) {
+        zero = 100 / zero;
+    } else if (strcmp(mode, "ill") == 0) {
+        __asm__ volatile("ud2");
+    } else if (strcmp(mode, "trap") == 0) {
+        __asm__ volatile("int3");
+    }
+#else
+    const int number = strcmp(mode, "fpe") == 0   ? SIGFPE
+                       : strcmp(mode, "ill") == 0 ? SIGILL
+                                                  : SIGTRAP;
+    (void)raise(number);
+#endif
+}
+
+/* Handlers of the host's, which were there before. */
+static char *page;
+static sigjmp_buf back;
+
+static void repair(int number) {
+    (void)number;
+    (void)mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void jump(int number) {
+    siglongjmp(back, number);
+}
+
+static void leave(int number) {
+    _exit(number == SIGSEGV ? 7 : 3);
+}
+
+static void give_up(int number) {
+    (void)signal(number, SIG_DFL);
+}
+
+static void go_back(int number) {
+    (void)number;
+}
+
+static void set_handler(int number, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler};
+    (void)sigemptyset(&action.sa_mask);
+    MUST(sigaction(number, &action, NULL) == 0);
+}
+
+/* The handlers are as before, too. */
+static void close_session(void) {
+    struct sigaction action;
+    bugpack_close(session);
+    MUST(sigaction(SIGBUS, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
+}
+
+static void resume(void) {
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    set_handler(SIGSEGV, strcmp(mode, "jump") == 0 ? jump : repair);
+    install();
+    if (sigsetjmp(back, 1) == 0) {
+        page[0] = 1;
+    }
+    if (strcmp(mode, "resumed-killed") == 0) {
+        (void)raise(SIGKILL);
+    }
+    close_session();
+    exit(0);
+}
+
+static void fork_child(void) {
+    install();
+    pid_t child = fork();
+    if (child == 0) {
+        crash_outer();
+    }
+    int status;
+    MUST(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    close_session();
+    exit(0);
+}
+
+static void crash_two(void) {
+    pthread_barrier_t barrier;
+    pthread_t threads[2];
+    MUST(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    for (int i = 0; i < 2; i++) {
+        MUST(pthread_create(&threads[i], NULL, crash_thread, &barrier) == 0);
+    }
+    (void)pthread_join(threads[0], NULL);
+}
+
+static int crash_provider(bugpack_writer *writer, void *context) {
+    (void)writer;
+    (void)context;
+    crash_outer();
+    return 0;
+}
+
+static void crash_inside(void) {
+    MUST(bugpack_provide_text(session, "state.txt", crash_provider, NULL, NULL) == BUGPACK_OK);
+    (void)bugpack_report(session, NULL, NULL);
+}
+
+/* Until the worker has kept what providers wrote; then another program truncates the page. */
+static void await_file(const char *name, bool truncates) {
+    static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    char path[5000];
+    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    (void)snprintf(path, sizeof path, "%s/%s", location.path, name);
+    while (access(path, F_OK) != 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    MUST(!truncates || truncate(path, 0) == 0);
+}
+
+/* As small as some hosts have it. */
+static void use_small_stack(void) {
+    static _Alignas(16) char memory[8192];
+    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    MUST(sigaltstack(&stack, NULL) == 0);
+}
+
+static void refuse_others(void) {
+    bugpack *first = session;
+    install();
+    open_session();
+    MUST(bugpack_crash_handler_install(session) == BUGPACK_ERR_BUSY);
+    bugpack_close(first);
+    install();
+    close_session();
+    MUST(bugpack_crash_handler_install(session) == BUGPACK_ERR_CLOSED);
+    MUST(bugpack_crash_handler_install(NULL) == BUGPACK_ERR_INVALID);
+    exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void); /* the installation */
+    int number;           /* whose handler was there before */
+    void (*handler)(int);
+} rows[] = {{"chained-exit", NULL, SIGSEGV, leave},
+            {"chained-default", NULL, SIGSEGV, give_up},
+            {"abort-handler", NULL, SIGABRT, go_back},
+            {"abort-ignored", NULL, SIGABRT, SIG_IGN},
+            {"small-stack", use_small_stack, 0, NULL},
+            {"resumed", resume, 0, NULL},
+            {"resumed-killed", resume, 0, NULL},
+            {"jump", resume, 0, NULL},
+            {"fork", fork_child, 0, NULL},
+            {"others", refuse_others, 0, NULL},
+            {"without", crash_outer, 0, NULL}};
+
+static void run(void) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(mode, rows[i].name) == 0) {
+            if (rows[i].handler != NULL) {
+                set_handler(rows[i].number, rows[i].handler);
+            }
+            if (rows[i].before != NULL) {
+                rows[i].before();
+            }
+        }
+    }
+    install();
+    crash_plainly();
+    if (strncmp(mode, "abort-", 6) == 0) {
+        abort();
+    } else if (strcmp(mode, "thread") == 0) {
+        run_thread(crash_thread, NULL);
+    } else if (strcmp(mode, "two") == 0) {
+        crash_two();
+    } else if (strcmp(mode, "overflow-main") == 0) {
+        exit(recurse(0));
+    } else if (strcmp(mode, "overflow") == 0) {
+        run_thread(overflow_thread, &session);
+    } else if (strcmp(mode, "overflow-plain") == 0) {
+        run_thread(overflow_thread, NULL);
+    } else if (strcmp(mode, "inside") == 0) {
+        crash_inside();
+    } else if (strcmp(mode, "killed") == 0) {
+        (void)raise(SIGKILL);
+    } else if (strcmp(mode, "kept") == 0) {
+        await_file("stored-entries", false);
+    } else if (strcmp(mode, "truncated") == 0) {
+        await_file("crash", true);
+    }
+    crash_outer();
+}
+
+/* Before main, as a static constructor of C++. */
+__attribute__((constructor)) static void construct(int argument_count, char **arguments) {
+    struct rlimit no_core = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    MUST(argument_count == 3);
+    mode = arguments[1];
+    directory = arguments[2];
+    if (strcmp(mode, "early") == 0) {
+        crash_outer();
+    } else if (strcmp(mode, "constructor") == 0) {
+        open_session();
+        install();
+        crash_outer();
+    }
+}
+
+int main(void) {
+    open_session();
+    run();
+    return 3;
+}

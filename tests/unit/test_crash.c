@@ -1,0 +1,164 @@
+/*
+ * A crash page is data from outside: what is not whole is not believed. And crash.json as printed.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/crash.h"
+#include "support/crash_samples.h"
+#include "unit/model_fixture.h"
+
+TestSuite(crash, .init = setup, .fini = teardown);
+
+static bp_crash_page_state validate(const bp_crash_page *page) {
+    return bp_crash_page_validate(page, sizeof *page, sample_crash_session);
+}
+
+/* With a check that is right for it. */
+static void expect_damaged(bp_crash_page *page, const char *what) {
+    page->check = bp_crash_page_check(page);
+    cr_expect(eq(int, validate(page), BP_CRASH_PAGE_DAMAGED), "%s", what);
+}
+
+Test(crash, a_fresh_page_is_unused_and_a_begun_one_is_torn) {
+    static bp_crash_page page;
+    bp_crash_page_init(&page, sample_crash_session);
+    cr_expect(eq(int, validate(&page), BP_CRASH_PAGE_UNUSED));
+    page.is_begun = 1;
+    cr_expect(eq(int, validate(&page), BP_CRASH_PAGE_TORN));
+    cr_expect(eq(int, validate(sample_crash_page()), BP_CRASH_PAGE_WHOLE));
+}
+
+Test(crash, rejects_another_size_version_or_session) {
+    bp_crash_page *page = sample_crash_page();
+    cr_expect(eq(int, bp_crash_page_validate(page, sizeof *page - 1, sample_crash_session),
+                 BP_CRASH_PAGE_DAMAGED));
+    cr_expect(eq(int, bp_crash_page_validate(page, sizeof *page + 1, sample_crash_session),
+                 BP_CRASH_PAGE_DAMAGED));
+    cr_expect(
+        eq(int, bp_crash_page_validate(page, 0, sample_crash_session), BP_CRASH_PAGE_DAMAGED));
+    page->session_id[0] = 'f';
+    expect_damaged(page, "session");
+    page = sample_crash_page();
+    page->version++;
+    expect_damaged(page, "version");
+    page = sample_crash_page();
+    page->magic[0] = 'B';
+    expect_damaged(page, "magic");
+}
+
+Test(crash, rejects_counts_that_are_out_of_bounds) {
+    bp_crash_page *page = sample_crash_page();
+    const struct {
+        void *field;
+        size_t field_bytes;
+        uint64_t value;
+    } rows[] = {{&page->register_count, 4, BP_CRASH_REGISTER_MAX + 1},
+                {&page->tid_count, 4, BP_CRASH_TID_MAX + 1},
+                {&page->tid_count, 4, UINT32_MAX},
+                {&page->module_count, 4, BP_CRASH_MODULE_MAX + 1},
+                {&page->stack_bytes, 8, BP_CRASH_STACK_BYTES + 1},
+                {&page->stack_bytes, 8, UINT64_MAX},
+                {&page->stack_start, 8, UINT64_MAX - 1},
+                {&page->maps_bytes, 8, BP_CRASH_MAPS_BYTES + 1},
+                {&page->maps_bytes, 8, UINT64_MAX}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)sample_crash_page();
+        memcpy(rows[i].field, &rows[i].value, rows[i].field_bytes);
+        cr_expect(eq(int, validate(page), BP_CRASH_PAGE_DAMAGED), "row %zu", i);
+    }
+}
+
+Test(crash, rejects_texts_that_do_not_end) {
+    bp_crash_page *page = sample_crash_page();
+    memset(page->modules[0].build_id, 'a', sizeof page->modules[0].build_id);
+    expect_damaged(page, "build id");
+    page = sample_crash_page();
+    page->maps_bytes--;
+    expect_damaged(page, "maps");
+}
+
+Test(crash, rejects_any_changed_byte_that_is_used) {
+    bp_crash_page *page = sample_crash_page();
+    unsigned char *const bytes[] = {(unsigned char *)&page->signal,
+                                    (unsigned char *)&page->at,
+                                    (unsigned char *)&page->registers[3],
+                                    (unsigned char *)&page->tids[1],
+                                    page->stack + 0x107f,
+                                    (unsigned char *)page->maps + 5,
+                                    (unsigned char *)page->modules[0].build_id};
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        *bytes[i] ^= 1;
+        cr_expect(eq(int, validate(page), BP_CRASH_PAGE_DAMAGED), "byte %zu", i);
+        *bytes[i] ^= 1;
+    }
+    cr_expect(eq(int, validate(page), BP_CRASH_PAGE_WHOLE));
+}
+
+static void expect_piece(const char *piece) {
+    cr_expect(strstr(bp_buffer_text(&out), piece) != NULL, "%s\nis not in\n%s", piece,
+              bp_buffer_text(&out));
+}
+
+static void print(const bp_crash_page *page) {
+    bp_buffer_release(&out);
+    bp_buffer_init(&out, 1 << 20);
+    cr_assert(eq(int, bp_crash_print(page, &out, &error), BUGPACK_OK));
+}
+
+Test(crash, prints_what_the_handler_saw) {
+    print(sample_crash_page());
+    expect_piece("{\n  \"schema\": 2,\n"
+                 "  \"summary\": \"SIGSEGV at 0x0 in thread 4712: nothing is mapped there\",\n"
+                 "  \"signal\": 11,\n  \"name\": \"SIGSEGV\",\n  \"code\": 1,\n"
+                 "  \"code_name\": \"SEGV_MAPERR\",\n  \"address\": \"0x0\",\n"
+                 "  \"passed_to_host\": false,\n");
+    expect_piece("  \"pid\": 4711,\n  \"thread\": {\n    \"tid\": 4712,\n"
+                 "    \"name\": \"decoder)\xee\xbf\xbf\"\n  },\n");
+    expect_piece("    \"rip\": \"0x55d0c8a01234\",\n");
+    expect_piece("  \"other_threads\": [\n    4711,\n    4713\n  ],\n");
+    expect_piece("/usr/bin/viewer\",\n      \"build_id\": \"0123abcd\"\n    },\n");
+}
+
+Test(crash, names_what_is_known_of_a_signal) {
+    bp_crash_page *page = sample_crash_page();
+    page->code = 99;
+    print(page);
+    expect_piece("SIGSEGV at 0x0 in thread 4712: an unknown code");
+    page->code = 128;
+    print(page);
+    expect_piece("SIGSEGV in thread 4712: an address that cannot exist");
+    page->signal = SIGABRT;
+    page->code = -6;
+    page->sender_pid = page->sender_uid = 0;
+    print(page);
+    expect_piece("\"code_name\": \"SI_TKILL\"");
+    expect_piece("  \"sender\": {\n    \"pid\": 0,\n    \"uid\": 0\n  },\n");
+}
+
+Test(crash, calls_a_fault_below_the_stack_an_overflow) {
+    bp_crash_page *page = sample_crash_page();
+    page->stack_start = 0x7ffd5a0f0000;
+    page->registers[7] = 0x7ffd5a0efff8;
+    page->address = 0x7ffd5a0efff0;
+    print(page);
+    expect_piece("SIGSEGV at 0x7ffd5a0efff0 in thread 4712: the stack has overflowed");
+    page->address = 0x7ffd5a0f0000;
+    print(page);
+    expect_piece("nothing is mapped there");
+}
+
+Test(crash, names_the_registers_of_aarch64) {
+    bp_crash_page *page = sample_crash_page();
+    page->arch = BP_CRASH_ARCH_AARCH64;
+    page->register_count = 34;
+    page->registers[31] = 0x7777;
+    print(page);
+    expect_piece("    \"x30\": \"0x0\",\n    \"sp\": \"0x7777\",\n    \"pc\": \"0x0\",\n"
+                 "    \"pstate\": \"0x0\"\n");
+    expect_piece("  \"stack\": {\n    \"pointer\": \"0x7777\",\n");
+    page->arch = BP_CRASH_ARCH_OTHER;
+    print(page);
+    expect_piece("  \"registers\": {},\n");
+}
