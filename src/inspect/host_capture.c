@@ -248,6 +248,7 @@ static bugpack_status take_token(capture_reader *reader, const bp_json_token *to
     case BP_JSON_SCALAR:
         return take_scalar(reader, token);
     case BP_JSON_FINISH:
+    case BP_JSON_MORE:
         break;
     }
     return BUGPACK_OK;

@@ -37,11 +37,7 @@ static void open_level(bp_json *json, bool is_object) {
 
 static void close_level(bp_json *json) {
     const bp_json_level *level = &json->open[--json->depth];
-    size_t offset;
-    if (level->is_object &&
-        bp_json_keys_end(&json->keys, level->first_key, json->out->data, &offset)) {
-        fail(json, BUGPACK_ERR_INVALID, "a key is twice in one object");
-    }
+    bp_json_keys_end(&json->keys, level->first_key);
     if (level->has_member) {
         bp_json_break_line(json->out, json->depth);
     }
@@ -78,6 +74,21 @@ bugpack_status bp_json_finish(bp_json *json, bugpack_error *error) {
     return bp_fail(error, json->status, "cannot build a JSON document: %s", json->failure);
 }
 
+static void add_key(bp_json *json, size_t first_key, const char *key) {
+    size_t start = json->out->size;
+    bool is_repeated = false;
+    if (bp_json_append_string(json->out, key, strlen(key)) != BUGPACK_OK) {
+        return;
+    }
+    if (bp_json_keys_add(&json->keys, first_key, json->out->data + start, json->out->size - start,
+                         &is_repeated) != BUGPACK_OK) {
+        bp_json_fail_memory(json);
+    } else if (is_repeated) {
+        fail(json, BUGPACK_ERR_INVALID, "a key is twice in one object");
+    }
+    (void)bp_buffer_append_text(json->out, ": ");
+}
+
 /* Writes what comes before a value. False when the document has failed. */
 static bool begin_value(bp_json *json, const char *key) {
     if (!is_building(json)) {
@@ -96,11 +107,7 @@ static bool begin_value(bp_json *json, const char *key) {
     level->has_member = true;
     bp_json_break_line(json->out, json->depth);
     if (key != NULL) {
-        if (bp_json_keys_add(&json->keys, json->out->size) != BUGPACK_OK) {
-            bp_json_fail_memory(json);
-        }
-        (void)bp_json_append_string(json->out, key, strlen(key));
-        (void)bp_buffer_append_text(json->out, ": ");
+        add_key(json, level->first_key, key);
     }
     return is_building(json);
 }

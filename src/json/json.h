@@ -87,8 +87,8 @@ void bp_json_fail_memory(bp_json *json);
  *
  * On failure `out` holds what it held before and the error is CORRUPT with "line L, column C: what
  * was expected"; both count from 1, columns in characters. NO_MEMORY also for a full buffer. Takes
- * 16 bytes of memory for each key of the objects that are open at a time, and time in proportion to
- * the text, but n log n for an object of n keys.
+ * at most 64 bytes of memory for each key of the objects that are open at a time, and time in
+ * proportion to the text.
  */
 bugpack_status bp_json_reformat(const void *text, size_t byte_count, bp_buffer *out,
                                 bugpack_error *error);

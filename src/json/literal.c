@@ -103,9 +103,25 @@ static const char *check_escape(const unsigned char *text, size_t available, siz
     return NULL;
 }
 
+/* Whether eight bytes are all ASCII, and none is a control character, a quote or a backslash. */
+static bool are_plain(const unsigned char *bytes) {
+    static const uint64_t ones = 0x0101010101010101;
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    /* Where no byte is over 0x7F, the high bit is set of each that was below what is taken off. */
+    return ((word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80) == 0;
+}
+
 const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
-    while (at < byte_count && text[at] != '"') {
+    for (;;) {
+        while (byte_count - at >= 8 && are_plain(text + at)) {
+            at += 8;
+        }
+        if (at >= byte_count || text[at] == '"') {
+            break;
+        }
         const char *wrong = NULL;
         size_t length = 1;
         if (text[at] == '\\') {
@@ -164,4 +180,25 @@ int32_t bp_json_next_character(const unsigned char **at) {
         character = character << 6 | (*(*at)++ & 0x3F);
     }
     return character;
+}
+
+size_t bp_json_put_character(int32_t character, char *ret_bytes) {
+    size_t count = 0;
+    if (character < 0x80) {
+        ret_bytes[count++] = (char)character;
+    } else if (character < 0x800) {
+        ret_bytes[count++] = (char)(0xC0 | character >> 6);
+    } else if (character < 0x10000) {
+        ret_bytes[count++] = (char)(0xE0 | character >> 12);
+    } else {
+        ret_bytes[count++] = (char)(0xF0 | character >> 18);
+        ret_bytes[count++] = (char)(0x80 | (character >> 12 & 0x3F));
+    }
+    if (character >= 0x800) {
+        ret_bytes[count++] = (char)(0x80 | (character >> 6 & 0x3F));
+    }
+    if (character >= 0x80) {
+        ret_bytes[count++] = (char)(0x80 | (character & 0x3F));
+    }
+    return count;
 }

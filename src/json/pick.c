@@ -123,29 +123,6 @@ bool bp_json_token_fixed(const bp_json_token *token, unsigned decimals, uint64_t
     return true;
 }
 
-/* Appends a code point as UTF-8. */
-static void append_character(bp_buffer *out, int32_t character) {
-    char bytes[4];
-    size_t count = 0;
-    if (character < 0x80) {
-        bytes[count++] = (char)character;
-    } else if (character < 0x800) {
-        bytes[count++] = (char)(0xC0 | character >> 6);
-    } else if (character < 0x10000) {
-        bytes[count++] = (char)(0xE0 | character >> 12);
-    } else {
-        bytes[count++] = (char)(0xF0 | character >> 18);
-        bytes[count++] = (char)(0x80 | (character >> 12 & 0x3F));
-    }
-    if (character >= 0x800) {
-        bytes[count++] = (char)(0x80 | (character >> 6 & 0x3F));
-    }
-    if (character >= 0x80) {
-        bytes[count++] = (char)(0x80 | (character & 0x3F));
-    }
-    (void)bp_buffer_append(out, bytes, count);
-}
-
 bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
     if (token->byte_count < 2 || token->text[0] != '"') {
         return false;
@@ -153,7 +130,8 @@ bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
     const unsigned char *at = (const unsigned char *)token->text + 1;
     int32_t character;
     while ((character = bp_json_next_character(&at)) > 0) {
-        append_character(out, character);
+        char bytes[BP_JSON_CHARACTER_BYTES];
+        (void)bp_buffer_append(out, bytes, bp_json_put_character(character, bytes));
     }
     return true;
 }

@@ -20,7 +20,9 @@ static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count) {
     *scanner = (bp_json_scanner){.text = byte_count > 0 ? text : (const void *)"",
-                                 .expected = EXPECT_VALUE};
+                                 .expected = EXPECT_VALUE,
+                                 .line = 1,
+                                 .column = 1};
     if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
         scanner->text += 3;
         byte_count -= 3;
@@ -33,6 +35,20 @@ void bp_json_scanner_release(bp_json_scanner *scanner) {
     bp_json_keys_release(&scanner->keys);
 }
 
+/* Moves a position over valid UTF-8, so that characters can be counted. */
+static void count_position(const unsigned char *at, const unsigned char *end, size_t *line,
+                           size_t *column) {
+    const unsigned char *newline;
+    while (at < end && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        (*line)++;
+        *column = 1;
+        at = newline + 1;
+    }
+    for (; at < end; at++) {
+        *column += (*at & 0xC0) != 0x80; /* not inside a character */
+    }
+}
+
 bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *error,
                                const char *sentence) {
     if (error == NULL) {
@@ -40,28 +56,37 @@ bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *
     }
     const unsigned char *before = text;
     const unsigned char *end = at;
+    size_t line = 1, column = 1;
     if (end - before >= 3 && memcmp(before, byte_order_mark, 3) == 0) {
         before += 3;
     }
-    size_t line = 1, column = 1;
-    for (; before < end; before++) { /* valid UTF-8, so characters can be counted */
-        if (*before == '\n') {
-            line++;
-            column = 1;
-        } else if ((*before & 0xC0) != 0x80) { /* not inside a character */
-            column++;
-        }
-    }
+    count_position(before, end, &line, &column);
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
 }
 
-static bugpack_status fail_at(const bp_json_scanner *scanner, const unsigned char *at,
+/* Near the end of a part nothing is certain: an escape or a character may be cut, of at most 12
+ * bytes. */
+static bugpack_status fail_at(bp_json_scanner *scanner, const unsigned char *at,
                               bugpack_error *error, const char *sentence) {
-    return bp_json_fail_at(scanner->text, at, error, sentence);
+    size_t line = scanner->line, column = scanner->column;
+    scanner->has_reached_end = scanner->is_part && scanner->end - at < 12;
+    if (error == NULL || scanner->has_reached_end) {
+        return BUGPACK_ERR_CORRUPT;
+    }
+    count_position(scanner->text, at, &line, &column);
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "line %zu, column %zu: %s", line, column, sentence);
+}
+
+void bp_json_scanner_continue(bp_json_scanner *scanner, const void *text, size_t byte_count,
+                              bool is_part) {
+    count_position(scanner->text, scanner->at, &scanner->line, &scanner->column);
+    scanner->text = scanner->at = byte_count > 0 ? text : (const void *)"";
+    scanner->end = scanner->text + byte_count;
+    scanner->is_part = is_part;
 }
 
 /* Fails at the current position: "expected ',' or '}', but found ';'". */
-static bugpack_status fail_expected(const bp_json_scanner *scanner, bugpack_error *error,
+static bugpack_status fail_expected(bp_json_scanner *scanner, bugpack_error *error,
                                     const char *expected) {
     char sentence[160];
     if (scanner->at == scanner->end) {
@@ -80,8 +105,9 @@ static bugpack_status fail_expected(const bp_json_scanner *scanner, bugpack_erro
 }
 
 static void skip_space(bp_json_scanner *scanner) {
-    while (scanner->at < scanner->end && (*scanner->at == ' ' || *scanner->at == '\n' ||
-                                          *scanner->at == '\r' || *scanner->at == '\t')) {
+    while (scanner->at < scanner->end &&
+           (*scanner->at == ' ' || (*scanner->at == '\n' && !scanner->is_lines) ||
+            *scanner->at == '\r' || *scanner->at == '\t')) {
         scanner->at++;
     }
 }
@@ -122,17 +148,9 @@ static bugpack_status scan_begin(bp_json_scanner *scanner, bp_json_token *ret_to
     return give(scanner, BP_JSON_BEGIN, scanner->at - 1, ret_token);
 }
 
-static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_token,
-                               bugpack_error *error) {
-    if (is_in_object(scanner)) {
-        size_t offset;
-        size_t first = scanner->open[scanner->depth - 1].first_key;
-        if (bp_json_keys_end(&scanner->keys, first, scanner->text, &offset)) {
-            return fail_at(scanner, scanner->text + offset, error,
-                           "this key was there before in the same object");
-        }
-    }
+static bugpack_status scan_end(bp_json_scanner *scanner, bp_json_token *ret_token) {
     scanner->depth--;
+    bp_json_keys_end(&scanner->keys, scanner->open[scanner->depth].first_key);
     scanner->at++;
     end_value(scanner);
     return give(scanner, BP_JSON_END, scanner->at - 1, ret_token);
@@ -144,6 +162,12 @@ static bugpack_status skip_literal(bp_json_scanner *scanner, bugpack_error *erro
     size_t at = 0;
     const char *wrong = is_next(scanner, '"') ? bp_json_check_string(scanner->at, left, &at)
                                               : bp_json_check_number(scanner->at, left, &at);
+    bool is_string = scanner->at[0] == '"';
+    bool is_cut = is_string ? at == 0 : wrong == NULL && at == left;
+    if (scanner->is_part && is_cut) {
+        scanner->has_reached_end = true;
+        return BUGPACK_ERR_CORRUPT;
+    }
     if (wrong != NULL) {
         return fail_at(scanner, scanner->at + at, error, wrong);
     }
@@ -170,10 +194,14 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
     }
     scanner->at++;
     scanner->expected = EXPECT_VALUE;
-    if (bp_json_keys_add(&scanner->keys, (size_t)(begin - scanner->text)) != BUGPACK_OK) {
+    bool is_repeated = false;
+    if (bp_json_keys_add(&scanner->keys, scanner->open[scanner->depth - 1].first_key, begin,
+                         ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
-    return BUGPACK_OK;
+    return is_repeated
+               ? fail_at(scanner, begin, error, "this key was there before in the same object")
+               : BUGPACK_OK;
 }
 
 static bool skip_word(bp_json_scanner *scanner) {
@@ -210,8 +238,26 @@ static bugpack_status scan_value(bp_json_scanner *scanner, bp_json_token *ret_to
     return give(scanner, BP_JSON_SCALAR, begin, ret_token);
 }
 
-bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
-                                    bugpack_error *error) {
+/* Between documents: the end of the text, or of a line. */
+static bugpack_status scan_finish(bp_json_scanner *scanner, bp_json_token *ret_token,
+                                  bugpack_error *error) {
+    const unsigned char *from = scanner->at;
+    if (scanner->is_part && from == scanner->end) {
+        scanner->has_reached_end = true;
+        return BUGPACK_ERR_CORRUPT;
+    }
+    if (scanner->is_lines && is_next(scanner, '\n')) {
+        scanner->at++;
+        scanner->expected = EXPECT_VALUE;
+    } else if (scanner->is_lines || scanner->at < scanner->end) {
+        return fail_expected(scanner, error,
+                             scanner->is_lines ? "the end of the line" : "the end of the text");
+    }
+    return give(scanner, BP_JSON_FINISH, from, ret_token);
+}
+
+static bugpack_status scan(bp_json_scanner *scanner, bp_json_token *ret_token,
+                           bugpack_error *error) {
     skip_space(scanner);
     bool in_object = is_in_object(scanner);
     if (scanner->expected == EXPECT_COMMA_OR_END && is_next(scanner, ',')) {
@@ -221,23 +267,41 @@ bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret
     }
     switch (scanner->expected) {
     case EXPECT_NOTHING:
-        return scanner->at == scanner->end ? give(scanner, BP_JSON_FINISH, scanner->at, ret_token)
-                                           : fail_expected(scanner, error, "the end of the text");
+        return scan_finish(scanner, ret_token, error);
     case EXPECT_COMMA_OR_END:
         if (is_next(scanner, in_object ? '}' : ']')) {
-            return scan_end(scanner, ret_token, error);
+            return scan_end(scanner, ret_token);
         }
         return fail_expected(scanner, error, in_object ? "',' or '}'" : "',' or ']'");
     case EXPECT_KEY:
     case EXPECT_KEY_OR_END:
         if (scanner->expected == EXPECT_KEY_OR_END && is_next(scanner, '}')) {
-            return scan_end(scanner, ret_token, error);
+            return scan_end(scanner, ret_token);
         }
         return scan_key(scanner, ret_token, error);
     default:
         if (scanner->expected == EXPECT_VALUE_OR_END && is_next(scanner, ']')) {
-            return scan_end(scanner, ret_token, error);
+            return scan_end(scanner, ret_token);
+        }
+        if (scanner->is_lines && scanner->depth == 0 && scanner->at == scanner->end &&
+            !scanner->is_part) {
+            return give(scanner, BP_JSON_FINISH, scanner->at, ret_token);
         }
         return scan_value(scanner, ret_token, error);
     }
+}
+
+bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
+                                    bugpack_error *error) {
+    const unsigned char *at = scanner->at;
+    int expected = scanner->expected;
+    scanner->has_reached_end = false;
+    bugpack_status status = scan(scanner, ret_token, error);
+    if (!scanner->has_reached_end) {
+        return status;
+    }
+    scanner->at = at;
+    scanner->expected = expected;
+    *ret_token = (bp_json_token){.kind = BP_JSON_MORE};
+    return BUGPACK_OK;
 }

@@ -16,7 +16,8 @@ typedef enum bp_json_token_kind {
     BP_JSON_END,    /* likewise */
     BP_JSON_KEY,    /* with its quotes; the colon after it has been checked and skipped */
     BP_JSON_SCALAR, /* a string with its quotes, a number, true, false or null */
-    BP_JSON_FINISH  /* the document is complete */
+    BP_JSON_FINISH, /* the document is complete, or with `is_lines` a line of it */
+    BP_JSON_MORE    /* of a part: the next token is not there as a whole */
 } bp_json_token_kind;
 
 /* Points into the text. */
@@ -28,8 +29,12 @@ typedef struct bp_json_token {
 
 typedef struct bp_json_scanner {
     const unsigned char *text, *at, *end;
-    int expected; /* what may come next: an enum in scanner.c */
-    size_t depth; /* how many objects and arrays are open, after the last token */
+    int expected;  /* what may come next: an enum in scanner.c */
+    size_t depth;  /* how many objects and arrays are open, after the last token */
+    bool is_part;  /* the text goes on behind `end` */
+    bool is_lines; /* set it after the start: each line is a document, and ends with a newline */
+    bool has_reached_end;
+    size_t line, column; /* of `text`, from 1 */
     bp_json_level open[BP_JSON_DEPTH_MAX];
     bp_json_keys keys;
 } bp_json_scanner;
@@ -37,6 +42,13 @@ typedef struct bp_json_scanner {
 /* Starts a text, which must stay where it is; a byte order mark is skipped. */
 void bp_json_scanner_init(bp_json_scanner *scanner, const void *text, size_t byte_count);
 void bp_json_scanner_release(bp_json_scanner *scanner);
+
+/*
+ * Goes on with a text that is given in parts: with what no token has had yet, from `at` to `end`,
+ * and what follows it. The last part, which may be empty, is none of which `is_part`.
+ */
+void bp_json_scanner_continue(bp_json_scanner *scanner, const void *text, size_t byte_count,
+                              bool is_part);
 
 /*
  * CORRUPT with "line L, column C: " and a sentence about what is at `at`, in a text that was
@@ -47,7 +59,8 @@ bugpack_status bp_json_fail_at(const void *text, const void *at, bugpack_error *
 
 /*
  * The next token. CORRUPT with "line L, column C: what was expected", or NO_MEMORY; after a failure
- * or BP_JSON_FINISH the scanner may only be released.
+ * or BP_JSON_FINISH the scanner may only be released. With `is_lines` the FINISH of a line has the
+ * newline as its text; only that of the whole text, which is empty, is the last.
  */
 bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
                                     bugpack_error *error);

@@ -10,6 +10,7 @@
 
 #include "json_cases.h"
 #include "json/json.h"
+#include "json/scanner.h"
 
 static bp_buffer out;
 static bugpack_error error;
@@ -191,4 +192,78 @@ Test(json_reader, needs_no_error_and_no_text) {
     cr_expect(eq(int, bp_json_reformat(NULL, 0, &out, NULL), BUGPACK_ERR_CORRUPT));
     cr_expect(eq(int, bp_json_reformat("{]", 2, &out, NULL), BUGPACK_ERR_CORRUPT));
     cr_expect(eq(sz, out.size, 0));
+}
+
+/* Reads a text of which the first `first_bytes` come alone, to its end or its fault. */
+static bugpack_status read_in_parts(const json_case *one, size_t first_bytes) {
+    bp_json_scanner scanner;
+    bp_json_token token = {.kind = BP_JSON_MORE};
+    bugpack_status status = BUGPACK_OK;
+    char *part = malloc(first_bytes + 1); /* of just this size, so that a read behind it is seen */
+    cr_assert(ne(ptr, part, NULL));
+    memcpy(part, one->text, first_bytes);
+    bp_json_scanner_init(&scanner, "", 0);
+    bp_json_scanner_continue(&scanner, part, first_bytes, true);
+    while (status == BUGPACK_OK && token.kind != BP_JSON_FINISH) {
+        status = bp_json_scanner_next(&scanner, &token, &error);
+        if (status == BUGPACK_OK && token.kind == BP_JSON_MORE) {
+            size_t given = (size_t)(scanner.at - scanner.text);
+            cr_assert(le(sz, given, first_bytes));
+            bp_json_scanner_continue(&scanner, one->text + given, one->byte_count - given, false);
+        }
+    }
+    bp_json_scanner_release(&scanner);
+    free(part);
+    return status;
+}
+
+Test(json_reader, reads_a_text_in_two_parts_as_it_reads_it_at_once) {
+    const struct {
+        const json_case *cases;
+        size_t count;
+    } lists[] = {{json_accepted, json_accepted_count}, {json_refused, json_refused_count}};
+    for (size_t list = 0; list < 2; list++) {
+        for (size_t i = 0; i < lists[list].count; i++) {
+            const json_case *one = &lists[list].cases[i];
+            bool has_mark = one->byte_count >= 3 && memcmp(one->text, "\xEF\xBB\xBF", 3) == 0;
+            bugpack_error at_once = BUGPACK_ERROR_INIT;
+            bp_buffer_clear(&out);
+            bugpack_status status = bp_json_reformat(one->text, one->byte_count, &out, &at_once);
+            size_t step = one->byte_count > 2000 ? one->byte_count / 100 : 1;
+            for (size_t first = 0; !has_mark && first <= one->byte_count; first += step) {
+                error = (bugpack_error)BUGPACK_ERROR_INIT;
+                cr_expect(eq(int, read_in_parts(one, first), status), "%s at %zu", shown(one),
+                          first);
+                cr_expect(eq(str, error.message, at_once.message), "%s at %zu", shown(one), first);
+            }
+        }
+    }
+}
+
+/* How many lines are read, each as a document; -1 where one is none. */
+static int count_lines(const char *text) {
+    bp_json_scanner scanner;
+    bp_json_token token = {.kind = BP_JSON_MORE};
+    int count = -1;
+    bp_json_scanner_init(&scanner, text, strlen(text));
+    scanner.is_lines = true;
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && (token.kind != BP_JSON_FINISH || token.byte_count > 0)) {
+        status = bp_json_scanner_next(&scanner, &token, &error);
+        count += status == BUGPACK_OK && token.kind == BP_JSON_FINISH;
+    }
+    bp_json_scanner_release(&scanner);
+    return status == BUGPACK_OK ? count : -1;
+}
+
+Test(json_reader, reads_lines_that_are_documents) {
+    cr_expect(eq(int, count_lines(""), 0));
+    cr_expect(eq(int, count_lines("{\"a\": 1}\n[ ]\n 3 \n"), 3));
+    cr_expect(eq(int, count_lines("{}\n{}"), -1));
+    cr_expect(eq(str, error.message,
+                 "line 2, column 3: expected the end of the line, but the text "
+                 "ends here"));
+    cr_expect(eq(int, count_lines("{}\n{\n}\n"), -1), "a document of two lines");
+    cr_expect(eq(int, count_lines("{}\n\n{}\n"), -1), "an empty line");
+    cr_expect(eq(int, count_lines("{} {}\n"), -1), "a line of two documents");
 }
