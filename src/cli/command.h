@@ -40,6 +40,7 @@ extern const bp_cli_command bp_cli_redact_command;
 extern const bp_cli_command bp_cli_run_command;
 extern const bp_cli_command bp_cli_sample_command;
 extern const bp_cli_command bp_cli_show_command;
+extern const bp_cli_command bp_cli_verify_command;
 
 /* The path by which a child process can start this program, wherever it is installed. */
 #define BP_CLI_OWN_PATH "/proc/self/exe"

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #include "support/thread_samples.h"
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "inspect/content.h"
 #include "inspect/diff.h"
 #include "model/crash.h"
 #include "recorder/history.h"
@@ -301,12 +304,41 @@ static bool write_diff(const char *directory, const char *report, const char *ar
     return write_artefact(status, directory, report, "diff.json");
 }
 
+/* Prints of a file "PATH sound" or what is wrong with it, as bugpack verify sees it. */
+static bool print_verdict(const char *path) {
+    bp_content_budget budget = {.picture_bytes = 1 << 20, .json_steps = UINT64_MAX};
+    bp_content *content = bp_content_new(true, &budget);
+    const char *name = strrchr(path, '/') + 1;
+    bp_buffer_clear(&text);
+    bool is_read = content != NULL && bp_file_read_at(AT_FDCWD, path, &text, &error) == BUGPACK_OK;
+    if (is_read) {
+        bugpack_status status = bp_content_begin(content, name, &error);
+        for (size_t i = 0; status == BUGPACK_OK && i < text.size; i++) {
+            status = bp_content_write(content, text.data + i, 1, &error);
+        }
+        status = status == BUGPACK_OK ? bp_content_end(content, &error) : status;
+        (void)printf("%s %s\n", path, status == BUGPACK_OK ? "sound" : error.message);
+    }
+    bp_content_free(content);
+    return is_read;
+}
+
+/* write_samples DIR makes them; write_samples FILE… prints a verdict on each. */
 int main(int argument_count, char **arguments) {
-    if (argument_count != 2) {
-        (void)fprintf(stderr, "usage: %s DIR\n", arguments[0]);
+    struct stat info;
+    if (argument_count < 2 || stat(arguments[1], &info) != 0) {
+        (void)fprintf(stderr, "usage: %s DIR | FILE...\n", arguments[0]);
         return 2;
     }
     bp_buffer_init(&text, 1 << 20);
+    if (!S_ISDIR(info.st_mode)) {
+        bool is_read = true;
+        for (int i = 1; is_read && i < argument_count; i++) {
+            is_read = print_verdict(arguments[i]);
+        }
+        bp_buffer_release(&text);
+        return is_read ? 0 : 1;
+    }
     bool written = write_full(arguments[1]) &&
                    write_bare(arguments[1], "bare",
                               bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&

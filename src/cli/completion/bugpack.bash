@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap recover redact run sample show help --help --version' "$current"
+        _bugpack_words 'capture diff heap recover redact run sample show verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -130,7 +130,14 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap recover redact run sample show' "$current" ;;
+        verify)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--max-bytes --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
+        help) _bugpack_words 'capture diff heap recover redact run sample show verify' "$current" ;;
     esac
 }
 

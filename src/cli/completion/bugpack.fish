@@ -13,7 +13,7 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap recover redact run sample show help
+set -l commands capture diff heap recover redact run sample show verify help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
@@ -24,10 +24,11 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a sample -d 'Print what a process and its threads cost'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a show -d 'Show what a report says, on one screen'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a verify -d 'Check that reports are whole'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample show'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample show verify'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -84,3 +85,5 @@ complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'Ho
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l state -d 'Print the heap state of a file or report'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l json -d 'Print JSON instead of text'
+complete -c bugpack -n '__fish_seen_subcommand_from verify' -l max-bytes -x -d 'Read so many bytes of a report'
+complete -c bugpack -n '__fish_seen_subcommand_from verify' -F

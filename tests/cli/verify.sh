@@ -1,0 +1,82 @@
+#!/bin/sh
+# bugpack verify from outside: which reports are whole, what is said of those that are not.
+. "$(dirname "$0")/lib.sh"
+
+need unzip jq python3
+cd "$scratch" || exit 1
+start sleep 300
+printf 'a line\n' >app.log
+run capture --pid "$pid" --window 0 --log app.log --output good.zip
+expect_status 0
+
+fact 'a report that was taken is whole'
+run verify good.zip
+expect_status 0
+expect_same 'the line' "good.zip: whole, $(unzip -Z1 good.zip | wc -l | tr -d ' ') entries" \
+    "$(sed 's/, [0-9]* bytes$//' out)"
+expect_no_err
+
+fact 'so is one that was redacted, and one that was packed again'
+run redact good.zip -o redacted.zip
+mkdir unpacked && (cd unpacked && unzip -q ../good.zip && zip -q -X -D -r ../again.zip .)
+run verify redacted.zip again.zip
+expect_status 0
+expect_same 'the lines' 2 "$(grep -c ': whole, ' out)"
+
+# repack NAME FILTER: a report in which jq changed the manifest, or a file was changed before.
+repack() {
+    jq "$2" unpacked/manifest.json >changed && cp changed unpacked/manifest.json
+    rm -f "$1"
+    (cd unpacked && zip -q -X -D -r "../$1" .)
+}
+
+fact 'every fault is named with its entry, in one line for each zip'
+printf '{"schema": 2}\n' >unpacked/process.json
+printf 'x' >unpacked/added
+repack bad.zip '.artefacts |= map(select(.name != "logs/app.log"))'
+run verify good.zip bad.zip again.zip
+expect_status 1
+expect_same 'the number of lines' 3 "$(wc -l <out | tr -d ' ')"
+expect_out 'bad.zip: not whole: '
+expect_out 'entry "added": the manifest does not list it'
+expect_out 'entry "logs/app.log": the manifest does not list it'
+expect_out 'entry "process.json": the manifest says another size'
+expect_out 'entry "process.json": it lacks "'
+expect_out 'again.zip: whole'
+
+fact 'what cannot be read is named, and the others are checked'
+run verify nowhere.zip . good.zip
+expect_status 1
+expect_err 'nowhere.zip'
+expect_out 'good.zip: whole'
+expect_same 'the number of lines' 2 "$(wc -l <err | tr -d ' ')"
+
+fact 'a report without any SHA-256 is whole, and the line says so'
+(cd unpacked && rm added && unzip -q -o ../good.zip)
+repack old.zip '.artefacts |= map(del(.sha256))'
+run verify old.zip
+expect_status 0
+expect_out 'its manifest has no SHA-256'
+
+fact 'the limit is for what is in the zip'
+run verify --max-bytes 1000 good.zip
+expect_status 1
+expect_out 'over the limit of 1000'
+
+fact 'a report is needed'
+run verify
+expect_usage 'a report is missing'
+
+fact 'no control byte of a report reaches the terminal'
+python3 - <<'EOF'
+import zipfile
+with zipfile.ZipFile('esc.zip', 'w') as zip:
+    zip.writestr('manifest.json', '{"schema": 2, "artefacts": [{"name": "\\u001b[31m\\u009b1m", "status": "ok"}]}')
+EOF
+cp esc.zip "$(printf 'n\033[31m.zip')"
+run verify "$(printf 'n\033[31m.zip')"
+expect_status 1
+expect_out '\x1b[31m\xc2\x9b1m'
+expect_same 'the number of control bytes' 0 "$(tr -d '\n' <out | LC_ALL=C grep -c '[[:cntrl:]]')"
+
+finish
