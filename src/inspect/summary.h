@@ -14,6 +14,7 @@
 #include <bugpack/log.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "inspect/report_file.h"
 
 enum {
@@ -66,7 +67,7 @@ typedef struct bp_summary_record {
 typedef struct bp_summary_channel {
     char name[64];
     uint64_t messages[2], bytes[2]; /* sent, received */
-    uint64_t last_wall_ns;
+    uint64_t first_wall_ns, last_wall_ns;
 } bp_summary_channel;
 
 /* Of a text of metadata.json or manifest.json: owned by the report. */

@@ -4,53 +4,7 @@
 need unzip jq python3 script
 cd "$scratch" || exit 1
 
-# A report of a host in trouble, with the same documents as a real one; every text holds a sequence
-# that a terminal would obey. `plain.zip` has neither manifest nor keys of ours.
-python3 - <<'END'
-import json, zipfile
-bad = "\x1b]0;owned\x07\u202e<b>"
-def at(seconds): return "2026-11-22T10:00:%06.3fZ" % seconds
-documents = {
-    "metadata.json": {"schema": 2, "report_id": "0" * 32, "app": {"name": "viewer" + bad, "version": "1.2"},
-        "platform": {"os": "linux"}, "pid": 42, "report_type": "bugreport", "description": "it hangs" + bad,
-        "triggered_at": at(30), "tags": {"gpu": "soft" + bad}, "timestamp": at(31)},
-    "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 101.5, "rss_kb": 204800,
-        "uptime_secs": 77}, "threads": [{"tid": 40 + i, "name": "t%d%s" % (i, bad), "cpu_percent": i * 4.99}
-        for i in range(21)], "platform": "linux"},
-    "process.json": {"name": "viewer", "open_files": 1000, "limits": [{"name": "Max open files", "soft": 1024}]},
-    "threads.json": {"schema": 2, "deadlocks": [{"description": "a (1) and b (2) wait for each other" + bad,
-        "tids": [1, 2]}], "threads": [{"tid": 60, "name": "t20", "state": "sleeping",
-        "syscall": {"name": "futex"}, "waits_for": {"tid": 7, "kind": "mutex"}}]},
-    "heap-state.json": {"allocator": "glibc", "allocated_bytes": 1 << 20},
-}
-history = [{"time": at(i), "monotonic_ns": i, "interval_ms": 1000, "cpu_percent": i, "rss_kb": 100000 + i * 5000,
-    "threads": [{"tid": 1, "cpu_percent": 99}]} for i in range(20)]
-logs = [{"seq": 1, "time": at(1), "level": "error", "message": "long ago"},
-    {"seq": 2, "time": at(28), "level": "info", "message": '"level":"error" in a text'},
-    {"seq": 3, "time": at(29), "level": "error", "channel": "net", "message": "no answer" + bad}]
-traffic = [{"frame": i, "time": at(i), "channel": "display" + bad, "direction": "sent" if i % 3 else "received",
-    "bytes": 100} for i in range(30)]
-lines = {"metrics-history.jsonl": history, "logs.jsonl": logs, "traffic-index.jsonl": traffic}
-manifest = {"schema": 2, "report_id": "0" * 32, "complete": False, "missing": 1, "redacted": True,
-    "artefacts": [{"name": "session.json", "status": "timed_out", "bytes": 0, "duration_ms": 1, "reason": "late"}],
-    "triggers": [{"report_type": "pedantic", "key": "display:unimpl:9" + bad, "count": 3, "first": at(2),
-        "last": at(25), "written": True, "reports": 1}]}
-def write(path, entries):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as report:
-        for name, text in entries.items():
-            report.writestr(name, text)
-entries = {name: json.dumps(value) for name, value in documents.items()}
-entries.update({name: "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in value)
-    for name, value in lines.items()})
-write("bad.zip", {**entries, "manifest.json": json.dumps(manifest)})
-plain = {"metadata.json": '{"app": "ryll"}', "runtime-metrics.json": entries["runtime-metrics.json"],
-    "logs/ryll.log": "one\ntwo\x1b[31m\nthree"}
-write("plain.zip", plain)
-write("broken.zip", {**entries, "manifest.json": json.dumps(manifest), "threads.json": '{"threads": [',
-    "logs.jsonl": "}\n\xff\n" + '"level":"error"\n' * 5})
-write("bomb.zip", {"metadata.json": "{}", "logs/a.log": "x" * (3 << 20)})
-write("empty.zip", {"other": ""})
-END
+python3 "$here/make_reports"
 
 fact 'the findings come first, each with its entry, the most severe on top'
 LC_ALL=C run show bad.zip
@@ -129,7 +83,7 @@ run show
 expect_status 2
 
 # They are not ours.
-rm -f bad.zip plain.zip broken.zip bomb.zip empty.zip
+rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300

@@ -22,7 +22,7 @@
 enum { signal_count = 300 };
 
 /* What has not come after so many (10 s at the least) never will. */
-static const unsigned hopeless_naps = 50000;
+static const unsigned hopeless_naps = 500000;
 
 static const uint32_t stop_timeout_ms = 5000;
 

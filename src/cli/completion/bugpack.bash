@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap recover redact run sample show verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html recover redact run sample show verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -115,6 +115,13 @@ _bugpack() {
             fi
             ;;
         sample) _bugpack_words '--pid --window --help' "$current" ;;
+        html)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--output --max-bytes --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         show)
             if [[ $current == -* ]]; then
                 _bugpack_words '--json --max-bytes --help' "$current"
@@ -137,7 +144,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap recover redact run sample show verify' "$current" ;;
+        help) _bugpack_words 'capture diff heap html recover redact run sample show verify' "$current" ;;
     esac
 }
 

@@ -13,12 +13,13 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap recover redact run sample show verify help
+set -l commands capture diff heap html recover redact run sample show verify help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed from one report to another'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a html -d 'Write a report as one page for a browser'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Write crash reports for sessions that died'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 'Replace secrets in a report that was taken'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command under a recorder'
@@ -28,7 +29,7 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a verify -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap recover redact run sample show verify'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html recover redact run sample show verify'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -58,14 +59,14 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture recover redact' -l e
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app -x -d 'Name the report after this'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
-complete -c bugpack -n '__fish_seen_subcommand_from capture redact' -l output -r -F -d 'Write this file'
+complete -c bugpack -n '__fish_seen_subcommand_from capture html redact' -l output -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 
-complete -c bugpack -n '__fish_seen_subcommand_from show' -F
+complete -c bugpack -n '__fish_seen_subcommand_from html show' -F
 complete -c bugpack -n '__fish_seen_subcommand_from show' -l json -d 'Print JSON instead of text'
-complete -c bugpack -n '__fish_seen_subcommand_from show' -l max-bytes -x -d 'Read at most this much content'
+complete -c bugpack -n '__fish_seen_subcommand_from html show' -l max-bytes -x -d 'Read at most this much content'
 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l hotkey -x -a 'F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none' -d 'The key that takes a report'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l on-failure -x -a 'any signal none' -d 'Which failures lead to a report'
@@ -74,7 +75,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic -d 'Report 
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l pedantic-dir -x -a '(__fish_complete_directories)' -d 'Where reports of gaps go'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-interval -x -d 'A report every so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from run' -l auto-snapshot-cap -x -d 'Keep so many of these'
-complete -c bugpack -n '__fish_seen_subcommand_from redact' -s o -r -F -d 'Write this file'
+complete -c bugpack -n '__fish_seen_subcommand_from html redact' -s o -r -F -d 'Write this file'
 complete -c bugpack -n '__fish_seen_subcommand_from redact' -l list -d 'Print what is in the report'
 complete -c bugpack -n '__fish_seen_subcommand_from diff heap redact' -F
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'

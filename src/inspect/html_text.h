@@ -1,0 +1,45 @@
+/*
+ * Writes a page of HTML whose text comes from outside: markup is a literal of ours, everything else
+ * is escaped on its way in.
+ */
+#ifndef BP_INSPECT_HTML_TEXT_H
+#define BP_INSPECT_HTML_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+#include <bugpack/export.h>
+
+#include "base/buffer.h"
+#include "base/sink.h"
+
+/* A page being written; the first failure sticks. */
+typedef struct bp_html {
+    bp_sink *sink;
+    void *context;
+    bp_buffer out;
+    bugpack_status status;
+} bp_html;
+
+void bp_html_init(bp_html *html, bp_sink *sink, void *context);
+
+/* Passes on what is left and frees it. The first failure. */
+bugpack_status bp_html_finish(bp_html *html);
+
+/*
+ * Markup in `format`, with numbers, and texts that are escaped: %s, %d, % PRIu64,
+ * %.Nf and %% alone.
+ * What a browser would obey, or cannot show, becomes text: a control character \x1b, one that
+ * changes the direction of text \u202e, a byte that is part of no character \xff.
+ */
+void bp_html_print(bp_html *html, const char *format, ...) BUGPACK_PRINTF(2, 3);
+
+/* The same of any bytes; a bp_sink whose context is the page. */
+bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);
+
+/* A bp_sink whose context is the page: base64, for an address of data. Pieces but the last have a
+ * multiple of three bytes. */
+void bp_html_base64(bp_html *html, const void *bytes, size_t byte_count);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Entries of a report that have one JSON object per line, read as a stream.
+ */
+#ifndef BP_INSPECT_JSON_LINES_H
+#define BP_INSPECT_JSON_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "json/pick.h"
+
+/* Gets a line without its newline. Any status but OK ends the stream as NO_MEMORY. */
+typedef bugpack_status bp_line_taker(void *context, const char *line, size_t line_bytes);
+
+/* Divides a stream into lines. One over 1 MiB is passed over. */
+typedef struct bp_line_stream {
+    bp_line_taker *take;
+    void *context;
+    bp_buffer rest; /* the beginning of a line */
+} bp_line_stream;
+
+void bp_line_stream_init(bp_line_stream *stream, bp_line_taker *take, void *context);
+/* Takes a last line that has no newline, and frees the stream. */
+void bp_line_stream_release(bp_line_stream *stream);
+
+/* A bp_sink. */
+bugpack_status bp_line_stream_write(void *stream, const void *bytes, size_t byte_count);
+
+/* A member of the object on a line. */
+typedef struct bp_json_field {
+    const char *key;     /* with its quotes */
+    bp_json_token value; /* `byte_count` is 0 where there is none */
+} bp_json_field;
+
+/*
+ * Finds members of the object on a line. Lines are many, and most are only counted: the line is
+ * read up to the last member that is wanted, and is not checked. What is found in a line that is no
+ * JSON means nothing, but lies within the line.
+ */
+void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *fields, size_t count);
+
+/* Decodes a string, cut to fit; "" for what is none. */
+void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes);
+
+/* A time as a report has it, in nanoseconds since 1970; 0 for what is none. */
+uint64_t bp_json_line_time(const bp_json_token *token);
+
+#endif

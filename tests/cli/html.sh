@@ -1,0 +1,75 @@
+#!/bin/sh
+# html: the page of a report, and that nothing in a report breaks out of it.
+. "$(dirname "$0")/lib.sh"
+need python3
+cd "$scratch" || exit 1
+python3 "$here/make_reports"
+
+fact 'a page is written to standard output, or to a new file'
+run html bad.zip
+expect_status 0
+[ "$(head -n 1 out)" = '<!DOCTYPE html>' ] && [ "$(tail -n 1 out)" = '</html>' ] || wrong 'it is no page'
+mv out bad.html
+run html bad.zip -o page.html
+expect_status 0
+cmp -s page.html bad.html || wrong 'the two differ'
+[ "$(stat -c %a page.html)" = 600 ] || wrong 'others can read it'
+run html bad.zip -o page.html
+expect_status 1
+expect_err 'cannot write "page.html": File exists'
+
+fact 'what is on the page is what is in the report'
+for text in 'deadlock: a (1) and b (2) wait for each other' 'CPU, at most 19.0 %' 'no answer' '>f\\x1b\|  f\\x1b' \
+    'slow' 'data:image/png;base64,iVBORw0KGgo' 'Messages over 29.0 s' 'draw' 'timed_out' 'trigger</text>'; do
+    grep -q "$text" bad.html || wrong "there is no '$text'"
+done
+python3 - <<'END' || wrong 'the picture is another one'
+import base64, re, zipfile
+text = open("bad.html", encoding="utf-8").read()
+picture = base64.b64decode(re.search(r"base64,([A-Za-z0-9+/=]*)\"", text).group(1), validate=True)
+assert picture == zipfile.ZipFile("bad.zip").read("screenshot.png")
+END
+
+fact 'no text of a report is markup, or obeyed'
+run html everywhere.zip
+expect_status 0
+mv out everywhere.html
+if grep -q '<script\|<img src=x\|<b>' everywhere.html; then wrong 'there is markup of the report'; fi
+if LC_ALL=C grep -q "$(printf '[\001-\010\013-\037\177]')" everywhere.html; then wrong 'there are controls'; fi
+if grep -q "$(printf '\342\200\256')" everywhere.html; then wrong 'there is a bidirectional control'; fi
+grep -q 'script&#62;alert(1)' everywhere.html || wrong 'the text is missing'
+
+fact 'what is damaged, too large or foreign costs itself'
+for zip in plain broken empty bomb; do
+    run html --max-bytes 2M $zip.zip
+    expect_status 0
+    mv out $zip.html
+done
+grep -q 'logs/a.log is not shown: its 3145728 bytes' bomb.html || wrong 'the large entry is not named'
+run html page.html
+expect_status 1
+run html
+expect_status 2
+
+fact 'a page that cannot be written whole is removed'
+if [ -w /dev/full ]; then
+    "$BUGPACK" html bad.zip >/dev/full 2>err && wrong 'a full disk is no failure'
+    grep -q 'cannot write the page: No space left' err || wrong "it says $(cat err)"
+fi
+(ulimit -f 1; "$BUGPACK" html bad.zip -o cut.html 2>err) && wrong 'a file over the limit is no failure'
+[ ! -e cut.html ] || wrong 'half a page is left'
+
+fact 'a browser shows it without a message, a request or a violation of accessibility'
+start sleep 300
+run capture --pid "$pid" --output real.zip
+run html real.zip -o real.html
+command -v node >/dev/null 2>&1 && timeout 120 node "$here/check_page.mjs" bad.html everywhere.html broken.html \
+    empty.html real.html >out 2>err
+case $? in
+0) ;;
+1) wrong "$(cat out err)" ;;
+*) echo 'not tried: there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set' ;;
+esac
+# They are not ours.
+rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip empty.zip
+finish
