@@ -25,6 +25,7 @@
 #include <bugpack/report.h>
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
+#include <bugpack/stacks.h>
 #include <bugpack/traffic.h>
 #include <bugpack/version.h>
 

@@ -24,6 +24,7 @@
 #include <bugpack/log.h>
 #include <bugpack/provide.h>
 #include <bugpack/sample.h>
+#include <bugpack/stacks.h>
 
 BUGPACK_BEGIN_DECLS
 
@@ -207,9 +208,7 @@ typedef struct bugpack_options {
      * manifest says `disabled`. INVALID for other names. NULL for none. */
     const char *without_entries;
 
-    /* What stacks.txt and stacks.json have: BUGPACK_STACKS_BLOCKED, the default; or
-     * BUGPACK_STACKS_ALL, which needs a target_pid. BUGPACK_OFF: reports have neither. INVALID for
-     * others. */
+    /* BUGPACK_STACKS_…; BLOCKED is the default. BUGPACK_OFF: no stacks. INVALID for others. */
     uint64_t stacks;
 
     /* BUGPACK_SYSTEM_…; INVALID for others. */
@@ -221,14 +220,6 @@ typedef struct bugpack_options {
      * installation. */
     uint64_t crash_refresh_interval_ms;
 } bugpack_options;
-
-/* The stacks of blocked threads; no thread is stopped. Since 0.1.0. */
-#define BUGPACK_STACKS_BLOCKED UINT64_C(1)
-
-/* Those of threads that run as well, and those that need the registers of a blocked thread: each is
- * stopped for an instant (PTRACE_SEIZE, PTRACE_INTERRUPT), one after the other. A system call of a
- * blocked one may then fail with EINTR, as signal(7) says of a stop. Since 0.1.0. */
-#define BUGPACK_STACKS_ALL UINT64_C(2)
 
 /* system.json has the name of the machine. Since 0.1.0. */
 #define BUGPACK_SYSTEM_HOSTNAME UINT64_C(1)

@@ -82,15 +82,16 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t running_count = bp_stacks_count(stacks, BP_STACK_RUNNING);
     size_t stopped_count = bp_stacks_count(stacks, BP_STACK_STOPPED);
     size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count;
-    char stopped[80] = "";
+    char stopped[80] = "", running[64] = "";
     if (stopped_count > 0) {
-        (void)snprintf(stopped, sizeof stopped,
-                       "; %zu were stopped, for at most %" PRIu64 " us each", stopped_count,
-                       bp_stacks_longest_stop_us(stacks));
+        (void)snprintf(stopped, sizeof stopped, "; %zu stopped, for at most %" PRIu64 " us each",
+                       stopped_count, bp_stacks_longest_stop_us(stacks));
     }
-    (void)snprintf(writer->line.note, sizeof writer->line.note,
-                   "%zu blocked threads%s; %zu running ones have no stack without stopping them",
-                   blocked_count, stopped, running_count);
+    if (running_count > 0) {
+        (void)snprintf(running, sizeof running, "; %zu running, without a stack", running_count);
+    }
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s",
+                   blocked_count, stopped, running);
     if (stacks->passed_over_count > 0) {
         bp_writer_truncate(writer, true, "%zu threads were passed over: no time, or over a limit",
                            stacks->passed_over_count);
