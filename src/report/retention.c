@@ -144,6 +144,12 @@ static bool remove_one(int dir_fd, const struct report *report, int *ret_errno) 
     return false;
 }
 
+static bool is_too_old(const bp_retention_policy *policy, const struct report *report) {
+    uint64_t now_secs = policy->now_wall_ns / BP_NS_PER_SEC;
+    return policy->max_age_secs > 0 && report->wall_secs < now_secs &&
+           now_secs - report->wall_secs > policy->max_age_secs;
+}
+
 static bool is_within(const bp_retention_policy *policy, const struct listing *listing) {
     return (policy->max_count == 0 || listing->total_count <= policy->max_count) &&
            (policy->max_bytes == 0 || listing->total_bytes <= policy->max_bytes);
@@ -162,10 +168,13 @@ bugpack_status bp_retention_prune(int dir_fd, const char *dir_name,
     if (listing.count > 1) {
         qsort(listing.reports, listing.count, sizeof *listing.reports, compare_reports);
     }
-    for (size_t i = 0; i < listing.count && !is_within(policy, &listing); i++) {
+    for (size_t i = 0; i < listing.count; i++) {
         const struct report *report = &listing.reports[i];
         int remove_errno = 0;
-        if (!remove_one(dir_fd, report, &remove_errno)) {
+        if (is_within(policy, &listing) && !is_too_old(policy, report)) {
+            continue;
+        }
+        if (!policy->is_dry_run && !remove_one(dir_fd, report, &remove_errno)) {
             status = bp_fail_errno(error, remove_errno, "cannot remove \"%s/%s\"", dir_name,
                                    report->name);
             continue;

@@ -6,6 +6,7 @@
 #ifndef BP_REPORT_RETENTION_H
 #define BP_REPORT_RETENTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,16 +24,18 @@
 
 /* Which reports count, and how much of them may stay. */
 typedef struct bp_retention_policy {
-    const char *app;      /* as the session has it; NULL: of every app */
-    unsigned kinds;       /* BP_RETENTION_KIND of each that counts and may be removed */
-    unsigned first_kinds; /* of these, those to be removed before all others */
-    uint32_t max_count;   /* 0: any number */
-    uint64_t max_bytes;   /* by file size; 0: any */
-    const char *keep;     /* the name of the one that stays whatever it costs; NULL: none */
+    const char *app;       /* as the session has it; NULL: of every app */
+    unsigned kinds;        /* BP_RETENTION_KIND of each that counts and may be removed */
+    unsigned first_kinds;  /* of these, those to be removed before all others */
+    uint32_t max_count;    /* 0: any number */
+    uint64_t max_bytes;    /* by file size; 0: any */
+    uint64_t max_age_secs; /* since the time in the name; 0: any */
+    bool is_dry_run;       /* only say what would be removed */
+    const char *keep;      /* the name of the one that stays whatever it costs; NULL: none */
     uint64_t now_wall_ns;
 } bp_retention_policy;
 
-/* Told of each report that was removed. */
+/* Told of each report that was removed, or would be. */
 typedef void bp_retention_removed(const char *name, uint64_t bytes, void *context);
 
 /* What is there afterwards, of what counts. */

@@ -23,7 +23,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap html recover redact run sample show verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html prune recover redact run sample show verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -83,7 +83,7 @@ _bugpack() {
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
-            --interval-ms | --limit | --max-bytes) return ;;
+            --interval-ms | --limit | --max-bytes | --keep | --older-than) return ;;
     esac
     case $command in
         capture)
@@ -122,6 +122,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
+        prune)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--keep --max-bytes --older-than --app --dry-run --help' "$current"
+            else
+                _bugpack_files -d "$current"
+            fi
+            ;;
         show)
             if [[ $current == -* ]]; then
                 _bugpack_words '--json --max-bytes --help' "$current"
@@ -144,7 +151,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap html recover redact run sample show verify' "$current" ;;
+        help) _bugpack_words 'capture diff heap html prune recover redact run sample show verify' "$current" ;;
     esac
 }
 

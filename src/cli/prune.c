@@ -1,0 +1,118 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "report/retention.h"
+
+typedef struct prune_options {
+    uint32_t keep;
+    uint64_t max_bytes, max_age_secs;
+    const char *app;
+    bool is_dry_run;
+} prune_options;
+
+/* Digits with an optional unit, into seconds. */
+static bool read_age(const bp_cli_option *option, const char *text, void *field) {
+    static const struct {
+        const char *unit;
+        uint64_t secs;
+    } units[] = {{"", 86400}, {"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}};
+    static const uint64_t max = 1000000;
+    size_t digits = strspn(text, "0123456789");
+    uint64_t value = 0;
+    for (size_t i = 0; i < digits && value <= max; i++) {
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (digits > 0 && value > 0 && value <= max && strcmp(text + digits, units[i].unit) == 0) {
+            *(uint64_t *)field = value * units[i].secs;
+            return true;
+        }
+    }
+    bp_cli_say_usage("--%s takes a time such as 30d, 12h, 90min or 45s, not '%s'", option->name,
+                     text);
+    return false;
+}
+
+static void print_removed(const char *name, uint64_t byte_count, void *dir) {
+    (void)byte_count;
+    (void)printf("%s/%s\n", (const char *)dir, name);
+}
+
+static bp_cli_exit prune(char *dir, const prune_options *options) {
+    const bp_retention_policy policy = {.app = options->app,
+                                        .kinds = BP_RETENTION_ALL_KINDS,
+                                        .max_count = options->keep,
+                                        .max_bytes = options->max_bytes,
+                                        .max_age_secs = options->max_age_secs,
+                                        .is_dry_run = options->is_dry_run,
+                                        .now_wall_ns = bp_clock_wall_ns()};
+    char shown[BP_CLI_BYTES_BYTES], left[BP_CLI_BYTES_BYTES];
+    bp_retention_outcome outcome = {0};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    int fd = -1;
+    bp_file_trim_directory(dir);
+    bugpack_status status = bp_file_open_directory(dir, false, &fd, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_retention_prune(fd, dir, &policy, print_removed, dir, &outcome, &error);
+        bp_file_close(fd);
+    }
+    bp_cli_exit result = bp_cli_finish_output();
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
+    }
+    bp_cli_say("%s: %s %" PRIu64 " report%s (%s); %" PRIu64 " left (%s)", dir,
+               options->is_dry_run ? "would remove" : "removed", outcome.removed_count,
+               outcome.removed_count == 1 ? "" : "s",
+               bp_cli_format_bytes(outcome.removed_bytes, shown), outcome.count,
+               bp_cli_format_bytes(outcome.bytes, left));
+    return result;
+}
+
+static const bp_cli_bounds counts = {"a number", 1, UINT32_MAX, 1};
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_VALUE(prune_options, keep, 0, "keep", "N", "keep the N newest", bp_cli_read_number,
+                 &counts),
+    BP_CLI_VALUE(prune_options, max_bytes, 0, "max-bytes", "BYTES",
+                 "keep the newest that have so many bytes together", bp_cli_read_size, NULL),
+    BP_CLI_VALUE(prune_options, max_age_secs, 0, "older-than", "TIME",
+                 "remove what is older: 30d, 12h, 90min, 45s", read_age, NULL),
+    BP_CLI_VALUE(prune_options, app, 0, "app", "NAME", "only the reports of this program",
+                 bp_cli_read_text, &bp_cli_app_names),
+    BP_CLI_FLAG(prune_options, is_dry_run, 0, "dry-run", "print what would be removed"),
+    BP_CLI_OPTIONS_END};
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    prune_options options = {0};
+    char **operands;
+    bp_cli_exit result;
+    if (!bp_cli_read_options(&bp_cli_prune_command, argument_count, arguments, &options, &operands,
+                             &result)) {
+        return result;
+    }
+    if (operands[0] == NULL) {
+        return bp_cli_say_usage("a directory is missing");
+    }
+    if (options.keep == 0 && options.max_bytes == 0 && options.max_age_secs == 0) {
+        return bp_cli_say_usage("--keep, --max-bytes or --older-than is needed");
+    }
+    return prune(operands[0], &options);
+}
+
+const bp_cli_command bp_cli_prune_command = {
+    "prune",
+    "remove old reports from a directory",
+    "Usage: bugpack prune [OPTION]... DIR\n"
+    "\n"
+    "Remove the oldest reports of a directory. Only regular files of yours that have\n"
+    "the name of a report are removed; each is printed.\n",
+    option_rows,
+    "Exit status: 0 done, 1 failed, 2 usage.\n",
+    1,
+    run};
