@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/publish.h"
 #include "cli/select.h"
+#include "cli/streamed.h"
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
@@ -31,25 +32,20 @@ typedef struct capture_options {
     const char *description;
     const char *output_dir;
     const char *output_path;
+    char *streamed_dir; /* of a zip for standard output; NULL: it is not for that */
     bool quiet;
     bool json;
 } capture_options;
 
 static bool read_stacks_choice(const bp_cli_option *option, const char *text, void *field) {
-    uint64_t *stacks = field;
-    static const struct {
-        const char *name;
-        uint64_t value;
-    } rows[] = {
-        {"blocked", BUGPACK_STACKS_BLOCKED}, {"all", BUGPACK_STACKS_ALL}, {"none", BUGPACK_OFF}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(text, rows[i].name) == 0) {
-            *stacks = rows[i].value;
-            return true;
-        }
+    static const char *const names[] = {"blocked", "all", "none", NULL};
+    static const uint64_t values[] = {BUGPACK_STACKS_BLOCKED, BUGPACK_STACKS_ALL, BUGPACK_OFF};
+    size_t index;
+    if (!bp_cli_find_choice(option, text, names, &index)) {
+        return false;
     }
-    (void)bp_cli_say_usage("--%s takes blocked, all or none, not '%s'", option->name, text);
-    return false;
+    *(uint64_t *)field = values[index];
+    return true;
 }
 
 static const uint32_t no_window = UINT32_MAX;
@@ -64,11 +60,11 @@ static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_option option_rows[] = {
     BP_CLI_SELECT_OPTIONS(capture_options, selector),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
-    BP_CLI_VALUE(capture_options, window_ms, 0, "window", "MS",
-                 "how long to measure, in milliseconds (default 2000,\nat most 600000)",
-                 bp_cli_read_number, &bp_cli_windows),
+    BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
+                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, at most 10min)",
+                 bp_cli_read_time, &bp_cli_windows),
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
-                 "the stacks of blocked threads (default), all, or none", read_stacks_choice, NULL),
+                 "the stacks of blocked threads (default), all or none", read_stacks_choice, NULL),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),
@@ -79,13 +75,14 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(capture_options, description, 0, "description", "TEXT", "what you saw",
                  bp_cli_read_text, &bp_cli_descriptions),
     BP_CLI_VALUE(capture_options, output_dir, 'o', "output-dir", "DIR",
-                 "where to write the zip (default: current directory)", bp_cli_read_text,
+                 "where to write the zip (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
     BP_CLI_VALUE(capture_options, output_path, 0, "output", "FILE",
-                 "write this file; if it exists, -2, -3, ... is added", bp_cli_read_text,
-                 &bp_cli_some_text),
-    BP_CLI_VALUE(capture_options, timeout_ms, 0, "timeout", "SECS",
-                 "give up after this time (default 0: never)", bp_cli_read_number, &timeouts),
+                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",
+                 bp_cli_read_output, &bp_cli_some_text),
+    BP_CLI_VALUE(capture_options, timeout_ms, 0, "timeout", "TIME",
+                 "give up after this time, in seconds, or such as\n500ms (default 0: never)",
+                 bp_cli_read_time, &timeouts),
     BP_CLI_FLAG(capture_options, quiet, 'q', "quiet", "no progress and no warnings"),
     BP_CLI_FLAG(capture_options, json, 0, "json", "print a JSON object instead of the path"),
     BP_CLI_OPTIONS_END};
@@ -131,7 +128,7 @@ static bugpack_status request_report(bugpack *session, capture_options *options,
                                      pending_report *pending) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = options->description;
-    request.output_path = options->output_path;
+    request.output_path = options->streamed_dir == NULL ? options->output_path : NULL;
     request.timeout_ms = options->timeout_ms;
     if (options->timeout_ms > 0) {
         options->publish.deadline_ns = bp_clock_monotonic_ns() + options->timeout_ms * BP_NS_PER_MS;
@@ -178,6 +175,9 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
     if (!complete && !options->quiet) {
         warn_of_missing(result);
     }
+    if (options->streamed_dir != NULL) {
+        return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
+    }
     if (options->json) {
         (void)fputs("{\n  \"path\": ", stdout);
         bp_cli_print_json(result->path);
@@ -199,6 +199,9 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
  * depend on the current one. Owned; NULL without memory.
  */
 static char *report_dir_new(const capture_options *options) {
+    if (options->streamed_dir != NULL) {
+        return strdup(options->streamed_dir);
+    }
     if (options->output_path == NULL) {
         return strdup(options->output_dir != NULL ? options->output_dir : ".");
     }
@@ -284,6 +287,10 @@ static bp_cli_exit capture(capture_options *options) {
     if (!bp_cli_files_check(&options->files, &result)) {
         return result;
     }
+    if (bp_cli_is_streamed(options->output_path) &&
+        (options->streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
+        return result;
+    }
     pending_report pending = {.ended_by = 0};
     if (pipe(pending.done_pipe) != 0) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
@@ -305,7 +312,13 @@ static bp_cli_exit capture(capture_options *options) {
             status == BUGPACK_OK ? print_result(&pending.result, options) : bp_cli_exit_of(status);
     }
     bugpack_close(session);
+    if (!bp_cli_streamed_end(
+            options->streamed_dir,
+            status == BUGPACK_OK && options->streamed_dir != NULL ? pending.result.path : NULL)) {
+        result = BP_CLI_FAILED;
+    }
     if (status == BUGPACK_ERR_CANCELLED && pending.ended_by != 0) {
+        bp_cli_say("interrupted; nothing was written");
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
     }
     (void)close(pending.done_pipe[0]);
@@ -331,6 +344,9 @@ static const char *find_conflict(const capture_options *options) {
     }
     if (options->output_dir != NULL && options->output_path != NULL) {
         return "--output-dir and --output exclude each other";
+    }
+    if (options->json && bp_cli_is_streamed(options->output_path)) {
+        return "--json and --output - exclude each other";
     }
     return NULL;
 }

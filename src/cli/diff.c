@@ -124,19 +124,34 @@ static bp_cli_exit compare(char **paths, const diff_options *options) {
 
 static bool read_key(const bp_cli_option *option, const char *text, void *field) {
     static const bp_host_key keys[] = {BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (strcmp(text, bp_diff_key_name(keys[i])) == 0) {
-            *(bp_host_key *)field = keys[i];
-            return true;
-        }
+    enum { key_count = sizeof keys / sizeof keys[0] };
+    const char *names[key_count + 1] = {NULL};
+    size_t index;
+    for (size_t i = 0; i < key_count; i++) {
+        names[i] = bp_diff_key_name(keys[i]);
     }
-    bp_cli_say_usage("--%s takes process, cgroup or thread, not '%s'", option->name, text);
-    return false;
+    if (!bp_cli_find_choice(option, text, names, &index)) {
+        return false;
+    }
+    *(bp_host_key *)field = keys[index];
+    return true;
+}
+
+/* Of a table that it fills: a name that was returned is needed until the last one. */
+static const char *name_of_counter(const void *context, size_t index) {
+    static char names[BP_HOST_COUNTER_COUNT][48];
+    (void)context;
+    return bp_host_diff_name_counter(index, names[index < BP_HOST_COUNTER_COUNT ? index : 0],
+                                     sizeof names[0])
+               ? names[index]
+               : NULL;
 }
 
 static bool read_counter(const bp_cli_option *option, const char *text, void *field) {
+    char suggestion[BP_CLI_SUGGESTION_BYTES];
     if (!bp_host_diff_has_counter(text)) {
-        bp_cli_say_usage("there is no counter '%s'", text);
+        bp_cli_say_usage("there is no counter '%s'%s", text,
+                         bp_cli_suggest(text, "", name_of_counter, NULL, suggestion));
         return false;
     }
     return bp_cli_read_text(option, text, field);

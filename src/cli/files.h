@@ -87,9 +87,10 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
                      "what a command prints, as commands/NAME.txt;\nrepeatable",                   \
                      bp_cli_read_command, &bp_cli_some_text),                                      \
         BP_CLI_FLAG(type, field.uses_shell, 0, "shell", "let sh run the commands"),                \
-        BP_CLI_VALUE(type, field.input_timeout_ms, 0, "input-timeout", "SECS",                     \
-                     "how long each command, journal and FIFO may take\n(default 10)",             \
-                     bp_cli_read_number, &bp_cli_input_timeouts)
+        BP_CLI_VALUE(type, field.input_timeout_ms, 0, "input-timeout", "TIME",                     \
+                     "how long each command, journal and FIFO may take, in\nseconds, or such as "  \
+                     "500ms (default 10s)",                                                        \
+                     bp_cli_read_time, &bp_cli_input_timeouts)
 
 /* The last component of a path. */
 const char *bp_cli_base_name(const char *path);

@@ -32,14 +32,15 @@ static const bp_cli_option option_rows[] = {
                  "how many snapshots (default 1, at most 100000); SIGINT\n"
                  "ends earlier, with what was read so far",
                  bp_cli_read_number, &snapshots),
-    BP_CLI_VALUE(heap_options, interval_ms, 0, "interval-ms", "MS",
-                 "time between snapshots (default 1000, at most 600000)", bp_cli_read_number,
-                 &intervals),
+    BP_CLI_VALUE(
+        heap_options, interval_ms, 0, "interval-ms", "TIME",
+        "time between snapshots, in milliseconds, or such as 5s\n(default 1s, at most 10min)",
+        bp_cli_read_time, &intervals),
     BP_CLI_FLAG(heap_options, of_state, 0, "state",
                 "print the heap-state.json of a file or a report"),
     BP_CLI_FLAG(heap_options, as_json, 0, "json",
-                "JSON instead of text: the thread-heap.json of a report,\n"
-                "with --state its heap-state.json"),
+                "JSON instead of text: the thread-heap.json of a\n"
+                "report, with --state its heap-state.json"),
     BP_CLI_OPTIONS_END};
 
 /* SIGINT writes to it: the library watches a descriptor. */
@@ -177,7 +178,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
 const bp_cli_command bp_cli_heap_command = {
     "heap",
     "print what the threads of a jemalloc process allocated",
-    "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms MS] [--json]\n"
+    "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms TIME] [--json]\n"
     "       bugpack heap --state [--json] [FILE|ZIP]\n"
     "\n"
     "Print how many bytes each thread of a running jemalloc process has allocated\n"

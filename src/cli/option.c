@@ -45,6 +45,63 @@ bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *fie
     return true;
 }
 
+bool bp_cli_read_time(const bp_cli_option *option, const char *text, void *field) {
+    const bp_cli_bounds *bounds = option->bounds;
+    const struct {
+        const char *name;
+        uint64_t ms;
+    } units[] = {{"", bounds->scale}, {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}};
+    uint64_t value, ms = 0;
+    char *end;
+    bool is_good = false;
+    bool has_digits = read_digits(text, &value, &end) && value <= UINT32_MAX;
+    for (size_t i = 0; has_digits && !is_good && i < sizeof units / sizeof units[0]; i++) {
+        is_good = strcmp(end, units[i].name) == 0;
+        ms = value * units[i].ms;
+    }
+    if (!is_good || ms < (uint64_t)bounds->smallest * bounds->scale ||
+        ms > (uint64_t)bounds->largest * bounds->scale) {
+        bp_cli_say_usage("--%s takes %s from %" PRIu32 " to %" PRIu32
+                         ", or a time such as 500ms or 2s, not '%s'",
+                         option->name, bounds->unit, bounds->smallest, bounds->largest, text);
+        return false;
+    }
+    *(uint32_t *)field = (uint32_t)ms;
+    return true;
+}
+
+const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name *name,
+                           const void *context, char out[BP_CLI_SUGGESTION_BYTES]) {
+    const char *near = bp_suggest(word, name, context);
+    out[0] = '\0';
+    if (near != NULL) {
+        (void)snprintf(out, BP_CLI_SUGGESTION_BYTES, "; did you mean '%s%s'?", before, near);
+    }
+    return out;
+}
+
+static const char *name_of_choice(const void *names, size_t index) {
+    return ((const char *const *)names)[index];
+}
+
+bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const char *const *names,
+                        size_t *ret_index) {
+    char list[256], suggestion[BP_CLI_SUGGESTION_BYTES];
+    size_t used = 0;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *ret_index = i;
+            return true;
+        }
+        const char *between = i == 0 ? "" : names[i + 1] == NULL ? " or " : ", ";
+        int length = snprintf(list + used, sizeof list - used, "%s%s", between, names[i]);
+        used += length > 0 && (size_t)length < sizeof list - used ? (size_t)length : 0;
+    }
+    bp_cli_say_usage("--%s takes %s, not '%s'%s", option->name, list, text,
+                     bp_cli_suggest(text, "", name_of_choice, names, suggestion));
+    return false;
+}
+
 bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field) {
     static const char suffixes[] = "KMG";
     uint64_t value;
@@ -180,6 +237,10 @@ static bool is_ambiguous(const char *written, size_t length, const struct option
     return count > 1;
 }
 
+static const char *name_of_option(const void *options, size_t index) {
+    return ((const struct option *)options)[index].name;
+}
+
 /* Names the option as the user wrote it, without its value: optind is after it. */
 static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
                                   const struct option *long_options) {
@@ -195,10 +256,13 @@ static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
     if (optopt != 0) {
         return bp_cli_say_usage("option '%.*s' takes no value", length, written);
     }
-    return bp_cli_say_usage(is_ambiguous(written, (size_t)length, long_options)
-                                ? "option '%.*s' is ambiguous"
-                                : "unknown option '%.*s'",
-                            length, written);
+    if (is_ambiguous(written, (size_t)length, long_options)) {
+        return bp_cli_say_usage("option '%.*s' is ambiguous", length, written);
+    }
+    char word[64], suggestion[BP_CLI_SUGGESTION_BYTES];
+    (void)snprintf(word, sizeof word, "%.*s", length - 2, written + 2);
+    return bp_cli_say_usage("unknown option '%.*s'%s", length, written,
+                            bp_cli_suggest(word, "--", name_of_option, long_options, suggestion));
 }
 
 bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
 
 typedef struct bp_cli_option bp_cli_option;
@@ -48,10 +49,26 @@ struct bp_cli_option {
 
 /* Digits only, within the bounds, into a uint32_t or pid_t. */
 bp_cli_reader bp_cli_read_number;
+/*
+ * A time, into a uint32_t of milliseconds: digits alone are in the unit of the bounds, whose scale
+ * makes milliseconds of it; or ms, s, min or h follows them.
+ */
+bp_cli_reader bp_cli_read_time;
 /* Bytes, at least 1, with an optional K, M or G (powers of 1,024), into a uint64_t. */
 bp_cli_reader bp_cli_read_size;
 /* The text itself into a const char *; the bounds limit its length. */
 bp_cli_reader bp_cli_read_text;
+
+/* The index of one of the names, which end with NULL, into `ret_index`. False, and a usage error
+ * with all of them, where the text is none. */
+bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const char *const *names,
+                        size_t *ret_index);
+
+/* "; did you mean 'x'?" about a mistyped word; "" where no name is near. `before` is put in front
+ * of the name. */
+enum { BP_CLI_SUGGESTION_BYTES = 128 };
+const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name *name,
+                           const void *context, char out[BP_CLI_SUGGESTION_BYTES]);
 
 /* What several commands have in common. */
 extern const bp_cli_bounds bp_cli_pids, bp_cli_windows, bp_cli_some_text;

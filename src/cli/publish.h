@@ -1,5 +1,6 @@
 /*
- * What happens to a report before it is written: --review and --encrypt-to.
+ * What happens to a report before it is written: --review and --encrypt-to; under sudo it is given
+ * to who called it.
  */
 #ifndef BP_CLI_PUBLISH_H
 #define BP_CLI_PUBLISH_H

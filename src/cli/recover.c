@@ -7,6 +7,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
+#include "cli/streamed.h"
 
 typedef struct recover_options {
     const char *app;
@@ -19,7 +20,7 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_text, NULL),
     BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
                  "the directory for the zips (default: the one that\neach session used)",
-                 bp_cli_read_text, NULL),
+                 bp_cli_read_output_dir, NULL),
     BP_CLI_REVIEW_OPTION(recover_options, publish), BP_CLI_ENCRYPT_OPTION(recover_options, publish),
     BP_CLI_OPTIONS_END};
 

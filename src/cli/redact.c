@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/redaction.h"
+#include "cli/streamed.h"
 #include "inspect/redact_list.h"
 #include "inspect/redact_report.h"
 
@@ -21,8 +23,8 @@ typedef struct redact_options {
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(redact_options, output_path, 'o', "output", "FILE",
-                 "write this file; if it exists, -2, -3, ... is added", bp_cli_read_text,
-                 &bp_cli_some_text),
+                 "write this file; if it exists, -2, -3, ... is added;\n- is standard output",
+                 bp_cli_read_output, &bp_cli_some_text),
     BP_CLI_FLAG(redact_options, is_list, 0, "list", "print what is in the report instead"),
     BP_CLI_VALUE(redact_options, redaction.path, 0, "redact", "FILE",
                  "replace also what the rules in FILE match", bp_cli_read_text, &bp_cli_some_text),
@@ -46,13 +48,26 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
     return status;
 }
 
-static bugpack_status rewrite(redact_options *options, const char *path, bugpack_error *error) {
+/* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
+ * path.
+ */
+static bugpack_status rewrite(redact_options *options, const char *path, const char *streamed_dir,
+                              char **ret_path, bugpack_error *error) {
     bp_rule_set *rules = NULL;
     char *output = NULL, name[256];
     uint64_t count = 0;
     bugpack_status status = compile_rules(&options->redaction, &rules, error);
     if (status == BUGPACK_OK) {
-        status = bp_file_absolute_path(options->output_path, &output, error);
+        status = bp_file_absolute_path(streamed_dir != NULL ? streamed_dir : options->output_path,
+                                       &output, error);
+    }
+    if (status == BUGPACK_OK && streamed_dir != NULL) {
+        char *file = NULL;
+        status = asprintf(&file, "%s/report.zip", output) < 0
+                     ? bp_fail_memory(error, "name a report")
+                     : BUGPACK_OK;
+        free(output);
+        output = status == BUGPACK_OK ? file : NULL;
     }
     if (status == BUGPACK_OK) {
         const bp_redact_request request = {.path = path,
@@ -65,7 +80,13 @@ static bugpack_status rewrite(redact_options *options, const char *path, bugpack
     }
     if (status == BUGPACK_OK) {
         *strrchr(output, '/') = '\0';
-        (void)printf("%s/%s\n", output, name);
+        char *written = NULL;
+        status = asprintf(&written, "%s/%s", output, name) < 0
+                     ? bp_fail_memory(error, "name a report")
+                     : BUGPACK_OK;
+        *ret_path = status == BUGPACK_OK ? written : NULL;
+    }
+    if (status == BUGPACK_OK) {
         bp_cli_say("%" PRIu64 " replaced", count);
     }
     free(output);
@@ -86,6 +107,27 @@ static bugpack_status print_list(const char *path, bugpack_error *error) {
     }
     bp_buffer_release(&text);
     return status;
+}
+
+/* The report, and its path; or to standard output. */
+static bp_cli_exit write_report(redact_options *options, const char *path) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char *streamed_dir = NULL, *written = NULL;
+    bp_cli_exit result;
+    bool is_streamed = bp_cli_is_streamed(options->output_path);
+    if (is_streamed && (streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
+        return result;
+    }
+    bugpack_status status = rewrite(options, path, streamed_dir, &written, &error);
+    result = status == BUGPACK_OK ? BP_CLI_COMPLETE : bp_cli_say_error(&error);
+    if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
+        result = BP_CLI_FAILED;
+    } else if (!is_streamed && status == BUGPACK_OK) {
+        (void)printf("%s\n", written);
+        result = bp_cli_finish_output();
+    }
+    free(written);
+    return result;
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
@@ -110,10 +152,14 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         !bp_cli_publish_prepare(&options.publish, &result)) {
         return result;
     }
-    bugpack_status status =
-        options.is_list ? print_list(operands[0], &error) : rewrite(&options, operands[0], &error);
+    if (options.is_list) {
+        bugpack_status status = print_list(operands[0], &error);
+        result = status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
+    } else {
+        result = write_report(&options, operands[0]);
+    }
     bp_cli_redaction_release(&options.redaction);
-    return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
+    return result;
 }
 
 const bp_cli_command bp_cli_redact_command = {

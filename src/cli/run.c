@@ -6,6 +6,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/run_session.h"
+#include "cli/streamed.h"
 
 /* As in env(1), nice(1) and every shell. */
 enum { exit_cannot_execute = 126, exit_not_found = 127 };
@@ -38,15 +39,14 @@ static bool read_pattern(const bp_cli_option *option, const char *text, void *fi
 static bool read_failure_kind(const bp_cli_option *option, const char *text, void *field) {
     static const char *const names[] = {[BP_CLI_ON_FAILURE_ANY] = "any",
                                         [BP_CLI_ON_FAILURE_SIGNAL] = "signal",
-                                        [BP_CLI_ON_FAILURE_NONE] = "none"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *(bp_cli_on_failure *)field = (bp_cli_on_failure)i;
-            return true;
-        }
+                                        [BP_CLI_ON_FAILURE_NONE] = "none",
+                                        NULL};
+    size_t index;
+    if (!bp_cli_find_choice(option, text, names, &index)) {
+        return false;
     }
-    bp_cli_say_usage("--%s takes any, signal or none, not '%s'", option->name, text);
-    return false;
+    *(bp_cli_on_failure *)field = (bp_cli_on_failure)index;
+    return true;
 }
 
 static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
@@ -68,9 +68,10 @@ static const bp_cli_option option_rows[] = {
                 "report gaps; without a pattern, lines that mention\n"
                 "something unsupported, unimplemented or unknown"),
     BP_CLI_VALUE(bp_cli_run_options, pedantic_dir, 0, "pedantic-dir", "DIR",
-                 "the directory for reports about gaps", bp_cli_read_text, &bp_cli_some_text),
-    BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "SECS",
-                 "how often to write a report (default 0: never)", bp_cli_read_number, &intervals),
+                 "the directory for reports about gaps", bp_cli_read_output_dir, &bp_cli_some_text),
+    BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "TIME",
+                 "how often to write a report, in seconds, or such as\n5min (default 0: never)",
+                 bp_cli_read_time, &intervals),
     BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
     BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
@@ -80,7 +81,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(bp_cli_run_options, description, 0, "description", "TEXT",
                  "what you are looking for", bp_cli_read_text, &bp_cli_descriptions),
     BP_CLI_VALUE(bp_cli_run_options, output_dir, 'o', "output-dir", "DIR",
-                 "where to write the zips (default: current directory)", bp_cli_read_text,
+                 "where to write the zips (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
     BP_CLI_FLAG(bp_cli_run_options, quiet, 'q', "quiet", "print no messages about reports"),
     BP_CLI_OPTIONS_END};

@@ -9,6 +9,7 @@
 #include <bugpack/report.h>
 
 #include "cli/output.h"
+#include "cli/publish.h"
 
 /* Says something about a report: now, or when it cannot disturb what the command shows. */
 static void say(bp_cli_run_session *session, const char *what, const char *detail) {
@@ -152,6 +153,9 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     request_report(session, description, &facts);
 }
 
+/* Nothing is asked and nothing is encrypted. */
+static const bp_cli_publish plain_publish = {.is_reviewed = false};
+
 bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli_run_options *given,
                                        const bp_run_child *child) {
     *session = (bp_cli_run_session){.options = given,
@@ -175,6 +179,8 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     bp_cli_redaction_apply(&given->files.redaction, &options);
     options.without_entries = given->files.without;
+    options.before_publish = bp_cli_publish_call(&plain_publish);
+    options.before_publish_context = (void *)(uintptr_t)&plain_publish;
     options.system_flags = given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
     options.on_event = on_event;
     options.on_event_context = session;

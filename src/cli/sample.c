@@ -14,9 +14,9 @@ typedef struct sample_options {
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(sample_options),
-    BP_CLI_VALUE(sample_options, window_ms, 0, "window", "MS",
-                 "how long to measure, in milliseconds (default 2000, at\nmost 600000)",
-                 bp_cli_read_number, &bp_cli_windows),
+    BP_CLI_VALUE(sample_options, window_ms, 0, "window", "TIME",
+                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, at most 10min)",
+                 bp_cli_read_time, &bp_cli_windows),
     BP_CLI_OPTIONS_END};
 
 /* The document of a system without a sampler. No text in it can have a newline of its own. */

@@ -1,5 +1,6 @@
 #include "inspect/host_diff.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,16 @@ static bool find_counter(const char *counter, bp_host_counter *ret_counter) {
 bool bp_host_diff_has_counter(const char *counter) {
     bp_host_counter found;
     return find_counter(counter, &found);
+}
+
+bool bp_host_diff_name_counter(size_t index, char *out, size_t out_bytes) {
+    if (index >= BP_HOST_COUNTER_COUNT) {
+        return false;
+    }
+    bp_host_counter counter = (bp_host_counter)index;
+    (void)snprintf(out, out_bytes, "%s.%s", bp_host_group_name(bp_host_counter_group(counter)),
+                   bp_host_counter_key(counter));
+    return true;
 }
 
 bool bp_host_row_is_changed(const bp_host_row *row) {

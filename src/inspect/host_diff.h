@@ -71,4 +71,7 @@ bool bp_host_row_is_unknown(const bp_host_row *row);
 /* Whether there is a counter of this name. */
 bool bp_host_diff_has_counter(const char *counter);
 
+/* The name of each counter, in turn; false after the last. */
+bool bp_host_diff_name_counter(size_t index, char *out, size_t out_bytes);
+
 #endif

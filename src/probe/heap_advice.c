@@ -32,8 +32,7 @@ static const char *what_failed(bp_heap_failure failure) {
 /* By Yama's scope (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope"). */
 static const char *what_to_do(int yama_scope) {
     static const char *const scopes[] = {
-        "the process is another user's, or protects itself, or a container forbids it: run as its "
-        "user or as root; in a container allow it CAP_SYS_PTRACE",
+        BP_ADVICE_DENIED,
         "Yama allows this for children only (kernel.yama.ptrace_scope is 1): run as root, give "
         "bugpack CAP_SYS_PTRACE, or set it to 0",
         "Yama allows this for administrators only (kernel.yama.ptrace_scope is 2): run as root or "

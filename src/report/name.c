@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "base/utf8.h"
 
 enum {
@@ -142,20 +143,51 @@ static bool is_word(const char *word, size_t word_bytes, const char *name) {
     return strlen(name) == word_bytes && memcmp(word, name, word_bytes) == 0;
 }
 
-bool bp_name_is_optional_list(const char *list) {
-    const char *word;
-    size_t bytes;
-    while (take_word(&list, &word, &bytes)) {
+/* The first name that is not of an entry to leave out; false where there is none. */
+static bool find_mistake(const char *list, const char **ret_word, size_t *ret_bytes) {
+    while (take_word(&list, ret_word, ret_bytes)) {
         unsigned row = 0;
         while (row < table_count &&
-               !(table[row].is_optional && is_word(word, bytes, table[row].name))) {
+               !(table[row].is_optional && is_word(*ret_word, *ret_bytes, table[row].name))) {
             row++;
         }
         if (row == table_count) {
-            return false;
+            return true;
         }
     }
-    return true;
+    return false;
+}
+
+bool bp_name_is_optional_list(const char *list) {
+    const char *word;
+    size_t bytes;
+    return !find_mistake(list, &word, &bytes);
+}
+
+/* A bp_suggest_name of the entries that can be left out. */
+static const char *name_optional(const void *context, size_t index) {
+    (void)context;
+    unsigned row = 0;
+    for (; row < table_count; row++) {
+        if (table[row].is_optional && index-- == 0) {
+            return table[row].name;
+        }
+    }
+    return NULL;
+}
+
+const char *bp_name_explain_optional_list(const char *list, char out[BP_NAME_MISTAKE_BYTES]) {
+    const char *wrong = "";
+    size_t bytes = 0;
+    char word[64];
+    (void)find_mistake(list, &wrong, &bytes);
+    (void)snprintf(word, sizeof word, "%.*s", (int)(bytes < sizeof word ? bytes : sizeof word - 1),
+                   wrong);
+    const char *near = bp_suggest(word, name_optional, NULL);
+    (void)snprintf(
+        out, BP_NAME_MISTAKE_BYTES, "'%s' is not the name of an entry to leave out%s%s%s", word,
+        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    return out;
 }
 
 bool bp_name_is_in_list(const char *list, const char *name) {

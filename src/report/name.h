@@ -46,6 +46,10 @@ const char *bp_name_refuse_artefact(const char *name);
 /* Whether each name in a list, separated by spaces, is of an entry that can be left out; and
  * whether this name is in it. */
 bool bp_name_is_optional_list(const char *list);
+
+/* Why a list is no such list: the first wrong name, and which was meant. */
+enum { BP_NAME_MISTAKE_BYTES = 256 };
+const char *bp_name_explain_optional_list(const char *list, char out[BP_NAME_MISTAKE_BYTES]);
 bool bp_name_is_in_list(const char *list, const char *name);
 
 /* The directory of the further processes of a report, each in one of its own; and the name of an

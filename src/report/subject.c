@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
+#include "probe/heap_advice.h"
 #include "report/name.h"
 
 static const size_t facts_limit_bytes = (size_t)16 << 20;
@@ -31,7 +32,7 @@ struct bp_subject {
     bp_lock lock;    /* of what follows; held while the facts are read */
     bp_buffer facts; /* process.json; empty: nothing is known yet */
     uint64_t facts_wall_ns;
-    char facts_denied[320];
+    char facts_denied[512];
     bp_subject_process *noted;
     size_t noted_count;
     uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
@@ -305,7 +306,7 @@ static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
         bp_buffer_move(&subject->facts, &fresh);
         subject->facts_wall_ns = wall_ns;
         (void)snprintf(subject->facts_denied, sizeof subject->facts_denied, "%s%s", facts.denied,
-                       facts.is_refused ? "; its user and root may read them" : "");
+                       facts.is_refused ? "; " BP_ADVICE_DENIED : "");
     }
     bp_buffer_release(&fresh);
     bp_process_facts_release(&facts);

@@ -97,8 +97,9 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
                        "a session about a process cannot be without one");
     }
     if (options->without_entries != NULL && !bp_name_is_optional_list(options->without_entries)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "without_entries has a name that is not of an entry to leave out");
+        char mistake[BP_NAME_MISTAKE_BYTES];
+        return bp_fail(error, BUGPACK_ERR_INVALID, "without_entries: %s",
+                       bp_name_explain_optional_list(options->without_entries, mistake));
     }
     const bp_publish_hook hook = {options->before_publish, options->before_publish_context,
                                   options->publish_suffix};

@@ -91,6 +91,21 @@ for shell in bash zsh fish; do
     fi
 done
 
+fact 'bash completes process ids, with their names beside'
+if command -v bash >/dev/null 2>&1; then
+    start sleep 300
+    # shellcheck disable=SC2016 # bash is to expand it
+    bash -c 'source "$0"
+        COMP_WORDS=(bugpack capture --pid "$1") COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+        COMP_WORDS=(bugpack capture --pid sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+        COMP_WORDS=(bugpack capture --name sle) COMP_CWORD=3; _bugpack; printf "%s\n" "${COMPREPLY[@]}"
+    ' "$completion/bugpack.bash" "$pid" >out 2>err
+    grep -Eqx "$pid( \(sleep\))?" out || wrong "the id is not among $(head -n 3 out)"
+    grep -qx sleep out || wrong 'the name is not offered'
+else
+    echo 'not tried: bash is not installed'
+fi
+
 fact 'bash completes commands, options and files'
 if command -v bash >/dev/null 2>&1; then
     # shellcheck disable=SC2016 # bash is to expand it

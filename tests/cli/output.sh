@@ -142,15 +142,79 @@ os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window
         >out 2>err &
     child=$!
     started="$started $child"
-    # The threads of its session are there while it samples.
-    await "[ \"\$(find /proc/$child/task -mindepth 1 -maxdepth 1 | wc -l)\" -ge 2 ]"
+    # It catches SIGHUP and SIGINT while it samples.
+    await "grep -q '^SigCgt:.*[37bf]\$' /proc/$child/status"
     kill -s "$signal" $child
     wait $child 2>/dev/null
     status=$?
     expect_status "$ended"
     expect_no_out
     expect_empty broken
+    if [ "$signal" != KILL ]; then
+        expect_same 'what is said' 'bugpack: interrupted; nothing was written' "$(cat err)"
+    fi
 done
+
+fact 'a time may have a unit'
+for window in 300ms 1s 0; do
+    run capture --pid "$target" --window "$window" --timeout 1h --output timed.zip
+    expect_status 0
+    measured=$(value "$(cat out)" runtime-metrics.json '.sample_window_ms | floor')
+    case $window in
+        300ms) [ "$measured" -ge 300 ] || wrong "300ms are $measured" ;;
+        1s) [ "$measured" -ge 1000 ] || wrong "1s is $measured" ;;
+        0) [ "$measured" -lt 300 ] || wrong "0 is $measured" ;;
+    esac
+done
+run capture --pid "$target" --window 1min --timeout 300ms --output timed.zip
+expect_status 5
+
+fact '--output - writes the zip to standard output, and leaves nothing'
+mkdir temporary
+TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" capture --pid "$target" --window 0 --output - >streamed.zip 2>err
+status=$?
+expect_status 0
+expect_no_err
+expect_same 'the target' "$target" "$(value streamed.zip metadata.json .target.pid)"
+unzip -tqq streamed.zip || wrong 'it is not whole'
+TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" capture --pid "$target" --window 0 --output - --log nowhere \
+    >streamed.zip 2>err
+status=$?
+expect_status 3
+expect_err 'logs/nowhere'
+TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" redact streamed.zip --output - >again.zip 2>err
+status=$?
+expect_status 0
+expect_same 'whether it is redacted' true "$(value again.zip manifest.json .redacted_again)"
+TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" capture --pid "$target" --window 0 --output - >/dev/full 2>err
+status=$?
+expect_status 1
+expect_err 'cannot write the report to standard output: No space left on device'
+TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" capture --pid 999999999 --output - >none.zip 2>err
+status=$?
+expect_status 4
+expect_same 'the size' 0 "$(stat -c %s none.zip)"
+expect_empty temporary
+run capture --pid "$target" --output - --json
+expect_usage 'exclude each other'
+
+if [ "$(id -u)" -eq 0 ]; then
+    fact 'under sudo the report belongs to who called it, and only root gives it away'
+    for caller in 65534:65534 0:0 x:1 -1:1 65534x:1 4294967296:1 65534:; do
+        SUDO_UID=${caller%:*} SUDO_GID=${caller#*:} timeout 60 "$BUGPACK" capture --pid "$target" \
+            --window 0 --output owned.zip >out 2>err
+        status=$?
+        expect_status 0
+        wanted=0:0
+        if [ "$caller" = 65534:65534 ]; then wanted=$caller; fi
+        expect_same "the owner with $caller" "$wanted" "$(stat -c %u:%g "$(cat out)")"
+        expect_same 'the mode' 600 "$(stat -c %a "$(cat out)")"
+    done
+    SUDO_UID=65534 SUDO_GID=65534 timeout 60 "$BUGPACK" run -o . --app owned -- sh -c 'exit 3' >out 2>err
+    expect_same 'the owner of a crash' 65534:65534 "$(stat -c %u:%g owned-crash-*)"
+else
+    echo 'not tried: who owns a report under sudo (needs root)'
+fi
 
 fact 'a full disk is told, and leaves nothing'
 cat >full.sh <<'END'

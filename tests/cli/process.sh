@@ -151,6 +151,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_nobody; then
     expect_same 'the number of warnings' 1 "$(wc -l <err | tr -d ' ')"
     expect_err 'process.json'
     expect_err 'Permission denied'
+    expect_err 'run as its user or as root'
     expect_same 'the command line' 'sleep 300' \
         "$(value "$zip" process.json '.command_line | join(" ")')"
     expect_same 'the executable' null "$(value "$zip" process.json .executable)"

@@ -83,10 +83,41 @@ for command in capture sample; do
     done
 
     fact "$command refuses a window that is not a number of milliseconds up to ten minutes"
-    for bad in 600001 -1 1.5 2s '' 99999999999999999999; do
+    for bad in 600001 601s 11min 1.5s 2S 's' -1 1.5 '2 s' '' 99999999999999999999 99999999999999s; do
         run $command --pid $me --window "$bad"
         expect_usage '--window takes milliseconds from 0 to 600000'
     done
+done
+
+fact 'what was mistyped is suggested'
+run captrue
+expect_usage "unknown command 'captrue'; did you mean 'capture'?"
+run capture --pid $me --atach x
+expect_usage "unknown option '--atach'; did you mean '--attach'?"
+run capture --pid $me --stacks blokced
+expect_usage "--stacks takes blocked, all or none, not 'blokced'; did you mean 'blocked'?"
+run diff --by proces a b
+expect_usage "did you mean 'process'?"
+run diff --counter schedstat.runns a b
+expect_usage "did you mean 'schedstat.run_ns'?"
+run run --on-failure singal true
+expect_usage "did you mean 'signal'?"
+run capture --pid $me --window 0 --without 'process.json thread.json'
+expect_status 2
+expect_err "'thread.json' is not the name of an entry to leave out; did you mean 'threads.json'?"
+
+fact 'a path below /dev is no place for a report'
+for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null; do
+    run capture --pid $me --output "$path"
+    expect_usage '- is standard output'
+done
+run redact some.zip --output /dev/null
+expect_usage 'is no place for a report'
+for command in 'capture --pid 1' recover 'run true'; do
+    # shellcheck disable=SC2086 # words
+    set -- $command
+    run "$1" --output-dir /dev
+    expect_usage 'is no place for a report'
 done
 
 fact 'an option that is shortened too far is told to be so'

@@ -12,10 +12,17 @@ _bugpack_files() {
     mapfile -t COMPREPLY < <(compgen "$1" -- "$2")
 }
 
+# Ids of processes; several are shown with their names, and a name finds its ids.
 _bugpack_pids() {
-    local pids
-    pids=$(ps -e -o pid= 2>/dev/null)
-    _bugpack_words "$pids" "$1"
+    mapfile -t COMPREPLY < <(ps -e -o pid= -o comm= 2>/dev/null | awk -v word="$1" '
+        index($1, word) == 1 || (word != "" && index($2, word) == 1) {
+            pids[++count] = $1
+            sub(/^ *[0-9]+ */, "")
+            names[count] = $0
+        }
+        END {
+            for (i = 1; i <= count; i++) print pids[i] (count > 1 ? " (" names[i] ")" : "")
+        }')
 }
 
 _bugpack() {

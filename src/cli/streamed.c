@@ -1,0 +1,105 @@
+#include "cli/streamed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/output.h"
+
+enum { piece_bytes = 64 * 1024 };
+
+/* /dev/shm holds files. */
+static bool is_device(const char *path) {
+    char *absolute = NULL;
+    if (bp_file_absolute_path(path, &absolute, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    const char *at = absolute + strspn(absolute, "/");
+    bool is_below = strncmp(at, "dev/", 4) == 0 || strcmp(at, "dev") == 0;
+    bool is_memory = strncmp(at, "dev/shm", 7) == 0 && (at[7] == '/' || at[7] == '\0');
+    free(absolute);
+    return is_below && !is_memory;
+}
+
+static bool read_path(const bp_cli_option *option, const char *text, void *field,
+                      const char *advice) {
+    if (is_device(text)) {
+        bp_cli_say_usage("--%s: '%s' is no place for a report%s", option->name, text, advice);
+        return false;
+    }
+    return bp_cli_read_text(option, text, field);
+}
+
+bool bp_cli_read_output(const bp_cli_option *option, const char *text, void *field) {
+    return read_path(option, text, field, "; - is standard output");
+}
+
+bool bp_cli_read_output_dir(const bp_cli_option *option, const char *text, void *field) {
+    return read_path(option, text, field, "");
+}
+
+bool bp_cli_is_streamed(const char *output_path) {
+    return output_path != NULL && strcmp(output_path, "-") == 0;
+}
+
+char *bp_cli_streamed_begin(bp_cli_exit *ret_exit) {
+    const char *above = getenv("TMPDIR");
+    char *dir = NULL;
+    if (isatty(STDOUT_FILENO)) {
+        *ret_exit = bp_cli_say_usage("--output - writes the zip to standard output, which is a "
+                                     "terminal");
+        return NULL;
+    }
+    *ret_exit = BP_CLI_FAILED;
+    if (asprintf(&dir, "%s/bugpack-XXXXXX", above != NULL && above[0] == '/' ? above : "/tmp") <
+        0) {
+        bp_cli_say("cannot prepare a report: out of memory");
+        return NULL;
+    }
+    if (mkdtemp(dir) == NULL) {
+        bp_cli_say("cannot make a directory \"%s\": %s", dir, strerror(errno));
+        free(dir);
+        return NULL;
+    }
+    return dir;
+}
+
+static bool copy(int fd) {
+    char piece[piece_bytes];
+    ssize_t count;
+    int failure = 0;
+    do {
+        count = read(fd, piece, sizeof piece);
+        if (count > 0) {
+            failure = bp_file_write_all(STDOUT_FILENO, piece, (size_t)count);
+        }
+    } while (failure == 0 && (count > 0 || (count < 0 && errno == EINTR)));
+    if (failure != 0 || count < 0) {
+        bp_cli_say("cannot write the report to standard output: %s",
+                   strerror(failure != 0 ? failure : errno));
+        return false;
+    }
+    return true;
+}
+
+bool bp_cli_streamed_end(char *dir, const char *path) {
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool is_good = path == NULL || fd >= 0;
+    if (!is_good) {
+        bp_cli_say("cannot read \"%s\": %s", path, strerror(errno));
+    }
+    if (path != NULL) {
+        (void)unlink(path);
+    }
+    if (dir != NULL) {
+        (void)rmdir(dir);
+        free(dir);
+    }
+    is_good = is_good && (fd < 0 || copy(fd));
+    bp_file_close(fd);
+    return is_good;
+}
