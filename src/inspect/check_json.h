@@ -18,10 +18,9 @@
 typedef struct bp_json_stream {
     bp_buffer window;
     bp_json_scanner scanner;
-    bp_json_check *check; /* NULL: no schema is known */
-    size_t needed;        /* the window is not scanned before it has as many bytes */
-    uint64_t token_count;
-    uint64_t steps_max; /* how much work it may be */
+    bp_json_check *check;      /* NULL: no schema is known */
+    size_t needed;             /* the window is not scanned before it has as many bytes */
+    uint64_t steps, steps_max; /* how much work it was, without the schema, and may be */
 } bp_json_stream;
 
 /* `schema` is borrowed; NULL: any JSON will do. `is_lines`: each line is a document. NO_MEMORY;
@@ -35,7 +34,7 @@ bugpack_status bp_json_stream_write(bp_json_stream *stream, const void *bytes, s
 /* The same for the end of the text. */
 bugpack_status bp_json_stream_end(bp_json_stream *stream, bugpack_error *error);
 
-/* How much work it was, in the unit of `steps_max`: a token is 8, a part of a schema applied is 1.
+/* How much work it was, in the unit of `steps_max`: a token is 6, a part of a schema applied is 1.
  */
 uint64_t bp_json_stream_steps(const bp_json_stream *stream);
 

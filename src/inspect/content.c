@@ -116,6 +116,8 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
         status = content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
     } else if (status == BUGPACK_OK && content->kind == KIND_PCAP) {
         content->pcap = (bp_pcap_check){.header_bytes = 0};
+    } else if (content->budget->json_steps == 0) {
+        content->kind = KIND_ANY; /* the entry before it was too much, which was said */
     } else if (status == BUGPACK_OK && content->kind != KIND_ANY) {
         content->is_open = true;
         status =

@@ -324,7 +324,8 @@ bugpack_status bp_verify(int fd, uint64_t max_bytes, bp_verify_result *ret_resul
         return bp_fail_memory(error, "verify a report");
     }
     state->max_bytes = max_bytes;
-    state->budget = (bp_content_budget){.picture_bytes = max_bytes, .json_steps = max_bytes};
+    state->budget =
+        (bp_content_budget){.picture_bytes = max_bytes, .json_steps = max_bytes + max_bytes / 4};
     bp_buffer_init(&state->result.faults, (size_t)64 << 10);
     bugpack_status status = verify(state, fd, error);
     if (status == BUGPACK_OK && state->result.fault_count > fault_shown_max) {

@@ -113,10 +113,23 @@ static bool are_plain(const unsigned char *bytes) {
     return ((word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80) == 0;
 }
 
+/* As bp_utf8_sequence_length, quickly for the most frequent ones. */
+static size_t character_length(const unsigned char *text, size_t available) {
+    bool has_two = available >= 2 && (text[1] & 0xC0) == 0x80;
+    if (has_two && text[0] >= 0xC2 && text[0] <= 0xDF) {
+        return 2;
+    }
+    if (has_two && text[0] >= 0xE1 && text[0] <= 0xEC && available >= 3 &&
+        (text[2] & 0xC0) == 0x80) {
+        return 3;
+    }
+    return bp_utf8_sequence_length(text, available);
+}
+
 const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
     for (;;) {
-        while (byte_count - at >= 8 && are_plain(text + at)) {
+        while (byte_count - at >= 8 && text[at] < 0x80 && are_plain(text + at)) {
             at += 8;
         }
         if (at >= byte_count || text[at] == '"') {
@@ -129,7 +142,7 @@ const char *bp_json_check_string(const unsigned char *text, size_t byte_count, s
         } else if (text[at] < 0x20) {
             wrong = "a control character in a string must be written as an escape";
         } else if (text[at] >= 0x80) {
-            length = bp_utf8_sequence_length(text + at, byte_count - at);
+            length = character_length(text + at, byte_count - at);
             wrong = length == 0 ? "this is not valid UTF-8" : NULL;
         }
         if (wrong != NULL) {

@@ -40,9 +40,10 @@ static void count_position(const unsigned char *at, const unsigned char *end, si
                            size_t *column) {
     const unsigned char *newline;
     while (at < end && (newline = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-        (*line)++;
         *column = 1;
-        at = newline + 1;
+        for (at = newline; at < end && *at == '\n'; at++) {
+            (*line)++;
+        }
     }
     for (; at < end; at++) {
         *column += (*at & 0xC0) != 0x80; /* not inside a character */
@@ -264,7 +265,6 @@ static bugpack_status scan_finish(bp_json_scanner *scanner, bp_json_token *ret_t
 
 static bugpack_status scan(bp_json_scanner *scanner, bp_json_token *ret_token,
                            bugpack_error *error) {
-    skip_space(scanner);
     bool in_object = is_in_object(scanner);
     if (scanner->expected == EXPECT_COMMA_OR_END && is_next(scanner, ',')) {
         scanner->at++;
@@ -299,6 +299,7 @@ static bugpack_status scan(bp_json_scanner *scanner, bp_json_token *ret_token,
 
 bugpack_status bp_json_scanner_next(bp_json_scanner *scanner, bp_json_token *ret_token,
                                     bugpack_error *error) {
+    skip_space(scanner);
     const unsigned char *at = scanner->at;
     int expected = scanner->expected;
     scanner->has_reached_end = false;

@@ -28,9 +28,12 @@ typedef struct fault {
 typedef struct eval {
     int16_t node;
     uint8_t role;
-    bool is_final; /* no condition or choice is above it: if it fails, all does */
-    int owner;     /* in `evals`; -1: none */
-    fault fault, on_true, on_false;
+    bool is_final;   /* no condition or choice is above it: if it fails, all does */
+    int owner;       /* in `evals`; -1: none */
+    int next_active; /* the next one of the same frame that says something about its parts; -1 */
+    fault fault;
+    const int16_t *members; /* of its node; NULL: none */
+    int16_t others;         /* the node for other members, or for elements; -1: none */
     bool is_condition_false, is_negated_true;
     unsigned forms, choices;
     uint64_t seen_values; /* of an enumeration whose elements are unique */
@@ -39,7 +42,7 @@ typedef struct eval {
 /* An object or an array that is open. */
 typedef struct frame {
     bool is_object;
-    int first_eval;
+    int first_eval, first_active;
     int key; /* of the member that comes next, or -1 */
     size_t count;
     uint64_t seen[BP_SCHEMA_KEY_WORDS];
@@ -120,20 +123,30 @@ static void push_eval(bp_json_check *check, int node, role what, int owner) {
                                                .role = (uint8_t)what,
                                                .is_final = what == ROLE_PART && is_owner_final,
                                                .owner = owner,
-                                               .fault = no_fault,
-                                               .on_true = no_fault,
-                                               .on_false = no_fault};
+                                               .fault = no_fault};
 }
 
 /* The node for the next member or element, in an evaluation of what contains it; -1: any will do.
  */
-static int find_child(const bp_json_check *check, const frame *open, const eval *one) {
-    const bp_schema_node *node = &check->schema->nodes[one->node];
-    if (!open->is_object) {
-        return node->items;
+static int find_child(const frame *open, const eval *one) {
+    int child = one->members != NULL && open->key >= 0 ? one->members[open->key] : -1;
+    return child >= 0 ? child : one->others;
+}
+
+/* Links the evaluations that say something about members or elements. */
+static int list_active(bp_json_check *check, int first, bool is_object) {
+    int next = -1;
+    for (int i = check->eval_count - 1; i >= first; i--) {
+        eval *one = &check->evals[i];
+        const bp_schema_node *node = &check->schema->nodes[one->node];
+        one->members = is_object ? node->members : NULL;
+        one->others = is_object ? node->additional : node->items;
+        one->next_active = next;
+        bool is_active =
+            one->members != NULL || one->others >= 0 || (is_object && node->names >= 0);
+        next = is_active ? i : next;
     }
-    int child = node->members != NULL && open->key >= 0 ? node->members[open->key] : -1;
-    return child >= 0 ? child : node->additional;
+    return next;
 }
 
 static void begin(bp_json_check *check, const bp_json_token *token) {
@@ -143,17 +156,17 @@ static void begin(bp_json_check *check, const bp_json_token *token) {
     } else {
         frame *open = &check->frames[check->depth - 1];
         open->count += !open->is_object;
-        for (int i = open->first_eval; i < first; i++) {
-            push_eval(check, find_child(check, open, &check->evals[i]), ROLE_PART, i);
+        for (int i = open->first_active; i >= 0; i = check->evals[i].next_active) {
+            push_eval(check, find_child(open, &check->evals[i]), ROLE_PART, i);
         }
     }
     /* What belongs to an evaluation comes behind it, here and in the loop. */
     for (int i = first; i < check->eval_count && check->fault.why == NULL; i++) {
         const bp_schema_node *node = &check->schema->nodes[check->evals[i].node];
         push_eval(check, node->reference, ROLE_PART, i);
-        push_eval(check, node->condition, ROLE_CONDITION, i);
         push_eval(check, node->on_true, ROLE_ON_TRUE, i);
         push_eval(check, node->on_false, ROLE_ON_FALSE, i);
+        push_eval(check, node->condition, ROLE_CONDITION, i);
         push_eval(check, node->negated, ROLE_NEGATED, i);
         for (int k = 0; k < node->all_count; k++) {
             push_eval(check, check->schema->lists[node->all_first + k], ROLE_PART, i);
@@ -169,8 +182,9 @@ static void begin(bp_json_check *check, const bp_json_token *token) {
             fail_eval(check, &check->evals[i], (fault){why, -1}, check->depth);
         }
     }
-    check->frames[check->depth++] =
-        (frame){.is_object = token->text[0] == '{', .first_eval = first, .key = -1};
+    frame opened = {.is_object = token->text[0] == '{', .first_eval = first, .key = -1};
+    opened.first_active = list_active(check, first, opened.is_object);
+    check->frames[check->depth++] = opened;
 }
 
 /* A key that an object must have and lacks, or -1. */
@@ -218,7 +232,7 @@ static fault find_fault(const bp_json_check *check, const frame *open, const eva
         return (fault){one->is_negated_true ? "is what it must not be" : "has none of its forms",
                        -1};
     }
-    return node->condition < 0 ? no_fault : one->is_condition_false ? one->on_false : one->on_true;
+    return no_fault;
 }
 
 static void end(bp_json_check *check) {
@@ -249,11 +263,11 @@ static void end(bp_json_check *check) {
         case ROLE_CONDITION:
             owner->is_condition_false = wrong.why != NULL;
             break;
-        case ROLE_ON_TRUE:
-            owner->on_true = wrong;
-            break;
+        case ROLE_ON_TRUE: /* the condition is known: it was behind them */
         case ROLE_ON_FALSE:
-            owner->on_false = wrong;
+            if (wrong.why != NULL && owner->is_condition_false == (one->role == ROLE_ON_FALSE)) {
+                fail_eval(check, owner, wrong, check->depth);
+            }
             break;
         }
     }
@@ -269,7 +283,8 @@ static void take_key(bp_json_check *check, const bp_json_token *token) {
     if (open->key >= 0) {
         open->seen[open->key / 64] |= (uint64_t)1 << open->key % 64;
     }
-    for (int i = open->first_eval; i < check->eval_count; i++) {
+    for (int i = check->schema->names_keys ? open->first_active : -1; i >= 0;
+         i = check->evals[i].next_active) {
         const char *why = bp_schema_check_scalar(
             &check->values, check->schema->nodes[check->evals[i].node].names, token);
         if (why != NULL) {
@@ -286,10 +301,10 @@ static void take_scalar(bp_json_check *check, const bp_json_token *token) {
     }
     frame *open = &check->frames[check->depth - 1];
     open->count += !open->is_object;
-    check->values.steps += (uint64_t)(check->eval_count - open->first_eval);
-    for (int i = open->first_eval; i < check->eval_count; i++) {
+    for (int i = open->first_active; i >= 0; i = check->evals[i].next_active) {
         eval *one = &check->evals[i];
-        int child = find_child(check, open, one);
+        check->values.steps++;
+        int child = find_child(open, one);
         const char *why = bp_schema_check_scalar(&check->values, child, token);
         if (why == NULL && check->schema->nodes[one->node].is_unique && !open->is_object) {
             int value =

@@ -59,8 +59,10 @@ struct bp_json_schema {
     int16_t lists[BP_SCHEMA_LIST_MAX];
     size_t list_count;
     const char *keys[BP_SCHEMA_KEY_MAX];
+    size_t key_bytes[BP_SCHEMA_KEY_MAX];
     size_t key_count;
     uint16_t slots[2 * BP_SCHEMA_KEY_MAX]; /* places in `keys`, from 1, by hash */
+    bool names_keys;                       /* a node says what keys are allowed */
     pcre2_match_data *match;
 };
 

@@ -33,8 +33,9 @@ static size_t hash_key(const char *text, size_t byte_count) {
 static size_t find_slot(const bp_json_schema *schema, const char *text, size_t byte_count) {
     size_t slot = hash_key(text, byte_count) % (2 * BP_SCHEMA_KEY_MAX);
     while (schema->slots[slot] != 0) {
-        const char *key = schema->keys[schema->slots[slot] - 1];
-        if (strncmp(key, text, byte_count) == 0 && key[byte_count] == '\0') {
+        size_t place = schema->slots[slot] - 1u;
+        if (schema->key_bytes[place] == byte_count &&
+            memcmp(schema->keys[place], text, byte_count) == 0) {
             break;
         }
         slot = (slot + 1) % (2 * BP_SCHEMA_KEY_MAX);
@@ -59,6 +60,7 @@ static int add_key(reading *state, const char *text) {
         if (schema->key_count == BP_SCHEMA_KEY_MAX) {
             return refuse(state, "it has too many keys", NULL);
         }
+        schema->key_bytes[schema->key_count] = byte_count;
         schema->keys[schema->key_count++] = text;
         schema->slots[slot] = (uint16_t)schema->key_count;
     }
@@ -283,6 +285,7 @@ static int16_t read_node(reading *state, const cJSON *object) {
          value = value->next) {
         read_keyword(state, node, value);
     }
+    schema->names_keys = schema->names_keys || node->names >= 0;
     bool has_values = node->items >= 0 && schema->nodes[node->items].is_enumeration;
     if (node->is_unique && !has_values) {
         return (int16_t)refuse(state, "it wants unique elements that have no list of values", NULL);

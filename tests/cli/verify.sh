@@ -79,4 +79,22 @@ expect_status 1
 expect_out '\x1b[31m\xc2\x9b1m'
 expect_same 'the number of control bytes' 0 "$(tr -d '\n' <out | LC_ALL=C grep -c '[[:cntrl:]]')"
 
+fact 'every hostile zip is refused for its reason, by one program and in little memory'
+mkdir hostile
+"$source_dir/fixtures/hostile/make" "$scratch/hostile" >reasons || wrong 'they are not made'
+[ "$(wc -l <reasons)" -gt 60 ] || wrong 'there are too few'
+cut -f1 reasons >names
+cd hostile || exit 1
+# One operand for each line.
+# shellcheck disable=SC2046
+run verify sound.zip $(cat ../names)
+cd ..
+expect_status 1
+expect_out 'sound.zip: whole'
+while IFS="$(printf '\t')" read -r name reason; do
+    grep -e "^$name: not whole: " out | grep -qF -e "$reason" ||
+        wrong "$name: <$(grep -e "^$name: " out)> does not say: $reason"
+done <reasons
+expect_same 'the number of lines' "$(($(wc -l <reasons) + 1))" "$(wc -l <out | tr -d ' ')"
+
 finish

@@ -247,3 +247,53 @@ Test(verify, stops_before_more_bytes_than_are_allowed) {
                  "\"manifest.json\": it is not there");
     made_zip_release(&zip);
 }
+
+/* A small sound report, whose bytes the caller releases. */
+static void build_sound(made_zip *zip) {
+    made_report report;
+    begin(&report);
+    add(&report, "logs.jsonl", record);
+    list(&report, "logs.jsonl", record, "=");
+    (void)bp_buffer_append_text(&report.manifest, "]}");
+    add(&report, "manifest.json", bp_buffer_text(&report.manifest));
+    made_zip_build(zip, report.members, report.count);
+    cr_assert(
+        eq(str, (char *)faults_of(zip->bytes.data, zip->bytes.size, BP_VERIFY_MAX_BYTES), ""));
+    bp_buffer_release(&report.manifest);
+}
+
+Test(verify, no_report_that_is_cut_is_whole) {
+    made_zip zip;
+    build_sound(&zip);
+    for (size_t size = 0; size < zip.bytes.size; size++) {
+        const char *faults = faults_of(zip.bytes.data, size, BP_VERIFY_MAX_BYTES);
+        cr_expect(strcmp(faults, "it is no zip, or its end is missing") == 0, "%zu: %s", size,
+                  faults);
+    }
+    made_zip_release(&zip);
+}
+
+/* Versions and attributes: nobody reads them, but for the type of the file. */
+static bool is_ignored(const made_zip *zip, size_t at) {
+    for (size_t i = 0; i < 3; i++) {
+        size_t local = at - zip->local[i], central = at - zip->central[i];
+        if (local == 4 || local == 5 || (central >= 4 && central <= 7) ||
+            (central >= 36 && central <= 41)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Test(verify, no_report_with_a_flipped_bit_is_whole) {
+    made_zip zip;
+    build_sound(&zip);
+    for (size_t at = 0; at < zip.bytes.size; at++) {
+        zip.bytes.data[at] = (char)(zip.bytes.data[at] ^ 1 << at % 8);
+        cr_expect(is_ignored(&zip, at) ||
+                      faults_of(zip.bytes.data, zip.bytes.size, BP_VERIFY_MAX_BYTES)[0] != '\0',
+                  "bit %zu of byte %zu", at % 8, at);
+        zip.bytes.data[at] = (char)(zip.bytes.data[at] ^ 1 << at % 8);
+    }
+    made_zip_release(&zip);
+}
