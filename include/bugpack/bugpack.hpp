@@ -87,6 +87,10 @@ class writer {
     void truncate(bool is_missing, const std::string &reason) {
         bugpack_truncate(out_, is_missing, "%s", reason.c_str());
     }
+    /* There is nothing to collect. */
+    int omit(const std::string &reason) {
+        return bugpack_omit(out_, "%s", reason.c_str());
+    }
 
     /* The channel that the report is about; empty if none. */
     std::string_view channel() const {

@@ -69,6 +69,13 @@ BUGPACK_API void bugpack_truncate(bugpack_writer *writer, bool is_missing, const
     BUGPACK_PRINTF(3, 4);
 
 /*
+ * Says why there is nothing to collect: the artefact is not in the report, its status is `omitted`
+ * with this reason, cut at 200 bytes, and it does not count as missing. Returns 0, for the provider
+ * to return. Only inside the provider, on its thread. Since 0.1.0.
+ */
+BUGPACK_API int bugpack_omit(bugpack_writer *writer, const char *format, ...) BUGPACK_PRINTF(2, 3);
+
+/*
  * The channel that the report is about, so that a provider of channel-state.json knows whose state
  * to write; NULL if it is about none. Valid until the provider returns. Since 0.1.0.
  */

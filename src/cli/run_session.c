@@ -3,13 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bugpack/gap.h>
 #include <bugpack/log.h>
+#include <bugpack/provide.h>
 #include <bugpack/report.h>
 
 #include "cli/output.h"
 #include "cli/publish.h"
+
+/* More than the largest screen has. */
+static const size_t screen_max_bytes = (size_t)16 << 20;
 
 /* Says something about a report: now, or when it cannot disturb what the command shows. */
 static void say(bp_cli_run_session *session, const char *what, const char *detail) {
@@ -117,6 +122,64 @@ static void read_facts(void *context) {
     (void)ignored;
 }
 
+static void show_bytes(void *context, bp_run_stream stream, const char *bytes, size_t byte_count) {
+    const bp_cli_run_session *session = context;
+    if (session->screen != NULL && session->shows[stream]) {
+        bp_run_screen_feed(session->screen, bytes, byte_count);
+    }
+}
+
+static void resize_screen(void *context) {
+    const bp_cli_run_session *session = context;
+    struct winsize size = bp_run_terminal_size(session->sized_fd);
+    if (session->screen != NULL) {
+        bp_run_screen_resize(session->screen, size.ws_row, size.ws_col);
+    }
+}
+
+/* What a person sees: the terminals. Where no output is one, all of it. */
+static void open_screen(bp_cli_run_session *session, const bp_run_pipes *pipes) {
+    session->sized_fd = -1;
+    for (size_t i = 0; i < pipes->output_count; i++) {
+        const bp_run_output *output = &pipes->outputs[i];
+        session->shows[output->stream] = isatty(output->to_fd) == 1;
+        if (session->shows[output->stream]) {
+            session->sized_fd = output->to_fd;
+        }
+    }
+    for (size_t i = 0; i < pipes->output_count && session->sized_fd < 0; i++) {
+        session->shows[pipes->outputs[i].stream] = true;
+    }
+    struct winsize size = bp_run_terminal_size(session->sized_fd);
+    /* Lines end as the command's own terminal makes them. */
+    bool is_bare = !session->shows[BP_RUN_TERMINAL];
+    (void)bp_run_screen_new(size.ws_row, size.ws_col, is_bare, &session->screen,
+                            &session->screen_error);
+}
+
+/* A bugpack_provider. */
+static int print_screen(bugpack_writer *writer, void *context) {
+    const bp_cli_run_session *session = context;
+    bp_buffer text;
+    bool is_partial = false;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (session->screen == NULL) {
+        return bugpack_omit(writer, "%s", session->screen_error.message);
+    }
+    bp_buffer_init(&text, screen_max_bytes);
+    bugpack_status status = bp_run_screen_print(session->screen, &text, &is_partial, &error);
+    if (status == BUGPACK_OK) {
+        status = bugpack_write(writer, bp_buffer_text(&text), text.size);
+    }
+    bp_buffer_release(&text);
+    if (status == BUGPACK_OK && is_partial) {
+        bugpack_truncate(writer, true,
+                         "the output came faster than it can be drawn: what was on "
+                         "the screen for longer may be missing");
+    }
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
 static void on_request(void *context) {
     bp_cli_run_session *session = context;
     request_report(session, session->options->description, NULL);
@@ -186,6 +249,7 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     options.on_event_context = session;
     options.on_diagnostic = on_diagnostic;
     options.on_diagnostic_context = session;
+    open_screen(session, &child->pipes);
     if (given->pedantic_dir != NULL) {
         (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
     }
@@ -195,12 +259,21 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
         bp_cli_say("%s", error.message);
         return status;
     }
+    status = bugpack_provide_text(session->session, "screen.txt", print_screen, session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return status;
+    }
     return bp_cli_files_provide(&given->files, session->session);
 }
 
 bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session) {
-    return (bp_run_calls){
-        .line = take_line, .report = on_request, .started = read_facts, .context = session};
+    return (bp_run_calls){.line = take_line,
+                          .bytes = show_bytes,
+                          .resized = resize_screen,
+                          .report = on_request,
+                          .started = read_facts,
+                          .context = session};
 }
 
 void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *result) {
@@ -225,5 +298,6 @@ void bp_cli_run_session_close(bp_cli_run_session *session, bp_run_child *child) 
     bp_run_child_reap(child);
     session->is_closing = true;
     bugpack_close(session->session); /* waits for the reports in flight */
+    bp_run_screen_free(session->screen);
     say_waiting(session);
 }

@@ -18,6 +18,7 @@
 #include "run/keyboard.h"
 #include "run/pattern.h"
 #include "run/relay.h"
+#include "run/screen.h"
 
 /* Which ends of the command lead to a report. */
 typedef enum bp_cli_on_failure {
@@ -52,6 +53,10 @@ typedef struct bp_cli_run_session {
     bool says_at_once;                 /* the command does not own our terminal */
     atomic_bool is_closing;            /* and all reports have ended */
     char app_name[65];
+    bp_run_screen *screen;              /* NULL: there is none */
+    bugpack_error screen_error;         /* why */
+    bool shows[BP_RUN_STREAM_COUNT];    /* the streams that a person sees on it */
+    int sized_fd;                       /* the terminal that has its size; -1: none */
     bp_lock lock;                       /* of what follows, which the session's threads write */
     char waiting[BP_CLI_WAITING_BYTES]; /* messages, each with its NUL */
     size_t waiting_used;

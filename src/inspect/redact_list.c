@@ -36,6 +36,7 @@ static const struct {
     {"traffic-index.jsonl", "names of channels and messages"},
     {"screenshot.png", "SCREENSHOT"},
     {"screenshot-region.png", "SCREENSHOT"},
+    {"screen.txt", "what a terminal showed"},
     {"disconnect-cause.json", "error texts"},
     {"manifest.json", "names of entries, paths in reasons"},
 };

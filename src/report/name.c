@@ -84,6 +84,7 @@ static const struct {
     {"traffic-index.jsonl", false, false},
     {"screenshot.png", false, false},
     {"screenshot-region.png", false, false},
+    {"screen.txt", true, true},
     {"disconnect-cause.json", false, false},
     {"thread-heap.json", false, true},
     {"commands/", true, false},

@@ -167,7 +167,7 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
         if (given->line.status == BP_ARTEFACT_OK) {
             given->line.reason[0] = '\0'; /* it said why it fails, and then did not */
         }
-        if (form == BP_CONTENT_JSON) {
+        if (form == BP_CONTENT_JSON && given->line.status != BP_ARTEFACT_OMITTED) {
             accept_json(given, sink, context);
         }
     }

@@ -175,3 +175,13 @@ int bugpack_fail(bugpack_writer *writer, const char *format, ...) {
     va_end(arguments);
     return -1;
 }
+
+int bugpack_omit(bugpack_writer *writer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_reason(writer, format, arguments);
+    va_end(arguments);
+    bp_writer_release(writer);
+    writer->line.status = BP_ARTEFACT_OMITTED;
+    return 0;
+}

@@ -46,6 +46,7 @@ static void take_line(void *context, const char *line, size_t line_bytes) {
 
 static void observe(void *context, const char *bytes, size_t byte_count) {
     struct lane *lane = context;
+    lane->calls->bytes(lane->calls->context, lane->output->stream, bytes, byte_count);
     bp_line_splitter_feed(&lane->splitter, bytes, byte_count);
 }
 
@@ -180,13 +181,15 @@ static void pass_on(struct relay *relay, const bp_run_signal *signal) {
     }
 }
 
-static void copy_window_size(const bp_run_child *child) {
+static void copy_window_size(const struct relay *relay) {
+    const bp_run_child *child = relay->child;
     for (size_t i = 0; i < child->pipes.output_count; i++) {
         const bp_run_output *output = &child->pipes.outputs[i];
         if (isatty(output->from_fd) == 1) {
             bp_run_pty_copy_size(output->to_fd, output->from_fd);
         }
     }
+    relay->calls->resized(relay->calls->context);
     /* In our group it got its signal before its terminal had the new size. */
     if (child->monitor_pid < 0) {
         (void)kill(child->pid, SIGWINCH);
@@ -202,7 +205,7 @@ static void answer_signals(struct relay *relay) {
             break;
         case SIGWINCH:
             if (!relay->has_ended) {
-                copy_window_size(relay->child);
+                copy_window_size(relay);
             }
             break;
         case SIGCONT:

@@ -210,14 +210,22 @@ static int warn_and_succeed(bugpack_writer *writer, void *context) {
     return bugpack_printf(writer, "all the same");
 }
 
+static int have_nothing(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_omit(writer, "there is no scene");
+}
+
 Test(providers, one_that_succeeds_after_all_has_no_reason_in_the_ledger) {
     bench b;
     set_up(&b);
     cr_assert(
         zero(int, (int)bugpack_provide_text(b.session, "x.txt", warn_and_succeed, NULL, NULL)));
+    cr_assert(zero(int, (int)bugpack_provide_json(b.session, "y.json", have_nothing, NULL, NULL)));
     take(&b);
     cr_assert(says(&b, "x.txt", "all the same"));
     cr_assert(not(says(&b, "manifest.json", "almost")));
+    cr_assert(says(&b, "manifest.json", "\"omitted\"") && says(&b, "manifest.json", "no scene"));
+    cr_assert(eq(uint, b.result.missing_count, 0));
     tear_down(&b);
 }
 

@@ -80,7 +80,7 @@ _bugpack() {
             return
             ;;
         --without)
-            _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json thread-heap.json' "$current"
+            _bugpack_words 'process.json threads.json files.json system.json stacks.txt stacks.json thread-heap.json screen.txt' "$current"
             return
             ;;
         --stacks)
