@@ -256,6 +256,9 @@ static void build_sound(made_zip *zip) {
     list(&report, "logs.jsonl", record, "=");
     (void)bp_buffer_append_text(&report.manifest, "]}");
     add(&report, "manifest.json", bp_buffer_text(&report.manifest));
+    for (size_t i = 0; i < report.count; i++) {
+        report.members[i].is_deflated = false; /* two streams may be one content */
+    }
     made_zip_build(zip, report.members, report.count);
     cr_assert(
         eq(str, (char *)faults_of(zip->bytes.data, zip->bytes.size, BP_VERIFY_MAX_BYTES), ""));
