@@ -16,7 +16,7 @@ BUGPACK_BEGIN_DECLS
  *
  * The handler writes signal, code, address, thread, registers, up to 256 KiB of the stack, the list
  * of mappings with their build ids, and the ids of the other threads into a file of the session
- * directory, 755 KiB, which is made now. It takes no lock, allocates nothing, and runs on an
+ * directory, 781 KiB, which is made now. It takes no lock, allocates nothing, and runs on an
  * alternate stack. Then it does what was there before: it calls the host's handler, or the process
  * dies of its signal, with the same wait status and core dump. The next bugpack_open or `bugpack
  * recover` writes a report of the kind `crash`, with crash.json and process.json, and what

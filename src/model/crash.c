@@ -215,7 +215,24 @@ static void add_mappings(const bp_crash_page *page, bp_json *json) {
     }
 }
 
-bugpack_status bp_crash_print(const bp_crash_page *page, bp_buffer *out, bugpack_error *error) {
+static void add_backtrace(const bp_crash_backtrace *backtrace, bp_json *json) {
+    bp_json_object_begin(json, "backtrace");
+    if (backtrace->stacks != NULL) {
+        const bp_stack_thread *thread = &backtrace->stacks->threads[0];
+        bp_json_add_text(json, "interpreter", backtrace->stacks->language);
+        bp_stacks_add_frames(backtrace->stacks, thread, json);
+        bp_model_add_known_text(json, "reason", thread->reason);
+    } else {
+        bp_json_add_bool(json, "complete", false);
+        bp_json_array_begin(json, "frames");
+        bp_json_array_end(json);
+        bp_model_add_known_text(json, "reason", backtrace->reason);
+    }
+    bp_json_object_end(json);
+}
+
+bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                              bp_buffer *out, bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_add_uint(&json, "schema", BP_SCHEMA_NUMBER);
@@ -228,6 +245,7 @@ bugpack_status bp_crash_print(const bp_crash_page *page, bp_buffer *out, bugpack
     bp_json_add_int(&json, "tid", page->tid);
     bp_model_add_name(&json, "name", page->thread_name, sizeof page->thread_name);
     bp_json_object_end(&json);
+    add_backtrace(backtrace, &json);
     add_registers(page, &json);
     add_stack(page, &json);
     add_threads(page, &json);

@@ -7,9 +7,17 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "model/stacks.h"
 #include "platform/crash_page.h"
 
+/* What became of the copy of the stack. */
+typedef struct bp_crash_backtrace {
+    const bp_stacks *stacks; /* with the one thread; NULL: none */
+    const char *reason;      /* why */
+} bp_crash_backtrace;
+
 /* Appends the document about a page that was validated. NO_MEMORY, LIMIT of the buffer. */
-bugpack_status bp_crash_print(const bp_crash_page *page, bp_buffer *out, bugpack_error *error);
+bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                              bp_buffer *out, bugpack_error *error);
 
 #endif

@@ -84,6 +84,15 @@ static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_fra
     bp_json_object_end(json);
 }
 
+void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json) {
+    bp_json_add_bool(json, "complete", thread->reason[0] == '\0');
+    bp_json_array_begin(json, "frames");
+    for (size_t i = 0; i < thread->frame_count; i++) {
+        add_frame(json, stacks, &stacks->frames[thread->first_frame + i]);
+    }
+    bp_json_array_end(json);
+}
+
 static bool has_frames(const bp_stack_thread *thread) {
     return thread->state == BP_STACK_BLOCKED || thread->state == BP_STACK_STOPPED;
 }
@@ -94,12 +103,7 @@ static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_th
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_text(json, "state", state_names[thread->state]);
     if (has_frames(thread)) {
-        bp_json_add_bool(json, "complete", thread->reason[0] == '\0');
-        bp_json_array_begin(json, "frames");
-        for (size_t i = 0; i < thread->frame_count; i++) {
-            add_frame(json, stacks, &stacks->frames[thread->first_frame + i]);
-        }
-        bp_json_array_end(json);
+        bp_stacks_add_frames(stacks, thread, json);
     }
     if (thread->state == BP_STACK_STOPPED) {
         bp_json_add_uint(json, "stopped_us", (thread->stopped_ns + 999) / 1000);

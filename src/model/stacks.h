@@ -12,6 +12,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "json/json.h"
 
 /* A file that code of a frame is from. */
 typedef struct bp_stack_module {
@@ -74,6 +75,9 @@ typedef struct bp_stacks {
 } bp_stacks;
 
 void bp_stacks_release(bp_stacks *stacks);
+
+/* Adds members of the open object: whether the stack is complete, and its frames. */
+void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);
 
 /* How many threads are in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
@@ -92,11 +93,25 @@ static const char *trouble_of(const bp_stack_file *file, Elf *elf) {
                : NULL;
 }
 
+/*
+ * Reads the build id, and tells whether the file is what a dead process ran. That is known from
+ * memory; else the file must not have been changed since.
+ */
+static bool is_what_ran(bp_stack_file *file, int fd, const struct stat *info) {
+    const bp_crash_page *dead = file->all->dead;
+    char build_id[sizeof file->facts.build_id] = "";
+    (void)bp_read_build_id(fd, build_id);
+    if (file->facts.build_id[0] != '\0') {
+        return strcmp(file->facts.build_id, build_id) == 0;
+    }
+    memcpy(file->facts.build_id, build_id, sizeof build_id);
+    return dead == NULL || (uint64_t)info->st_ctime < dead->at.wall_ns / BP_NS_PER_SEC;
+}
+
 /* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not raise SIGBUS. */
 static Elf *open_elf(bp_stack_file *file, int fd) {
     const bp_libdw *dw = file->all->dw;
     struct stat info;
-    (void)bp_read_build_id(fd, file->facts.build_id);
     if (fstat(fd, &info) != 0 || info.st_size > file_max_bytes ||
         !bp_elf_is_within(fd, symbols_max_bytes)) {
         refuse(file, "its symbols and debug data would take over 256 MiB of memory, "
@@ -105,6 +120,10 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
     }
     if (!is_loaded_as_usual(file, fd)) {
         refuse(file, "it is not loaded as its headers say");
+        return NULL;
+    }
+    if (!is_what_ran(file, fd, &info)) {
+        refuse(file, "it was changed since the process ran it");
         return NULL;
     }
     file->is_trusted = is_only_ours(&info);

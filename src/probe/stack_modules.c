@@ -64,8 +64,8 @@ static bool has_code(const bp_proc_map *map) {
                                  memcmp(map->path, vdso_name, map->path_bytes) == 0;
 }
 
-static bool parse_maps(bp_stack_files *files, const bp_buffer *text) {
-    bp_proc_scan scan = {text->data, text->data + text->size};
+static bool parse_maps(bp_stack_files *files, const char *text, size_t byte_count) {
+    bp_proc_scan scan = {text, text + byte_count};
     bp_proc_scan line;
     size_t capacity = 0;
     while (files->count < file_max && bp_proc_take_line(&scan, &line)) {
@@ -84,12 +84,15 @@ static bool parse_maps(bp_stack_files *files, const bp_buffer *text) {
 static int read_maps(bp_stack_files *files) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
+    if (files->dead != NULL) {
+        return parse_maps(files, files->dead->maps, (size_t)files->dead->maps_bytes) ? 0 : ENOMEM;
+    }
     bp_buffer_init(&text, maps_max_bytes);
     bugpack_status status = bp_file_read_at(files->process_fd, "maps", &text, &error);
     int result = 0;
     if (status != BUGPACK_OK && status != BUGPACK_ERR_LIMIT) {
         result = error.system_errno != 0 ? error.system_errno : ENOMEM;
-    } else if (text.size > 0 && !parse_maps(files, &text)) {
+    } else if (text.size > 0 && !parse_maps(files, text.data, text.size)) {
         result = ENOMEM;
     }
     bp_buffer_release(&text);
@@ -109,6 +112,16 @@ static bool report_file(bp_stack_file *file) {
     return true;
 }
 
+static void set_build_id(bp_stack_file *file) {
+    const bp_crash_page *dead = file->all->dead;
+    for (uint32_t i = 0; dead != NULL && i < dead->module_count; i++) {
+        if (dead->modules[i].start == file->facts.start) {
+            (void)snprintf(file->facts.build_id, sizeof file->facts.build_id, "%.*s",
+                           (int)sizeof file->facts.build_id - 1, dead->modules[i].build_id);
+        }
+    }
+}
+
 int bp_stack_files_open(bp_stack_files *files) {
     int result = read_maps(files);
     if (result != 0) {
@@ -121,6 +134,7 @@ int bp_stack_files_open(bp_stack_files *files) {
     files->dw->dwfl_report_begin(files->dwfl);
     for (size_t i = 0; i < files->count; i++) {
         /* A Dwfl takes no two modules of one name and place, and none that overlap. */
+        set_build_id(&files->items[i]);
         (void)report_file(&files->items[i]);
     }
     return files->dw->dwfl_report_end(files->dwfl, NULL, NULL) == 0 ? 0 : ENOMEM;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "model/stacks.h"
+#include "platform/crash_page.h"
 #include "platform/linux/mapped_files.h"
 #include "probe/debug_file.h"
 
@@ -29,8 +30,9 @@ typedef struct bp_stack_file {
 typedef struct bp_stack_files {
     const bp_libdw *dw;
     pid_t pid;
-    int process_fd;       /* /proc/<pid>, borrowed */
-    bp_stack_file *items; /* ascending by address */
+    int process_fd;            /* /proc/<pid>, borrowed; of a dead process, that of our own */
+    const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
+    bp_stack_file *items;      /* ascending by address */
     size_t count;
     Dwfl *dwfl;
 } bp_stack_files;
@@ -40,7 +42,7 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 
 /*
  * Lists the files and hands them to a new Dwfl. 0 or an errno; `files` is to be closed in any case.
- * It starts zeroed, with the first three set, and must stay where it is.
+ * It starts zeroed, with the first four set, and must stay where it is.
  *
  * Debug data are sought below /usr/lib/debug and beside the file, and never fetched.
  */

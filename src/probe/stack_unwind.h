@@ -45,6 +45,12 @@ int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread);
  * unwinder->blocked.copy. Its state is the caller's to set. */
 void bp_unwind_copy(bp_unwinder *unwinder, bp_stack_thread *thread);
 
+/*
+ * Adds to `out` what is known of its frames: symbols, files, the interpreter. `is_host`: nothing is
+ * loaded into this process for it. False without memory. In stack_names.c.
+ */
+bool bp_unwinder_finish(bp_unwinder *unwinder, bool is_host);
+
 /* Whether this time has come, or nobody waits any more. */
 bool bp_unwinder_is_over(const bp_unwinder *unwinder, uint64_t deadline_ns);
 

@@ -13,7 +13,6 @@
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
 #include "platform/thread.h"
-#include "probe/demangle.h"
 #include "probe/stack_unwind.h"
 #include "probe/thread_stop.h"
 
@@ -144,68 +143,6 @@ static bugpack_status read_threads(struct reading *reading, bugpack_error *error
     return status;
 }
 
-/* By the name of a file that a process has mapped. */
-static void find_interpreter(struct reading *reading) {
-    static const char *const rows[][2] = {
-        {"libpython", "Python"}, {"python", "Python"},  {"libnode.so", "JavaScript"},
-        {"node", "JavaScript"},  {"libjvm.so", "Java"}, {"libruby", "Ruby"},
-        {"ruby", "Ruby"},        {"libperl", "Perl"},   {"perl", "Perl"}};
-    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
-        for (size_t i = 0; i < reading->files.count; i++) {
-            const char *path = reading->files.items[i].mapped.path;
-            const char *slash = strrchr(path, '/');
-            const char *name = slash != NULL ? slash + 1 : path;
-            size_t length = strlen(rows[row][0]);
-            if (strncmp(name, rows[row][0], length) == 0 &&
-                (strchr(".-0123456789", name[length]) != NULL)) {
-                reading->unwinder.out.language = rows[row][1];
-                return;
-            }
-        }
-    }
-}
-
-/* Symbols last: without the time for them, addresses, files and build ids are there. */
-static void describe_places(struct reading *reading) {
-    bp_demangler *demangle = bp_demangler_get(reading->pid == getpid());
-    for (size_t i = 0; i < reading->unwinder.out.place_count; i++) {
-        bp_stack_place *place = &reading->unwinder.out.places[i];
-        if (place->module == BP_STACK_NO_MODULE ||
-            bp_unwinder_is_over(&reading->unwinder, reading->unwinder.plan->symbols_until_ns)) {
-            continue;
-        }
-        bp_stack_file_describe(&reading->files.items[place->module], place);
-        if (place->symbol != NULL && bp_demangle_is_bounded(place->symbol)) {
-            place->demangled = bp_demangle(demangle, place->symbol);
-            reading->unwinder.out.is_mangled = reading->unwinder.out.is_mangled || demangle == NULL;
-        }
-    }
-}
-
-/* Keeps the files that frames are in, and numbers the places by them. */
-static bool take_modules(struct reading *reading) {
-    bp_stacks *out = &reading->unwinder.out;
-    size_t count = reading->files.count;
-    uint32_t *numbers = calloc(count + 1, sizeof *numbers);
-    out->modules = calloc(count + 1, sizeof *out->modules);
-    bool is_done = numbers != NULL && out->modules != NULL;
-    for (size_t i = 0; is_done && i < out->place_count; i++) {
-        uint32_t file = out->places[i].module;
-        if (file != BP_STACK_NO_MODULE) {
-            if (numbers[file] == 0) {
-                bp_stack_module *module = &out->modules[out->module_count];
-                *module = reading->files.items[file].facts;
-                module->path = strdup(reading->files.items[file].mapped.path);
-                is_done = module->path != NULL;
-                numbers[file] = (uint32_t)++out->module_count;
-            }
-            out->places[i].module = numbers[file] - 1;
-        }
-    }
-    free(numbers);
-    return is_done;
-}
-
 static bugpack_status open_process(struct reading *reading, bugpack_error *error) {
     char path[32];
     bp_stack_thread first = {.tid = 0};
@@ -278,11 +215,11 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
         status = check_program(&reading, error);
     }
     if (status == BUGPACK_OK) {
-        describe_places(&reading);
-        find_interpreter(&reading);
         reading.unwinder.out.pid = (uint64_t)reading.pid;
         reading.unwinder.out.is_of_all = plan->stops_threads && reading.pid != getpid();
-        status = take_modules(&reading) ? BUGPACK_OK : bp_fail_memory(error, "read stacks");
+        status = bp_unwinder_finish(&reading.unwinder, reading.pid == getpid())
+                     ? BUGPACK_OK
+                     : bp_fail_memory(error, "read stacks");
     }
     bp_stack_files_close(&reading.files);
     bp_unwinder_release(&reading.unwinder);

@@ -1,14 +1,26 @@
 #include "base/status.h"
 #include "probe/stacks.h"
 
-bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
-                              bugpack_error *error) {
-    (void)pid;
-    (void)plan;
-    (void)ret_stacks;
+static bugpack_status refuse(bugpack_error *error) {
 #if defined(__linux__)
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this bugpack was built without libdw");
 #else
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this system has no way to read stacks");
 #endif
+}
+
+bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
+                              bugpack_error *error) {
+    (void)pid;
+    (void)plan;
+    (void)ret_stacks;
+    return refuse(error);
+}
+
+bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
+                                    bp_stacks *ret_stacks, bugpack_error *error) {
+    (void)page;
+    (void)plan;
+    (void)ret_stacks;
+    return refuse(error);
 }

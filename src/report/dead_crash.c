@@ -8,8 +8,11 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "model/crash.h"
+#include "probe/stacks.h"
 
 static const size_t json_limit_bytes = (size_t)4 << 20;
+
+static const uint64_t unwind_max_ns = 2 * BP_NS_PER_SEC;
 
 /* A process that was seen alive so long after its crash did not die of it. */
 static const uint64_t outlived_ns = 60 * BP_NS_PER_SEC;
@@ -83,6 +86,21 @@ void bp_dead_crash_release(bp_dead_crash *crash) {
     crash->page = NULL;
 }
 
+static bugpack_status print(const bp_crash_page *page, bp_buffer *out, bugpack_error *error) {
+    bugpack_error reason = BUGPACK_ERROR_INIT;
+    bp_stacks stacks = {.pid = 0};
+    bp_crash_backtrace backtrace = {.stacks = &stacks};
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    const bp_stacks_plan plan = {.deadline_ns = now_ns + unwind_max_ns,
+                                 .symbols_until_ns = now_ns + 2 * unwind_max_ns};
+    if (bp_stacks_read_crash(page, &plan, &stacks, &reason) != BUGPACK_OK) {
+        backtrace = (bp_crash_backtrace){.reason = reason.message};
+    }
+    bugpack_status status = bp_crash_print(page, &backtrace, out, error);
+    bp_stacks_release(&stacks);
+    return status;
+}
+
 bugpack_status bp_dead_crash_add(const bp_dead_crash *crash, bp_bundle *bundle,
                                  bugpack_error *error) {
     bugpack_writer writer;
@@ -97,7 +115,7 @@ bugpack_status bp_dead_crash_add(const bp_dead_crash *crash, bp_bundle *bundle,
         writer.line.is_missing = crash->is_lost;
     } else {
         writer.line.captured_wall_ns = crash->page->at.wall_ns;
-        status = bp_crash_print(crash->page, &writer.content, error);
+        status = print(crash->page, &writer.content, error);
     }
     return bp_bundle_put(bundle, "crash.json", status, &writer, error);
 }

@@ -6,6 +6,7 @@ need unzip jq
 [ -x "${CRASH_HOST:-}" ] || skip 'the host that crashes is not built'
 mkdir -m 700 "$scratch/sessions"
 cd "$scratch" || exit 1
+host=$CRASH_HOST
 
 # dies STATUS MODE...: as the shell tells it: 128 and the number of the signal.
 dies() {
@@ -22,7 +23,7 @@ dies() {
 
 # The shell says how its children died; that is not the host's.
 exec 2>/dev/null
-dies 139 segv sent thread two overflow-main overflow overflow-plain inside constructor early kept \
+dies 139 segv null-call sent thread two overflow-main overflow overflow-plain inside constructor early kept \
     small-stack chained-default truncated without
 dies 135 bus
 dies 132 ill
@@ -33,14 +34,17 @@ dies 159 sys
 dies 137 killed resumed-killed
 dies 7 chained-exit
 dies 0 resumed jump fork others
+cp "$CRASH_HOST" copied_host && CRASH_HOST=$scratch/copied_host
+dies 139 replaced
+cp /bin/true copied_host # the same inode, and another program
 exec 2>&1
 
 fact 'each session that died becomes a report, and no other'
 run recover "$scratch/sessions"
 expect_status 3 # for the pages that are not whole
-for mode in segv sent thread two overflow-main overflow overflow-plain inside constructor kept \
+for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept \
     small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
-    abort-ignored trap sys killed resumed-killed; do
+    abort-ignored trap sys killed resumed-killed replaced; do
     echo "$mode"
 done | sort >wanted
 sed 's|.*/\(.*\)-crash-.*|\1|' out | sort | diff wanted - >diff.out || wrong "$(cat diff.out)"
@@ -73,8 +77,10 @@ fpe SIGFPE 8 FPE_INTDIV address
 ill SIGILL 4 ILL_ILLOPN address
 inside SIGSEGV 11 SEGV_MAPERR 0x0
 kept SIGSEGV 11 SEGV_MAPERR 0x0
+null-call SIGSEGV 11 SEGV_MAPERR 0x0
 overflow SIGSEGV 11 SEGV_ACCERR address
 overflow-main SIGSEGV 11 SEGV_MAPERR address
+replaced SIGSEGV 11 SEGV_MAPERR 0x0
 segv SIGSEGV 11 SEGV_MAPERR 0x0
 sent SIGSEGV 11 SI_USER null
 small-stack SIGSEGV 11 SEGV_MAPERR 0x0
@@ -108,6 +114,47 @@ for mode in overflow overflow-main; do
 done
 of segv .summary | grep -q 'SIGSEGV at 0x0 in thread .*: nothing is mapped there' ||
     wrong "$(of segv .summary)"
+
+# frames MODE: the names of its functions down to main.
+frames() {
+    of "$1" '.backtrace.frames[] | .symbol // "??"' | sed '/^main$/q'
+}
+
+if [ "$(of segv '.backtrace.frames | length')" -gt 0 ]; then
+    fact 'the backtrace is that of the crash, to its outermost frame'
+    expect_same 'segv' 'crash_inner crash_middle crash_outer run main ' "$(frames segv | tr '\n' ' ')"
+    expect_same 'complete' true "$(of segv .backtrace.complete)"
+    expect_same 'thread' 'crash_inner crash_middle crash_outer crash_thread' \
+        "$(frames thread | sed 4q | tr '\n' ' ' | sed 's/ $//')"
+    expect_same 'inside' crash_provider "$(frames inside | sed -n 4p)"
+    expect_same 'null-call' '?? call_nowhere crash_plainly run main ' \
+        "$(frames null-call | tr '\n' ' ')"
+    expect_same 'overflow' 'recurse recurse' "$(frames overflow | sed 2q | tr '\n' ' ' | sed 's/ $//')"
+    expect_same 'overflow' false "$(of overflow .backtrace.complete)"
+    of abort '.backtrace.frames[].symbol' | grep -qx abort || wrong 'abort is not in it'
+
+    fact 'a file that was replaced is not read, and has the build id that it had'
+    expect_same 'reason' 'it was changed since the process ran it' "$(of replaced .backtrace.reason)"
+    expect_same 'build id' "$(of segv '.backtrace.frames[0].build_id')" \
+        "$(of replaced '.backtrace.frames[0].build_id')"
+fi
+
+if command -v gdb >/dev/null 2>&1 && [ "$(of segv .backtrace.complete)" = true ]; then
+    mkdir -m 700 traced
+    for mode in thread null-call; do
+        fact "gdb has the same functions: $mode"
+        gdb -nx -batch -iex 'set debuginfod enabled off' -ex run -ex bt --args "$host" "$mode" \
+            "$scratch/traced" </dev/null 2>/dev/null |
+            sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_0-9?]*\) (.*/\2/p' |
+            sed '/^main$/q; /^start_thread$/q' >gdb.out
+        if [ -s gdb.out ]; then
+            frames "$mode" | head -n "$(wc -l <gdb.out)" | diff gdb.out - >diff.out ||
+                wrong "$(cat diff.out)"
+        else
+            echo "not tried: gdb runs nothing here"
+        fi
+    done
+fi
 
 fact 'who sent a signal'
 expect_same 'pid' true "$(of sent '.sender.pid == .pid')"

@@ -246,8 +246,9 @@ static bool write_full(const char *directory) {
            write_artefact(sample_system_print(true, &text, &error), directory, "full",
                           "system.json") &&
            write_artefact(print_heaps(), directory, "full", "thread-heap.json") &&
-           write_artefact(bp_crash_print(sample_crash_page(), &text, &error), directory, "full",
-                          "crash.json") &&
+           write_artefact(
+               bp_crash_print(sample_crash_page(), &sample_crash_backtrace, &text, &error),
+               directory, "full", "crash.json") &&
            write_artefact(bp_manifest_print(&sample_manifest_full, &text, &error), directory,
                           "full", "manifest.json");
 }

@@ -129,6 +129,12 @@ static void crash_sys(void) {
     (void)getpgid(0);
 }
 
+NOINLINE static void call_nowhere(void) {
+    void (*volatile function)(void) = NULL;
+    function();
+    zero++;
+}
+
 static void crash_plainly(void) {
     if (strcmp(mode, "bus") == 0) {
         crash_bus();
@@ -136,6 +142,8 @@ static void crash_plainly(void) {
         crash_sys();
     } else if (strcmp(mode, "abort") == 0) {
         abort();
+    } else if (strcmp(mode, "null-call") == 0) {
+        call_nowhere();
     } else if (strcmp(mode, "sent") == 0) {
         (void)kill(getpid(), SIGSEGV);
     }

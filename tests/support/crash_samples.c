@@ -5,6 +5,8 @@
 
 const char sample_crash_session[BP_ID_BYTES] = "00112233445566778899aabbccddeeff";
 
+const bp_crash_backtrace sample_crash_backtrace = {.reason = "no libdw"};
+
 bp_crash_page *sample_crash_page(void) {
     static const char maps[] =
         "55d0c8a00000-55d0c8a01000 r--p 00000000 08:01 4711       /usr/bin/viewer\n"

@@ -104,7 +104,7 @@ static void expect_piece(const char *piece) {
 static void print(const bp_crash_page *page) {
     bp_buffer_release(&out);
     bp_buffer_init(&out, 1 << 20);
-    cr_assert(eq(int, bp_crash_print(page, &out, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_crash_print(page, &sample_crash_backtrace, &out, &error), BUGPACK_OK));
 }
 
 Test(crash, prints_what_the_handler_saw) {
@@ -116,6 +116,8 @@ Test(crash, prints_what_the_handler_saw) {
                  "  \"passed_to_host\": false,\n");
     expect_piece("  \"pid\": 4711,\n  \"thread\": {\n    \"tid\": 4712,\n"
                  "    \"name\": \"decoder)\xee\xbf\xbf\"\n  },\n");
+    expect_piece("  \"backtrace\": {\n    \"complete\": false,\n    \"frames\": [],\n"
+                 "    \"reason\": \"no libdw\"\n  },\n");
     expect_piece("    \"rip\": \"0x55d0c8a01234\",\n");
     expect_piece("  \"other_threads\": [\n    4711,\n    4713\n  ],\n");
     expect_piece("/usr/bin/viewer\",\n      \"build_id\": \"0123abcd\"\n    },\n");

@@ -1,0 +1,137 @@
+/*
+ * The backtrace of a process that has died.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "probe/stack_unwind.h"
+
+#if defined(__aarch64__)
+enum { arch = BP_CRASH_ARCH_AARCH64, register_count = 32, counter_number = 32 };
+#else
+enum { arch = BP_CRASH_ARCH_X86_64, register_count = 16, counter_number = 16 };
+#endif
+
+static void take_registers(const bp_crash_page *page, bp_thread_copy *copy) {
+    memcpy(copy->registers, page->registers, register_count * sizeof copy->registers[0]);
+    copy->register_count = register_count;
+    copy->program_counter = page->registers[counter_number];
+    copy->stack_pointer = page->stack_start;
+    copy->stack_bytes = (size_t)page->stack_bytes;
+    memcpy(copy->stack, page->stack, copy->stack_bytes);
+}
+
+/*
+ * A call to where no code is has pushed its return address, or left it in the link register, and
+ * nothing else.
+ */
+static void return_from_nowhere(bp_thread_copy *copy) {
+#if defined(__aarch64__)
+    copy->program_counter = copy->registers[30];
+#else
+    enum { stack_pointer_number = 7 };
+    uint64_t caller;
+    if (bp_thread_copy_read_word(copy, copy->registers[stack_pointer_number], &caller)) {
+        copy->program_counter = caller;
+        copy->registers[stack_pointer_number] += sizeof caller;
+    }
+#endif
+}
+
+/* Puts the address that is no code in front of its caller, which is now known to be one. */
+static bool add_nowhere(bp_unwinder *unwinder, bp_stack_thread *thread, uint64_t address) {
+    bp_stacks *out = &unwinder->out;
+    if (!bp_array_reserve(&out->frames, out->frame_count, &unwinder->frame_capacity) ||
+        !bp_array_reserve(&out->places, out->place_count, &unwinder->place_capacity)) {
+        return false;
+    }
+    if (out->frame_count > 0) {
+        out->places[out->frames[0].place].is_call = true;
+        memmove(out->frames + 1, out->frames, out->frame_count * sizeof out->frames[0]);
+    }
+    out->frames[0] = (bp_stack_frame){(uint32_t)out->place_count, false};
+    out->places[out->place_count++] =
+        (bp_stack_place){.address = address, .module = BP_STACK_NO_MODULE};
+    out->frame_count++;
+    thread->frame_count++;
+    return true;
+}
+
+static bugpack_status open_files(bp_unwinder *unwinder, bugpack_error *error) {
+    int result = bp_stack_files_open(unwinder->files);
+    if (result != 0) {
+        return bp_fail_errno(error, result, "cannot read what the process ran");
+    }
+    if (unwinder->files->count == 0) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "the files that the process ran are not known");
+    }
+    return bp_unwinder_open(unwinder, error);
+}
+
+static bugpack_status unwind(const bp_crash_page *page, bp_unwinder *unwinder,
+                             bugpack_error *error) {
+    bp_thread_copy *copy = &unwinder->blocked.copy;
+    bp_stack_thread *thread = calloc(1, sizeof *thread);
+    unwinder->out.threads = thread;
+    if (thread == NULL) {
+        return bp_fail_memory(error, "read a stack");
+    }
+    unwinder->out.thread_count = 1;
+    unwinder->out.pid = (uint64_t)page->pid;
+    *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_BLOCKED};
+    memcpy(thread->name, page->thread_name, sizeof page->thread_name);
+    take_registers(page, copy);
+    uint64_t address = copy->program_counter;
+    bool is_nowhere = bp_stack_files_find(unwinder->files, address) == NULL;
+    if (is_nowhere) {
+        return_from_nowhere(copy);
+    }
+    bp_unwind_copy(unwinder, thread);
+    return !unwinder->has_failed && (!is_nowhere || add_nowhere(unwinder, thread, address)) &&
+                   bp_unwinder_finish(unwinder, true)
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "read a stack");
+}
+
+bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
+                                    bp_stacks *ret_stacks, bugpack_error *error) {
+    bp_stack_files files = {.dw = bp_libdw_get(), .dead = page};
+    bp_unwinder unwinder = {.dw = files.dw,
+                            .plan = plan,
+                            .files = &files,
+                            .blocked = {.pid = (pid_t)page->pid, .threads_fd = -1}};
+    if (files.dw == NULL) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "libdw.so.1 cannot be loaded; Debian has it as libdw1");
+    }
+    if (page->arch != arch || page->register_count <= counter_number || page->pid <= 0 ||
+        page->pid > INT32_MAX || page->tid <= 0 || page->tid > INT32_MAX) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the process ran on another processor");
+    }
+    int process_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (process_fd < 0) {
+        return bp_fail_errno(error, errno, "cannot read files of the process");
+    }
+    files.process_fd = process_fd;
+    bugpack_status status = open_files(&unwinder, error);
+    if (status == BUGPACK_OK) {
+        status = unwind(page, &unwinder, error);
+    }
+    bp_stack_files_close(&files);
+    bp_unwinder_release(&unwinder);
+    bp_file_close(process_fd);
+    if (status == BUGPACK_OK) {
+        *ret_stacks = unwinder.out;
+    } else {
+        bp_stacks_release(&unwinder.out);
+    }
+    return status;
+}
