@@ -273,6 +273,7 @@ bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session) {
                           .resized = resize_screen,
                           .report = on_request,
                           .started = read_facts,
+                          .rings = !session->options->quiet,
                           .context = session};
 }
 

@@ -33,6 +33,7 @@ struct relay {
     bp_run_keyboard keyboard;
     struct lane lanes[2];
     size_t lane_count;
+    bool is_bell_due;
     bool has_ended;
     bool is_given_up; /* an ending signal came after the command's end */
     bp_run_passed_on passed_on;
@@ -258,6 +259,14 @@ static void close_broken(struct relay *relay, struct lane *lane) {
     }
 }
 
+/* The sign that the key was seen; not inside of what the command has written. */
+static void ring_bell(struct relay *relay, const struct lane *lane) {
+    if (relay->is_bell_due && lane->output->stream == BP_RUN_TERMINAL &&
+        !bp_run_pump_wants_to_write(&lane->pump)) {
+        relay->is_bell_due = write(lane->pump.to_fd, "\a", 1) != 1;
+    }
+}
+
 static void move_output(struct relay *relay, const struct pollfd *fds) {
     for (size_t i = 0; i < relay->lane_count; i++) {
         struct lane *lane = &relay->lanes[i];
@@ -271,6 +280,7 @@ static void move_output(struct relay *relay, const struct pollfd *fds) {
             lane->pump.is_drained = count == 0;
         }
         bp_run_pump_write(&lane->pump, is_ready);
+        ring_bell(relay, lane);
         close_broken(relay, lane);
     }
 }
@@ -329,6 +339,7 @@ static void loop(struct relay *relay) {
             bp_run_keyboard_move(&relay->keyboard, fds[poll_keyboard].revents != 0);
         for (size_t i = 0; i < press_count; i++) {
             request_report(relay);
+            relay->is_bell_due = relay->calls->rings;
         }
         if (relay->keyboard.typed_signal != 0) {
             note_passed_on(relay, relay->keyboard.typed_signal);

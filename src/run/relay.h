@@ -5,6 +5,7 @@
 #ifndef BP_RUN_RELAY_H
 #define BP_RUN_RELAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ typedef struct bp_run_calls {
     void (*resized)(void *context); /* the command's terminal has another size */
     void (*report)(void *context);  /* a report was asked for by the key or a signal */
     void (*started)(void *context); /* the process has just become the command */
+    bool rings; /* the terminal, when the key was pressed */
     void *context;
 } bp_run_calls;
 

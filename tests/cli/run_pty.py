@@ -196,6 +196,19 @@ def failures():
     terminal.end()
 
 
+def bells():
+    terminal = Terminal([BUGPACK, "run", "-o", "reports", "--app", "belled", "--", "sh", "-c",
+                         "echo ready; read line; echo got $line"])
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x1b[24~")
+    is_rung = terminal.until(b"\x07")
+    os.write(terminal.master, b"x\r")
+    fact("the hotkey rings the bell once, and the path comes when the command has ended",
+         is_rung and terminal.until(b"got x\r\nbugpack: report written: ") and
+         terminal.output.count(b"\x07") == 1)
+    terminal.end()
+
+
 try:
     pty.openpty()
 except OSError:
@@ -204,4 +217,5 @@ hangups()
 stops()
 deaths()
 failures()
+bells()
 sys.exit(1 if wrong else 0)
