@@ -64,7 +64,7 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in milliseconds, or such as 5s\n(default 2s, at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
-                 "the stacks of blocked threads (default), all or none", read_stacks_choice, NULL),
+                 "stacks of threads: blocked (default), all or none", read_stacks_choice, NULL),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),

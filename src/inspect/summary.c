@@ -297,8 +297,9 @@ static bugpack_status read_log_file(bp_summary *summary, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
-                               bp_summary *ret_summary, bugpack_error *error) {
+bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
+                                         uint64_t max_bytes, bp_summary *ret_summary,
+                                         bugpack_error *error) {
     bp_summary *summary = ret_summary;
     *summary = (bp_summary){.path = path,
                             .report = report,
@@ -314,9 +315,20 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
         status = read_document(summary, i, error);
     }
-    if (status == BUGPACK_OK) {
-        status = read_lines(summary, error);
+    if (status != BUGPACK_OK) {
+        bp_summary_release(summary);
     }
+    return status;
+}
+
+bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
+                               bp_summary *ret_summary, bugpack_error *error) {
+    bp_summary *summary = ret_summary;
+    bugpack_status status = bp_summary_read_documents(report, path, max_bytes, summary, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = read_lines(summary, error);
     if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
         status = read_log_file(summary, error);
     }

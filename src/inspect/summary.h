@@ -125,6 +125,10 @@ typedef struct bp_summary {
  */
 bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error);
+/* The same without history, log and traffic, which take most of the time. */
+bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
+                                         uint64_t max_bytes, bp_summary *ret_summary,
+                                         bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
 /* The record of this age, 0 the newest, or NULL. */

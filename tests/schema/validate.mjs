@@ -37,6 +37,7 @@ const known = {
   'host-threads.json': 'host-threads',
   'diff.json': 'diff', // no artefact: what bugpack diff --json prints
   'show.json': 'show', // likewise
+  'index.jsonl': 'index', // likewise
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

@@ -30,7 +30,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap html prune recover redact run sample show verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html index prune recover redact run sample show verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -42,7 +42,7 @@ _bugpack() {
             _bugpack_words "$(ps -e -o comm= 2>/dev/null | grep -v '[^[:alnum:]_.:/-]')" "$current"
             return
             ;;
-        --log | --session | --attach | --redact | --output)
+        --log | --session | --attach | --redact | --output | --since-index)
             _bugpack_files -f "$current"
             return
             ;;
@@ -129,6 +129,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
+        index)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--since-index --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         prune)
             if [[ $current == -* ]]; then
                 _bugpack_words '--keep --max-bytes --older-than --app --dry-run --help' "$current"
@@ -158,7 +165,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap html prune recover redact run sample show verify' "$current" ;;
+        help) _bugpack_words 'capture diff heap html index prune recover redact run sample show verify' "$current" ;;
     esac
 }
 

@@ -13,13 +13,14 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap html prune recover redact run sample show verify help
+set -l commands capture diff heap html index prune recover redact run sample show verify help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'Show what changed from one report to another'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a html -d 'Write a report as one page for a browser'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a index -d 'Print one line of JSON for each report'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a prune -d 'Remove old reports from a directory'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Write crash reports for sessions that died'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 'Replace secrets in a report that was taken'
@@ -30,7 +31,7 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a verify -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html prune recover redact run sample show verify'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html index prune recover redact run sample show verify'
 
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
@@ -65,11 +66,12 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'G
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 
-complete -c bugpack -n '__fish_seen_subcommand_from html show' -F
+complete -c bugpack -n '__fish_seen_subcommand_from html index show' -F
 complete -c bugpack -n '__fish_seen_subcommand_from show' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from html show' -l max-bytes -x -d 'Read at most this much content'
 
 complete -c bugpack -n '__fish_seen_subcommand_from prune' -x -a '(__fish_complete_directories)'
+complete -c bugpack -n '__fish_seen_subcommand_from index' -l since-index -r -F -d 'Leave out the reports that this index has'
 complete -c bugpack -n '__fish_seen_subcommand_from prune' -l keep -x -d 'Keep so many'
 complete -c bugpack -n '__fish_seen_subcommand_from prune' -l max-bytes -x -d 'Keep so many bytes'
 complete -c bugpack -n '__fish_seen_subcommand_from prune' -l older-than -x -d 'Remove what is older'

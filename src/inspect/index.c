@@ -1,0 +1,159 @@
+#include "inspect/index.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "inspect/summary.h"
+#include "model/fields.h"
+#include "json/json.h"
+
+/* A list of names in one text: "a, b, c". */
+static void add_names(bp_json *json, const char *key, const bp_buffer *names) {
+    bp_model_add_known_text(json, key, bp_buffer_text(names));
+}
+
+static void append_name(bp_buffer *names, const char *name) {
+    (void)bp_buffer_printf(names, "%s%s", names->size > 0 ? ", " : "", name);
+}
+
+static void add_tags(bp_json *json, const bp_summary *summary) {
+    const bp_json_tree *tags = bp_json_tree_object(summary->metadata, "tags");
+    bp_buffer text;
+    bp_buffer_init(&text, (size_t)1 << 20);
+    for (const bp_json_tree *tag = tags == NULL ? NULL : bp_json_tree_first(tags); tag != NULL;
+         tag = bp_json_tree_next(tag)) {
+        (void)bp_buffer_printf(&text, "%s%s=%s", text.size > 0 ? ", " : "", bp_json_tree_key(tag),
+                               bp_json_tree_value(tag));
+    }
+    add_names(json, "tags", &text);
+    bp_buffer_release(&text);
+}
+
+static void add_numbers(bp_json *json, const bp_summary *summary) {
+    if (summary->has_metrics) {
+        bp_json_add_number(json, "cpu_percent", summary->cpu_percent, 2);
+        bp_json_add_uint(json, "thread_count", summary->thread_count);
+    }
+    if (summary->has_rss) {
+        bp_json_add_uint(json, "rss_kb", summary->rss_kb);
+    }
+    if (summary->has_uptime) {
+        bp_json_add_number(json, "uptime_secs", summary->uptime_secs, 3);
+    }
+    if (summary->listed_count > 0) {
+        bp_json_add_text(json, "busiest_thread", summary->threads[0].name);
+        bp_json_add_number(json, "busiest_thread_cpu_percent", summary->threads[0].cpu_percent, 2);
+    }
+    if (summary->open_files_limit > 0) {
+        bp_json_add_uint(json, "open_files", summary->open_files);
+    }
+    if (summary->has_heap[0]) {
+        bp_json_add_uint(json, "heap_allocated_bytes", summary->heap_bytes[0]);
+    }
+}
+
+/* The worst finding, and whether there is a deadlock: the question of every fleet. */
+static void add_findings(bp_json *json, const bp_summary *summary) {
+    static const char deadlock[] = "deadlock: ";
+    bool has_deadlock = false;
+    uint64_t critical_count = 0;
+    for (size_t i = 0; i < summary->finding_count; i++) {
+        critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
+        has_deadlock |= strncmp(summary->findings[i].text, deadlock, sizeof deadlock - 1) == 0;
+    }
+    bp_json_add_bool(json, "deadlock", has_deadlock);
+    bp_json_add_uint(json, "critical_findings", critical_count);
+    bp_json_add_uint(json, "findings", summary->finding_count);
+    if (summary->finding_count > 0) {
+        bp_json_add_text(json, "finding", summary->findings[0].text);
+    }
+}
+
+static void add_gap_keys(bp_json *json, const bp_summary *summary) {
+    uint64_t count = 0;
+    bp_buffer names;
+    bp_buffer_init(&names, (size_t)1 << 20);
+    for (const bp_json_tree *row =
+             bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *type = bp_json_tree_text(row, "report_type");
+        const char *key = bp_json_tree_text(row, "key");
+        if (type != NULL && key != NULL && strcmp(type, "pedantic") == 0) {
+            append_name(&names, key);
+            count++;
+        }
+    }
+    bp_json_add_uint(json, "gap_key_count", count);
+    add_names(json, "gap_keys", &names);
+    bp_buffer_release(&names);
+}
+
+static void add_report(bp_json *json, const bp_summary *summary) {
+    static const char *const keys[] = {"report_id", "session_id",   "report_type", "gap_key",
+                                       "channel",   "triggered_at", "started_at",  "session_end"};
+    const bp_json_tree *app = bp_json_tree_object(summary->metadata, "app");
+    const bp_json_tree *platform = bp_json_tree_object(summary->metadata, "platform");
+    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    bp_json_add_text(json, "app", bp_json_tree_text(app, "name"));
+    bp_json_add_text(json, "version", bp_json_tree_text(app, "version"));
+    bp_json_add_text(json, "build_id", bp_json_tree_text(app, "build_id"));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        bp_json_add_text(json, keys[i], bp_json_tree_text(summary->metadata, keys[i]));
+    }
+    bp_json_add_text(json, "signal", bp_json_tree_text(end, "name"));
+    bp_json_add_text(json, "os", bp_json_tree_text(platform, "os"));
+    bp_json_add_text(json, "arch", bp_json_tree_text(platform, "arch"));
+    bp_json_add_text(json, "kernel", bp_json_tree_text(platform, "kernel"));
+}
+
+static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_buffer *out,
+                            bugpack_error *error) {
+    bp_json json;
+    bp_buffer text;
+    bp_buffer_init(&text, (size_t)8 << 20);
+    bp_json_begin(&json, &text);
+    bp_json_add_text(&json, "path", summary->path);
+    bp_json_add_uint(&json, "bytes", byte_count);
+    add_report(&json, summary);
+    if (summary->manifest != NULL) {
+        bp_json_add_bool(&json, "complete", bp_json_tree_is_true(summary->manifest, "complete"));
+    }
+    add_findings(&json, summary);
+    add_numbers(&json, summary);
+    add_gap_keys(&json, summary);
+    add_tags(&json, summary);
+    bugpack_status status = bp_json_finish(&json, error);
+    /* No text has a raw newline, so what breaks the lines of the document is its layout. */
+    for (const char *at = bp_buffer_text(&text); status == BUGPACK_OK && *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        (void)bp_buffer_append(out, at, length);
+        at += length + (at[length] == '\n');
+        at += strspn(at, " ");
+    }
+    (void)bp_buffer_append_char(out, '\n');
+    bp_buffer_release(&text);
+    return status == BUGPACK_OK && out->status != BUGPACK_OK
+               ? bp_fail_memory(error, "index a report")
+               : status;
+}
+
+bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
+                             bugpack_error *error) {
+    bp_report_file *report = NULL;
+    bp_summary *summary = malloc(sizeof *summary);
+    bugpack_status status = summary == NULL ? bp_fail_memory(error, "index a report")
+                                            : bp_report_file_open_any(path, &report, error);
+    if (status == BUGPACK_OK) {
+        status = bp_summary_read_documents(report, path, (uint64_t)256 << 20, summary, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_summary_judge(summary);
+        status = print(summary, byte_count, out, error);
+        bp_summary_release(summary);
+    }
+    bp_report_file_close(report);
+    free(summary);
+    return status;
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# index: one line for each report.
+. "$(dirname "$0")/lib.sh"
+need python3 jq
+cd "$scratch" || exit 1
+mkdir -p fleet/a/b
+(cd fleet/a/b && python3 "$here/make_reports")
+mv fleet/a/b/broken.zip fleet/second.zip
+printf 'no zip' >fleet/torn.zip
+ln -s a fleet/loop
+ln -s a/b/bad.zip fleet/link.zip
+
+fact 'each report is one flat line, in the order of the paths'
+run index fleet
+expect_status 3
+expect_err 'torn.zip'
+jq -r .path out >paths
+printf 'fleet/a/b/%s\n' bad.zip bomb.zip empty.zip everywhere.zip plain.zip >wanted
+echo fleet/second.zip >>wanted
+cmp -s paths wanted || wrong "the paths are $(cat paths)"
+jq -e 'all(.[]; type != "object" and type != "array")' out >/dev/null || wrong 'a line is not flat'
+expect_same 'lines' 6 "$(wc -l <out | tr -d ' ')"
+head -n 1 out | jq -e '.deadlock and .critical_findings == 2 and .cpu_percent == 101.5 and .open_files == 1000
+    and (.gap_keys | startswith("display:unimpl:9")) and .gap_key_count == 1 and .version == "1.2"
+    and (.busiest_thread | startswith("t20")) and .triggered_at == "2026-11-22T10:00:30.000Z"' >/dev/null ||
+    wrong "the first line is $(head -n 1 out)"
+if LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" out; then wrong 'there are control bytes'; fi
+
+fact 'with an index only what is new is added'
+cp out before
+cp fleet/a/b/bad.zip fleet/third.zip
+rm fleet/torn.zip
+run index --since-index before fleet
+expect_status 0
+expect_same 'the new one' 'fleet/third.zip' "$(jq -r .path out)"
+run index --since-index missing fleet
+expect_status 1
+
+fact 'what cannot be read is a failure'
+run index nowhere
+expect_status 1
+expect_err 'cannot read "nowhere": No such file or directory'
+run index
+expect_usage 'a directory is missing'
+run index fleet/a/b/bad.zip
+expect_status 0
+expect_same 'lines' 1 "$(wc -l <out | tr -d ' ')"
+if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then
+    mv out index.jsonl
+    node "$source_dir/tests/schema/validate.mjs" index.jsonl >out 2>err || wrong "$(cat out)"
+fi
+rm -rf fleet
+finish
