@@ -1,5 +1,3 @@
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,10 +8,10 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/follow.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/diff_source.h"
-#include "run/descriptor.h"
 
 typedef struct heap_options {
     pid_t pid;
@@ -21,6 +19,7 @@ typedef struct heap_options {
     uint32_t interval_ms;
     bool as_json;
     bool of_state;
+    bool follows;
 } heap_options;
 
 static const bp_cli_bounds snapshots = {"a number", 1, 100000, 1};
@@ -36,35 +35,16 @@ static const bp_cli_option option_rows[] = {
         heap_options, interval_ms, 0, "interval-ms", "TIME",
         "time between snapshots, in milliseconds, or such as 5s\n(default 1s, at most 10min)",
         bp_cli_read_time, &intervals),
+    BP_CLI_FLAG(heap_options, follows, 0, "follow",
+                "print rates and changes each interval, until it is\nended; --snapshots counts the "
+                "intervals"),
     BP_CLI_FLAG(heap_options, of_state, 0, "state",
                 "print the heap-state.json of a file or a report"),
     BP_CLI_FLAG(heap_options, as_json, 0, "json",
                 "JSON instead of text: the thread-heap.json of a\n"
-                "report, with --state its heap-state.json"),
+                "report, with --state its heap-state.json, with\n"
+                "--follow a line each interval"),
     BP_CLI_OPTIONS_END};
-
-/* SIGINT writes to it: the library watches a descriptor. */
-static int stop_pipe[2] = {-1, -1};
-
-static void on_interrupt(int signal_number) {
-    int saved_errno = errno;
-    ssize_t ignored = write(stop_pipe[1], "", 1);
-    (void)ignored;
-    (void)signal_number;
-    errno = saved_errno;
-}
-
-/* A second SIGINT ends the program as usual. SIGINT stays ignored if it was from the start. */
-static bugpack_status catch_interrupt(bugpack_error *error) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-    bugpack_status status = bp_descriptor_pipe(stop_pipe, error);
-    if (status == BUGPACK_OK && sigaction(SIGINT, NULL, &before) == 0 &&
-        before.sa_handler != SIG_IGN) {
-        (void)sigaction(SIGINT, &action, NULL);
-    }
-    return status;
-}
 
 static bp_cli_exit judge(const bugpack_thread_heap_result *result) {
     if (!result->is_measured) {
@@ -85,13 +65,12 @@ static bp_cli_exit print_heap(const heap_options *given) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_thread_heap_result result = BUGPACK_THREAD_HEAP_RESULT_INIT;
     bugpack_thread_heap_options options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
-    if (catch_interrupt(&error) != BUGPACK_OK) {
+    if (bp_cli_catch_end(&options.stop_fd, &error) != BUGPACK_OK) {
         return bp_cli_say_error(&error);
     }
-    options.snapshot_count = given->snapshot_count;
+    options.snapshot_count = given->snapshot_count > 0 ? given->snapshot_count : 1;
     options.interval_ms = given->interval_ms == 0 ? BUGPACK_OFF : given->interval_ms;
     options.as_text = !given->as_json;
-    options.stop_fd = stop_pipe[0];
     options.calibrator_path = BP_CLI_OWN_PATH;
     if (bugpack_thread_heap_read(given->pid, &options, &text, &text_bytes, &result, &error) !=
         BUGPACK_OK) {
@@ -158,7 +137,7 @@ static bp_cli_exit print_state(const char *path, bool as_json) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    heap_options options = {.snapshot_count = 1, .interval_ms = 1000};
+    heap_options options = {.snapshot_count = 0, .interval_ms = 1000};
     char **operands;
     bp_cli_exit result;
     if (!bp_cli_read_options(&bp_cli_heap_command, argument_count, arguments, &options, &operands,
@@ -166,19 +145,28 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         return result;
     }
     if (options.of_state) {
-        return options.pid == 0 ? print_state(operands[0], options.as_json)
-                                : bp_cli_say_usage("--state and --pid exclude each other");
+        return options.pid != 0  ? bp_cli_say_usage("--state and --pid exclude each other")
+               : options.follows ? bp_cli_say_usage("--state and --follow exclude each other")
+                                 : print_state(operands[0], options.as_json);
     }
     if (operands[0] != NULL) {
         return bp_cli_say_usage("unexpected argument '%s'", operands[0]);
     }
-    return options.pid != 0 ? print_heap(&options) : bp_cli_say_usage("option '--pid' is missing");
+    if (options.pid == 0) {
+        return bp_cli_say_usage("option '--pid' is missing");
+    }
+    const bp_cli_heap_follow follow = {.pid = options.pid,
+                                       .interval_ms = options.interval_ms,
+                                       .count = options.snapshot_count,
+                                       .as_json = options.as_json};
+    return options.follows ? bp_cli_follow_heap(&follow) : print_heap(&options);
 }
 
 const bp_cli_command bp_cli_heap_command = {
     "heap",
     "print what the threads of a jemalloc process allocated",
     "Usage: bugpack heap --pid PID [--snapshots N] [--interval-ms TIME] [--json]\n"
+    "       bugpack heap --pid PID --follow [--interval-ms TIME] [--json]\n"
     "       bugpack heap --state [--json] [FILE|ZIP]\n"
     "\n"
     "Print how many bytes each thread of a running jemalloc process has allocated\n"

@@ -115,7 +115,7 @@ if command -v bash >/dev/null 2>&1; then
         COMP_WORDS=(bugpack capture --log comman) COMP_CWORD=3; _bugpack; echo "${COMPREPLY[*]}"
         COMP_WORDS=(bugpack sample --) COMP_CWORD=2; _bugpack; echo "${COMPREPLY[*]}"
     ' "$completion/bugpack.bash" >out 2>err
-    printf '%s\n' sample '--log --log-limit' commands '--pid --window --help' >wanted
+    printf '%s\n' sample '--log --log-limit' commands '--pid --window --follow --count --json --help' >wanted
     cmp -s out wanted || wrong "it offers $(tr '\n' '|' <out)"
 else
     echo 'not tried: bash is not installed'

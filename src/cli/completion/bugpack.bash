@@ -90,7 +90,7 @@ _bugpack() {
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
-            --interval-ms | --limit | --max-bytes | --keep | --older-than) return ;;
+            --interval-ms | --count | --limit | --max-bytes | --keep | --older-than) return ;;
     esac
     case $command in
         capture)
@@ -116,12 +116,12 @@ _bugpack() {
             ;;
         heap)
             if [[ $current == -* ]]; then
-                _bugpack_words '--pid --snapshots --interval-ms --state --json --help' "$current"
+                _bugpack_words '--pid --snapshots --interval-ms --follow --state --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi
             ;;
-        sample) _bugpack_words '--pid --window --help' "$current" ;;
+        sample) _bugpack_words '--pid --window --follow --count --json --help' "$current" ;;
         html)
             if [[ $current == -* ]]; then
                 _bugpack_words '--output --max-bytes --help' "$current"
