@@ -1,6 +1,7 @@
 /*
- * A libFuzzer target for zips that somebody else wrote: what opens is read to its end. Begin with
- * a few small reports in the corpus, because no fuzzer guesses two headers that agree.
+ * A libFuzzer target for zips that somebody else wrote: what opens is read to its end, and
+ * verified. Begin with a few small reports in the corpus, because no fuzzer guesses two headers
+ * that agree.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "archive/reader.h"
 #include "base/utf8.h"
+#include "inspect/verify.h"
 #include "support/made_zip.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count);
@@ -40,6 +42,14 @@ static void read_entry(bp_archive_reader *reader, size_t index) {
     require(status != BUGPACK_OK || given == member.bytes);
 }
 
+/* Whatever it is, that can be said. Faults are text that a terminal can show after escaping. */
+static void verify(int fd) {
+    bp_verify_result result;
+    require(bp_verify(fd, entry_max_bytes, &result, NULL) == BUGPACK_OK);
+    require((result.fault_count > 0) == (result.faults.size > 0));
+    bp_verify_release(&result);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     bp_archive_reader *reader = NULL;
     int fd = made_zip_file(data, byte_count);
@@ -50,6 +60,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
         }
     }
     bp_archive_reader_free(reader);
+    verify(fd);
     (void)close(fd);
     return 0;
 }
