@@ -203,9 +203,8 @@ typedef struct bugpack_options {
     /* BUGPACK_REDACT_…; INVALID for others, and without redaction. */
     uint64_t redaction_flags;
 
-    /* The names of entries that reports leave out, separated by spaces: process.json, threads.json,
-     * files.json, system.json, heap-state.json, stacks.txt, stacks.json, thread-heap.json,
-     * screen.txt. Each manifest says `disabled`. INVALID for other names. NULL for none. */
+    /* The names of entries that reports leave out, separated by spaces (docs/EMBEDDING.md). Each
+     * manifest says `disabled`. INVALID for other names. NULL for none. */
     const char *without_entries;
 
     /* BUGPACK_STACKS_…; BLOCKED is the default. BUGPACK_OFF: no stacks. INVALID for others. */

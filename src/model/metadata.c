@@ -81,6 +81,7 @@ static void add_target(bp_json *json, const bp_metadata_target *target) {
         bp_json_object_begin(json, "target");
         bp_json_add_int(json, "pid", target->pid);
         bp_model_add_name(json, "name", target->name, sizeof target->name);
+        bp_model_add_known_text(json, "session_id", target->session_id);
         bp_json_object_end(json);
     }
 }

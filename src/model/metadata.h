@@ -35,6 +35,7 @@ const char *bp_report_kind_name(bp_report_kind kind);
 typedef struct bp_metadata_target {
     pid_t pid; /* 0: none */
     char name[64];
+    char session_id[BP_ID_BYTES]; /* of its own session, whose records these are; "": none */
 } bp_metadata_target;
 
 /* A tag of a session (bugpack_set_tag); the value may hold any bytes but NUL. */

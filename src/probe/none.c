@@ -8,6 +8,7 @@
 #include "probe/host_capture.h"
 #include "probe/open_files.h"
 #include "probe/process_list.h"
+#include "probe/session_copies.h"
 #include "probe/system.h"
 #include "probe/thread_heap.h"
 #include "probe/threads.h"
@@ -110,4 +111,18 @@ bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_li
 bool bp_process_list_is_there(const bp_listed_process *process) {
     (void)process;
     return false;
+}
+
+void bp_session_copies_release(bp_session_copies *copies) {
+    (void)copies;
+}
+
+bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_token *token,
+                                      bp_session_copies *ret_copies, bugpack_error *error) {
+    (void)pid;
+    (void)dir_fd;
+    (void)token;
+    (void)error;
+    *ret_copies = (bp_session_copies){.count = 0};
+    return BUGPACK_OK;
 }

@@ -75,11 +75,25 @@ static bool find_list(int lists_fd, const char *path, uint64_t deadline_ns,
     return is_found;
 }
 
+/* Packages have files elsewhere, too, but no programs (Debian policy 9.1): to search costs more
+ * than all the rest of system.json. */
+static bool may_be_packaged(const char *path) {
+    static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib", "/opt/"};
+    static const char local[] = "/usr/local/";
+    bool is_there = false;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        is_there = is_there || strncmp(path, places[i], strlen(places[i])) == 0;
+    }
+    return is_there && strncmp(path, local, sizeof local - 1) != 0;
+}
+
 bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
                             bp_package *ret_package) {
     static const char status_path[] = "var/lib/dpkg/status";
     bp_package package;
-    int lists_fd = open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
+    int lists_fd = !may_be_packaged(path)
+                       ? -1
+                       : open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
     if (lists_fd < 0 || !find_list(lists_fd, path, deadline_ns, &package)) {
         return false;
     }

@@ -117,12 +117,18 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
 static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
                                      bugpack_error *error) {
     int fd = -1;
-    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
-    if (status == BUGPACK_OK && !bp_session_identity_write(fd, identity)) {
-        status = bp_fail_errno(error, errno, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+    size_t byte_count = 0;
+    void *bytes = bp_session_identity_seal(identity, &byte_count);
+    bugpack_status status =
+        bytes == NULL ? bp_fail_memory(error, "make a session's directory")
+                      : bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
+    int result = status == BUGPACK_OK ? bp_file_write_all(fd, bytes, byte_count) : 0;
+    if (result != 0) {
+        status = bp_fail_errno(error, result, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
                                BP_SESSION_IDENTITY_NAME);
     }
     bp_file_close(fd);
+    free(bytes);
     return status;
 }
 

@@ -27,14 +27,33 @@ typedef struct identity_file {
 static const char identity_magic[8] = "bugpack";
 static const uint32_t identity_version = 2;
 
-bool bp_session_identity_write(int fd, const bp_session_identity *identity) {
-    identity_file file = {.version = identity_version, .size = sizeof file, .identity = *identity};
-    memcpy(file.magic, identity_magic, sizeof file.magic);
-    file.identity.pid_namespace = bp_session_pid_namespace();
-    file.check = XXH3_64bits(&file.identity, sizeof file.identity);
-    ssize_t count = write(fd, &file, sizeof file);
-    errno = count >= 0 ? ENOSPC : errno;
-    return count == (ssize_t)sizeof file;
+void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_bytes) {
+    identity_file *file = calloc(1, sizeof *file);
+    if (file != NULL) {
+        file->version = identity_version;
+        file->size = sizeof *file;
+        file->identity = *identity;
+        memcpy(file->magic, identity_magic, sizeof file->magic);
+        file->identity.pid_namespace = bp_session_pid_namespace();
+        file->check = XXH3_64bits(&file->identity, sizeof file->identity);
+        *ret_bytes = sizeof *file;
+    }
+    return file;
+}
+
+int bp_session_file_open(const bp_session_place *place, const char *name) {
+    if (place->dir_fd >= 0) {
+        return openat(place->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    }
+    for (size_t i = 0; i < place->copy_count; i++) {
+        if (strcmp(place->copies[i].name, name) == 0) {
+            int fd = fcntl(place->copies[i].fd, F_DUPFD_CLOEXEC, 0);
+            (void)lseek(fd, 0, SEEK_SET);
+            return fd;
+        }
+    }
+    errno = ENOENT;
+    return -1;
 }
 
 bool bp_session_errno_is_damage(int system_errno) {
@@ -50,11 +69,10 @@ static bool is_text(const char *text, size_t bytes) {
     return memchr(text, '\0', bytes) != NULL;
 }
 
-bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
-                                        bugpack_error *error) {
+bugpack_status bp_session_identity_read(const bp_session_place *place,
+                                        bp_session_identity *ret_identity, bugpack_error *error) {
     identity_file file;
-    int fd =
-        openat(dir_fd, BP_SESSION_IDENTITY_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = bp_session_file_open(place, BP_SESSION_IDENTITY_NAME);
     int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, &file, sizeof file, 0);
     int system_errno = count < 0 ? errno : 0;
     bp_file_close(fd);

@@ -23,6 +23,7 @@
 
 #define BP_SESSION_LOCK_NAME "lock"
 #define BP_SESSION_IDENTITY_NAME "session"
+#define BP_RING_NAME_BYTES 32
 
 /* What recovery needs to know of a session. Texts are NUL-terminated, any bytes; "" is unknown. */
 typedef struct bp_session_identity {
@@ -48,14 +49,31 @@ typedef struct bp_session_identity {
 /* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */
 uint64_t bp_session_pid_namespace(void);
 
-/* Writes the identity to its file. False with errno. */
-bool bp_session_identity_write(int fd, const bp_session_identity *identity);
+/* The bytes of the identity's file; the caller frees them. NULL without memory. */
+void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_bytes);
 
-/* Reads it from its file in `dir_fd`, and validates it as if somebody else had written it. CORRUPT
+/* A file of a session that was copied out of its process. */
+typedef struct bp_session_copy {
+    char name[BP_RING_NAME_BYTES];
+    int fd;
+} bp_session_copy;
+
+/* Where the files of a session are: in its directory, or, where that is -1, in copies. Borrowed. */
+typedef struct bp_session_place {
+    int dir_fd;
+    const bp_session_copy *copies;
+    size_t copy_count;
+} bp_session_place;
+
+/* Opens one for reading, on a descriptor of its own: close-on-exec, without following a link or
+ * waiting for a FIFO. -1 with errno. */
+int bp_session_file_open(const bp_session_place *place, const char *name);
+
+/* Reads the identity from its file, and validates it as if somebody else had written it. CORRUPT
  * when it is missing, damaged, or of another version; IO or NO_MEMORY when it cannot be read now.
  */
-bugpack_status bp_session_identity_read(int dir_fd, bp_session_identity *ret_identity,
-                                        bugpack_error *error);
+bugpack_status bp_session_identity_read(const bp_session_place *place,
+                                        bp_session_identity *ret_identity, bugpack_error *error);
 
 /* Composes `<app>-<pid>-<session id>`, in characters that any file system allows. */
 #define BP_SESSION_NAME_BYTES 256
@@ -69,7 +87,6 @@ bool bp_session_name_read(const char *name, bp_session_identity *ret_identity);
  * The file name of a ring. `number`: of a channel, else 0. While the ring moves there is a second
  * file, with a suffix: the ring is in that one if it has a header.
  */
-#define BP_RING_NAME_BYTES 32
 #define BP_RING_NEW_SUFFIX ".new"
 void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_NAME_BYTES]);
 

@@ -71,7 +71,8 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot) {
 
 /* What is recovered, and where its records go. */
 typedef struct source {
-    int session_dir_fd, dir_fd;
+    const bp_session_place *place;
+    int dir_fd;
     const char *session_id;
     uint32_t ring_kinds; /* those that there should be */
 } source;
@@ -80,7 +81,7 @@ typedef struct source {
 static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack_error *error) {
     struct stat info;
     *error = (bugpack_error)BUGPACK_ERROR_INIT;
-    *ret_fd = openat(from->session_dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    *ret_fd = bp_session_file_open(from->place, name);
     if (*ret_fd < 0 && errno == ENOENT) {
         return false;
     }
@@ -177,7 +178,7 @@ static bool read_channel(const source *from, unsigned number, bp_traffic_identit
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     char name[BP_RING_NAME_BYTES];
     (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, number);
-    int fd = openat(from->session_dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = bp_session_file_open(from->place, name);
     bool is_read = fd >= 0 && bp_file_read_range(fd, ret_identity, sizeof *ret_identity, 0) ==
                                   (int64_t)sizeof *ret_identity;
     int system_errno = fd < 0 ? errno : 0;
@@ -236,8 +237,8 @@ static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t 
     return used_bytes;
 }
 
-uint64_t bp_recover_used_bytes(int session_dir_fd) {
-    const source from = {.session_dir_fd = session_dir_fd, .dir_fd = -1};
+uint64_t bp_recover_used_bytes(const bp_session_place *place) {
+    const source from = {.place = place, .dir_fd = -1};
     uint64_t used_bytes = 0;
     for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
         used_bytes += ring_used_bytes(&from, kind, 0);
@@ -249,9 +250,9 @@ uint64_t bp_recover_used_bytes(int session_dir_fd) {
     return used_bytes;
 }
 
-bugpack_status bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
-                                bp_snapshot *ret_snapshot, bugpack_error *error) {
-    const source from = {.session_dir_fd = session_dir_fd,
+bugpack_status bp_recover_rings(const bp_session_place *place, const bp_session_identity *identity,
+                                int dir_fd, bp_snapshot *ret_snapshot, bugpack_error *error) {
+    const source from = {.place = place,
                          .dir_fd = dir_fd,
                          .session_id = identity->session_id,
                          .ring_kinds = identity->ring_kinds};

@@ -53,15 +53,15 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 unsigned bp_snapshot_fds(bp_snapshot *snapshot);
 
 /* What a copy of the rings of a dead session takes; 0 where nothing can be read. */
-uint64_t bp_recover_used_bytes(int session_dir_fd);
+uint64_t bp_recover_used_bytes(const bp_session_place *place);
 
 /*
- * Copies the rings of a dead session, in `session_dir_fd`, into temporary files in `dir_fd`, with
- * pread alone. A missing file is a ring that was off. Of a damaged one the whole records are
+ * Copies the rings of a dead session, or of one that was copied, into temporary files in `dir_fd`,
+ * with pread alone. A missing file is a ring that was off. Of a damaged one the whole records are
  * recovered; its view, or the error CORRUPT of its part, says so. Fails with what may pass: space,
  * descriptors, memory. The snapshot is to be released in any case.
  */
-bugpack_status bp_recover_rings(int session_dir_fd, const bp_session_identity *identity, int dir_fd,
-                                bp_snapshot *ret_snapshot, bugpack_error *error);
+bugpack_status bp_recover_rings(const bp_session_place *place, const bp_session_identity *identity,
+                                int dir_fd, bp_snapshot *ret_snapshot, bugpack_error *error);
 
 #endif

@@ -88,8 +88,7 @@ static bugpack_status leave_out(const struct assembly *assembly, const char *nam
                                 bugpack_error *error) {
     bugpack_writer writer;
     bp_writer_init(&writer, 0);
-    bp_writer_refuse(&writer, BP_ARTEFACT_DISABLED, "left out on request");
-    writer.line.is_missing = false;
+    bp_writer_leave_out(&writer);
     bp_writer_stamp(&writer, bp_clock_now());
     return bp_bundle_put(assembly->bundle, name, BUGPACK_OK, &writer, error);
 }
@@ -163,6 +162,9 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
     if (metadata.target_uptime_ns != 0) {
         metadata.started_wall_ns = metadata.written.wall_ns - metadata.target_uptime_ns;
     }
+    if (job->hosted != NULL) {
+        bp_hosted_describe(job->hosted, &metadata);
+    }
     memcpy(metadata.report_id, assembly->report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
     bugpack_writer writer;
@@ -214,7 +216,8 @@ static bugpack_status publish(struct assembly *assembly, bugpack_report_result *
 static bugpack_status add_ring_entries(const struct assembly *assembly, bugpack_error *error) {
     const bp_job *job = assembly->job;
     return bp_ring_entries_add(job->snapshot, job->only_channel ? job->channel : NULL,
-                               assembly->bundle, error);
+                               assembly->context->settings->without_entries, assembly->bundle,
+                               error);
 }
 
 static bugpack_status add_own_entries(const struct assembly *assembly, bugpack_error *error) {
@@ -252,19 +255,22 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
     const bugpack_options *settings = assembly->context->settings;
     bugpack_status status = bp_destination_hold(&job->destination, error);
     if (status == BUGPACK_OK) {
-        status = bp_redaction_hold(assembly->context->redaction, &assembly->rules, error);
+        status = bp_redaction_hold(job->hosted != NULL ? job->hosted->redaction
+                                                       : assembly->context->redaction,
+                                   &assembly->rules, error);
     }
-    const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
-                                     .dir_name = job->destination.dir_path,
-                                     .report_id = assembly->report_id,
-                                     .wall_ns = job->triggered.wall_ns,
-                                     .token = &job->token,
-                                     .rules = assembly->rules,
-                                     .key = bp_redaction_key(assembly->context->redaction),
-                                     .hook = {settings->before_publish,
-                                              settings->before_publish_context,
-                                              settings->publish_suffix},
-                                     .before_write = assembly->context->before_write};
+    const bp_bundle_target target = {
+        .dir_fd = job->destination.dir_fd,
+        .dir_name = job->destination.dir_path,
+        .report_id = assembly->report_id,
+        .wall_ns = job->triggered.wall_ns,
+        .token = &job->token,
+        .rules = assembly->rules,
+        .key = bp_redaction_key(assembly->context->redaction),
+        .hook = {settings->before_publish, settings->before_publish_context,
+                 settings->publish_suffix},
+        .before_write = assembly->context->before_write,
+        .lacks_before_write = job->hosted != NULL && job->hosted->had_before_write};
     if (status == BUGPACK_OK) {
         status = bp_bundle_new(&target, &assembly->bundle, error);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "recorder/note.h"
@@ -141,8 +142,10 @@ void bp_before_write_on_wake(bp_before_write *before, void (*on_wake)(void *cont
     bp_runner_on_wake(before->runner, on_wake, context);
 }
 
-bool bp_before_write_was_set(int session_dir_fd) {
-    return faccessat(session_dir_fd, THERE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+bool bp_before_write_was_set(const bp_session_place *place) {
+    int fd = bp_session_file_open(place, THERE_FILE);
+    bp_file_close(fd);
+    return fd >= 0;
 }
 
 bp_last_look *bp_last_look_new(bp_before_write *before, const bp_cancel_token *token) {

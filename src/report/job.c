@@ -36,6 +36,8 @@ static void free_snapshot(bp_job *job) {
         free(job->snapshot);
     }
     job->snapshot = NULL;
+    bp_hosted_free(job->hosted);
+    job->hosted = NULL;
 }
 
 void bp_job_free(bp_job *job) {
@@ -91,6 +93,40 @@ static bugpack_status check_room(const bp_report_context *context, const bp_job 
                                 error);
 }
 
+/* Whether the session records nothing itself; notifications alone cannot be turned off. */
+static bool is_recorder_unused(const bp_snapshot *own) {
+    return !own->log.is_on && !own->history.is_on && !own->has_traffic &&
+           own->notifications.view.record_count == 0;
+}
+
+/* A session that records nothing itself reports what the process records that it is about. One that
+ * has ended meanwhile may have left its id to the next process. */
+static bugpack_status copy_target_rings(const bp_report_context *context, bp_job *job,
+                                        bugpack_error *error) {
+    pid_t pid = bp_subject_target(context->subject)->pid;
+    bp_snapshot *theirs =
+        pid != 0 && is_recorder_unused(job->snapshot) ? calloc(1, sizeof *theirs) : NULL;
+    if (theirs == NULL) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_hosted_take(pid, context->redaction, job->destination.dir_fd,
+                                           &job->token, theirs, &job->hosted, error);
+    if (job->hosted == NULL || bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
+        bp_hosted_free(job->hosted);
+        job->hosted = NULL;
+    } else {
+        bp_snapshot *own = job->snapshot;
+        uint64_t copied_bytes = bp_snapshot_bytes(theirs);
+        status =
+            check_room(context, job, bp_bundle_needed_bytes(copied_bytes) - copied_bytes, error);
+        job->snapshot = theirs;
+        theirs = own;
+    }
+    bp_snapshot_release(theirs);
+    free(theirs);
+    return status;
+}
+
 /* Of a borrowed snapshot only the zip is still to be written. */
 static bugpack_status borrow_snapshot(const bp_report_context *context, bp_job *job,
                                       bugpack_error *error) {
@@ -116,7 +152,10 @@ static bugpack_status take(const bp_report_context *context, bp_job *job, uint64
         uint64_t ring_bytes = bp_recorder_used_bytes(context->recorder);
         status = check_room(context, job, bp_bundle_needed_bytes(ring_bytes) + spare_bytes, error);
     }
-    return status == BUGPACK_OK ? copy_rings(context, job, error) : status;
+    if (status == BUGPACK_OK) {
+        status = copy_rings(context, job, error);
+    }
+    return status == BUGPACK_OK ? copy_target_rings(context, job, error) : status;
 }
 
 void bp_job_take_snapshot(const bp_report_context *context, bp_job *job, uint64_t spare_bytes) {

@@ -21,6 +21,7 @@
 #include "report/bundle.h"
 #include "report/context.h"
 #include "report/destination.h"
+#include "report/hosted.h"
 
 typedef struct bp_job bp_job;
 
@@ -94,6 +95,7 @@ struct bp_job {
     bugpack_error snapshot_error;
     bp_destination destination;
     bp_snapshot *snapshot;
+    bp_hosted *hosted; /* the target's own session, whose rings the snapshot has; NULL: none */
 };
 
 /*

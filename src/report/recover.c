@@ -100,7 +100,8 @@ static bugpack_status open_destination(const bp_recover_request *request,
     }
     bugpack_status status = bp_destination_open(&wanted, ret_destination, error);
     if (status == BUGPACK_OK) {
-        uint64_t used_bytes = bp_recover_used_bytes(found->dir_fd);
+        const bp_session_place place = {.dir_fd = found->dir_fd};
+        uint64_t used_bytes = bp_recover_used_bytes(&place);
         status = bp_limits_check_room(request->min_free_bytes, ret_destination,
                                       bp_bundle_needed_bytes(used_bytes), error);
     }
@@ -121,6 +122,7 @@ static const char *describe_restart(const bp_found_session *found, const bp_host
 static bugpack_status write_report(const bp_recover_request *request, const bp_found_session *found,
                                    bp_snapshot *snapshot, bugpack_report_result *result) {
     const bp_session_identity *dead = &found->identity;
+    const bp_session_place place = {.dir_fd = found->dir_fd};
     bp_destination destination = BP_DESTINATION_INIT;
     bp_host_identity host;
     char report_id[BP_ID_BYTES];
@@ -137,7 +139,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = open_destination(request, found, ended_wall_ns, &destination, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_redaction_load(found->dir_fd, &redaction, error);
+        status = bp_redaction_load(&place, NULL, &redaction, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_redaction_hold(redaction, &rules, error);
@@ -150,16 +152,15 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
                                          .is_strict = true,
                                          .rules = rules,
                                          .hook = request->hook,
-                                         .lacks_before_write =
-                                             bp_before_write_was_set(found->dir_fd)};
+                                         .lacks_before_write = bp_before_write_was_set(&place)};
         status = bp_bundle_new(&target, &bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_recover_rings(found->dir_fd, dead, destination.dir_fd, snapshot, error);
+        status = bp_recover_rings(&place, dead, destination.dir_fd, snapshot, error);
         snapshot->restart = describe_restart(found, &host);
     }
     if (status == BUGPACK_OK) {
-        status = bp_ring_entries_add(snapshot, NULL, bundle, error);
+        status = bp_ring_entries_add(snapshot, NULL, NULL, bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_dead_crash_add(&crash, bundle, error);

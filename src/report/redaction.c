@@ -148,21 +148,20 @@ bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
 }
 
 /* One text of a dead session; false where there is no more. */
-static bool load_text(int dir_fd, unsigned number, bp_redaction *redaction,
+static bool load_text(const bp_session_place *place, unsigned number, bp_redaction *redaction,
                       bugpack_status *ret_status, bugpack_error *error) {
     char name[file_name_bytes];
     bp_buffer text;
     int fd = -1;
     (void)snprintf(name, sizeof name, TEXT_FILE_FORMAT, number);
-    if (faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+    fd = bp_session_file_open(place, name);
+    if (fd < 0 && errno == ENOENT) {
         return false;
     }
     bp_buffer_init(&text, BP_RULE_TEXT_MAX);
-    *ret_status = bp_file_open_regular(dir_fd, name, &fd, error);
-    if (*ret_status == BUGPACK_OK) {
-        *ret_status = bp_file_read_fd(fd, name, &text, error);
-        bp_file_close(fd);
-    }
+    *ret_status = fd < 0 ? bp_fail_errno(error, errno, "cannot read \"%s\"", name)
+                         : bp_file_read_fd(fd, name, &text, error);
+    bp_file_close(fd);
     if (*ret_status == BUGPACK_OK) {
         *ret_status = bp_redaction_add(redaction, "the rules of the dead session",
                                        bp_buffer_text(&text), text.size, error);
@@ -171,15 +170,21 @@ static bool load_text(int dir_fd, unsigned number, bp_redaction *redaction,
     return *ret_status == BUGPACK_OK;
 }
 
-bugpack_status bp_redaction_load(int session_dir_fd, bp_redaction **ret_redaction,
-                                 bugpack_error *error) {
+bugpack_status bp_redaction_load(const bp_session_place *place, const bp_redaction *with,
+                                 bp_redaction **ret_redaction, bugpack_error *error) {
     bp_redaction *redaction = NULL;
-    bool is_off = faccessat(session_dir_fd, OFF_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    int off_fd = bp_session_file_open(place, OFF_FILE);
+    bool is_off = with != NULL ? with->is_off : off_fd >= 0;
+    bp_file_close(off_fd);
     bugpack_status status = bp_redaction_new(is_off, NULL, &redaction, error);
     for (unsigned i = 0; status == BUGPACK_OK && i < BP_REDACTION_TEXTS_MAX; i++) {
-        if (!load_text(session_dir_fd, i, redaction, &status, error)) {
+        if (!load_text(place, i, redaction, &status, error)) {
             break;
         }
+    }
+    for (unsigned i = 0; status == BUGPACK_OK && with != NULL && i < with->text_count; i++) {
+        status = bp_redaction_add(redaction, "the rules of this session", with->texts[i],
+                                  strlen(with->texts[i]), error);
     }
     if (status != BUGPACK_OK) {
         bp_redaction_free(redaction);

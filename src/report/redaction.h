@@ -27,9 +27,10 @@ void bp_redaction_free(bp_redaction *redaction);
 bugpack_status bp_redaction_use_at_call(bp_redaction *redaction, bp_at_call *at_call,
                                         bugpack_error *error);
 
-/* Those that a dead session had, from its directory. INVALID where they cannot be understood. */
-bugpack_status bp_redaction_load(int session_dir_fd, bp_redaction **ret_redaction,
-                                 bugpack_error *error);
+/* Those that another session has, or had before it died, and those of `with` (NULL: none), which
+ * then says whether redaction is off. INVALID where they cannot be understood. */
+bugpack_status bp_redaction_load(const bp_session_place *place, const bp_redaction *with,
+                                 bp_redaction **ret_redaction, bugpack_error *error);
 
 /* Adds rules (docs/REDACTION.md) for all reports that are assembled from now on. INVALID with the
  * line, LIMIT, NO_MEMORY. Any thread. */

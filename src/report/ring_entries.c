@@ -10,11 +10,13 @@
 #include "recorder/log_recorder.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
+#include "report/name.h"
 
 /* What is being added. The extent is the pcap's, and then the index's too. */
 struct adding {
     bp_snapshot *snapshot;
     bp_bundle *bundle;
+    const char *without;           /* names of entries; NULL: none */
     bp_traffic_snapshot *channels; /* those whose traffic is wanted */
     size_t channel_count;
     char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
@@ -229,12 +231,30 @@ static bool is_snapshot_lost(const struct adding *adding) {
     return is_lost;
 }
 
+/* The index counts the frames of the pcap. */
+static bool is_left_out(const struct adding *adding, const char *name) {
+    return adding->without != NULL && (bp_name_is_in_list(adding->without, name) ||
+                                       (strcmp(name, "traffic-index.jsonl") == 0 &&
+                                        bp_name_is_in_list(adding->without, "traffic.pcap")));
+}
+
+static bugpack_status leave_out(const char *name, bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer writer;
+    bp_writer_init(&writer, 0);
+    bp_writer_leave_out(&writer);
+    bp_writer_stamp(&writer, bp_clock_now());
+    return bp_bundle_put(bundle, name, BUGPACK_OK, &writer, error);
+}
+
 /* One entry. `failure` is why its records could not be copied, or why it could not be printed. */
 static bugpack_status add_part(struct adding *adding, const char *name, print_part *print,
                                const char *loss_reason, const char *choice, bp_bundle *bundle,
                                bugpack_error *failure, bugpack_error *error) {
     bugpack_writer writer;
     bp_instant began = bp_clock_now();
+    if (is_left_out(adding, name)) {
+        return leave_out(name, bundle, error);
+    }
     bp_writer_init(&writer, SIZE_MAX / 4);
     bugpack_status status = bp_bundle_begin(bundle, name, &writer, error);
     if (status != BUGPACK_OK) {
@@ -313,8 +333,8 @@ static bool is_worth_telling(const struct adding *adding, const bp_snapshot_part
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
-                                   bp_bundle *bundle, bugpack_error *error) {
-    struct adding adding = {.snapshot = snapshot, .bundle = bundle};
+                                   const char *without, bp_bundle *bundle, bugpack_error *error) {
+    struct adding adding = {.snapshot = snapshot, .bundle = bundle, .without = without};
     choose_channels(&adding, only_channel);
     bugpack_status status = BUGPACK_OK;
     if (snapshot->log.is_on) {

@@ -11,10 +11,11 @@
  * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
  * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
  * itself; the manifest says why. `only_channel` limits the traffic to the channel of that name, if
- * the snapshot has one; a note says so. NULL: all channels. Fails only when the bundle cannot take
+ * the snapshot has one; a note says so. NULL: all channels. Entries that the
+ * list `without` names (NULL: none) are left out. Fails only when the bundle cannot take
  * an entry.
  */
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
-                                   bp_bundle *bundle, bugpack_error *error);
+                                   const char *without, bp_bundle *bundle, bugpack_error *error);
 
 #endif

@@ -25,7 +25,7 @@ __asm__(".pushsection .note.bugpack,\"a\",%note\n"
 #endif
 
 bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const char *session_id,
-                               bp_ring_kind kind, uint32_t number) {
+                               uint32_t kind, uint32_t number) {
     for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
         bp_anchor_entry *entry = &bp_anchor_of_process.entries[i];
         uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
@@ -34,7 +34,7 @@ bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const
                                                      memory_order_acquire, memory_order_relaxed)) {
             continue;
         }
-        entry->kind = (uint32_t)kind;
+        entry->kind = kind;
         entry->mapped_bytes = mapped_bytes;
         entry->number = number;
         (void)snprintf(entry->session_id, sizeof entry->session_id, "%s", session_id);

@@ -8,8 +8,9 @@
  *     distance in bytes from the descriptor's own address to the bp_anchor.
  *  2. Read the bp_anchor with process_vm_readv and check magic, version and the sizes in it. More
  *     than one image can have an anchor: each lists its own rings.
- *  3. An entry whose sequence is even and whose address is not 0 describes a mapped ring. Read the
- *     ring (ring/frame.h says how it is laid out), then the entry's sequence again; when it
+ *  3. An entry whose sequence is even and whose address is not 0 describes a mapped ring, or, of
+ * the kind BP_ANCHOR_FILE, a bp_anchor_file: a small file of the session, as its directory has it.
+ * Read the ring (ring/frame.h says how it is laid out), then the entry's sequence again; when it
  *     changed, the ring was closed meanwhile and the copy is worthless.
  *
  * A forked child has its parent's list. Rings in memory read as zeros there: check the ring's
@@ -28,12 +29,14 @@
 #define BP_ANCHOR_MAGIC 0x31726e6170677562u /* "bugpanr1", little endian */
 #define BP_ANCHOR_VERSION 1u
 #define BP_ANCHOR_NOTE_TYPE 1u
-/* Three rings per session and up to two per channel. Rings beyond this are not listed. */
+#define BP_ANCHOR_FILE 64u /* beyond any bp_ring_kind */
+/* Three rings per session, up to two per channel, and its files. What is beyond this is not listed.
+ */
 #define BP_ANCHOR_ENTRY_COUNT 512u
 
 typedef struct bp_anchor_entry {
     _Atomic uint32_t sequence; /* odd while the rest is written */
-    uint32_t kind;             /* a bp_ring_kind */
+    uint32_t kind;             /* a bp_ring_kind, or BP_ANCHOR_FILE */
     _Atomic uint64_t address;  /* of the ring's header page; 0: unused */
     uint64_t mapped_bytes;
     uint32_t number; /* of the channel */
@@ -49,9 +52,16 @@ typedef struct bp_anchor {
     bp_anchor_entry entries[BP_ANCHOR_ENTRY_COUNT];
 } bp_anchor;
 
-/* Lists a ring. Lock-free. Returns NULL when the list is full. Any thread. */
+/* What is at the address of a file; `mapped_bytes` of its entry counts all of it. */
+#define BP_ANCHOR_FILE_NAME_BYTES 32
+typedef struct bp_anchor_file {
+    char name[BP_ANCHOR_FILE_NAME_BYTES];
+    unsigned char bytes[];
+} bp_anchor_file;
+
+/* Lists a ring or a file. Lock-free. Returns NULL when the list is full. Any thread. */
 bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const char *session_id,
-                               bp_ring_kind kind, uint32_t number);
+                               uint32_t kind, uint32_t number);
 
 /* To be called before the ring is unmapped. NULL is fine. */
 void bp_anchor_remove(bp_anchor_entry *entry);

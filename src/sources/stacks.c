@@ -164,11 +164,7 @@ static bugpack_status add_provider(const bp_report_context *context, const char 
                                    .limit_bytes = (size_t)64 << 20,
                                    .timeout_ms = context->settings->provider_timeout_ms};
     atomic_fetch_add(&source->references, 1);
-    bugpack_status status = bp_source_add(context, &spec, error);
-    if (status != BUGPACK_OK) {
-        atomic_fetch_sub(&source->references, 1);
-    }
-    return status;
+    return bp_source_add(context, &spec, error); /* which drops it on a failure */
 }
 
 bugpack_status bp_source_stacks(const bp_report_context *context, bugpack_error *error) {

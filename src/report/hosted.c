@@ -1,0 +1,84 @@
+#include "report/hosted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "probe/session_copies.h"
+#include "report/before_write.h"
+
+void bp_hosted_free(bp_hosted *hosted) {
+    if (hosted != NULL) {
+        bp_redaction_free(hosted->redaction);
+        free(hosted);
+    }
+}
+
+void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata) {
+    const bp_session_identity *identity = &hosted->identity;
+    memcpy(metadata->target.session_id, identity->session_id, sizeof identity->session_id);
+    if (strcmp(metadata->app_name, metadata->target.name) == 0) {
+        metadata->app_name = identity->app_name;
+        metadata->app_version = identity->app_version;
+        metadata->app_build_id = identity->app_build_id;
+    }
+}
+
+/* The names that the files have in a session's directory. */
+static void name_copies(const bp_session_copies *copies, bp_session_copy *named) {
+    for (size_t i = 0; i < copies->count; i++) {
+        const bp_copied_file *copied = &copies->items[i];
+        named[i].fd = copied->file.fd;
+        if (copied->kind == BP_ANCHOR_FILE) {
+            memcpy(named[i].name, copied->name, sizeof copied->name);
+        } else {
+            bp_session_ring_name((bp_ring_kind)copied->kind, copied->number, named[i].name);
+        }
+    }
+}
+
+static bugpack_status recover(const bp_session_place *place, const bp_redaction *ours, int dir_fd,
+                              bp_snapshot *snapshot, bp_hosted *hosted, bugpack_error *error) {
+    bugpack_status status = bp_session_identity_read(place, &hosted->identity, error);
+    if (status == BUGPACK_OK) {
+        bp_instant now = bp_clock_now();
+        hosted->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
+        hosted->had_before_write = bp_before_write_was_set(place);
+        status = bp_redaction_load(place, ours, &hosted->redaction, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_recover_rings(place, &hosted->identity, dir_fd, snapshot, error);
+        snapshot->is_recovered = false; /* it lives, and nothing waits for a next try */
+    }
+    return status;
+}
+
+bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
+                              const bp_cancel_token *token, bp_snapshot *snapshot,
+                              bp_hosted **ret_hosted, bugpack_error *error) {
+    bp_session_copies copies = {.count = 0};
+    bugpack_status status = bp_session_copies_take(pid, dir_fd, token, &copies, error);
+    if (status != BUGPACK_OK || copies.ring_count == 0) {
+        bp_session_copies_release(&copies);
+        return status;
+    }
+    bp_hosted *hosted = calloc(1, sizeof *hosted);
+    bp_session_copy *named = calloc(copies.count, sizeof *named);
+    if (hosted == NULL || named == NULL) {
+        status = bp_fail_memory(error, "copy the rings of a process");
+    } else {
+        const bp_session_place place = {.dir_fd = -1, .copies = named, .copy_count = copies.count};
+        name_copies(&copies, named);
+        status = recover(&place, ours, dir_fd, snapshot, hosted, error);
+        snapshot->token = token;
+    }
+    free(named);
+    bp_session_copies_release(&copies);
+    if (status == BUGPACK_OK) {
+        *ret_hosted = hosted;
+        return BUGPACK_OK;
+    }
+    bp_hosted_free(hosted);
+    /* What the process made up is no failure of the report. */
+    return status == BUGPACK_ERR_CORRUPT ? BUGPACK_OK : status;
+}

@@ -1,0 +1,311 @@
+/*
+ * A report from outside about a host that is stopped, or that answers nobody: what it recorded is
+ * there, in order and complete up to the stop, and it goes on afterwards as if nothing had been.
+ */
+#include <bugpack/bugpack.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "report/hosted.h"
+#include "ring/anchor.h"
+#include "support/check.h"
+#include "support/report_reader.h"
+#include "support/temp_dir.h"
+
+enum { record_count = 2000 };
+
+static temp_dir dir;
+static char rings_dir[300];
+
+typedef struct host {
+    pid_t pid;
+    int socket_fd;
+} host;
+
+static void record(bugpack *session, bugpack_channel *channel, unsigned number) {
+    char text[16];
+    (void)snprintf(text, sizeof text, "message %04u", number);
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %04u TKT-12 password=hunter22", number);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "word", text, strlen(text));
+}
+
+/* The host records, waits for a byte, records once more, and closes its session. */
+static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
+    bugpack *session = NULL;
+    bugpack_channel *channel = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    char word = 'r';
+    options.app_name = "viewer app";
+    options.app_version = "4.2";
+    options.report_dir = dir.path;
+    options.recorder_dir = rings_dir;
+    options.recorder_in_memory = is_in_memory;
+    options.sample_window_ms = BUGPACK_OFF;
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    CHECK(bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", NULL) == BUGPACK_OK);
+    CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
+    for (unsigned i = 0; i < record_count; i++) {
+        record(session, channel, i);
+    }
+    bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
+    CHECK(write(socket_fd, &word, 1) == 1);
+    CHECK(read(socket_fd, &word, 1) == 1);
+    record(session, channel, record_count);
+    CHECK(bugpack_report(session, NULL, NULL) == BUGPACK_OK);
+    bugpack_close(session);
+    _exit(0);
+}
+
+static host start_host(bool is_in_memory) {
+    int ends[2];
+    char word;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    host it = {.pid = fork(), .socket_fd = ends[0]};
+    CHECK(it.pid >= 0);
+    if (it.pid == 0) {
+        (void)close(ends[0]);
+        run_host(ends[1], is_in_memory);
+    }
+    (void)close(ends[1]);
+    CHECK(read(it.socket_fd, &word, 1) == 1);
+    return it;
+}
+
+static void take_report(pid_t pid, const char *without, char path[400]) {
+    bugpack *session = NULL;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    (void)snprintf(path, 400, "%s/outside-%d.zip", dir.path, (int)pid);
+    options.target_pid = pid;
+    options.report_dir = dir.path;
+    options.log_ring_bytes = BUGPACK_OFF;
+    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.history_interval_ms = BUGPACK_OFF;
+    options.sample_window_ms = BUGPACK_OFF;
+    options.recorder_in_memory = true;
+    options.without_entries = without;
+    request.output_path = path;
+    CHECK(bugpack_open(&options, &session, &error) == BUGPACK_OK);
+    CHECK(bugpack_report(session, &request, NULL) == BUGPACK_OK);
+    bugpack_close(session);
+}
+
+/* Each line once and in order. */
+static void check_log(const char *path) {
+    size_t bytes = 0;
+    char *text = report_read(path, "logs.jsonl", &bytes);
+    const char *at = text;
+    CHECK(text != NULL);
+    for (unsigned i = 0; i < record_count; i++) {
+        char line[32];
+        (void)snprintf(line, sizeof line, "line %04u ", i);
+        at = strstr(at, line);
+        CHECK(at != NULL);
+    }
+    CHECK(strstr(at, "line 2000") == NULL);
+    CHECK(strstr(text, "hunter22") == NULL && strstr(text, "TKT-12") == NULL);
+    free(text);
+}
+
+static void expect_report(pid_t pid) {
+    char path[400];
+    take_report(pid, "logs.jsonl traffic.pcap", path);
+    CHECK(report_read(path, "logs.jsonl", NULL) == NULL);
+    CHECK(report_read(path, "traffic-index.jsonl", NULL) == NULL);
+    CHECK(report_entry_contains(path, "manifest.json", "left out on request"));
+    CHECK(unlink(path) == 0);
+    take_report(pid, "stacks.json stacks.txt", path);
+    check_log(path);
+    CHECK(report_entry_contains(path, "metadata.json", "\"name\": \"viewer app\""));
+    CHECK(report_entry_contains(path, "metadata.json", "\"version\": \"4.2\""));
+    CHECK(report_entry_contains(path, "metadata.json", "\"session_id\""));
+    CHECK(report_entry_contains(path, "notifications.json", "the server is silent"));
+    CHECK(report_entry_contains(path, "traffic-index.jsonl", "\"net\""));
+    CHECK(unlink(path) == 0);
+}
+
+/* The inode of the only session's log ring; 0: there is none. To open the file would break its
+ * lease, and the ring would get another one. */
+static ino_t find_ring(void) {
+    ino_t inode = 0;
+    struct dirent *entry;
+    DIR *listing = opendir(rings_dir);
+    CHECK(listing != NULL);
+    while ((entry = readdir(listing)) != NULL) {
+        char path[400];
+        struct stat info;
+        (void)snprintf(path, sizeof path, "%s/log.ring", entry->d_name);
+        if (fstatat(dirfd(listing), path, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+            CHECK(inode == 0);
+            inode = info.st_ino;
+        }
+    }
+    CHECK(closedir(listing) == 0);
+    return inode;
+}
+
+static void check_host(bool is_in_memory, bool is_stopped) {
+    host it = start_host(is_in_memory);
+    ino_t ring = find_ring();
+    int ended;
+    CHECK((ring == 0) == is_in_memory);
+    if (is_stopped) {
+        CHECK(kill(it.pid, SIGSTOP) == 0);
+        CHECK(waitpid(it.pid, &ended, WUNTRACED) == it.pid && WIFSTOPPED(ended));
+    }
+    expect_report(it.pid);
+    CHECK(find_ring() == ring);
+    CHECK(!is_stopped || kill(it.pid, SIGCONT) == 0);
+    CHECK(write(it.socket_fd, "g", 1) == 1);
+    CHECK(waitpid(it.pid, &ended, 0) == it.pid && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    (void)close(it.socket_fd);
+}
+
+/* A child has the memory of the host that it was forked from, and no session. */
+static void check_fork(void) {
+    char path[400];
+    int to_host[2], from_child[2];
+    pid_t child = 0;
+    CHECK(pipe(to_host) == 0 && pipe(from_child) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        bugpack *session = NULL;
+        bugpack_options options = BUGPACK_OPTIONS_INIT;
+        options.app_name = "viewer app";
+        options.report_dir = dir.path;
+        options.recorder_in_memory = true;
+        CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "of the parent");
+        child = fork();
+        if (child != 0) {
+            CHECK(write(from_child[1], &child, sizeof child) == (ssize_t)sizeof child);
+        }
+        (void)close(to_host[1]);
+        (void)read(to_host[0], path, 1);
+        _exit(0);
+    }
+    CHECK(read(from_child[0], &child, sizeof child) == (ssize_t)sizeof child);
+    take_report(child, NULL, path);
+    CHECK(report_read(path, "logs.jsonl", NULL) == NULL);
+    CHECK(!report_entry_contains(path, "metadata.json", "viewer app"));
+    (void)close(to_host[1]);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+/* Copies as a report does. */
+static bp_hosted *take_copies(pid_t pid, bp_snapshot *snapshot) {
+    bp_hosted *hosted = NULL;
+    int dir_fd = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    memset(snapshot, 0, sizeof *snapshot);
+    CHECK(bp_hosted_take(pid, NULL, dir_fd, NULL, snapshot, &hosted, NULL) == BUGPACK_OK);
+    (void)close(dir_fd);
+    return hosted;
+}
+
+/* A host that writes at full speed into a small ring: whatever is copied is whole. */
+static void check_busy(void) {
+    static bp_snapshot snapshot;
+    pid_t pid = fork();
+    if (pid == 0) {
+        bugpack *session = NULL;
+        bugpack_options options = BUGPACK_OPTIONS_INIT;
+        options.app_name = "busy";
+        options.report_dir = dir.path;
+        options.recorder_in_memory = true;
+        options.log_ring_bytes = (size_t)1 << 20;
+        CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+        for (unsigned i = 0;; i++) {
+            bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %u of a busy host", i);
+        }
+    }
+    for (unsigned copied = 0; copied < 20;) {
+        bp_hosted *hosted = take_copies(pid, &snapshot);
+        const bp_ring_view *view = &snapshot.log.view;
+        if (hosted != NULL && view->record_count > 0) {
+            CHECK(snapshot.log.error.status == BUGPACK_OK && !view->is_damaged);
+            CHECK(view->last_sequence - view->first_sequence + 1 == view->record_count);
+            copied++;
+        }
+        bp_hosted_free(hosted);
+        bp_snapshot_release(&snapshot);
+    }
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+}
+
+extern bp_anchor bp_anchor_of_process;
+
+static unsigned next_random(unsigned *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Overwrites some bytes of the anchor and of what it leads to. */
+static void scribble(unsigned seed) {
+    static bp_anchor before;
+    memcpy(&before, &bp_anchor_of_process, sizeof before);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned chosen = next_random(&seed) % 8;
+        const bp_anchor_entry *entry = &before.entries[chosen];
+        unsigned char *at = (unsigned char *)&bp_anchor_of_process.entries[chosen];
+        if (next_random(&seed) % 2 == 0 && entry->mapped_bytes > sizeof *entry) {
+            at = (unsigned char *)(uintptr_t)entry->address;
+        }
+        at[next_random(&seed) % sizeof *entry] = (unsigned char)next_random(&seed);
+    }
+}
+
+/* A host whose memory is damaged costs its records, and nothing else. */
+static void check_damaged(void) {
+    static bp_snapshot snapshot;
+    for (unsigned round = 0; round < 60; round++) {
+        int ends[2];
+        char word;
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            bugpack *session = NULL;
+            bugpack_options options = BUGPACK_OPTIONS_INIT;
+            options.app_name = "damaged";
+            options.report_dir = dir.path;
+            options.recorder_in_memory = true;
+            options.history_interval_ms = BUGPACK_OFF;
+            CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+            bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "a line");
+            scribble(round);
+            CHECK(write(ends[1], "r", 1) == 1);
+            (void)pause();
+            _exit(0);
+        }
+        CHECK(read(ends[0], &word, 1) == 1);
+        bp_hosted_free(take_copies(pid, &snapshot));
+        bp_snapshot_release(&snapshot);
+        CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+    }
+}
+
+int main(void) {
+    CHECK(temp_dir_make(&dir));
+    (void)snprintf(rings_dir, sizeof rings_dir, "%s/rings", dir.path);
+    CHECK(mkdir(rings_dir, 0700) == 0);
+    check_host(true, true);
+    check_host(false, true);
+    check_host(true, false);
+    check_fork();
+    check_busy();
+    check_damaged();
+    temp_dir_remove(&dir);
+    return 0;
+}
