@@ -134,16 +134,16 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
 }
 
 /* "poll < wait_for_frame < main": what has a name, as far as it fits. */
-static void print_frames(bp_summary_thread *thread, const bp_json_tree *frames) {
+static void print_frames(const bp_json_tree *frames, char *out, size_t out_bytes) {
     size_t used = 0;
     for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
          frame = bp_json_tree_next(frame)) {
         const char *symbol = bp_json_tree_text(frame, "demangled");
         symbol = symbol != NULL ? symbol : bp_json_tree_text(frame, "symbol");
         size_t length = symbol == NULL ? 0 : strlen(symbol);
-        if (length > 0 && used + length + sizeof " < " <= sizeof thread->frames) {
-            used += (size_t)snprintf(thread->frames + used, sizeof thread->frames - used, "%s%s",
-                                     used > 0 ? " < " : "", symbol);
+        if (length > 0 && used + length + sizeof " < " <= out_bytes) {
+            used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", used > 0 ? " < " : "",
+                                     symbol);
         }
     }
 }
@@ -153,7 +153,7 @@ static void read_stacks(bp_summary *summary, const bp_json_tree *stacks) {
          row != NULL; row = bp_json_tree_next(row)) {
         bp_summary_thread *thread = find_thread(summary, row);
         if (thread != NULL) {
-            print_frames(thread, bp_json_tree_array(row, "frames"));
+            print_frames(bp_json_tree_array(row, "frames"), thread->frames, sizeof thread->frames);
         }
     }
 }
@@ -175,11 +175,56 @@ static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
 }
 
 static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
-    const char *name = bp_json_tree_text(crash, "signal_name");
-    const char *thread = bp_json_tree_text(bp_json_tree_object(crash, "thread"), "name");
-    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "%.32s%s%.64s",
-                    name != NULL ? name : "it crashed", thread != NULL ? " in thread " : "",
-                    thread != NULL ? thread : "");
+    const char *text = bp_json_tree_text(crash, "summary");
+    char frames[160] = "";
+    print_frames(bp_json_tree_array(bp_json_tree_object(crash, "backtrace"), "frames"), frames,
+                 sizeof frames);
+    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %.220s%s%s",
+                    text != NULL ? text : "of an unknown signal", frames[0] != '\0' ? ", in " : "",
+                    frames);
+}
+
+/* A control group that is near one of its limits, or had to kill. */
+static void read_cgroup(bp_summary *summary, const bp_json_tree *cgroup) {
+    static const struct {
+        const char *group, *used, *max, *what;
+    } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
+                  {"pids", "current", "max", "tasks"}};
+    const char *path = bp_json_tree_text(cgroup, "path");
+    uint64_t used, max, kills;
+    path = path != NULL ? path : "?";
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
+        if (bp_json_tree_uint(group, limits[i].used, &used) &&
+            bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
+            bp_summary_find(summary, BP_SEVERITY_CRITICAL, "system.json",
+                            "the control group \"%.120s\" uses %" PRIu64 " of at most %" PRIu64
+                            " %s",
+                            path, used, max, limits[i].what);
+        }
+    }
+    if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
+        kills > 0) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",
+                        "the control group \"%.120s\" ran out of memory: %" PRIu64
+                        " processes were killed",
+                        path, kills);
+    }
+}
+
+static void read_system(bp_summary *summary, const bp_json_tree *system) {
+    const bp_json_tree *memory = bp_json_tree_object(system, "memory");
+    uint64_t total_kb, available_kb;
+    if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
+        bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",
+                        "the machine has %" PRIu64 " MiB of memory left, of %" PRIu64 " MiB",
+                        available_kb >> 10, total_kb >> 10);
+    }
+    for (const bp_json_tree *cgroup = bp_json_tree_first(bp_json_tree_array(system, "cgroups"));
+         cgroup != NULL; cgroup = bp_json_tree_next(cgroup)) {
+        read_cgroup(summary, cgroup);
+    }
 }
 
 /* In the order of reading: the busiest threads are known before what they did. */
@@ -192,7 +237,8 @@ static const struct {
                  {"stacks.json", read_stacks},
                  {"heap-state.json", read_heap},
                  {"disconnect-cause.json", read_disconnect},
-                 {"crash.json", read_crash}};
+                 {"crash.json", read_crash},
+                 {"system.json", read_system}};
 
 /* --- reading ------------------------------------------------------------------------------ */
 

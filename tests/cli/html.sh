@@ -71,5 +71,5 @@ case $? in
 *) echo 'not tried: there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set' ;;
 esac
 # They are not ours.
-rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip empty.zip
+rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 finish

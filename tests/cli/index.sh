@@ -15,11 +15,11 @@ run index fleet
 expect_status 3
 expect_err 'torn.zip'
 jq -r .path out >paths
-printf 'fleet/a/b/%s\n' bad.zip bomb.zip empty.zip everywhere.zip plain.zip >wanted
+printf 'fleet/a/b/%s\n' bad.zip bomb.zip crash.zip empty.zip everywhere.zip plain.zip >wanted
 echo fleet/second.zip >>wanted
 cmp -s paths wanted || wrong "the paths are $(cat paths)"
 jq -e 'all(.[]; type != "object" and type != "array")' out >/dev/null || wrong 'a line is not flat'
-expect_same 'lines' 6 "$(wc -l <out | tr -d ' ')"
+expect_same 'lines' 7 "$(wc -l <out | tr -d ' ')"
 head -n 1 out | jq -e '.deadlock and .critical_findings == 2 and .cpu_percent == 101.5 and .open_files == 1000
     and (.gap_keys | startswith("display:unimpl:9")) and .gap_key_count == 1 and .version == "1.2"
     and (.busiest_thread | startswith("t20")) and .triggered_at == "2026-11-22T10:00:30.000Z"' >/dev/null ||

@@ -50,6 +50,17 @@ for zip in bad.zip plain.zip; do
     node "$source_dir/tests/schema/validate.mjs" show.json >out 2>err || wrong "$zip: $(cat out)"
 done
 
+fact 'a crash names its signal and its functions, and the machine its limits'
+run show crash.zip
+expect_status 0
+for line in '!! crash: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[crash.json\]' \
+    '!! the control group "/a" uses 95 of at most 100 bytes of memory  \[system.json\]' \
+    '!! the process died; its rings were recovered  \[metadata.json\]' \
+    ' ! the control group "/a" ran out of memory: 2 processes were killed  \[system.json\]' \
+    ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]'; do
+    grep -q "^$line" out || wrong "no finding '$line' in: $(cat out)"
+done
+
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
 expect_status 0
@@ -83,7 +94,7 @@ run show
 expect_status 2
 
 # They are not ours.
-rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip empty.zip
+rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300
