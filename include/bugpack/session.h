@@ -173,8 +173,8 @@ typedef struct bugpack_options {
     bugpack_event_callback *on_event;
     void *on_event_context;
 
-    /* With a target_pid: the path of the bugpack command, as in bugpack_thread_heap_options, for
-     * thread-heap.json. */
+    /* The path of the bugpack command: with a target_pid as in bugpack_thread_heap_options, for
+     * thread-heap.json; without one for BUGPACK_STACKS_ALL. */
     const char *calibrator_path;
 
     /* Reports are not about a process: they have no runtime-metrics.json, metrics history or

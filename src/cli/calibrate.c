@@ -1,6 +1,7 @@
 /*
- * The command that the library runs to learn the layout of a jemalloc. It is not for people, so it
- * is in no list and has no man page.
+ * The commands that the library runs: one learns the layout of a jemalloc, the other stops threads
+ * of the process that runs it. They are not for people, so they are in no list and have no man
+ * page.
  */
 #include <grp.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include "base/sanitizer.h"
 #include "cli/command.h"
 #include "probe/calibration.h"
+#include "probe/stop_helper.h"
 
 enum { nobody = 65534 };
 
@@ -51,3 +53,18 @@ const bp_cli_command bp_cli_calibrate_command = {
     NULL,
     0,
     run};
+
+static bp_cli_exit run_copy(int argument_count, char **arguments) {
+    return (bp_cli_exit)bp_stop_help(argument_count, arguments);
+}
+
+const bp_cli_command bp_cli_copy_threads_command = {
+    "copy-threads",
+    NULL,
+    "Usage: bugpack copy-threads PID\n"
+    "\n"
+    "Not for people: a host runs it to get the stacks of its running threads.\n",
+    NULL,
+    NULL,
+    0,
+    run_copy};

@@ -32,6 +32,7 @@ typedef struct bp_cli_command {
 
 /* One per file; main.c lists them. */
 extern const bp_cli_command bp_cli_calibrate_command;
+extern const bp_cli_command bp_cli_copy_threads_command;
 extern const bp_cli_command bp_cli_capture_command;
 extern const bp_cli_command bp_cli_diff_command;
 extern const bp_cli_command bp_cli_heap_command;

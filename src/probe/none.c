@@ -9,6 +9,7 @@
 #include "probe/open_files.h"
 #include "probe/process_list.h"
 #include "probe/session_copies.h"
+#include "probe/stop_helper.h"
 #include "probe/system.h"
 #include "probe/thread_heap.h"
 #include "probe/threads.h"
@@ -45,6 +46,12 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
 }
 
 int bp_calibration_help(int argument_count, char **arguments) {
+    (void)argument_count;
+    (void)arguments;
+    return 1;
+}
+
+int bp_stop_help(int argument_count, char **arguments) {
     (void)argument_count;
     (void)arguments;
     return 1;

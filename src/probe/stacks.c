@@ -14,6 +14,7 @@
 #include "platform/linux/proc_text.h"
 #include "platform/thread.h"
 #include "probe/stack_unwind.h"
+#include "probe/stop_helper.h"
 #include "probe/thread_stop.h"
 
 /* Of one thread: a processor gives it a turn in far less, and what sleeps deeper is not waited for.
@@ -25,6 +26,8 @@ struct reading {
     int process_fd, task_fd, memory_fd;
     bp_stack_files files;
     bp_unwinder unwinder;
+    bp_stop_helper helper; /* of our own process, once it is needed */
+    bool was_helper_started;
 };
 
 static bool name_thread(int thread_fd, bp_stack_thread *thread, uint64_t *ret_birth) {
@@ -55,6 +58,20 @@ static void *stop_and_copy(void *argument) {
     return NULL;
 }
 
+static void ask_helper(struct reading *reading, struct stop *stop) {
+    const bp_stacks_plan *plan = reading->unwinder.plan;
+    stop->result = 0;
+    if (!reading->was_helper_started) {
+        reading->was_helper_started = true;
+        stop->result =
+            bp_stop_helper_start(plan->helper_path, plan->is_helper_ptracer, &reading->helper);
+    }
+    if (stop->result == 0) {
+        stop->result =
+            bp_stop_helper_copy(&reading->helper, stop->tid, stop->copy, &stop->pause_ns);
+    }
+}
+
 /* Replaces what is known of the thread without a stop; or adds to the reason why it was not. */
 static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread *thread) {
     bp_unwinder *unwinder = &reading->unwinder;
@@ -62,7 +79,9 @@ static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread 
     bp_stack_thread again = {.tid = 0};
     uint64_t birth;
     pthread_t tracer;
-    if (bp_thread_start(stop_and_copy, &stop, &tracer, NULL) == BUGPACK_OK) {
+    if (reading->pid == getpid()) {
+        ask_helper(reading, &stop);
+    } else if (bp_thread_start(stop_and_copy, &stop, &tracer, NULL) == BUGPACK_OK) {
         (void)pthread_join(tracer, NULL);
     }
     /* While the thread is there, its id is no other's. */
@@ -80,7 +99,7 @@ static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread 
 }
 
 static bool is_to_be_stopped(const struct reading *reading, const bp_stack_thread *thread) {
-    return reading->unwinder.plan->stops_threads && reading->pid != getpid() &&
+    return reading->unwinder.plan->stops_threads && thread->tid != (uint64_t)gettid() &&
            (thread->state == BP_STACK_RUNNING || thread->state == BP_STACK_MOVED ||
             (thread->state == BP_STACK_BLOCKED && reading->unwinder.lacks_register));
 }
@@ -199,7 +218,8 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
                               .pid = pid != 0 ? pid : getpid(),
                               .process_fd = -1,
                               .task_fd = -1,
-                              .memory_fd = -1};
+                              .memory_fd = -1,
+                              .helper.fd = -1};
     if (reading.unwinder.dw == NULL) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
@@ -216,13 +236,14 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     }
     if (status == BUGPACK_OK) {
         reading.unwinder.out.pid = (uint64_t)reading.pid;
-        reading.unwinder.out.is_of_all = plan->stops_threads && reading.pid != getpid();
+        reading.unwinder.out.is_of_all = plan->stops_threads;
         status = bp_unwinder_finish(&reading.unwinder, reading.pid == getpid())
                      ? BUGPACK_OK
                      : bp_fail_memory(error, "read stacks");
     }
     bp_stack_files_close(&reading.files);
     bp_unwinder_release(&reading.unwinder);
+    bp_stop_helper_end(&reading.helper);
     bp_file_close(reading.memory_fd);
     bp_file_close(reading.task_fd);
     bp_file_close(reading.process_fd);

@@ -22,9 +22,11 @@ typedef struct bp_stacks_plan {
     uint64_t birth;            /* of the first thread, as in platform/task.h; 0: any */
     uint64_t deadline_ns;      /* monotonic; threads that were not read by then are passed over */
     uint64_t symbols_until_ns; /* likewise; symbols that were not found by then are left out */
-    bool stops_threads;      /* one after the other, for an instant: those that run, and those whose
-                                stack      needs their registers. Not of our own process. */
-    const atomic_bool *stop; /* becomes true when nobody waits any more */
+    const atomic_bool *stop;   /* becomes true when nobody waits any more */
+    /* Stops threads that run, or whose stack needs their registers, for an instant each. */
+    bool stops_threads;
+    const char *helper_path; /* of the bugpack command, which does it in our own process */
+    bool is_helper_ptracer;  /* see probe/stop_helper.h */
 } bp_stacks_plan;
 
 /*

@@ -62,14 +62,16 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
     }
-    if (options->stacks > BUGPACK_STACKS_ALL) {
+    if (options->stacks > BUGPACK_STACKS_ALL_PTRACER) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
     if ((options->system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
     }
-    if (options->stacks == BUGPACK_STACKS_ALL && options->target_pid == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "stacks of all threads need a target_pid");
+    if (options->stacks >= BUGPACK_STACKS_ALL && options->target_pid == 0 &&
+        options->calibrator_path == NULL) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "stacks of all threads need a target_pid, or a calibrator_path");
     }
     if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",

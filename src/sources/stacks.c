@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -24,7 +25,8 @@ static const uint64_t symbols_share_percent = 60;
 typedef struct stack_source {
     bp_subject *subject;
     uint32_t timeout_ms;
-    bool is_of_all;     /* threads that run are stopped */
+    uint64_t choice;    /* as in bugpack_options */
+    char *helper_path;  /* NULL: not given */
     bool is_text_alone; /* the host leaves stacks.json out */
     atomic_uint references;
     _Atomic(bp_stacks *) left; /* NULL: nothing */
@@ -42,6 +44,7 @@ static void drop_source(void *context) {
     if (atomic_fetch_sub(&source->references, 1) == 1) {
         free_stacks(atomic_load(&source->left));
         bp_subject_drop(source->subject);
+        free(source->helper_path);
         free(source);
     }
 }
@@ -54,7 +57,9 @@ static bugpack_status read_stacks(const stack_source *source, bugpack_writer *wr
     uint64_t limit_ns = source->timeout_ms * BP_NS_PER_MS;
     bp_stacks_plan plan = {.deadline_ns = now_ns + limit_ns * reading_share_percent / 100,
                            .symbols_until_ns = now_ns + limit_ns * symbols_share_percent / 100,
-                           .stops_threads = source->is_of_all,
+                           .stops_threads = source->choice != BUGPACK_STACKS_BLOCKED,
+                           .helper_path = source->helper_path,
+                           .is_helper_ptracer = source->choice == BUGPACK_STACKS_ALL_PTRACER,
                            .stop = &writer->is_abandoned};
     pid_t pid = bp_subject_target(source->subject)->pid;
     bugpack_status status = BUGPACK_OK;
@@ -177,12 +182,19 @@ bugpack_status bp_source_stacks(const bp_report_context *context, bugpack_error 
     }
     atomic_init(&source->references, 1);
     source->timeout_ms = context->settings->provider_timeout_ms;
-    source->is_of_all = context->settings->stacks == BUGPACK_STACKS_ALL;
+    source->choice = context->settings->stacks;
     source->is_text_alone = context->settings->without_entries != NULL &&
                             bp_name_is_in_list(context->settings->without_entries, "stacks.json");
     source->subject = bp_subject_retain(context->subject);
-    bugpack_status status =
-        add_provider(context, "stacks.json", BP_CONTENT_BYTES, provide_json, source, error);
+    bugpack_status status = BUGPACK_OK;
+    if (context->settings->calibrator_path != NULL) {
+        source->helper_path = strdup(context->settings->calibrator_path);
+        status = source->helper_path == NULL ? bp_fail_memory(error, "open a session") : BUGPACK_OK;
+    }
+    if (status == BUGPACK_OK) {
+        status =
+            add_provider(context, "stacks.json", BP_CONTENT_BYTES, provide_json, source, error);
+    }
     if (status == BUGPACK_OK) {
         status = add_provider(context, "stacks.txt", BP_CONTENT_TEXT, provide_text, source, error);
     }

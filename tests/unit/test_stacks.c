@@ -87,7 +87,7 @@ Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
         bugpack_close(session);
     }
     bugpack *session = NULL;
-    for (options.stacks = BUGPACK_STACKS_ALL; options.stacks <= 3; options.stacks++) {
+    for (options.stacks = BUGPACK_STACKS_ALL; options.stacks <= 4; options.stacks++) {
         cr_expect(eq(int, bugpack_open(&options, &session, NULL), BUGPACK_ERR_INVALID));
     }
     temp_dir_remove(&dir);
