@@ -74,6 +74,8 @@ static const bp_cli_option option_rows[] = {
                  bp_cli_read_time, &intervals),
     BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
+    BP_CLI_REVIEW_OPTION(bp_cli_run_options, publish),
+    BP_CLI_ENCRYPT_OPTION(bp_cli_run_options, publish),
     BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
     BP_CLI_VALUE(bp_cli_run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
@@ -161,6 +163,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         if (options.arguments[0] == NULL) {
             result = bp_cli_say_usage("a command is missing");
         } else if (bp_cli_redaction_prepare(&options.files.redaction, &result) &&
+                   bp_cli_publish_prepare(&options.publish, &result) &&
                    (has_pattern || !options.is_pedantic ||
                     read_pattern(NULL, default_pattern, &options.patterns))) {
             options.is_pedantic = options.is_pedantic || has_pattern;

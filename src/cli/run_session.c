@@ -216,14 +216,25 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     request_report(session, description, &facts);
 }
 
-/* Nothing is asked and nothing is encrypted. */
-static const bp_cli_publish plain_publish = {.is_reviewed = false};
+/* A bugpack_before_publish. The question waits until the terminal is ours again. */
+static bugpack_status review_and_publish(const bugpack_unpublished *report, void *context,
+                                         bugpack_error *error) {
+    bp_cli_run_session *session = context;
+    bp_cli_publish publish = session->options->publish;
+    bp_lock_acquire(&session->lock);
+    while (publish.is_reviewed && !session->has_ended) {
+        bp_lock_wait(&session->lock, &session->command_ended);
+    }
+    bp_lock_release(&session->lock);
+    return bp_cli_publish_call(&publish)(report, &publish, error);
+}
 
 bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli_run_options *given,
                                        const bp_run_child *child) {
     *session = (bp_cli_run_session){.options = given,
                                     .says_at_once = child->pipes.keyboard_to_fd < 0,
-                                    .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT)};
+                                    .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT),
+                                    .command_ended = PTHREAD_COND_INITIALIZER};
     (void)snprintf(session->app_name, sizeof session->app_name, "%s",
                    given->app_name != NULL ? given->app_name
                                            : bp_cli_base_name(given->arguments[0]));
@@ -242,8 +253,11 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     options.auto_snapshot_max_count = given->auto_snapshot_cap;
     bp_cli_redaction_apply(&given->files.redaction, &options);
     options.without_entries = given->files.without;
-    options.before_publish = bp_cli_publish_call(&plain_publish);
-    options.before_publish_context = (void *)(uintptr_t)&plain_publish;
+    if (bp_cli_publish_call(&given->publish) != NULL) {
+        options.before_publish = review_and_publish;
+    }
+    options.before_publish_context = session;
+    options.publish_suffix = bp_cli_publish_suffix(&given->publish);
     options.system_flags = given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
     options.on_event = on_event;
     options.on_event_context = session;
@@ -293,6 +307,10 @@ void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *re
 }
 
 void bp_cli_run_session_close(bp_cli_run_session *session, bp_run_child *child) {
+    bp_lock_acquire(&session->lock);
+    session->has_ended = true;
+    (void)pthread_cond_broadcast(&session->command_ended);
+    bp_lock_release(&session->lock);
     if (session->session != NULL) {
         (void)bugpack_flush(session->session, UINT32_MAX); /* reads what the command left */
     }

@@ -14,6 +14,7 @@
 
 #include "base/lock.h"
 #include "cli/files.h"
+#include "cli/publish.h"
 #include "run/child.h"
 #include "run/keyboard.h"
 #include "run/pattern.h"
@@ -41,6 +42,7 @@ typedef struct bp_cli_run_options {
     uint32_t auto_snapshot_interval_ms; /* 0: never */
     uint32_t auto_snapshot_cap;
     bp_cli_files files;
+    bp_cli_publish publish;
     bool quiet;
 } bp_cli_run_options;
 
@@ -53,11 +55,13 @@ typedef struct bp_cli_run_session {
     bool says_at_once;                 /* the command does not own our terminal */
     atomic_bool is_closing;            /* and all reports have ended */
     char app_name[65];
-    bp_run_screen *screen;              /* NULL: there is none */
-    bugpack_error screen_error;         /* why */
-    bool shows[BP_RUN_STREAM_COUNT];    /* the streams that a person sees on it */
-    int sized_fd;                       /* the terminal that has its size; -1: none */
-    bp_lock lock;                       /* of what follows, which the session's threads write */
+    bp_run_screen *screen;           /* NULL: there is none */
+    bugpack_error screen_error;      /* why */
+    bool shows[BP_RUN_STREAM_COUNT]; /* the streams that a person sees on it */
+    int sized_fd;                    /* the terminal that has its size; -1: none */
+    bp_lock lock;                    /* of what follows, which the session's threads write */
+    pthread_cond_t command_ended;
+    bool has_ended;
     char waiting[BP_CLI_WAITING_BYTES]; /* messages, each with its NUL */
     size_t waiting_used;
     size_t dropped_count;

@@ -24,7 +24,7 @@ typedef struct bp_run_calls {
     void (*resized)(void *context); /* the command's terminal has another size */
     void (*report)(void *context);  /* a report was asked for by the key or a signal */
     void (*started)(void *context); /* the process has just become the command */
-    bool rings; /* the terminal, when the key was pressed */
+    bool rings;                     /* the terminal, when the key was pressed */
     void *context;
 } bp_run_calls;
 

@@ -80,4 +80,11 @@ expect_same 'the names' 1 "$(grep -c linkat trace)"
 tr A-Za-z N-ZA-Mn-za-m <whole.zip.age >whole.zip
 unzip -tq whole.zip >out 2>err || wrong 'what came out is not what went in'
 
+fact 'run encrypts too'
+as_age 'tr A-Za-z N-ZA-Mn-za-m'
+rm -rf reports && mkdir reports
+PATH=$scratch/bin:$PATH run run -q -o reports --app secret --encrypt-to age1someone -- false
+expect_status 1
+case $(ls reports) in secret-crash-*.zip.age) ;; *) wrong "there is: $(ls reports)" ;; esac
+
 finish

@@ -91,6 +91,23 @@ see '^ended 0'
 zip=$(echo reports/*.zip)
 unzip -tq "$zip" >out 2>err || wrong 'it is no zip'
 
+fact 'run asks when the command has ended, also for the hotkey'
+await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
+tm send-keys C-l
+tm send-keys 'mkdir asked; $BUGPACK run --review -o asked --app asked sh -c "echo begun; read line; exit 3"; echo "ended $?"' Enter
+see '^begun'
+tm send-keys F12
+tm send-keys x Enter
+see '^Write this report? \[y/N\]'
+tm capture-pane -p | grep -q '^screen.txt' || echo 'no screen.txt here'
+expect_empty asked
+tm send-keys n Enter
+await '[ "$(tm capture-pane -p | grep -c "^Write this report?")" -eq 2 ]'
+tm send-keys y Enter
+see '^bugpack: no report: the report is not written'
+see '^ended 3'
+case $(ls asked) in asked-crash-*.zip) ;; *) wrong "there is: $(ls asked)" ;; esac
+
 fact 'a terminal that hangs up means no'
 ask --window 0
 tm kill-server

@@ -99,7 +99,7 @@ _bugpack() {
             ;;
         run)
             if [[ $current == -* ]]; then
-                _bugpack_words '--hotkey --on-failure --gap-pattern --pedantic --pedantic-dir
+                _bugpack_words '--hotkey --on-failure --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"
