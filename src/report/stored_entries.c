@@ -162,6 +162,19 @@ static bugpack_status add_entry(const char *name, const entry_header *header, co
     return bp_bundle_put(bundle, name, status, &writer, error);
 }
 
+/* Where the file is damaged: process.json was in it. */
+static bugpack_status add_loss(const reading *it, bp_bundle *bundle, bugpack_error *error) {
+    bugpack_writer writer;
+    for (size_t i = 0; i < it->name_count; i++) {
+        if (bp_name_is_same_entry(it->names[i], process_name)) {
+            return BUGPACK_OK;
+        }
+    }
+    bp_writer_init(&writer, 0);
+    bp_writer_refuse(&writer, BP_ARTEFACT_FAILED, "what was stored before the end is damaged");
+    return bp_bundle_put(bundle, process_name, BUGPACK_OK, &writer, error);
+}
+
 static bugpack_status add_all(const bp_buffer *text, bp_bundle *bundle, bugpack_error *error) {
     file_header header;
     reading *it = calloc(1, sizeof *it);
@@ -185,6 +198,9 @@ static bugpack_status add_all(const bp_buffer *text, bp_bundle *bundle, bugpack_
             it->next += entry.byte_count;
             it->left_bytes -= (size_t)entry.byte_count;
         }
+    }
+    if (status == BUGPACK_OK && !is_sound) {
+        status = add_loss(it, bundle, error);
     }
     free(it);
     return status;

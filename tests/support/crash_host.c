@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "platform/crash_page.h"
+
 #define NOINLINE __attribute__((noinline))
 #define MUST(condition)                                                                            \
     do {                                                                                           \
@@ -261,6 +263,31 @@ static void await_file(const char *name, bool truncates) {
     MUST(!truncates || truncate(path, 0) == 0);
 }
 
+/* Ends the process while another thread's crash is being written, or soon after. */
+static void *kill_writer(void *page_of_session) {
+    const volatile bp_crash_page *crash = page_of_session;
+    while (crash->is_begun == 0) {}
+    (void)kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void crash_and_kill(void) {
+    static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    char path[5000];
+    pthread_t thread;
+    install();
+    for (int i = 0; i < 4000; i++) { /* which take it several milliseconds to list */
+        char *two = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (void)mprotect(two, 4096, PROT_NONE);
+    }
+    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    (void)snprintf(path, sizeof path, "%s/%s", location.path, BP_CRASH_PAGE_NAME);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *map = mmap(NULL, sizeof(bp_crash_page), PROT_READ, MAP_SHARED, fd, 0);
+    MUST(map != MAP_FAILED && pthread_create(&thread, NULL, kill_writer, map) == 0);
+    crash_outer();
+}
+
 /* As small as some hosts have it. */
 static void use_small_stack(void) {
     static _Alignas(16) char memory[8192];
@@ -296,6 +323,7 @@ static const struct {
             {"jump", resume, 0, NULL},
             {"fork", fork_child, 0, NULL},
             {"others", refuse_others, 0, NULL},
+            {"midst", crash_and_kill, 0, NULL},
             {"without", crash_outer, 0, NULL}};
 
 static void run(void) {
