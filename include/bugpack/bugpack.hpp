@@ -458,6 +458,11 @@ class session {
     std::unique_ptr<detail::owned> owned_;
 };
 
+/* So that an overflow of the calling thread's stack is recorded, too. */
+inline bugpack_status init_crash_thread() noexcept {
+    return bugpack_crash_thread_init();
+}
+
 } /* namespace bugpackxx */
 
 #endif
