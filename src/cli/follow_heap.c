@@ -161,11 +161,11 @@ static bp_cli_exit follow(bp_heap_prober *prober, const bp_cli_heap_follow *opti
     bp_thread_heap_reading before = {.pid = 0};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cli_exit result = BP_CLI_COMPLETE;
-    uint64_t next_ns = bp_clock_monotonic_ns();
     for (uint32_t i = 0; result == BP_CLI_COMPLETE && (options->count == 0 || i <= options->count);
-         i++, next_ns += options->interval_ms * BP_NS_PER_MS) {
+         i++) {
         bp_thread_heap_reading now = {.pid = 0};
-        if (i > 0 && !bp_cli_wait_until(end_fd, next_ns)) {
+        if (i > 0 && !bp_cli_wait_until(end_fd, bp_clock_monotonic_ns() +
+                                                    options->interval_ms * BP_NS_PER_MS)) {
             break;
         }
         if (bp_heap_probe(prober, options->pid, &plan, &now, &error) != BUGPACK_OK) {

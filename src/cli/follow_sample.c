@@ -68,14 +68,15 @@ static void print_json(const bp_metrics *metrics, const char *time, const uint64
 /* The process as it is until it ends, or somebody ends this. */
 static bugpack_status follow(bp_sampler *sampler, const bp_cli_sample_follow *options, int end_fd,
                              bp_cli_exit *ret_exit, bugpack_error *error) {
-    uint64_t before_kb = 0, next_ns = bp_clock_monotonic_ns();
+    uint64_t before_kb = 0;
     bool has_before = false;
     bugpack_status status = bp_sampler_begin(sampler, error);
     for (uint32_t i = 0; status == BUGPACK_OK && (options->count == 0 || i < options->count); i++) {
         bp_metrics metrics;
         char time[BP_CLOCK_ISO_BYTES];
-        next_ns += options->window_ms * BP_NS_PER_MS;
-        if (!bp_cli_wait_until(end_fd, next_ns)) {
+        /* From now: on a busy machine a late window makes the next one no shorter. */
+        if (!bp_cli_wait_until(end_fd,
+                               bp_clock_monotonic_ns() + options->window_ms * BP_NS_PER_MS)) {
             break;
         }
         status = bp_sampler_end(sampler, &metrics, error);

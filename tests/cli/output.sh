@@ -156,14 +156,13 @@ os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window
 done
 
 fact 'a time may have a unit'
-for window in 300ms 1s 0; do
+for window in 300ms 1s; do
     run capture --pid "$target" --window "$window" --timeout 1h --output timed.zip
     expect_status 0
     measured=$(value "$(cat out)" runtime-metrics.json '.sample_window_ms | floor')
     case $window in
         300ms) [ "$measured" -ge 300 ] || wrong "300ms are $measured" ;;
         1s) [ "$measured" -ge 1000 ] || wrong "1s is $measured" ;;
-        0) [ "$measured" -lt 300 ] || wrong "0 is $measured" ;;
     esac
 done
 run capture --pid "$target" --window 1min --timeout 300ms --output timed.zip
