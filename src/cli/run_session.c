@@ -245,7 +245,6 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     options.target_with_descendants = true;
     options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
     options.calibrator_path = BP_CLI_OWN_PATH;
-    options.stacks = BUGPACK_OFF; /* no option leaves them out yet */
     options.traffic_budget_bytes = BUGPACK_OFF;
     options.pedantic = given->is_pedantic;
     options.pedantic_dir = given->pedantic_dir;

@@ -204,6 +204,11 @@ expect_same 'the messages' 'a line half' \
     "$(unzip -p "$zip" logs.jsonl | jq -r 'select(.channel == "stdout").message' | tr '\n' ' ' | sed 's/ $//')"
 expect_same 'the threads' 'sh sleep' \
     "$(value "$zip" runtime-metrics.json '[.threads[].name] | sort | join(" ")')"
+case $(ledger "$zip" stacks.json status) in
+    ok) expect_same 'the stacks' true "$(value "$zip" stacks.json '.threads | length >= 1')" ;;
+    omitted) ;; # no libdw, or it may not be read
+    *) wrong "the stacks are $(ledger "$zip" stacks.json status)" ;;
+esac
 forget
 
 fact 'files are taken into the report'
