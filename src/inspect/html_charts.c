@@ -103,8 +103,8 @@ static void draw_chart(bp_html *html, const bp_summary *summary, const char *tit
         double y = bottom - (bottom - top) * i / 2.0;
         bp_html_print(html,
                       "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text class=\"end\" x=\"%d\" "
-                      "y=\"%.1f\">%.0f %s</text>",
-                      (int)left, y, (int)right, (int)left - 4, y + 4, most * i / 2, unit);
+                      "y=\"%.1f\">%.1f</text>",
+                      (int)left, y, (int)right, (int)left - 4, y + 4, most * i / 2);
     }
     draw_line(html, summary, &span, most, value_of);
     if (trigger_ns >= span.from_ns && trigger_ns <= span.to_ns) {

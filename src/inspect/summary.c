@@ -140,10 +140,10 @@ static void print_frames(const bp_json_tree *frames, char *out, size_t out_bytes
          frame = bp_json_tree_next(frame)) {
         const char *symbol = bp_json_tree_text(frame, "demangled");
         symbol = symbol != NULL ? symbol : bp_json_tree_text(frame, "symbol");
-        size_t length = symbol == NULL ? 0 : strlen(symbol);
+        size_t length = symbol == NULL ? 0 : strcspn(symbol, "@"); /* the version of a symbol */
         if (length > 0 && used + length + sizeof " < " <= out_bytes) {
-            used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", used > 0 ? " < " : "",
-                                     symbol);
+            used += (size_t)snprintf(out + used, out_bytes - used, "%s%.*s", used > 0 ? " < " : "",
+                                     (int)length, symbol);
         }
     }
 }
