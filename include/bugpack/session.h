@@ -2,13 +2,13 @@
  * The session: one host process from open to close, with its recorder and its reports.
  *
  * A session runs in the host's process and leaves the host's state alone. It never exits, aborts,
- * prints, installs a signal handler, changes the locale or the working directory, or touches a
- * descriptor that it did not open. Its descriptors are close-on-exec. Its threads block all signals
- * except those that a fault of their own raises (SIGSEGV, SIGSYS, …), which the host handles. A
- * pthread_cancel takes effect when the call that it interrupts has returned. Calls that record,
- * trigger or wait for a report need at most 10 KiB of the caller's stack, all others 64 KiB. After
- * fork the child's copy of a session is inert: every call returns at once, with BUGPACK_ERR_INERT
- * if it has a status.
+ * prints, installs a signal handler (but for bugpack/crash.h), changes the locale or the working
+ * directory, or touches a descriptor that it did not open. Its descriptors are close-on-exec. Its
+ * threads block all signals except those that a fault of their own raises (SIGSEGV, SIGSYS, …),
+ * which the host handles. A pthread_cancel takes effect when the call that it interrupts has
+ * returned. Calls that record, trigger or wait for a report need at most 10 KiB of the caller's
+ * stack, all others 64 KiB. After fork the child's copy of a session is inert: every call returns
+ * at once, with BUGPACK_ERR_INERT if it has a status.
  */
 #ifndef BUGPACK_SESSION_H
 #define BUGPACK_SESSION_H
