@@ -56,7 +56,7 @@ static int start_from_between(void *argument) {
     struct start *start = argument;
     start->result = posix_spawn(&start->pid, start->path, &start->spawn->actions,
                                 &start->spawn->attributes, start->arguments, no_environment);
-    _exit(0);
+    return 0; /* the process ends, without handlers: see clone(2) */
 }
 
 static int start_unseen(struct start *start) {
