@@ -142,8 +142,9 @@ os.execv(sys.argv[1], sys.argv[1:])' "$BUGPACK" capture --pid "$target" --window
         >out 2>err &
     child=$!
     started="$started $child"
-    # It catches SIGHUP and SIGINT while it samples.
-    await "grep -q '^SigCgt:.*[37bf]\$' /proc/$child/status"
+    # It catches SIGHUP and SIGINT while it samples; so does the shell that it was forked from.
+    await "grep -qx '$(basename "$BUGPACK")' /proc/$child/comm &&
+        grep -q '^SigCgt:.*[37bf]\$' /proc/$child/status"
     kill -s "$signal" $child
     wait $child 2>/dev/null
     status=$?
