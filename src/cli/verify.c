@@ -8,15 +8,22 @@
 #include "base/file.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "inspect/rescue.h"
 #include "inspect/verify.h"
 
 typedef struct verify_options {
     uint64_t max_bytes;
+    const char *rescue_path;
 } verify_options;
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(verify_options, max_bytes, 0, "max-bytes", "BYTES",
                  "read at most so many uncompressed bytes\n(default 256M)", bp_cli_read_size, NULL),
+    BP_CLI_VALUE(
+        verify_options, rescue_path, 0, "salvage", "FILE",
+        "write what can be saved of one report to this file; if\nit exists, -2, -3, ... is "
+        "added",
+        bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_OPTIONS_END};
 
 /* One line, whatever a report has in its names. False without memory. */
@@ -75,6 +82,45 @@ static bool verify(const char *path, const verify_options *options) {
     return is_whole;
 }
 
+/* Says what was lost, a line each, on standard error. */
+static void say_lost(const bp_rescue_result *result) {
+    const char *line = bp_buffer_text(&result->lost);
+    while (*line != '\0') {
+        int length = (int)strcspn(line, "\n");
+        bp_cli_say("lost: %.*s", length, line);
+        line += length + 1;
+    }
+    bp_cli_say("%zu entries saved, %zu lost", result->saved_count, result->lost_count);
+}
+
+static bp_cli_exit rescue(const char *path, const verify_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_rescue_result result;
+    char *output = NULL, name[256];
+    int fd = -1;
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_absolute_path(options->rescue_path, &output, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_rescue(fd, options->max_bytes, output, name, sizeof name, &result, &error);
+    }
+    bp_file_close(fd);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("\"%s\": %s", path, error.message);
+        free(output);
+        return BP_CLI_FAILED;
+    }
+    *strrchr(output, '/') = '\0';
+    (void)printf("%s/%s\n", output, name);
+    say_lost(&result);
+    bp_cli_exit exit_status = result.lost_count > 0 ? BP_CLI_INCOMPLETE : BP_CLI_COMPLETE;
+    bp_rescue_release(&result);
+    free(output);
+    bp_cli_exit finished = bp_cli_finish_output();
+    return finished == BP_CLI_COMPLETE ? exit_status : finished;
+}
+
 static bp_cli_exit run(int argument_count, char **arguments) {
     verify_options options = {.max_bytes = BP_VERIFY_MAX_BYTES};
     char **operands;
@@ -85,6 +131,10 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     }
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
+    }
+    if (options.rescue_path != NULL) {
+        return operands[1] != NULL ? bp_cli_say_usage("--salvage takes one report")
+                                   : rescue(operands[0], &options);
     }
     bool are_whole = true;
     for (char **path = operands; *path != NULL; path++) {
@@ -98,11 +148,13 @@ const bp_cli_command bp_cli_verify_command = {
     "verify",
     "check that reports are whole",
     "Usage: bugpack verify [OPTION]... ZIP...\n"
+    "       bugpack verify --salvage FILE ZIP\n"
     "\n"
     "Check the structure of each zip, the checksum of every entry, the SHA-256 and\n"
     "the size that the manifest says of it, and what is in it: JSON, traffic and\n"
     "pictures. Print one line for each zip, which names every fault with its entry.\n",
     option_rows,
-    "Exit status: 0 all are whole, 1 one is not, 2 usage.\n",
+    "Exit status: 0 all are whole, or nothing was lost, 1 one is not, or failed,\n"
+    "2 usage, 3 saved without what was lost.\n",
     INT_MAX - 1,
     run};

@@ -122,6 +122,10 @@ bool bp_json_tree_set_text(bp_json_tree *object, const char *key, const char *va
     return set(object, key, cJSON_CreateString(value));
 }
 
+void bp_json_tree_remove(bp_json_tree *object, const char *key) {
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+}
+
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
     bp_json_tree *array = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!cJSON_IsArray(array) &&

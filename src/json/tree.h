@@ -52,6 +52,8 @@ const bp_json_tree *bp_json_tree_next(const bp_json_tree *element);
 bool bp_json_tree_set_uint(bp_json_tree *object, const char *key, uint64_t value);
 bool bp_json_tree_set_bool(bp_json_tree *object, const char *key, bool value);
 bool bp_json_tree_set_text(bp_json_tree *object, const char *key, const char *value);
+/* Removes a member if it is there. */
+void bp_json_tree_remove(bp_json_tree *object, const char *key);
 /* Appends an empty object to the array of that name, which is made if there is none; NULL without
  * memory. */
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);

@@ -79,6 +79,27 @@ expect_status 1
 expect_out '\x1b[31m\xc2\x9b1m'
 expect_same 'the number of control bytes' 0 "$(tr -d '\n' <out | LC_ALL=C grep -c '[[:cntrl:]]')"
 
+fact 'what is left of a report that was cut is saved, and what was lost is said'
+head -c "$(($(wc -c <good.zip) * 2 / 3))" good.zip >cut.zip
+run verify --salvage saved.zip cut.zip
+expect_status 3
+expect_same 'the path' "$(pwd -P)/saved.zip" "$(cat out)"
+expect_err 'lost: entry "manifest.json": it is not there'
+expect_err 'entries saved, '
+run verify saved.zip
+expect_status 0
+unzip -tq saved.zip >/dev/null || wrong 'unzip does not read it'
+expect_same 'whether it is complete' false "$(value saved.zip manifest.json .complete)"
+run verify --salvage saved.zip good.zip
+expect_status 0
+expect_same 'the path' "$(pwd -P)/saved-2.zip" "$(cat out)"
+run verify --salvage none.zip app.log
+expect_status 1
+expect_err 'nothing of it can be saved'
+[ ! -e none.zip ] || wrong 'something was written'
+run verify --salvage x.zip good.zip cut.zip
+expect_usage '--salvage takes one report'
+
 fact 'every hostile zip is refused for its reason, by one program and in little memory'
 mkdir hostile
 "$source_dir/fixtures/hostile/make" "$scratch/hostile" >reasons || wrong 'they are not made'

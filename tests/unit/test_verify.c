@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "archive/sha256.h"
+#include "inspect/rescue.h"
 #include "inspect/verify.h"
 #include "support/made_zip.h"
 #include "support/report_reader.h"
@@ -298,5 +299,60 @@ Test(verify, no_report_with_a_flipped_bit_is_whole) {
                   "bit %zu of byte %zu", at % 8, at);
         zip.bytes.data[at] = (char)(zip.bytes.data[at] ^ 1 << at % 8);
     }
+    made_zip_release(&zip);
+}
+
+Test(verify, what_is_saved_of_a_cut_report_is_whole) {
+    made_zip zip;
+    size_t saved = 0;
+    build_sound(&zip);
+    for (size_t size = 0; size < zip.bytes.size; size += 29) {
+        bp_rescue_result result;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        char output[300], name[256];
+        (void)snprintf(output, sizeof output, "%s/saved.zip", dir.path);
+        int fd = made_zip_file(zip.bytes.data, size);
+        bugpack_status status =
+            bp_rescue(fd, BP_VERIFY_MAX_BYTES, output, name, sizeof name, &result, &error);
+        (void)close(fd);
+        cr_assert(status == BUGPACK_OK || status == BUGPACK_ERR_CORRUPT, "%s", error.message);
+        cr_expect(eq(int, status == BUGPACK_OK, size >= zip.local[1]), "at %zu", size);
+        if (status != BUGPACK_OK) {
+            cr_expect(eq(str, error.message, "nothing of it can be saved"));
+            continue;
+        }
+        saved++;
+        cr_expect(eq(sz, result.saved_count, size < zip.local[2] ? 1 : 2));
+        cr_expect(eq(int, result.lost_count > 0, size < zip.directory), "at %zu", size);
+        bp_rescue_release(&result);
+        (void)snprintf(output, sizeof output, "%s/%s", dir.path, name);
+        char bytes[16384];
+        size_t count = temp_dir_read(&dir, name, bytes, sizeof bytes);
+        cr_expect(eq(str, (char *)faults_of(bytes, count, BP_VERIFY_MAX_BYTES), ""), "at %zu",
+                  size);
+        (void)unlink(output);
+    }
+    cr_expect(gt(sz, saved, 10));
+    made_zip_release(&zip);
+}
+
+Test(verify, saves_the_entries_around_a_damaged_one_and_corrects_the_manifest) {
+    made_zip zip;
+    bp_rescue_result result;
+    char output[300], name[256];
+    build_sound(&zip);
+    zip.bytes.data[zip.local[1] + 50] ^= 1;
+    (void)snprintf(output, sizeof output, "%s/saved.zip", dir.path);
+    int fd = made_zip_file(zip.bytes.data, zip.bytes.size);
+    cr_assert(eq(int, bp_rescue(fd, BP_VERIFY_MAX_BYTES, output, name, sizeof name, &result, NULL),
+                 BUGPACK_OK));
+    (void)close(fd);
+    cr_expect(eq(str, (char *)bp_buffer_text(&result.lost),
+                 "entry \"logs.jsonl\": it has a wrong checksum\n"));
+    bp_rescue_release(&result);
+    cr_expect(report_entry_contains(output, "manifest.json",
+                                    "\"reason\": \"lost: it has a wrong checksum\""));
+    cr_expect(report_entry_contains(output, "manifest.json", "\"missing\": 1"));
+    cr_expect(report_entry_contains(output, "manifest.json", "\"complete\": false"));
     made_zip_release(&zip);
 }

@@ -160,7 +160,7 @@ _bugpack() {
             ;;
         verify)
             if [[ $current == -* ]]; then
-                _bugpack_words '--max-bytes --help' "$current"
+                _bugpack_words '--max-bytes --salvage --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

@@ -19,7 +19,7 @@ WORDS = [
     (r"(bp_\w*)?halt(s|ed|ing)?(_\w+)?|halt\.h", "cancel token; cancel"),
     (r"(bp_\w*|is_|shut_|the_)?gates?(_\w+)?|bp_visit\w*|bp_session_visit\w*|(an?|the|each) visit",
      "entry guard"),
-    (r"(?<!--)\w*salvag\w+", "recovery, recover"),
+    (r"(?<!--)(?<!-l )\w*salvag\w+", "recovery, recover"),
     (r"\w*spool\w*", "temporary file"),
     (r"bp_\w+_heads?|(record|message|entry|file|zip)('s)? heads?", "header"),
     (r"\w*ledgers?\w*", "manifest, manifest line"),

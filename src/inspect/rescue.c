@@ -1,0 +1,400 @@
+#include "inspect/rescue.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "archive/archive.h"
+#include "archive/deflate.h"
+#include "archive/header.h"
+#include "archive/inflate.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/status.h"
+#include "inspect/new_file.h"
+#include "model/metadata.h"
+#include "json/tree.h"
+
+enum { piece_bytes = 64 * 1024, header_bytes_max = BP_ZIP_CENTRAL_BYTES + 2 * UINT16_MAX };
+static const size_t document_max_bytes = (size_t)4 << 20;
+static const char manifest_name[] = "manifest.json";
+static const char metadata_name[] = "metadata.json";
+
+typedef struct rescuing {
+    int fd;
+    uint64_t file_bytes, left_bytes; /* of the file, and of what may still be decompressed */
+    bp_archive *archive;
+    bp_inflater *inflater;
+    bp_json_tree *manifest; /* the old one, or NULL; then the new one */
+    bp_json_tree *lines;    /* of what was saved and lost, as artefacts of an object */
+    char report_id[BP_ID_BYTES];
+    uint64_t missing_count;
+    bp_rescue_result result;
+    /* The entry being read. */
+    bp_directory_entry entry;
+    char name[BP_DIRECTORY_NAME_MAX + 1];
+    bp_buffer document; /* of metadata and manifest */
+    bool is_document;
+    uint64_t done;
+    uint32_t crc;
+    unsigned char header[header_bytes_max];
+    unsigned char piece[piece_bytes];
+} rescuing;
+
+void bp_rescue_release(bp_rescue_result *result) {
+    bp_buffer_release(&result->lost);
+}
+
+#define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
+
+static bp_json_tree *add_line(rescuing *state, const char *name, const char *status,
+                              uint64_t byte_count) {
+    bp_json_tree *line = bp_json_tree_append(state->lines, "artefacts");
+    bool is_set = line != NULL && bp_json_tree_set_text(line, "name", name) &&
+                  bp_json_tree_set_text(line, "status", status) &&
+                  bp_json_tree_set_uint(line, "bytes", byte_count) &&
+                  bp_json_tree_set_uint(line, "duration_ms", 0);
+    return is_set ? line : NULL;
+}
+
+/* Notes an entry that cannot be saved; NULL: what has no name. */
+static bugpack_status lose(rescuing *state, const char *name, const char *why,
+                           bugpack_error *error) {
+    char reason[200];
+    state->result.lost_count++;
+    (void)bp_buffer_printf(&state->result.lost, name != NULL ? "entry \"%s\": %s\n" : "%s%s\n",
+                           name != NULL ? name : "", why);
+    if (name == NULL) {
+        return BUGPACK_OK;
+    }
+    (void)snprintf(reason, sizeof reason, "lost: %s", why);
+    bp_json_tree *line = add_line(state, name, "failed", 0);
+    return line != NULL && bp_json_tree_set_text(line, "reason", reason) ? BUGPACK_OK
+                                                                         : fail_memory(error);
+}
+
+/*
+ * Reads the header at `offset` as one of the directory, of which it has all but what says where the
+ * entry is. NULL with its length, "" where there is none, or what is wrong.
+ */
+static const char *read_header(rescuing *state, uint64_t offset, size_t *ret_length) {
+    unsigned char local[BP_ZIP_LOCAL_BYTES];
+    int64_t count = bp_file_read_range(state->fd, local, sizeof local, offset);
+    /* The directory, or what is left of it behind the manifest, which is the last entry. */
+    if (count <= 0 || (count >= 4 && memcmp(local, "PK\1\2", 4) == 0) ||
+        (count < (int64_t)sizeof local && state->manifest != NULL)) {
+        return "";
+    }
+    if (count < (int64_t)sizeof local) {
+        return "the file ends in a header";
+    }
+    size_t length = bp_header_local_length(local);
+    if (length == 0) {
+        return "a header is damaged";
+    }
+    size_t rest = length - sizeof local, central_bytes = 0;
+    memset(state->header, 0, BP_ZIP_CENTRAL_BYTES);
+    memcpy(state->header, "PK\1\2", 4);
+    memcpy(state->header + 6, local + 4, sizeof local - 4);
+    if (bp_file_read_range(state->fd, state->header + BP_ZIP_CENTRAL_BYTES, rest,
+                           offset + sizeof local) != (int64_t)rest) {
+        return "the file ends in a header";
+    }
+    const char *wrong = bp_header_parse_central(state->header, BP_ZIP_CENTRAL_BYTES + rest,
+                                                &state->entry, &central_bytes);
+    *ret_length = length;
+    if (wrong == NULL) {
+        memcpy(state->name, state->entry.name, state->entry.name_bytes);
+        state->name[state->entry.name_bytes] = '\0';
+    }
+    return wrong;
+}
+
+/* A bp_sink of what comes out of an entry: to the new report, or to memory. */
+static bugpack_status take(void *context, const void *bytes, size_t byte_count) {
+    rescuing *state = context;
+    if (byte_count > state->entry.bytes - state->done) {
+        return BUGPACK_ERR_CORRUPT;
+    }
+    state->done += byte_count;
+    state->crc = bp_deflate_crc32(state->crc, bytes, byte_count);
+    if (state->is_document && bp_buffer_append(&state->document, bytes, byte_count) != BUGPACK_OK) {
+        return BUGPACK_ERR_CORRUPT;
+    }
+    return strcmp(state->name, manifest_name) == 0
+               ? BUGPACK_OK
+               : bp_archive_write(state->archive, bytes, byte_count);
+}
+
+/* Why the bytes of the entry cannot be had, or NULL. `ret_status` is not OK where we cannot go on.
+ */
+static const char *read_entry(rescuing *state, uint64_t offset, bugpack_status *ret_status) {
+    const bp_directory_entry *entry = &state->entry;
+    bool is_stored = entry->method == BP_ZIP_STORED, is_over = is_stored;
+    bp_inflater_reset(state->inflater);
+    for (uint64_t left = entry->packed_bytes; left > 0;) {
+        size_t count = left < piece_bytes ? (size_t)left : piece_bytes;
+        if (bp_file_read_range(state->fd, state->piece, count, offset) != (int64_t)count) {
+            return "the file ends in it";
+        }
+        bugpack_status status =
+            !is_stored && is_over ? BUGPACK_ERR_CORRUPT
+            : is_stored           ? take(state, state->piece, count)
+                        : bp_inflate(state->inflater, state->piece, count, &is_over, take, state);
+        if (status == BUGPACK_ERR_CORRUPT) {
+            return "it is not deflated right";
+        }
+        if (status != BUGPACK_OK) {
+            *ret_status = status;
+            return "it cannot be written";
+        }
+        offset += count;
+        left -= count;
+    }
+    return !is_over || state->done != entry->bytes ? "it has another size than it declares"
+           : state->crc != entry->crc              ? "it has a wrong checksum"
+                                                   : NULL;
+}
+
+/* The manifest that was there, and the id of the report. */
+static void keep_document(rescuing *state) {
+    bp_json_tree *tree = NULL;
+    if (bp_json_tree_read(bp_buffer_text(&state->document), state->document.size, &tree, NULL) !=
+        BUGPACK_OK) {
+        return;
+    }
+    const char *id = bp_json_tree_text(tree, "report_id");
+    if (id != NULL && strlen(id) == sizeof state->report_id - 1) {
+        memcpy(state->report_id, id, sizeof state->report_id);
+    }
+    bool is_manifest =
+        strcmp(state->name, manifest_name) == 0 && bp_json_tree_array(tree, "artefacts") != NULL;
+    if (is_manifest && state->manifest == NULL) {
+        state->manifest = tree;
+    } else {
+        bp_json_tree_free(tree);
+    }
+}
+
+/* Saves one entry, or says why not. */
+static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error *error) {
+    bool is_manifest = strcmp(state->name, manifest_name) == 0;
+    char sha256[BP_SHA256_TEXT_BYTES];
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    if (state->entry.bytes > state->left_bytes) {
+        return lose(state, state->name, "it is over the limit", error);
+    }
+    state->is_document = is_manifest || strcmp(state->name, metadata_name) == 0;
+    state->done = 0;
+    state->crc = 0;
+    bp_buffer_clear(&state->document);
+    bugpack_status status = is_manifest
+                                ? BUGPACK_OK
+                                : bp_archive_begin(state->archive, state->name,
+                                                   (unsigned)state->result.saved_count, &detail);
+    if (status != BUGPACK_OK) {
+        return status == BUGPACK_ERR_INVALID ? lose(state, state->name, "it is there twice", error)
+                                             : bp_fail(error, status, "%s", detail.message);
+    }
+    const char *wrong = read_entry(state, offset, &status);
+    state->left_bytes -= state->done;
+    if (wrong != NULL) {
+        if (status != BUGPACK_OK && !is_manifest) {
+            (void)bp_archive_check(state->archive, error);
+        }
+        bp_archive_roll_back(state->archive);
+        return status != BUGPACK_OK ? status : lose(state, state->name, wrong, error);
+    }
+    if (state->is_document) {
+        keep_document(state);
+    }
+    if (is_manifest) {
+        return BUGPACK_OK;
+    }
+    uint64_t byte_count = 0;
+    status = bp_archive_end(state->archive, &byte_count, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bp_archive_take_sha256(state->archive, sha256);
+    state->result.saved_count++;
+    bp_json_tree *line = add_line(state, state->name, "ok", byte_count);
+    return line != NULL && bp_json_tree_set_text(line, "sha256", sha256) ? BUGPACK_OK
+                                                                         : fail_memory(error);
+}
+
+static bugpack_status walk(rescuing *state, bugpack_error *error) {
+    uint64_t offset = 0;
+    for (;;) {
+        size_t length = 0;
+        char why[120];
+        const char *wrong = read_header(state, offset, &length);
+        if (wrong != NULL && wrong[0] == '\0') {
+            return BUGPACK_OK;
+        }
+        if (wrong != NULL) {
+            (void)snprintf(why, sizeof why, "all from byte %" PRIu64 " on: %s", offset, wrong);
+            return lose(state, NULL, why, error);
+        }
+        uint64_t end = state->file_bytes - offset - length;
+        bugpack_status status = save_entry(state, offset + length, error);
+        if (status != BUGPACK_OK || state->entry.packed_bytes > end) {
+            return status;
+        }
+        offset += length + state->entry.packed_bytes;
+    }
+}
+
+static const bp_json_tree *first_line(const bp_json_tree *manifest) {
+    const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
+    return lines != NULL ? bp_json_tree_first(lines) : NULL;
+}
+
+static const bp_json_tree *find_line(const bp_json_tree *manifest, const char *name) {
+    const bp_json_tree *line = first_line(manifest);
+    while (line != NULL && strcmp(bp_json_tree_text(line, "name"), name) != 0) {
+        line = bp_json_tree_next(line);
+    }
+    return line;
+}
+
+/* Corrects the old manifest: what it lists and was not saved. */
+static bugpack_status correct_old(rescuing *state, bugpack_error *error) {
+    (void)bp_json_tree_uint(state->manifest, "missing", &state->missing_count);
+    for (const bp_json_tree *one = first_line(state->manifest); one != NULL;
+         one = bp_json_tree_next(one)) {
+        bp_json_tree *line = (bp_json_tree *)(uintptr_t)one; /* of a tree that is ours */
+        const char *name = bp_json_tree_text(line, "name");
+        const char *status = bp_json_tree_text(line, "status");
+        bool is_there =
+            status != NULL && (strcmp(status, "ok") == 0 || strcmp(status, "truncated") == 0);
+        const bp_json_tree *found = name != NULL ? find_line(state->lines, name) : NULL;
+        bool is_lost =
+            found != NULL ? strcmp(bp_json_tree_text(found, "status"), "ok") != 0 : is_there;
+        if (name == NULL || !is_lost) {
+            continue;
+        }
+        const char *reason = found != NULL ? bp_json_tree_text(found, "reason") : "lost";
+        if (found == NULL) {
+            bugpack_status noted = lose(state, name, "it is not there", error);
+            if (noted != BUGPACK_OK) {
+                return noted;
+            }
+        }
+        bp_json_tree_remove(line, "sha256");
+        bp_json_tree_remove(line, "note");
+        state->missing_count++;
+        if (!bp_json_tree_set_text(line, "status", "failed") ||
+            !bp_json_tree_set_uint(line, "bytes", 0) ||
+            !bp_json_tree_set_text(line, "reason", reason)) {
+            return fail_memory(error);
+        }
+    }
+    return BUGPACK_OK;
+}
+
+/* Without the old manifest: the lines of what was met, of which nobody knows whether it is all. */
+static bugpack_status complete_new(rescuing *state, bugpack_error *error) {
+    bugpack_status status = find_line(state->lines, manifest_name) == NULL
+                                ? lose(state, manifest_name, "it is not there", error)
+                                : BUGPACK_OK;
+    if (status == BUGPACK_OK && find_line(state->lines, metadata_name) == NULL) {
+        status = lose(state, metadata_name, "it is not there", error);
+    }
+    for (const bp_json_tree *one = first_line(state->lines); status == BUGPACK_OK && one != NULL;
+         one = bp_json_tree_next(one)) {
+        bp_json_tree *line = (bp_json_tree *)(uintptr_t)one;
+        bool is_saved = strcmp(bp_json_tree_text(line, "status"), "ok") == 0;
+        state->missing_count += !is_saved;
+        if (is_saved &&
+            !bp_json_tree_set_text(line, "note", "from a damaged report without a manifest")) {
+            status = fail_memory(error);
+        }
+    }
+    return status;
+}
+
+static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
+    bp_buffer text;
+    uint64_t byte_count;
+    bool has_old = state->manifest != NULL;
+    bp_json_tree *manifest = has_old ? state->manifest : state->lines;
+    bugpack_status status = has_old ? correct_old(state, error) : complete_new(state, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bool is_set = has_old || bp_json_tree_set_text(manifest, "report_id", state->report_id);
+    is_set = is_set && bp_json_tree_set_uint(manifest, "missing", state->missing_count) &&
+             bp_json_tree_set_bool(manifest, "complete", state->missing_count == 0);
+    bp_buffer_init(&text, 4 * document_max_bytes);
+    status = is_set ? bp_json_tree_print(manifest, &text, error) : fail_memory(error);
+    if (status == BUGPACK_OK) {
+        status = bp_archive_begin(state->archive, manifest_name, UINT_MAX, error);
+    }
+    if (status == BUGPACK_OK) {
+        (void)bp_archive_write(state->archive, bp_buffer_text(&text), text.size);
+        status = bp_archive_end(state->archive, &byte_count, error);
+    }
+    bp_buffer_release(&text);
+    return status;
+}
+
+/* A bp_new_file_fill. */
+static bugpack_status write_report(void *context, int fd, const char *name, bugpack_error *error) {
+    rescuing *state = context;
+    static const char start[] =
+        "{\"schema\": 2, \"report_id\": \"\", \"complete\": false, \"missing\": 0}";
+    const bp_archive_target target = {.fd = fd, .name = name, .wall_ns = bp_clock_wall_ns()};
+    uint64_t zip_bytes;
+    bugpack_status status = bp_json_tree_read(start, sizeof start - 1, &state->lines, error);
+    state->inflater = bp_inflater_new();
+    if (status == BUGPACK_OK && state->inflater == NULL) {
+        status = fail_memory(error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_archive_new(&target, &state->archive, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = walk(state, error);
+    }
+    if (status == BUGPACK_OK && state->result.saved_count == 0) {
+        status = bp_fail(error, BUGPACK_ERR_CORRUPT, "nothing of it can be saved");
+    }
+    if (status == BUGPACK_OK) {
+        status = add_manifest(state, error);
+    }
+    return status == BUGPACK_OK ? bp_archive_finish(state->archive, &zip_bytes, error) : status;
+}
+
+bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
+                         size_t name_bytes, bp_rescue_result *ret_result, bugpack_error *error) {
+    struct stat info;
+    rescuing *state = calloc(1, sizeof *state);
+    if (state == NULL) {
+        return fail_memory(error);
+    }
+    state->fd = fd;
+    state->left_bytes = max_bytes;
+    state->file_bytes = fstat(fd, &info) == 0 ? (uint64_t)info.st_size : 0;
+    bp_id_new(state->report_id);
+    bp_buffer_init(&state->document, document_max_bytes);
+    bp_buffer_init(&state->result.lost, (size_t)1 << 20);
+    bugpack_status status =
+        bp_new_file_write(output_path, write_report, state, ret_name, name_bytes, error);
+    if (status == BUGPACK_OK) {
+        *ret_result = state->result;
+    } else {
+        bp_rescue_release(&state->result);
+    }
+    bp_buffer_release(&state->document);
+    bp_archive_free(state->archive);
+    bp_inflater_free(state->inflater);
+    bp_json_tree_free(state->manifest);
+    bp_json_tree_free(state->lines);
+    free(state);
+    return status;
+}

@@ -1,0 +1,34 @@
+/*
+ * Saves what can be saved of a report that was cut or damaged, into a new one.
+ */
+#ifndef BP_INSPECT_RESCUE_H
+#define BP_INSPECT_RESCUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
+
+typedef struct bp_rescue_result {
+    size_t saved_count, lost_count;
+    /* What was lost, a line each: "entry "logs.jsonl": the file ends in it". Text of the report is
+     * in it as it is. */
+    bp_buffer lost;
+} bp_rescue_result;
+
+/*
+ * Walks the entries from the first byte of `fd`, a regular file that stays the caller's, and writes
+ * those whose checksum is right to a new report. Its manifest is that of the old one if it is among
+ * them, and says in any case what was lost. At most `max_bytes` are decompressed.
+ *
+ * `output_path` has a slash; "-2" and so on is added to a name that is taken, and `ret_name` gets
+ * the name without the directory. CORRUPT: not one entry can be saved. IO, NO_MEMORY. Nothing is
+ * left behind on failure; the result is to be released on success.
+ */
+bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
+                         size_t name_bytes, bp_rescue_result *ret_result, bugpack_error *error);
+void bp_rescue_release(bp_rescue_result *result);
+
+#endif
