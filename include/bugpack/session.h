@@ -218,6 +218,8 @@ typedef struct bugpack_options {
      * besides process.json. At least 1000. Default and BUGPACK_OFF: never; process.json is of the
      * installation. */
     uint64_t crash_refresh_interval_ms;
+    /* BUGPACK_ANSWER_…; INVALID for others. */
+    uint64_t answer_flags;
 } bugpack_options;
 
 /* system.json has the name of the machine. Since 0.1.0. */

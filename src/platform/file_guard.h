@@ -43,10 +43,15 @@ void bp_file_guard_bind(bp_file_guard *guard);
 
 /*
  * Waits until `deadline_ns` (monotonic; UINT64_MAX: none) or a wake, and yields files meanwhile. It
- * may return earlier. A wake that came before the wait ends it at once. The bound thread.
+ * may return earlier. A wake that came before the wait ends it at once. True: there was a wake, or
+ * something came in on a descriptor that announces it. The bound thread.
  */
-void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns);
+bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns);
 void bp_file_guard_wake(bp_file_guard *guard); /* any thread, once a thread is bound */
+
+/* Lets a socket end the wait when something comes in. A thread must be bound. False with errno
+ * where the system cannot do that. Any thread. */
+bool bp_file_guard_announce(bp_file_guard *guard, int fd);
 
 /*
  * Guards the regular file `fd`, which its user owns, has mapped, and nobody else has open; the

@@ -55,6 +55,13 @@ static uint64_t run_due(bp_monitor *monitor) {
     return next_ns;
 }
 
+/* Makes every task due. The lock is held. */
+static void make_due(bp_monitor *monitor) {
+    for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
+        monitor->entries[i].due_ns = 0;
+    }
+}
+
 static void *run(void *argument) {
     bp_monitor *monitor = argument;
     bp_thread_set_name("bugpack-monitor");
@@ -65,8 +72,11 @@ static void *run(void *argument) {
     while (!monitor->is_stopping) {
         uint64_t next_ns = run_due(monitor);
         bp_lock_release(&monitor->lock);
-        bp_file_guard_wait(monitor->guard, next_ns);
+        bool has_news = bp_file_guard_wait(monitor->guard, next_ns);
         bp_lock_acquire(&monitor->lock);
+        if (has_news) {
+            make_due(monitor);
+        }
     }
     bp_lock_release(&monitor->lock);
     return NULL;
@@ -146,9 +156,7 @@ void bp_monitor_remove(bp_monitor *monitor, bp_monitor_task *task) {
 
 void bp_monitor_wake(bp_monitor *monitor) {
     bp_lock_acquire(&monitor->lock);
-    for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {
-        monitor->entries[i].due_ns = 0;
-    }
+    make_due(monitor);
     bp_lock_release(&monitor->lock);
     bp_file_guard_wake(monitor->guard);
 }

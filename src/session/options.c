@@ -68,6 +68,9 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if ((options->system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
     }
+    if ((options->answer_flags & ~BUGPACK_ANSWER_TRIGGER) != 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "answer_flags has an unknown value");
+    }
     if (options->stacks >= BUGPACK_STACKS_ALL && options->target_pid == 0 &&
         options->calibrator_path == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID,

@@ -30,7 +30,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap html index prune recover redact run sample show verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html index prune recover redact run sample show trigger verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -158,6 +158,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
+        trigger)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--timeout --help' "$current"
+            else
+                _bugpack_pids "$current"
+            fi
+            ;;
         verify)
             if [[ $current == -* ]]; then
                 _bugpack_words '--max-bytes --salvage --help' "$current"
@@ -165,7 +172,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap html index prune recover redact run sample show verify' "$current" ;;
+        help) _bugpack_words 'capture diff heap html index prune recover redact run sample show trigger verify' "$current" ;;
     esac
 }
 

@@ -13,7 +13,7 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap html index prune recover redact run sample show verify help
+set -l commands capture diff heap html index prune recover redact run sample show trigger verify help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
@@ -31,8 +31,10 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a verify -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html index prune recover redact run sample show verify'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html index prune recover redact run sample show trigger verify'
 
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a trigger -d 'Ask a running command or host for a report'
+complete -c bugpack -n '__fish_seen_subcommand_from trigger' -x -a '(__fish_complete_pids)' -d 'The process to ask'
 complete -c bugpack -n '__fish_seen_subcommand_from capture heap sample' -l pid -x -a '(__fish_complete_pids)' -d 'The process to look at'
 complete -c bugpack -n '__fish_seen_subcommand_from capture sample' -l window -x -d 'How long to look, in milliseconds'
 
@@ -62,7 +64,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -l app 
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -l description -x -d 'What you saw'
 complete -c bugpack -n '__fish_seen_subcommand_from capture recover run' -s o -l output-dir -x -a '(__fish_complete_directories)' -d 'Where the zip goes'
 complete -c bugpack -n '__fish_seen_subcommand_from capture html redact' -l output -r -F -d 'Write this file'
-complete -c bugpack -n '__fish_seen_subcommand_from capture' -l timeout -x -d 'Give up after so many seconds'
+complete -c bugpack -n '__fish_seen_subcommand_from capture trigger' -l timeout -x -d 'Give up after so many seconds'
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 

@@ -120,20 +120,32 @@ void bp_file_guard_bind(bp_file_guard *guard) {
     (void)pthread_mutex_unlock(&guard->mutex);
 }
 
-void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
+bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGIO);
     uint64_t due_ns = yield_files(guard, false);
+    bool has_signal;
     do {
-        bool has_signal = wait_for_signal(&signals, due_ns < deadline_ns ? due_ns : deadline_ns);
+        has_signal = wait_for_signal(&signals, due_ns < deadline_ns ? due_ns : deadline_ns);
         due_ns = yield_files(guard, has_signal);
-    } while (!atomic_exchange(&guard->is_woken, false) && bp_clock_monotonic_ns() < deadline_ns);
+    } while (!atomic_exchange(&guard->is_woken, false) && !has_signal &&
+             bp_clock_monotonic_ns() < deadline_ns);
+    return has_signal;
 }
 
 void bp_file_guard_wake(bp_file_guard *guard) {
     atomic_store(&guard->is_woken, true);
     (void)pthread_kill(guard->thread, SIGIO); /* to that thread alone, which has it blocked */
+}
+
+bool bp_file_guard_announce(bp_file_guard *guard, int fd) {
+    (void)pthread_mutex_lock(&guard->mutex);
+    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = guard->tid};
+    (void)pthread_mutex_unlock(&guard->mutex);
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+           fcntl(fd, F_SETFL, flags | O_ASYNC) == 0;
 }
 
 /* The owner is set first: F_SETLEASE would choose the whole process, and with it the host. */

@@ -1,5 +1,6 @@
 #include "platform/file_guard.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -44,7 +45,7 @@ void bp_file_guard_bind(bp_file_guard *guard) {
     (void)guard;
 }
 
-void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
+bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
     (void)pthread_mutex_lock(&guard->mutex);
     while (!guard->is_woken) {
         if (deadline_ns == UINT64_MAX) {
@@ -53,8 +54,17 @@ void bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
             break;
         }
     }
+    bool was_woken = guard->is_woken;
     guard->is_woken = false;
     (void)pthread_mutex_unlock(&guard->mutex);
+    return was_woken;
+}
+
+bool bp_file_guard_announce(bp_file_guard *guard, int fd) {
+    (void)guard;
+    (void)fd;
+    errno = ENOTSUP;
+    return false;
 }
 
 void bp_file_guard_wake(bp_file_guard *guard) {

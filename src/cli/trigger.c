@@ -1,0 +1,112 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <bugpack/report.h>
+
+#include "base/clock.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "run/ask.h"
+
+typedef struct trigger_options {
+    uint32_t timeout_ms;
+} trigger_options;
+
+static const bp_cli_bounds timeouts = {"seconds", 1, UINT32_MAX / 1000u, 1000};
+
+static const bp_cli_option option_rows[] = {
+    BP_CLI_VALUE(trigger_options, timeout_ms, 0, "timeout", "TIME",
+                 "how long to wait for the report (default 60 s)", bp_cli_read_time, &timeouts),
+    BP_CLI_OPTIONS_END};
+
+static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *options) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char path[BUGPACK_REPORT_PATH_BYTES];
+    uint32_t missing_count = 0;
+    uint64_t deadline_ns = bp_clock_monotonic_ns() + options->timeout_ms * BP_NS_PER_MS;
+    bugpack_status status =
+        bp_run_ask(session, deadline_ns, &missing_count, path, sizeof path, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s (process %ld): %s", session->app_name, (long)session->pid, error.message);
+        return bp_cli_exit_of(status);
+    }
+    (void)printf("%s\n", path);
+    if (missing_count > 0) {
+        bp_cli_say("%s: something is missing; its manifest.json says what", path);
+        return BP_CLI_INCOMPLETE;
+    }
+    return BP_CLI_COMPLETE;
+}
+
+static bp_cli_exit list(const bp_run_answering *sessions, size_t count) {
+    bp_cli_say("%zu sessions could write a report; name one:", count);
+    for (size_t i = 0; i < count; i++) {
+        const bp_run_answering *session = &sessions[i];
+        if (session->target_pid != 0) {
+            bp_cli_say("  %ld  %s, about process %ld (%s)", (long)session->pid, session->app_name,
+                       (long)session->target_pid, session->target_name);
+        } else {
+            bp_cli_say("  %ld  %s", (long)session->pid, session->app_name);
+        }
+    }
+    return BP_CLI_FAILED;
+}
+
+static bool read_pid(const char *text, pid_t *ret_pid) {
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    *ret_pid = (pid_t)value;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value > 0 &&
+           value <= INT_MAX;
+}
+
+static bp_cli_exit run(int argument_count, char **arguments) {
+    trigger_options options = {.timeout_ms = 60000};
+    char **operands;
+    bp_cli_exit result;
+    pid_t pid = 0;
+    if (!bp_cli_read_options(&bp_cli_trigger_command, argument_count, arguments, &options,
+                             &operands, &result)) {
+        return result;
+    }
+    if (operands[0] != NULL && !read_pid(operands[0], &pid)) {
+        return bp_cli_say_usage("'%s' is no process id", operands[0]);
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_run_answering *sessions = NULL;
+    size_t count = 0;
+    bugpack_status status = bp_run_ask_list(pid, &sessions, &count, &error);
+    if (status != BUGPACK_OK) {
+        return bp_cli_say_error(&error);
+    }
+    if (count == 1) {
+        result = ask(&sessions[0], &options);
+    } else if (count > 1) {
+        result = list(sessions, count);
+    } else if (pid != 0) {
+        bp_cli_say("process %ld has no session that answers", (long)pid);
+        result = BP_CLI_NO_PROCESS;
+    } else {
+        bp_cli_say("there is no session that answers");
+        result = BP_CLI_NO_PROCESS;
+    }
+    bp_run_ask_free(sessions, count);
+    return result;
+}
+
+const bp_cli_command bp_cli_trigger_command = {
+    "trigger",
+    "ask a running command or host for a report",
+    "Usage: bugpack trigger [OPTION]... [PID]\n"
+    "\n"
+    "Ask a running `bugpack run`, or a host that answers, for a report, and print its\n"
+    "path. PID is its process, or the command that it runs. Without a PID there must\n"
+    "be only one; otherwise they are listed.\n",
+    option_rows,
+    "Exit status: 0 complete, 1 failed, 2 usage, 3 written but something is missing,\n"
+    "4 no such process, 5 timed out.\n",
+    1,
+    run};

@@ -1,0 +1,26 @@
+/*
+ * A socket in a directory, by which a process of the same user asks for something.
+ */
+#ifndef BP_PLATFORM_ASK_SOCKET_H
+#define BP_PLATFORM_ASK_SOCKET_H
+
+#include <stddef.h>
+
+#include <bugpack/error.h>
+
+#define BP_ASK_SOCKET_NAME "trigger"
+
+/* Makes the socket in `dir`, of mode 0600. It does not block. Errors: IO, UNSUPPORTED. */
+bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error);
+
+/* The next who asks, if it is a process of this user or of root; others are refused. -1: nobody. */
+int bp_ask_socket_accept(int fd);
+
+/* Never waits, and raises no signal. */
+void bp_ask_socket_answer(int fd, const char *text, size_t byte_count);
+
+/* Asks whoever has made the socket in the directory `dir_fd`, if that is a process of this user or
+ * of root. Errors: NO_PROCESS (nobody answers there), DENIED, IO, UNSUPPORTED. */
+bugpack_status bp_ask_socket_connect(int dir_fd, int *ret_fd, bugpack_error *error);
+
+#endif

@@ -1,0 +1,85 @@
+#include "platform/ask_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/status.h"
+
+enum { backlog = 8 };
+
+/* By the descriptor of its directory: a path may be longer than an address. */
+static struct sockaddr_un address_in(int dir_fd) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", dir_fd,
+                   BP_ASK_SOCKET_NAME);
+    return address;
+}
+
+/* Whether the other end is of this user, or of root (unix(7), SO_PEERCRED). */
+static bool is_trusted(int fd) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error) {
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = dir_fd < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const struct sockaddr_un address = address_in(dir_fd);
+    /* The directory lets nobody in before it has its mode. */
+    bool is_good = fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   fchmodat(dir_fd, BP_ASK_SOCKET_NAME, 0600, 0) == 0 && listen(fd, backlog) == 0;
+    int open_errno = errno;
+    bp_file_close(dir_fd);
+    if (!is_good) {
+        bp_file_close(fd);
+        return bp_fail_errno(error, open_errno, "cannot make \"%s/%s\"", dir, BP_ASK_SOCKET_NAME);
+    }
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+int bp_ask_socket_accept(int fd) {
+    for (;;) {
+        int asking = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (asking >= 0 && !is_trusted(asking)) {
+            (void)close(asking);
+        } else if (asking >= 0 || (errno != EINTR && errno != ECONNABORTED)) {
+            return asking;
+        }
+    }
+}
+
+void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
+    ssize_t ignored = send(fd, text, byte_count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)ignored;
+}
+
+bugpack_status bp_ask_socket_connect(int dir_fd, int *ret_fd, bugpack_error *error) {
+    const struct sockaddr_un address = address_in(dir_fd);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        int connect_errno = errno;
+        bp_file_close(fd);
+        (void)bp_fail_errno(error, connect_errno, "it does not answer");
+        bool is_nobody = connect_errno == ECONNREFUSED || connect_errno == ENOENT;
+        if (is_nobody && error != NULL) {
+            error->status = BUGPACK_ERR_NO_PROCESS;
+        }
+        return is_nobody ? BUGPACK_ERR_NO_PROCESS : BUGPACK_ERR_IO;
+    }
+    if (!is_trusted(fd)) {
+        (void)close(fd);
+        return bp_fail(error, BUGPACK_ERR_DENIED, "another user answers there");
+    }
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}

@@ -1,0 +1,168 @@
+#include "run/ask.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/ask_socket.h"
+#include "platform/ring_dirs.h"
+#include "recorder/ring_base.h"
+#include "recorder/session_files.h"
+
+struct list {
+    pid_t pid;
+    bp_run_answering *sessions;
+    size_t count;
+};
+
+/* Of a session whose process has ended, nobody answers. */
+static bool can_answer(int dir_fd, const bp_session_identity *identity) {
+    struct stat info;
+    return fstatat(dir_fd, BP_ASK_SOCKET_NAME, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISSOCK(info.st_mode) && (kill((pid_t)identity->pid, 0) == 0 || errno == EPERM);
+}
+
+static bugpack_status add_session(struct list *list, int dir_fd,
+                                  const bp_session_identity *identity, bugpack_error *error) {
+    bp_run_answering *sessions =
+        realloc(list->sessions, (list->count + 1) * sizeof *list->sessions);
+    if (sessions == NULL) {
+        return bp_fail_memory(error, "list the sessions");
+    }
+    list->sessions = sessions;
+    bp_run_answering *added = &sessions[list->count++];
+    *added = (bp_run_answering){
+        .pid = (pid_t)identity->pid, .target_pid = (pid_t)identity->target_pid, .dir_fd = dir_fd};
+    (void)snprintf(added->app_name, sizeof added->app_name, "%s", identity->app_name);
+    (void)snprintf(added->target_name, sizeof added->target_name, "%s", identity->target_name);
+    return BUGPACK_OK;
+}
+
+/* One directory below a base: a session that can be asked is added to the list. */
+static bugpack_status look(struct list *list, int base_fd, const char *name, bugpack_error *error) {
+    bp_session_identity identity;
+    bugpack_status status = BUGPACK_OK;
+    if (!bp_session_name_read(name, &identity)) {
+        return status;
+    }
+    int dir_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd >= 0 &&
+        bp_session_identity_read(&(bp_session_place){.dir_fd = dir_fd}, &identity, NULL) ==
+            BUGPACK_OK &&
+        (list->pid == 0 || list->pid == identity.pid || list->pid == identity.target_pid) &&
+        can_answer(dir_fd, &identity)) {
+        status = add_session(list, dir_fd, &identity, error);
+        dir_fd = status == BUGPACK_OK ? -1 : dir_fd;
+    }
+    bp_file_close(dir_fd);
+    return status;
+}
+
+static bugpack_status search(struct list *list, const bp_ring_base *base, bugpack_error *error) {
+    int base_fd = -1;
+    bugpack_status status = BUGPACK_OK;
+    if (bp_ring_base_open(base, false, &base_fd, NULL) != BUGPACK_OK) {
+        return status; /* none of ours is there */
+    }
+    DIR *listing = bp_session_files_list(base_fd);
+    struct dirent *entry;
+    while (status == BUGPACK_OK && listing != NULL && (entry = readdir(listing)) != NULL) {
+        status = look(list, base_fd, entry->d_name, error);
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    bp_file_close(base_fd);
+    return status;
+}
+
+bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_t *ret_count,
+                               bugpack_error *error) {
+    struct list list = {.pid = pid};
+    unsigned cursor = 0;
+    bp_ring_dir *choice = malloc(sizeof *choice);
+    bugpack_status status =
+        choice == NULL ? bp_fail_memory(error, "list the sessions") : BUGPACK_OK;
+    while (status == BUGPACK_OK && bp_ring_dirs_next(&cursor, choice)) {
+        const bp_ring_base base = {choice->path, true, false};
+        status = search(&list, &base, error);
+    }
+    free(choice);
+    if (status != BUGPACK_OK) {
+        bp_run_ask_free(list.sessions, list.count);
+        return status;
+    }
+    *ret_sessions = list.sessions;
+    *ret_count = list.count;
+    return BUGPACK_OK;
+}
+
+void bp_run_ask_free(bp_run_answering *sessions, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bp_file_close(sessions[i].dir_fd);
+    }
+    free(sessions);
+}
+
+/* Reads until the other end closes. False: the time is up. */
+static bool read_answer(int fd, uint64_t deadline_ns, char *answer, size_t answer_bytes) {
+    size_t used = 0;
+    for (;;) {
+        uint64_t now_ns = bp_clock_monotonic_ns();
+        uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / BP_NS_PER_MS + 1 : 0;
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        int ready = poll(&wanted, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+        ssize_t count = ready > 0 ? read(fd, answer + used, answer_bytes - 1 - used) : -1;
+        if (ready == 0) {
+            return false;
+        }
+        if (count > 0) {
+            used += (size_t)count;
+        } else if (count == 0 || (ready > 0 && errno != EINTR)) {
+            answer[used] = '\0';
+            return true;
+        }
+    }
+}
+
+bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
+                          uint32_t *ret_missing_count, char *ret_path, size_t path_bytes,
+                          bugpack_error *error) {
+    char answer[8192];
+    int fd = -1;
+    bugpack_status status = bp_ask_socket_connect(session->dir_fd, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bool is_in_time = read_answer(fd, deadline_ns, answer, sizeof answer);
+    bp_file_close(fd);
+    if (!is_in_time) {
+        return bp_fail(error, BUGPACK_ERR_TIMEOUT, "the report is not written yet");
+    }
+    int number = 0, text_at = 0;
+    unsigned missing_count = 0;
+    char *end = strchr(answer, '\n');
+    if (end == NULL || sscanf(answer, "%d %u %n", &number, &missing_count, &text_at) != 2 ||
+        text_at == 0 || number > 0) {
+        return bp_fail(error, BUGPACK_ERR_IO, "it ended before it had written the report");
+    }
+    *end = '\0';
+    if (number != BUGPACK_OK) {
+        return bp_fail(error, (bugpack_status)number, "%s", answer + text_at);
+    }
+    (void)snprintf(ret_path, path_bytes, "%s", answer + text_at);
+    *ret_missing_count = missing_count;
+    return BUGPACK_OK;
+}

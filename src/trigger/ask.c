@@ -1,0 +1,128 @@
+/*
+ * Reports that another process asks for: `bugpack trigger`.
+ *
+ * Who connects asks. The monitor accepts, and the worker answers: a line with the status, the
+ * number of missing artefacts, and the path of the zip or a message.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd_mark.h"
+#include "base/status.h"
+#include "platform/ask_socket.h"
+#include "recorder/note.h"
+#include "trigger/trigger.h"
+
+struct ask {
+    bp_trigger_context context;
+    int listening_fd;
+    bp_fd_mark listening_mark;
+    atomic_bool is_stopped;
+    atomic_bool is_busy; /* then the worker has what follows */
+    int asking_fd;
+    bp_fd_mark asking_mark;
+};
+
+static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+                                   bugpack_error *error) {
+    bp_recorder *recorder = context->report->recorder;
+    uint64_t survives;
+    if ((context->report->settings->answer_flags & BUGPACK_ANSWER_TRIGGER) == 0) {
+        return BUGPACK_OK;
+    }
+    struct ask *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return bp_fail_memory(error, "open a session");
+    }
+    self->context = *context;
+    self->listening_fd = -1;
+    const char *dir = bp_recorder_locate(recorder, &survives);
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bugpack_status status =
+        dir == NULL || dir[0] == '\0'
+            ? bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED, "the session has no directory")
+            : bp_ask_socket_open(dir, &self->listening_fd, &failure);
+    if (status != BUGPACK_OK) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "`bugpack trigger` cannot ask: %s",
+                         failure.message);
+        free(self);
+        return BUGPACK_OK;
+    }
+    self->listening_mark = bp_fd_mark_of(self->listening_fd);
+    (void)bp_file_guard_announce(bp_monitor_file_guard(context->monitor), self->listening_fd);
+    *ret_self = self;
+    return BUGPACK_OK;
+}
+
+/* Never waits: an answer fits into an empty socket, and whoever has gone gets none. */
+static void answer(int fd, bugpack_status status, unsigned missing_count, const char *text) {
+    char line[BUGPACK_REPORT_PATH_BYTES + 64];
+    int length = snprintf(line, sizeof line, "%d %u %s\n", (int)status, missing_count, text);
+    bp_ask_socket_answer(fd, line, (size_t)length);
+}
+
+static void on_done(const bugpack_report_result *result, void *context) {
+    struct ask *self = context;
+    if (bp_fd_is_ours(self->asking_fd, self->asking_mark)) {
+        answer(self->asking_fd, result->status, result->missing_count,
+               result->status == BUGPACK_OK ? result->path : result->error.message);
+    }
+    bp_fd_close_ours(self->asking_fd, self->asking_mark);
+    atomic_store(&self->is_busy, false);
+}
+
+static const bp_job_type job_type = {.free = NULL}; /* no payload */
+
+static void serve(struct ask *self, int fd) {
+    if (atomic_load(&self->is_busy)) {
+        answer(fd, BUGPACK_ERR_BUSY, 0, "another report that was asked for is being written");
+        (void)close(fd);
+        return;
+    }
+    atomic_store(&self->is_busy, true);
+    self->asking_fd = fd;
+    self->asking_mark = bp_fd_mark_of(fd);
+    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_job *job = bp_job_new(self->context.report, &job_type, BP_REPORT_BUGREPORT, NULL);
+    if (job != NULL) {
+        job->is_manual = true;
+        job->on_done = on_done;
+        job->on_done_context = self;
+        status = bp_job_queue_submit(self->context.jobs, job, NULL, &error);
+    }
+    if (status != BUGPACK_OK) {
+        answer(fd, status, 0, bugpack_status_name(status));
+        (void)close(fd);
+        atomic_store(&self->is_busy, false);
+    }
+}
+
+static uint64_t tick(void *context, uint64_t now_ns) {
+    struct ask *self = context;
+    int fd;
+    (void)now_ns;
+    while (!atomic_load(&self->is_stopped) &&
+           bp_fd_is_ours(self->listening_fd, self->listening_mark) &&
+           (fd = bp_ask_socket_accept(self->listening_fd)) >= 0) {
+        serve(self, fd);
+    }
+    return UINT64_MAX;
+}
+
+static void stop(void *context) {
+    struct ask *self = context;
+    atomic_store(&self->is_stopped, true);
+}
+
+static void close_trigger(void *context) {
+    struct ask *self = context;
+    bp_fd_close_ours(self->listening_fd, self->listening_mark);
+    free(self);
+}
+
+const bp_trigger bp_trigger_ask = {
+    .open = open_trigger, .tick = tick, .stop = stop, .close = close_trigger};
