@@ -4,6 +4,8 @@ from tree import lines_matching, without_comments
 
 # These are programs of their own, or parts of one that no library has.
 PROGRAMS = ("src/cli/", "src/run/", "src/hosts/")
+# Starts the command as a helper, whose first descriptors it sets, and holds the helper's own part.
+HELPER = ("src/probe/stop_helper.c",)
 # Ends the process when a rank is broken, in debug builds and those of the tests alone.
 CHECKS = ("src/base/lock.c",)
 # What a host asks for by name: bugpack_crash_handler_install.
@@ -17,7 +19,7 @@ RUDE = ("exit|_exit|_Exit|quick_exit|abort|raise|signal|sigaction|sigprocmask|at
 
 def check(tree):
     for path in tree.select("src"):
-        if path.startswith(PROGRAMS + CHECKS):
+        if path.startswith(PROGRAMS + CHECKS + HELPER):
             continue
         text = without_comments(tree.text(path), keep_strings=False)
         for line, match in lines_matching(text, rf"(?<![\w.>])({RUDE})\s*\("):
