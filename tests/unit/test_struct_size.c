@@ -17,7 +17,7 @@ ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, path);
 ENDS_WITH(bugpack_heap_state, narenas);
 ENDS_WITH(bugpack_host_options, context);
-ENDS_WITH(bugpack_options, crash_refresh_interval_ms);
+ENDS_WITH(bugpack_options, answer_flags);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
