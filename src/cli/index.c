@@ -76,7 +76,7 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     return list.lacks_memory;
 }
 
-/* A bp_line_taker. */
+/* A bp_json_line_taker. */
 static bugpack_status add_known(void *context, const char *line, size_t line_bytes) {
     bp_json_field path = {.key = "\"path\""};
     char text[4096];

@@ -8,7 +8,7 @@
 
 static const size_t line_max_bytes = (size_t)1 << 20;
 
-void bp_line_stream_init(bp_line_stream *stream, bp_line_taker *take, void *context) {
+void bp_line_stream_init(bp_line_stream *stream, bp_json_line_taker *take, void *context) {
     *stream = (bp_line_stream){.take = take, .context = context};
     bp_buffer_init(&stream->rest, line_max_bytes);
 }

@@ -12,16 +12,16 @@
 #include "json/pick.h"
 
 /* Gets a line without its newline. Any status but OK ends the stream as NO_MEMORY. */
-typedef bugpack_status bp_line_taker(void *context, const char *line, size_t line_bytes);
+typedef bugpack_status bp_json_line_taker(void *context, const char *line, size_t line_bytes);
 
 /* Divides a stream into lines. One over 1 MiB is passed over. */
 typedef struct bp_line_stream {
-    bp_line_taker *take;
+    bp_json_line_taker *take;
     void *context;
     bp_buffer rest; /* the beginning of a line */
 } bp_line_stream;
 
-void bp_line_stream_init(bp_line_stream *stream, bp_line_taker *take, void *context);
+void bp_line_stream_init(bp_line_stream *stream, bp_json_line_taker *take, void *context);
 /* Takes a last line that has no newline, and frees the stream. */
 void bp_line_stream_release(bp_line_stream *stream);
 

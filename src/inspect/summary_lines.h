@@ -10,7 +10,7 @@
 /* The context is the summary. */
 typedef struct bp_summary_line_reader {
     const char *entry;
-    bp_line_taker *add;
+    bp_json_line_taker *add;
 } bp_summary_line_reader;
 
 extern const bp_summary_line_reader bp_summary_line_readers[];

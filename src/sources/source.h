@@ -31,6 +31,10 @@ BP_SOURCES(BP_DECLARE_SOURCE)
 bugpack_status bp_source_add(const bp_report_context *context, const bp_provider_spec *spec,
                              bugpack_error *error);
 
+/* What a provider of such an entry returns. An entry is omitted, and not missed, where there is
+ * nothing to read, or not for us. */
+int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_error *error);
+
 /* Opens a further process, and registers the sources that apply to it. */
 bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,
                                       bugpack_error *error);

@@ -71,17 +71,6 @@ static bugpack_status read_stacks(const stack_source *source, bugpack_writer *wr
     return status == BUGPACK_OK ? bp_stacks_read(pid, &plan, ret_stacks, error) : status;
 }
 
-/* What the kernel or the system does not give is no failure: the manifest says why it is absent. */
-static int refuse(bugpack_writer *writer, bugpack_status status, const bugpack_error *error) {
-    if (status == BUGPACK_ERR_UNSUPPORTED || status == BUGPACK_ERR_DENIED ||
-        status == BUGPACK_ERR_NO_PROCESS) {
-        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error->message);
-        writer->line.is_missing = false;
-        return 0;
-    }
-    return bugpack_fail(writer, "%s", error->message);
-}
-
 static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t blocked_count = bp_stacks_count(stacks, BP_STACK_BLOCKED);
     size_t running_count = bp_stacks_count(stacks, BP_STACK_RUNNING);
@@ -126,7 +115,7 @@ static int provide_json(bugpack_writer *writer, void *context) {
     free_stacks(atomic_exchange(&source->left, NULL));
     bugpack_status status = new_stacks(source, writer, &stacks, &error);
     if (status != BUGPACK_OK) {
-        return refuse(writer, status, &error);
+        return bp_source_end(writer, status, &error);
     }
     note(stacks, writer);
     status = bp_stacks_print_json(stacks, &writer->content, &error);
@@ -145,7 +134,7 @@ static int provide_text(bugpack_writer *writer, void *context) {
     bugpack_status status =
         source->is_text_alone ? new_stacks(source, writer, &stacks, &error) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
-        return refuse(writer, status, &error);
+        return bp_source_end(writer, status, &error);
     }
     if (stacks == NULL) {
         bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "stacks.json has no stacks either");

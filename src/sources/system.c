@@ -62,12 +62,7 @@ static int provide(bugpack_writer *writer, void *context) {
         bp_system_release(&system);
     }
     free_memory(atomic_exchange(&source->memory, memory));
-    if (status == BUGPACK_ERR_UNSUPPORTED) {
-        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
-        writer->line.is_missing = false;
-        return 0;
-    }
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+    return bp_source_end(writer, status, &error);
 }
 
 static void free_source(void *context) {

@@ -122,14 +122,7 @@ static int provide(bugpack_writer *writer, void *context) {
     }
     free(readings.items);
     free(processes);
-    if (status == BUGPACK_ERR_UNSUPPORTED || status == BUGPACK_ERR_NO_PROCESS ||
-        status == BUGPACK_ERR_DENIED) {
-        /* There is nothing to read, or not for us. */
-        bp_writer_refuse(writer, BP_ARTEFACT_OMITTED, "%s", error.message);
-        writer->line.is_missing = false;
-        return 0;
-    }
-    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+    return bp_source_end(writer, status, &error);
 }
 
 static void free_source(void *context) {
