@@ -17,7 +17,7 @@
 #include "recorder/pcap.h"
 #include "support/made_image.h"
 
-enum { whole = SIZE_MAX };
+static const size_t whole = SIZE_MAX;
 
 static bugpack_error error;
 static bp_content_budget budget;
