@@ -9,9 +9,9 @@
  *  2. Read the bp_anchor with process_vm_readv and check magic, version and the sizes in it. More
  *     than one image can have an anchor: each lists its own rings.
  *  3. An entry whose sequence is even and whose address is not 0 describes a mapped ring, or, of
- * the kind BP_ANCHOR_FILE, a bp_anchor_file: a small file of the session, as its directory has it.
- * Read the ring (ring/frame.h says how it is laid out), then the entry's sequence again; when it
- *     changed, the ring was closed meanwhile and the copy is worthless.
+ *     the kind BP_ANCHOR_FILE, a bp_anchor_file: a small file of the session, as its directory has
+ *     it. Read the ring (ring/frame.h says how it is laid out), then the entry's sequence again;
+ *     when it changed, the ring was closed meanwhile and the copy is worthless.
  *
  * A forked child has its parent's list. Rings in memory read as zeros there: check the ring's
  * magic. Reading a mapping in this way breaks no lease, in contrast to opening the ring's file. The

@@ -65,4 +65,5 @@ for time in 0 -1 1x d 1dd 99999999999999999999 ''; do
 done
 run prune --keep 1 missing
 expect_status 1
+rm -rf dir # these are no reports
 finish

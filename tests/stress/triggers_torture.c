@@ -50,6 +50,7 @@ static void open_session(void) {
     options.traffic_budget_bytes = 65536;
     options.provider_timeout_ms = 60000;
     options.min_free_bytes = BUGPACK_OFF;
+    options.stacks = BUGPACK_OFF; /* libdw crashes where an allocation of its own fails */
     options.pedantic = true;
     options.on_event = on_event;
     atomic_store(&ended_count, 0);

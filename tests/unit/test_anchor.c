@@ -118,7 +118,7 @@ static void expect_rings(pid_t pid) {
     cr_assert(eq(u32, anchor.version, BP_ANCHOR_VERSION));
     cr_assert(eq(u32, anchor.entry_bytes, sizeof(bp_anchor_entry)));
     cr_assert(eq(u32, anchor.entry_count, BP_ANCHOR_ENTRY_COUNT));
-    unsigned kinds = 0;
+    unsigned kinds = 0, file_count = 0;
     const char *session_id = NULL;
     for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
         bp_anchor_entry *entry = &anchor.entries[i];
@@ -127,6 +127,14 @@ static void expect_rings(pid_t pid) {
             continue;
         }
         cr_expect(zero(u32, entry->sequence % 2));
+        if (entry->kind == BP_ANCHOR_FILE) {
+            char name[BP_ANCHOR_FILE_NAME_BYTES] = "";
+            cr_assert(ge(u64, entry->mapped_bytes, sizeof name));
+            cr_assert(read_from(pid, entry->address, name, sizeof name));
+            cr_expect(memchr(name, '\0', sizeof name) != NULL && name[0] != '\0');
+            file_count++;
+            continue;
+        }
         cr_assert(read_from(pid, entry->address, &page, sizeof page));
         cr_expect(eq(u64, page.magic, BP_FRAME_MAGIC));
         cr_expect(eq(u64, entry->mapped_bytes, BP_FRAME_DATA_START + page.capacity));
@@ -139,6 +147,7 @@ static void expect_rings(pid_t pid) {
             cr_expect(has_text(log, sizeof log, "found from outside"));
         }
     }
+    cr_expect(gt(u32, file_count, 0));
     cr_expect(eq(u32, kinds,
                  1u << BP_RING_KIND_LOG | 1u << BP_RING_KIND_NOTIFICATIONS |
                      1u << BP_RING_KIND_HISTORY | 1u << BP_RING_KIND_TRAFFIC |
