@@ -3,10 +3,51 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/fields.h"
 #include "model/metadata.h"
 #include "json/json.h"
+
+/*
+ * How many bytes at the start of a component are the app's word in the name of a session's
+ * directory,
+ * `<app>-<pid>-<32 digits>`; 0 for any other name.
+ */
+static size_t app_bytes_of(const char *component, size_t length) {
+    static const char hex[] = "0123456789abcdef", digits[] = "0123456789";
+    enum { id_bytes = 32 };
+    if (length <= id_bytes + 2 || strspn(component + length - id_bytes, hex) < id_bytes ||
+        component[length - id_bytes - 1] != '-') {
+        return 0;
+    }
+    size_t at = length - id_bytes - 1, end = at;
+    while (at > 0 && strchr(digits, component[at - 1]) != NULL) {
+        at--;
+    }
+    return at < end && at > 1 && component[at - 1] == '-' ? at - 1 : 0;
+}
+
+/*
+ * The path of a descriptor. The name of the program may be a secret, which the rules find in it,
+ * but not in the word that it becomes in the name of a session's directory: there it is left out.
+ */
+static void add_path(bp_json *json, const char *key, const char *target) {
+    for (const char *at = target; at != NULL && *at != '\0'; at = strchr(at, '/')) {
+        at += *at == '/';
+        size_t length = strcspn(at, "/"), app_bytes = app_bytes_of(at, length);
+        if (app_bytes > 0) {
+            bp_buffer text;
+            bp_buffer_init(&text, (size_t)1 << 20);
+            (void)bp_buffer_append(&text, target, (size_t)(at - target));
+            (void)bp_buffer_printf(&text, "APP%s", at + app_bytes);
+            bp_json_add_text(json, key, bp_buffer_text(&text));
+            bp_buffer_release(&text);
+            return;
+        }
+    }
+    bp_model_add_known_text(json, key, target);
+}
 
 void bp_open_files_release(bp_open_files *process) {
     for (size_t i = 0; i < process->file_count; i++) {
@@ -66,8 +107,8 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_model_add_known_text(json, "protocol", socket->protocol);
     bp_json_add_text(json, "type", socket->type);
     bp_json_add_text(json, "state", socket->state);
-    bp_model_add_known_text(json, "local", socket->local);
-    bp_model_add_known_text(json, "remote", socket->remote);
+    add_path(json, "local", socket->local);
+    add_path(json, "remote", socket->remote);
     add_number(json, counts_connections ? "waiting_connections" : "receive_queue_bytes",
                socket->has_queues, socket->receive_queue);
     add_number(json, counts_connections ? "backlog" : "send_queue_bytes",
@@ -98,7 +139,7 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "number", file->number);
     bp_json_add_text(json, "kind", bp_open_file_kind_name(file->kind));
-    bp_json_add_text(json, "target", file->target);
+    add_path(json, "target", file->target);
     if (file->is_deleted) {
         bp_json_add_bool(json, "deleted", true);
     }

@@ -1,9 +1,11 @@
 #include "run/screen.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <vterm.h>
 
 #include "base/clock.h"
@@ -59,10 +61,45 @@ static void ignore_answer(const char *bytes, size_t byte_count, void *context) {
     (void)context;
 }
 
+/* In front of what libvterm gets. */
+typedef union allocation {
+    size_t mapped_bytes; /* 0: it is malloc's */
+    max_align_t aligned;
+} allocation;
+
+/*
+ * libvterm 0.1 uses its memory without asking whether it got any. So where malloc has none, the
+ * system maps some.
+ */
+static void *allocate(size_t byte_count, void *context) {
+    size_t whole = byte_count + sizeof(allocation);
+    allocation *made = calloc(1, whole);
+    (void)context;
+    if (made == NULL) {
+        void *pages = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        made = pages != MAP_FAILED ? pages : NULL;
+        if (made != NULL) {
+            made->mapped_bytes = whole;
+        }
+    }
+    return made != NULL ? made + 1 : NULL;
+}
+
+static void release(void *bytes, void *context) {
+    allocation *made = bytes != NULL ? (allocation *)bytes - 1 : NULL;
+    (void)context;
+    if (made != NULL && made->mapped_bytes > 0) {
+        (void)munmap(made, made->mapped_bytes);
+    } else {
+        free(made);
+    }
+}
+
 /* An empty one of the screen's size. */
 static bool open_terminal(bp_run_screen *screen) {
+    static VTermAllocatorFunctions functions = {allocate, release};
     screen->cells = NULL;
-    screen->terminal = vterm_new(screen->rows, screen->columns);
+    screen->terminal = vterm_new_with_allocator(screen->rows, screen->columns, &functions, NULL);
     if (screen->terminal != NULL) {
         vterm_set_utf8(screen->terminal, 1);
         vterm_output_set_callback(screen->terminal, ignore_answer, NULL);

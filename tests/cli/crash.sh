@@ -56,7 +56,9 @@ done | sort >wanted
 sed 's|.*/\(.*\)-crash-.*|\1|' out | grep -v '^midst' | sort | diff wanted - >diff.out || wrong "$(cat diff.out)"
 sed -n 's|.*/\(.*\)-crash-.*|\1 &|p' out >zips
 ls "$scratch"/sessions/midst-crash-*.zip >midst.out # the next host may have been faster
-expect_same 'the number of reports' 5 "$(wc -l <midst.out | tr -d ' ')"
+# A host that recovers the one before it may be killed between publishing the report and removing the
+# session, which is then recovered again.
+[ "$(wc -l <midst.out)" -ge 5 ] || wrong "there are $(wc -l <midst.out) reports of five hosts"
 grep -v '^midst ' zips >others && mv others zips
 
 while read -r mode zip; do

@@ -118,4 +118,6 @@ while IFS="$(printf '\t')" read -r name reason; do
 done <reasons
 expect_same 'the number of lines' "$(($(wc -l <reasons) + 1))" "$(wc -l <out | tr -d ' ')"
 
+# They are broken on purpose.
+cd "$scratch" && rm -rf ./*
 finish

@@ -274,3 +274,32 @@ Test(files_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "limit") == NULL && strstr(text.data, "other_end") == NULL);
     bp_buffer_release(&text);
 }
+
+/* The name of the program is not told by the directory of its session. */
+Test(open_file, leaves_the_name_of_the_program_out_of_the_path_of_a_session) {
+    static const struct {
+        const char *path, *shown;
+    } rows[] = {
+        {"/run/bugpack/KEY_a1b2-77-0123456789abcdef0123456789abcdef",
+         "/run/bugpack/APP-77-0123456789abcdef0123456789abcdef"},
+        {"/run/bugpack/KEY_a1b2-77-0123456789abcdef0123456789abcdef/log.ring",
+         "/run/bugpack/APP-77-0123456789abcdef0123456789abcdef/log.ring"},
+        {"/run/a-b-7-0123456789abcdef0123456789abcdef",
+         "/run/APP-7-0123456789abcdef0123456789abcdef"},
+        {"/run/x-77-0123456789abcdef0123456789abcde", "/run/x-77-0123456789abcdef0123456789abcde"},
+        {"/run/x-0123456789abcdef0123456789abcdef", "/run/x-0123456789abcdef0123456789abcdef"},
+        {"/run/-7-0123456789abcdef0123456789abcdef", "/run/-7-0123456789abcdef0123456789abcdef"},
+        {"socket:[7]", "socket:[7]"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char wanted[256];
+        bp_open_file file = {.number = 3, .target = (char *)(uintptr_t)rows[i].path};
+        const bp_open_files files = {.pid = 1, .files = &file, .file_count = 1};
+        const bp_fd_search search = {0};
+        bp_buffer text;
+        bp_buffer_init(&text, 1 << 16);
+        cr_assert(zero(int, (int)bp_open_files_print(&files, 1, &search, &text, NULL)));
+        (void)snprintf(wanted, sizeof wanted, "\"target\": \"%s\"", rows[i].shown);
+        cr_expect(strstr(bp_buffer_text(&text), wanted) != NULL, "%s", bp_buffer_text(&text));
+        bp_buffer_release(&text);
+    }
+}
