@@ -15,6 +15,7 @@
 
 #include <bugpack/bugpack.h>
 
+#include "base/sanitizer.h"
 #include "support/check.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
@@ -78,6 +79,9 @@ int main(int argument_count, char **arguments) {
     temp_dir dir;
     pthread_t threads[2];
     struct sigaction action = {.sa_handler = count_signal};
+    if (BP_THREAD_SANITIZER) {
+        SKIP("the thread sanitizer knows no process that shares our memory");
+    }
     CHECK(argument_count == 2 && temp_dir_make(&dir));
     CHECK(sigaction(SIGCHLD, &action, NULL) == 0);
     CHECK(pthread_create(&threads[0], NULL, spin, NULL) == 0);
