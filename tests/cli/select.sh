@@ -23,10 +23,10 @@ echo 4 >>ready
 read -r line <forever
 EOF
 
-# start_server: its id is in `server`.
+# start_server ARGUMENT...: its id is in `server`.
 start_server() {
     rm -f ready
-    start "./$fake" server
+    start "./$fake" server "$@"
     server=$pid
     # shellcheck disable=SC2016 # await expands it
     await '[ -f ready ] && [ "$(wc -l <ready)" = 4 ]'
@@ -154,9 +154,10 @@ case $cgroup in
 esac
 
 fact 'secrets in the arguments of a further process are replaced, too'
-start "./$fake" server --password=hunter2hunter2
-taken --pid "$server" --pid "$pid" --app secret
-value "$zip" "processes/$pid-$fake/process.json" . | grep -q hunter2 && wrong 'there is one'
+first=$server
+start_server --password=hunter2hunter2
+taken --pid "$first" --pid "$server" --app secret
+value "$zip" "processes/$server-$fake/process.json" . | grep -q hunter2 && wrong 'there is one'
 
 fact 'nginx is found by its name, with all its workers'
 if command -v nginx >/dev/null 2>&1; then
