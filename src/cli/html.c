@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,36 +23,24 @@ static bugpack_status write_fd(void *fd, const void *bytes, size_t byte_count) {
     return BUGPACK_OK;
 }
 
-static bugpack_status write_page(bp_report_file *report, const char *path,
-                                 const html_options *options, int fd) {
+static bugpack_status write_page(bp_summary *summary, const html_options *options, int fd) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_summary *summary = malloc(sizeof *summary);
-    bugpack_status status = BUGPACK_ERR_NO_MEMORY;
-    if (summary != NULL) {
-        status = bp_summary_read(report, path, options->max_bytes, summary, &error);
-    }
-    if (status == BUGPACK_OK) {
-        bp_summary_judge(summary);
-        summary->left_bytes = options->max_bytes;
-        status = bp_html_write(summary, write_fd, &fd, &error);
-        bp_summary_release(summary);
-    }
+    summary->left_bytes = options->max_bytes;
+    bugpack_status status = bp_html_write(summary, write_fd, &fd, &error);
     if (status != BUGPACK_OK && status != BUGPACK_ERR_IO) {
-        bp_cli_say("%s", summary == NULL ? "out of memory" : error.message);
+        bp_cli_say("%s", error.message);
     }
-    free(summary);
     return status;
 }
 
 /* Into a new file, which is removed again on failure. */
-static bp_cli_exit write_file(bp_report_file *report, const char *path,
-                              const html_options *options) {
+static bugpack_status write_file(bp_summary *summary, const html_options *options) {
     int fd = open(options->output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         bp_cli_say("cannot write \"%s\": %s", options->output, strerror(errno));
-        return BP_CLI_FAILED;
+        return BUGPACK_ERR_IO;
     }
-    bugpack_status status = write_page(report, path, options, fd);
+    bugpack_status status = write_page(summary, options, fd);
     if (close(fd) != 0 && status == BUGPACK_OK) {
         bp_cli_say("cannot write \"%s\": %s", options->output, strerror(errno));
         status = BUGPACK_ERR_IO;
@@ -61,7 +48,7 @@ static bp_cli_exit write_file(bp_report_file *report, const char *path,
     if (status != BUGPACK_OK) {
         (void)unlink(options->output);
     }
-    return status == BUGPACK_OK ? BP_CLI_COMPLETE : BP_CLI_FAILED;
+    return status;
 }
 
 static const bp_cli_option option_rows[] = {
@@ -74,7 +61,7 @@ static const bp_cli_option option_rows[] = {
 static bp_cli_exit run(int argument_count, char **arguments) {
     html_options options = {.max_bytes = (uint64_t)256 << 20};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_report_file *report = NULL;
+    bp_summary *summary = NULL;
     char **operands;
     bp_cli_exit result;
     if (!bp_cli_read_options(&bp_cli_html_command, argument_count, arguments, &options, &operands,
@@ -84,19 +71,14 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
     }
-    if (bp_report_file_open_any(operands[0], &report, &error) != BUGPACK_OK) {
+    if (bp_summary_open(operands[0], options.max_bytes, false, &summary, &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
-    if (options.output != NULL) {
-        result = write_file(report, operands[0], &options);
-    } else {
-        result = write_page(report, operands[0], &options, STDOUT_FILENO) == BUGPACK_OK
-                     ? BP_CLI_COMPLETE
-                     : BP_CLI_FAILED;
-    }
-    bp_report_file_close(report);
-    return result;
+    bugpack_status status = options.output != NULL ? write_file(summary, &options)
+                                                   : write_page(summary, &options, STDOUT_FILENO);
+    bp_summary_close(summary);
+    return status == BUGPACK_OK ? BP_CLI_COMPLETE : BP_CLI_FAILED;
 }
 
 const bp_cli_command bp_cli_html_command = {

@@ -296,16 +296,10 @@ static void print_screen(const bp_summary *summary) {
 
 /* --- the command -------------------------------------------------------------------------- */
 
-static bp_cli_exit show_summary(bp_report_file *report, const char *path,
-                                const show_options *options) {
+static bp_cli_exit show_summary(const char *path, const show_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_summary *summary = malloc(sizeof *summary);
-    bugpack_status status =
-        summary == NULL ? BUGPACK_ERR_NO_MEMORY
-                        : bp_summary_read(report, path, options->max_bytes, summary, &error);
-    if (status == BUGPACK_OK) {
-        bp_summary_judge(summary);
-    }
+    bp_summary *summary = NULL;
+    bugpack_status status = bp_summary_open(path, options->max_bytes, false, &summary, &error);
     if (status == BUGPACK_OK && options->as_json) {
         bp_buffer text;
         bp_buffer_init(&text, SIZE_MAX / 4);
@@ -316,13 +310,12 @@ static bp_cli_exit show_summary(bp_report_file *report, const char *path,
         look_at_screen();
         print_screen(summary);
     }
+    bp_summary_close(summary);
     if (status != BUGPACK_OK) {
-        bp_cli_say("%s", summary == NULL ? "out of memory" : error.message);
-    } else {
-        bp_summary_release(summary);
+        bp_cli_say("%s", error.message);
+        return BP_CLI_FAILED;
     }
-    free(summary);
-    return status == BUGPACK_OK ? bp_cli_finish_output() : BP_CLI_FAILED;
+    return bp_cli_finish_output();
 }
 
 /* A bp_sink: escaped, but for what lays out a text. */
@@ -341,12 +334,16 @@ static bugpack_status print_raw(void *context, const void *bytes, size_t byte_co
     return fwrite(bytes, 1, byte_count, stdout) == byte_count ? BUGPACK_OK : BUGPACK_ERR_IO;
 }
 
-static bp_cli_exit show_entry(bp_report_file *report, const char *name,
-                              const show_options *options) {
+static bp_cli_exit show_entry(const char *path, const char *name, const show_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bool is_terminal = isatty(STDOUT_FILENO) == 1;
-    bugpack_status status = bp_report_file_stream(
-        report, name, options->max_bytes, is_terminal ? print_escaped : print_raw, NULL, &error);
+    bp_report_file *report = NULL;
+    bugpack_status status = bp_report_file_open_any(path, &report, &error);
+    if (status == BUGPACK_OK) {
+        bool is_terminal = isatty(STDOUT_FILENO) == 1;
+        status = bp_report_file_stream(report, name, options->max_bytes,
+                                       is_terminal ? print_escaped : print_raw, NULL, &error);
+    }
+    bp_report_file_close(report);
     bp_cli_exit result = bp_cli_finish_output();
     if (status != BUGPACK_OK && result == BP_CLI_COMPLETE) {
         bp_cli_say("%s", error.message);
@@ -363,8 +360,6 @@ static const bp_cli_option option_rows[] = {
 
 static bp_cli_exit run(int argument_count, char **arguments) {
     show_options options = {.max_bytes = (uint64_t)256 << 20};
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_report_file *report = NULL;
     char **operands;
     bp_cli_exit result;
     if (!bp_cli_read_options(&bp_cli_show_command, argument_count, arguments, &options, &operands,
@@ -374,14 +369,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
     }
-    if (bp_report_file_open_any(operands[0], &report, &error) != BUGPACK_OK) {
-        bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
-    }
-    result = operands[1] != NULL ? show_entry(report, operands[1], &options)
-                                 : show_summary(report, operands[0], &options);
-    bp_report_file_close(report);
-    return result;
+    return operands[1] != NULL ? show_entry(operands[0], operands[1], &options)
+                               : show_summary(operands[0], &options);
 }
 
 const bp_cli_command bp_cli_show_command = {

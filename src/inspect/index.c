@@ -1,7 +1,6 @@
 #include "inspect/index.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -141,19 +140,12 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
 
 bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,
                              bugpack_error *error) {
-    bp_report_file *report = NULL;
-    bp_summary *summary = malloc(sizeof *summary);
-    bugpack_status status = summary == NULL ? bp_fail_memory(error, "index a report")
-                                            : bp_report_file_open_any(path, &report, error);
+    static const uint64_t max_bytes = (uint64_t)256 << 20;
+    bp_summary *summary = NULL;
+    bugpack_status status = bp_summary_open(path, max_bytes, true, &summary, error);
     if (status == BUGPACK_OK) {
-        status = bp_summary_read_documents(report, path, (uint64_t)256 << 20, summary, error);
-    }
-    if (status == BUGPACK_OK) {
-        bp_summary_judge(summary);
         status = print(summary, byte_count, out, error);
-        bp_summary_release(summary);
     }
-    bp_report_file_close(report);
-    free(summary);
+    bp_summary_close(summary);
     return status;
 }

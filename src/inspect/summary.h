@@ -131,6 +131,15 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
                                          bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
+/*
+ * Opens the report at `path` as bp_report_file_open_any does, reads it and judges it; with
+ * `is_brief` its documents alone. The summary owns the report, and is closed by the caller.
+ */
+bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
+                               bp_summary **ret_summary, bugpack_error *error);
+/* NULL is fine. */
+void bp_summary_close(bp_summary *summary);
+
 /* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
 

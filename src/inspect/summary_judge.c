@@ -1,9 +1,10 @@
-/* What the numbers of a report say together: the findings. */
+/* What the numbers of a report say together: the findings; and a summary that has them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "inspect/summary.h"
 
 static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
@@ -155,4 +156,33 @@ void bp_summary_judge(bp_summary *summary) {
         rules[i](summary);
     }
     sort(summary);
+}
+
+bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
+                               bp_summary **ret_summary, bugpack_error *error) {
+    bp_report_file *report = NULL;
+    bp_summary *summary = malloc(sizeof *summary);
+    bugpack_status status = summary == NULL ? bp_fail_memory(error, "read a report")
+                                            : bp_report_file_open_any(path, &report, error);
+    if (status == BUGPACK_OK) {
+        status = is_brief ? bp_summary_read_documents(report, path, max_bytes, summary, error)
+                          : bp_summary_read(report, path, max_bytes, summary, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_report_file_close(report);
+        free(summary);
+        return status;
+    }
+    bp_summary_judge(summary);
+    *ret_summary = summary;
+    return BUGPACK_OK;
+}
+
+void bp_summary_close(bp_summary *summary) {
+    if (summary != NULL) {
+        bp_report_file *report = summary->report;
+        bp_summary_release(summary);
+        bp_report_file_close(report);
+        free(summary);
+    }
 }
