@@ -11,8 +11,7 @@
 
 /*
  * How many bytes at the start of a component are the app's word in the name of a session's
- * directory,
- * `<app>-<pid>-<32 digits>`; 0 for any other name.
+ * directory, `<app>-<pid>-<32 digits>`; 0 for any other name.
  */
 static size_t app_bytes_of(const char *component, size_t length) {
     static const char hex[] = "0123456789abcdef", digits[] = "0123456789";
@@ -46,7 +45,13 @@ static void add_path(bp_json *json, const char *key, const char *target) {
             return;
         }
     }
-    bp_model_add_known_text(json, key, target);
+    bp_json_add_text(json, key, target);
+}
+
+static void add_address(bp_json *json, const char *key, const char *address) {
+    if (address[0] != '\0') {
+        add_path(json, key, address);
+    }
 }
 
 void bp_open_files_release(bp_open_files *process) {
@@ -107,8 +112,8 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_model_add_known_text(json, "protocol", socket->protocol);
     bp_json_add_text(json, "type", socket->type);
     bp_json_add_text(json, "state", socket->state);
-    add_path(json, "local", socket->local);
-    add_path(json, "remote", socket->remote);
+    add_address(json, "local", socket->local);
+    add_address(json, "remote", socket->remote);
     add_number(json, counts_connections ? "waiting_connections" : "receive_queue_bytes",
                socket->has_queues, socket->receive_queue);
     add_number(json, counts_connections ? "backlog" : "send_queue_bytes",
