@@ -68,6 +68,10 @@ bugpack_status bp_buffer_append(bp_buffer *buffer, const void *bytes, size_t byt
     return BUGPACK_OK;
 }
 
+bugpack_status bp_buffer_sink(void *buffer, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(buffer, bytes, byte_count);
+}
+
 bugpack_status bp_buffer_append_text(bp_buffer *buffer, const char *text) {
     return bp_buffer_append(buffer, text, strlen(text));
 }

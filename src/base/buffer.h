@@ -28,6 +28,8 @@ void bp_buffer_release(bp_buffer *buffer);
 void bp_buffer_clear(bp_buffer *buffer);
 
 bugpack_status bp_buffer_append(bp_buffer *buffer, const void *bytes, size_t byte_count);
+/* The same as a bp_sink (base/sink.h), whose context is the buffer. */
+bugpack_status bp_buffer_sink(void *buffer, const void *bytes, size_t byte_count);
 bugpack_status bp_buffer_append_text(bp_buffer *buffer, const char *text);
 bugpack_status bp_buffer_append_char(bp_buffer *buffer, char byte);
 bugpack_status bp_buffer_printf(bp_buffer *buffer, const char *format, ...) BUGPACK_PRINTF(2, 3);

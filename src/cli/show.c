@@ -91,11 +91,6 @@ static void print_heading(const char *title) {
     print_line(BOLD, 0, "%s", title);
 }
 
-static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
-    const char *text = bp_json_tree_text(object, key);
-    return text != NULL ? text : otherwise;
-}
-
 /* --- the parts ---------------------------------------------------------------------------- */
 
 /* What, when, where, and who asked. */
@@ -105,20 +100,23 @@ static void print_identity(const bp_summary *summary) {
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
     uint64_t pid = 0;
-    print_line(BOLD, 0, "%s%s%s: %s", text_or(app, "name", "(no name)"),
-               bp_json_tree_text(app, "version") != NULL ? " " : "", text_or(app, "version", ""),
-               text_or(metadata, "report_type", "report"));
+    print_line(BOLD, 0, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
+               bp_json_tree_text(app, "version") != NULL ? " " : "",
+               bp_json_tree_text_or(app, "version", ""),
+               bp_json_tree_text_or(metadata, "report_type", "report"));
     if (bp_json_tree_uint(metadata, "pid", &pid)) {
         print_line(PLAIN, 0, "process    %s %" PRIu64 ", started %s", summary->process_name, pid,
-                   text_or(metadata, "started_at", "at an unknown time"));
+                   bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
     }
-    print_line(PLAIN, 0, "triggered  %s", text_or(metadata, "triggered_at", "at an unknown time"));
-    print_line(PLAIN, 0, "platform   %s %s %s", text_or(platform, "os", "?"),
-               text_or(platform, "kernel", ""), text_or(platform, "arch", ""));
+    print_line(PLAIN, 0, "triggered  %s",
+               bp_json_tree_text_or(metadata, "triggered_at", "at an unknown time"));
+    print_line(PLAIN, 0, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
+               bp_json_tree_text_or(platform, "kernel", ""),
+               bp_json_tree_text_or(platform, "arch", ""));
     if (bp_json_tree_text(metadata, "description") != NULL) {
-        print_line(PLAIN, 0, "says       %s", text_or(metadata, "description", ""));
+        print_line(PLAIN, 0, "says       %s", bp_json_tree_text_or(metadata, "description", ""));
     }
-    for (const bp_json_tree *tag = tags != NULL ? bp_json_tree_first(tags) : NULL; tag != NULL;
+    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
         print_line(PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
@@ -221,8 +219,9 @@ static void print_triggers(const bp_summary *summary) {
     for (; row != NULL; row = bp_json_tree_next(row)) {
         uint64_t count = 0;
         (void)bp_json_tree_uint(row, "count", &count);
-        print_line(PLAIN, 0, "%9" PRIu64 "  %s %s", count, text_or(row, "report_type", "?"),
-                   text_or(row, "key", ""));
+        print_line(PLAIN, 0, "%9" PRIu64 "  %s %s", count,
+                   bp_json_tree_text_or(row, "report_type", "?"),
+                   bp_json_tree_text_or(row, "key", ""));
     }
 }
 

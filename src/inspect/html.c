@@ -45,11 +45,6 @@ static const char style[] =
 
 static const size_t document_max_bytes = (size_t)4 << 20;
 
-static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
-    const char *text = bp_json_tree_text(object, key);
-    return text != NULL ? text : otherwise;
-}
-
 /* A document that may be missing or damaged: then NULL. */
 static bp_json_tree *read_tree(bp_html_page *page, const char *entry) {
     bp_json_tree *tree = NULL;
@@ -78,8 +73,10 @@ static void write_identity(bp_html_page *page) {
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
-    bp_html_print(&page->html, "<header><h1>%s %s: %s</h1><dl>", text_or(app, "name", "Report"),
-                  text_or(app, "version", ""), text_or(metadata, "report_type", "report"));
+    bp_html_print(&page->html, "<header><h1>%s %s: %s</h1><dl>",
+                  bp_json_tree_text_or(app, "name", "Report"),
+                  bp_json_tree_text_or(app, "version", ""),
+                  bp_json_tree_text_or(metadata, "report_type", "report"));
     write_fact(page, "Description", bp_json_tree_text(metadata, "description"));
     write_fact(page, "Triggered", bp_json_tree_text(metadata, "triggered_at"));
     write_fact(page, "Process", page->summary->process_name);
@@ -89,7 +86,7 @@ static void write_identity(bp_html_page *page) {
     write_fact(page, "Channel", bp_json_tree_text(metadata, "channel"));
     write_fact(page, "System", bp_json_tree_text(platform, "os"));
     write_fact(page, "Kernel", bp_json_tree_text(platform, "kernel"));
-    for (const bp_json_tree *tag = tags == NULL ? NULL : bp_json_tree_first(tags); tag != NULL;
+    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
@@ -164,14 +161,17 @@ static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
     unsigned number = 0;
     for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
          frame = bp_json_tree_next(frame)) {
-        const char *symbol = text_or(frame, "demangled", text_or(frame, "symbol", "??"));
+        const char *symbol =
+            bp_json_tree_text_or(frame, "demangled", bp_json_tree_text_or(frame, "symbol", "??"));
         uint64_t line = 0;
-        bp_html_print(&page->html, "#%d %s  %s", (int)number++, text_or(frame, "address", ""),
-                      symbol);
+        bp_html_print(&page->html, "#%d %s  %s", (int)number++,
+                      bp_json_tree_text_or(frame, "address", ""), symbol);
         if (bp_json_tree_uint(frame, "line", &line)) {
-            bp_html_print(&page->html, " at %s:%" PRIu64, text_or(frame, "source", ""), line);
+            bp_html_print(&page->html, " at %s:%" PRIu64, bp_json_tree_text_or(frame, "source", ""),
+                          line);
         } else {
-            bp_html_print(&page->html, " from %s", text_or(frame, "module", "no file"));
+            bp_html_print(&page->html, " from %s",
+                          bp_json_tree_text_or(frame, "module", "no file"));
         }
         bp_html_print(&page->html, "\n");
     }
@@ -186,12 +186,13 @@ static void write_stacks(bp_html_page *page) {
             const bp_json_tree *frames = bp_json_tree_array(row, "frames");
             uint64_t tid = 0;
             (void)bp_json_tree_uint(row, "tid", &tid);
-            bp_html_print(&page->html,
-                          "<details><summary>%s <span class=\"entry\">%" PRIu64
-                          " %s</span></summary><pre>",
-                          text_or(row, "name", ""), tid, text_or(row, "state", ""));
+            bp_html_print(
+                &page->html,
+                "<details><summary>%s <span class=\"entry\">%" PRIu64 " %s</span></summary><pre>",
+                bp_json_tree_text_or(row, "name", ""), tid, bp_json_tree_text_or(row, "state", ""));
             write_frames(page, frames);
-            bp_html_print(&page->html, "%s</pre></details>", text_or(row, "reason", ""));
+            bp_html_print(&page->html, "%s</pre></details>",
+                          bp_json_tree_text_or(row, "reason", ""));
         }
         bp_html_end_section(page);
     }
@@ -211,11 +212,11 @@ static void write_triggers(bp_html_page *page) {
     for (; row != NULL; row = bp_json_tree_next(row)) {
         uint64_t count = 0;
         (void)bp_json_tree_uint(row, "count", &count);
-        bp_html_print(&page->html,
-                      "<tr><td>%s</td><td>%s</td><td class=\"number\">%" PRIu64
-                      "</td><td>%s</td></tr>",
-                      text_or(row, "report_type", ""), text_or(row, "key", ""), count,
-                      text_or(row, "last", ""));
+        bp_html_print(
+            &page->html,
+            "<tr><td>%s</td><td>%s</td><td class=\"number\">%" PRIu64 "</td><td>%s</td></tr>",
+            bp_json_tree_text_or(row, "report_type", ""), bp_json_tree_text_or(row, "key", ""),
+            count, bp_json_tree_text_or(row, "last", ""));
     }
     bp_html_print(&page->html, "</tbody></table>");
     bp_html_end_section(page);
@@ -229,8 +230,9 @@ static void write_notifications(bp_html_page *page) {
         bp_html_print(&page->html, "<ul>");
         for (; row != NULL; row = bp_json_tree_next(row)) {
             bp_html_print(&page->html, "<li><span class=\"entry\">%s %s</span> %s</li>",
-                          text_or(row, "last", ""), text_or(row, "level", ""),
-                          text_or(row, "text", ""));
+                          bp_json_tree_text_or(row, "last", ""),
+                          bp_json_tree_text_or(row, "level", ""),
+                          bp_json_tree_text_or(row, "text", ""));
         }
         bp_html_print(&page->html, "</ul>");
         bp_html_end_section(page);
@@ -254,8 +256,9 @@ static void write_manifest(bp_html_page *page) {
         bp_html_print(&page->html,
                       "<tr><th scope=\"row\">%s</th><td>%s</td><td class=\"number\">%" PRIu64
                       "</td><td>%s</td></tr>",
-                      text_or(row, "name", ""), text_or(row, "status", ""), byte_count,
-                      text_or(row, "reason", text_or(row, "note", "")));
+                      bp_json_tree_text_or(row, "name", ""),
+                      bp_json_tree_text_or(row, "status", ""), byte_count,
+                      bp_json_tree_text_or(row, "reason", bp_json_tree_text_or(row, "note", "")));
     }
     bp_html_print(&page->html, "</tbody></table></div>");
     bp_html_end_section(page);
@@ -307,8 +310,8 @@ static void write_head(bp_html_page *page) {
                   "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
                   "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
                   "<title>%s: %s</title>\n<style>",
-                  text_or(app, "name", "Report"),
-                  text_or(page->summary->metadata, "report_type", "report"));
+                  bp_json_tree_text_or(app, "name", "Report"),
+                  bp_json_tree_text_or(page->summary->metadata, "report_type", "report"));
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
     bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
 }

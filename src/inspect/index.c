@@ -21,7 +21,7 @@ static void add_tags(bp_json *json, const bp_summary *summary) {
     const bp_json_tree *tags = bp_json_tree_object(summary->metadata, "tags");
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
-    for (const bp_json_tree *tag = tags == NULL ? NULL : bp_json_tree_first(tags); tag != NULL;
+    for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
         (void)bp_buffer_printf(&text, "%s%s=%s", text.size > 0 ? ", " : "", bp_json_tree_key(tag),
                                bp_json_tree_value(tag));

@@ -25,13 +25,9 @@ struct bp_report_file {
     bp_json_tree *metadata, *manifest;
 };
 
-static bugpack_status append_to_buffer(void *buffer, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(buffer, bytes, byte_count);
-}
-
 bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error) {
-    return bp_report_file_stream(report, name, out->max_size - out->size, append_to_buffer, out,
+    return bp_report_file_stream(report, name, out->max_size - out->size, bp_buffer_sink, out,
                                  error);
 }
 
@@ -90,18 +86,13 @@ static bugpack_status read_document(bp_report_file *report, const char *name, si
     return status;
 }
 
-static const char *text_or_empty(const bp_json_tree *object, const char *key) {
-    const char *text = bp_json_tree_text(object, key);
-    return text != NULL ? text : "";
-}
-
 static bugpack_status read_documents(bp_report_file *report, bugpack_error *error) {
     bugpack_status status =
         read_document(report, metadata_name, metadata_max_bytes, &report->metadata, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    const char *id = text_or_empty(report->metadata, "report_id");
+    const char *id = bp_json_tree_text_or(report->metadata, "report_id", "");
     if (id[0] == '\0' && !report->is_any) {
         return refuse(report, metadata_name, "it has no report_id", error);
     }
@@ -115,7 +106,7 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
     if (bp_json_tree_array(report->manifest, "artefacts") == NULL) {
         return refuse(report, manifest_name, "it lists no artefacts", error);
     }
-    return strcmp(text_or_empty(report->manifest, "report_id"), id) == 0
+    return strcmp(bp_json_tree_text_or(report->manifest, "report_id", ""), id) == 0
                ? BUGPACK_OK
                : refuse(report, manifest_name, "it belongs to another report", error);
 }
@@ -179,9 +170,9 @@ void bp_report_file_close(bp_report_file *report) {
 bp_report_facts bp_report_file_facts(const bp_report_file *report) {
     const bp_json_tree *metadata = report->metadata;
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
-    return (bp_report_facts){.report_id = text_or_empty(metadata, "report_id"),
-                             .app_name = text_or_empty(app, "name"),
-                             .timestamp = text_or_empty(metadata, "timestamp")};
+    return (bp_report_facts){.report_id = bp_json_tree_text_or(metadata, "report_id", ""),
+                             .app_name = bp_json_tree_text_or(app, "name", ""),
+                             .timestamp = bp_json_tree_text_or(metadata, "timestamp", "")};
 }
 
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report) {
@@ -212,13 +203,13 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index) {
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {
     const bp_json_tree *artefact =
         bp_json_tree_first(bp_json_tree_array(report->manifest, "artefacts"));
-    while (artefact != NULL && strcmp(text_or_empty(artefact, "name"), name) != 0) {
+    while (artefact != NULL && strcmp(bp_json_tree_text_or(artefact, "name", ""), name) != 0) {
         artefact = bp_json_tree_next(artefact);
     }
     if (artefact == NULL) {
         return false;
     }
-    *ret_line =
-        (bp_report_line){text_or_empty(artefact, "status"), text_or_empty(artefact, "reason")};
+    *ret_line = (bp_report_line){bp_json_tree_text_or(artefact, "status", ""),
+                                 bp_json_tree_text_or(artefact, "reason", "")};
     return true;
 }

@@ -251,7 +251,7 @@ static bugpack_status walk(rescuing *state, bugpack_error *error) {
 
 static const bp_json_tree *first_line(const bp_json_tree *manifest) {
     const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
-    return lines != NULL ? bp_json_tree_first(lines) : NULL;
+    return bp_json_tree_first(lines);
 }
 
 static const bp_json_tree *find_line(const bp_json_tree *manifest, const char *name) {

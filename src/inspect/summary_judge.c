@@ -7,14 +7,9 @@
 #include "base/status.h"
 #include "inspect/summary.h"
 
-static const char *text_or(const bp_json_tree *object, const char *key, const char *otherwise) {
-    const char *text = bp_json_tree_text(object, key);
-    return text != NULL ? text : otherwise;
-}
-
 static void find_end(bp_summary *summary) {
     const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
-    const char *signal = text_or(end, "name", NULL);
+    const char *signal = bp_json_tree_text_or(end, "name", NULL);
     uint64_t status;
     if (signal != NULL) {
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json", "it died of %.40s%s",
@@ -22,7 +17,7 @@ static void find_end(bp_summary *summary) {
     } else if (bp_json_tree_uint(end, "status", &status) && status != 0) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, "metadata.json",
                         "it ended with exit status %" PRIu64, status);
-    } else if (strcmp(text_or(summary->metadata, "session_end", ""), "died") == 0) {
+    } else if (strcmp(bp_json_tree_text_or(summary->metadata, "session_end", ""), "died") == 0) {
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json",
                         "the process died; its rings were recovered");
     }
@@ -38,12 +33,13 @@ static void find_gap(bp_summary *summary) {
 
 /* Automatic triggers shortly before the one of this report. */
 static void find_triggers(bp_summary *summary) {
-    const char *own_key =
-        text_or(summary->metadata, "gap_key", text_or(summary->metadata, "channel", ""));
+    const char *own_key = bp_json_tree_text_or(
+        summary->metadata, "gap_key", bp_json_tree_text_or(summary->metadata, "channel", ""));
     for (const bp_json_tree *row =
              bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
          row != NULL; row = bp_json_tree_next(row)) {
-        const char *type = text_or(row, "report_type", ""), *key = text_or(row, "key", "");
+        const char *type = bp_json_tree_text_or(row, "report_type", ""),
+                   *key = bp_json_tree_text_or(row, "key", "");
         const char *last = bp_json_tree_text(row, "last");
         uint64_t last_ns = 0, count = 0, now_ns = summary->triggered_wall_ns;
         (void)bp_json_tree_uint(row, "count", &count);
@@ -121,12 +117,14 @@ static void find_missing(bp_summary *summary) {
     for (const bp_json_tree *row =
              bp_json_tree_first(bp_json_tree_array(summary->manifest, "artefacts"));
          row != NULL; row = bp_json_tree_next(row)) {
-        const char *name = text_or(row, "name", "?"), *status = text_or(row, "status", "?");
+        const char *name = bp_json_tree_text_or(row, "name", "?"),
+                   *status = bp_json_tree_text_or(row, "status", "?");
         bool is_cut = strcmp(status, "truncated") == 0;
         if (strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
             (is_cut || !is_complete)) {
             bp_summary_find(summary, is_complete ? BP_SEVERITY_INFO : BP_SEVERITY_WARNING, name,
-                            "%.20s: %s", status, text_or(row, "reason", "no reason is given"));
+                            "%.20s: %s", status,
+                            bp_json_tree_text_or(row, "reason", "no reason is given"));
         }
     }
     if (summary->manifest == NULL) {

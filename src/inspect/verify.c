@@ -75,17 +75,8 @@ static bugpack_status add_reader_fault(verifying *state, const bugpack_error *de
     return BUGPACK_OK;
 }
 
-static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(buffer, bytes, byte_count);
-}
-
 static int compare_lines(const void *one, const void *other) {
     return strcmp(((const manifest_line *)one)->name, ((const manifest_line *)other)->name);
-}
-
-static const char *text_or_empty(const bp_json_tree *object, const char *key) {
-    const char *text = bp_json_tree_text(object, key);
-    return text != NULL ? text : "";
 }
 
 static bool is_listed_as_there(const manifest_line *line) {
@@ -96,7 +87,7 @@ static bool is_listed_as_there(const manifest_line *line) {
 /* Lists what the manifest says, by name. */
 static bugpack_status read_lines(verifying *state, bugpack_error *error) {
     const bp_json_tree *artefacts = bp_json_tree_array(state->manifest, "artefacts");
-    const bp_json_tree *first = artefacts != NULL ? bp_json_tree_first(artefacts) : NULL;
+    const bp_json_tree *first = bp_json_tree_first(artefacts);
     size_t count = 0;
     for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one)) {
         count++;
@@ -108,8 +99,8 @@ static bugpack_status read_lines(verifying *state, bugpack_error *error) {
     state->result.lacks_sha256 = true;
     for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one)) {
         manifest_line *line = &state->lines[state->line_count++];
-        *line = (manifest_line){.name = text_or_empty(one, "name"),
-                                .status = text_or_empty(one, "status"),
+        *line = (manifest_line){.name = bp_json_tree_text_or(one, "name", ""),
+                                .status = bp_json_tree_text_or(one, "status", ""),
                                 .sha256 = bp_json_tree_text(one, "sha256")};
         line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);
         state->result.lacks_sha256 = state->result.lacks_sha256 && line->sha256 == NULL;
@@ -130,7 +121,8 @@ static bugpack_status read_whole(verifying *state, const char *name, size_t max_
     size_t index;
     bp_buffer_init(out, max_bytes);
     return bp_archive_reader_find(state->reader, name, &index)
-               ? bp_archive_reader_read(state->reader, index, max_bytes, append, out, detail)
+               ? bp_archive_reader_read(state->reader, index, max_bytes, bp_buffer_sink, out,
+                                        detail)
                : BUGPACK_OK;
 }
 
@@ -248,7 +240,8 @@ static bugpack_status check_ids(verifying *state, bugpack_error *error) {
         status = add_reader_fault(state, &detail, error);
     } else if (bp_json_pick_all(bp_buffer_text(&text), text.size, &id, 1, NULL) == BUGPACK_OK &&
                bp_json_token_text(&id.token, &value) &&
-               strcmp(bp_buffer_text(&value), text_or_empty(state->manifest, "report_id")) != 0) {
+               strcmp(bp_buffer_text(&value),
+                      bp_json_tree_text_or(state->manifest, "report_id", "")) != 0) {
         add_fault(state, metadata_name, "its report_id is not that of the manifest");
     }
     bp_buffer_release(&value);

@@ -52,6 +52,12 @@ const char *bp_json_tree_text(const bp_json_tree *object, const char *key) {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
+const char *bp_json_tree_text_or(const bp_json_tree *object, const char *key,
+                                 const char *otherwise) {
+    const char *text = bp_json_tree_text(object, key);
+    return text != NULL ? text : otherwise;
+}
+
 const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key) {
     const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsObject(member) ? member : NULL;

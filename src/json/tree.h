@@ -29,6 +29,9 @@ void bp_json_tree_free(bp_json_tree *tree);
 /* These find members by exact name. NULL, or false, for one that is missing or of another type. */
 const bp_json_tree *bp_json_tree_array(const bp_json_tree *object, const char *key);
 const char *bp_json_tree_text(const bp_json_tree *object, const char *key);
+/* The text, or `otherwise`. */
+const char *bp_json_tree_text_or(const bp_json_tree *object, const char *key,
+                                 const char *otherwise);
 const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *key);
 /* The key of a member, and the text that it is; "" for what is none. */
 const char *bp_json_tree_key(const bp_json_tree *member);

@@ -373,10 +373,6 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
     return status;
 }
 
-static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(context, bytes, byte_count);
-}
-
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out) {
     return bp_redactor_message(redactor, 0, text, byte_count, out);
@@ -393,7 +389,7 @@ bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, const
     struct bp_redact_entry open = redactor->entry;
     size_t done = 0;
     redactor->entry = (struct bp_redact_entry){
-        .form = BP_REDACT_TEXT, .stream = stream, .pass_on = append, .context = out};
+        .form = BP_REDACT_TEXT, .stream = stream, .pass_on = bp_buffer_sink, .context = out};
     bugpack_status status = search_record(redactor, text, byte_count, SIZE_MAX, &done);
     redactor->entry = open;
     return status;

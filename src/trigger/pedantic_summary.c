@@ -46,10 +46,6 @@ static bugpack_status publish(const bugpack_options *settings, const char *app_n
     return status;
 }
 
-static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
-    return bp_buffer_append(context, bytes, byte_count);
-}
-
 /* The two without secrets, like what a report holds; as they are without redaction. */
 static bugpack_status redact(bp_redaction *redaction, const char *app_name, const bp_buffer *text,
                              bp_buffer *ret_name, bp_buffer *ret_text, bugpack_error *error) {
@@ -61,7 +57,7 @@ static bugpack_status redact(bp_redaction *redaction, const char *app_name, cons
     }
     if (rules == NULL) {
         status = bp_buffer_append_text(ret_name, app_name);
-        status = status == BUGPACK_OK ? append(ret_text, text->data, text->size) : status;
+        status = status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
     } else {
         redactor = bp_redactor_new(rules);
         status = redactor == NULL
@@ -69,10 +65,10 @@ static bugpack_status redact(bp_redaction *redaction, const char *app_name, cons
                      : bp_redactor_text(redactor, app_name, strlen(app_name), ret_name);
         if (status == BUGPACK_OK) {
             bp_redactor_begin(redactor, BP_REDACT_JSON);
-            status = bp_redactor_write(redactor, text->data, text->size, append, ret_text);
+            status = bp_redactor_write(redactor, text->data, text->size, bp_buffer_sink, ret_text);
         }
         if (status == BUGPACK_OK) {
-            status = bp_redactor_write(redactor, NULL, 0, append, ret_text);
+            status = bp_redactor_write(redactor, NULL, 0, bp_buffer_sink, ret_text);
         }
     }
     bp_redactor_free(redactor);
