@@ -70,6 +70,12 @@ static const char *end_of_value(const char *at, const char *end) {
     return at;
 }
 
+/* Most keys differ in their first letter. */
+static bool is_key(const char *key, size_t key_bytes, const char *wanted) {
+    return key_bytes > 1 && key[1] == wanted[1] && strncmp(wanted, key, key_bytes) == 0 &&
+           wanted[key_bytes] == '\0';
+}
+
 void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *fields, size_t count) {
     const char *at = line, *end = line + line_bytes;
     size_t found = 0;
@@ -83,9 +89,7 @@ void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *field
         const char *value = at;
         at = end_of_value(at, end);
         for (size_t i = 0; i < count; i++) {
-            size_t key_bytes = strlen(fields[i].key);
-            if ((size_t)(key_end - key) == key_bytes &&
-                memcmp(key, fields[i].key, key_bytes) == 0) {
+            if (is_key(key, (size_t)(key_end - key), fields[i].key)) {
                 fields[i].value = (bp_json_token){BP_JSON_SCALAR, value, (size_t)(at - value)};
                 found++;
             }
@@ -135,7 +139,10 @@ void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes) 
 uint64_t bp_json_line_time(const bp_json_token *token) {
     char text[BP_CLOCK_ISO_BYTES];
     uint64_t wall_ns = 0;
-    bp_json_line_text(token, text, sizeof text);
-    (void)bp_clock_parse(text, &wall_ns);
+    if (token->byte_count > 2 && token->byte_count - 2 < sizeof text) {
+        memcpy(text, token->text + 1, token->byte_count - 2);
+        text[token->byte_count - 2] = '\0';
+        (void)bp_clock_parse(text, &wall_ns);
+    }
     return wall_ns;
 }
