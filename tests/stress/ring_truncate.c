@@ -146,7 +146,9 @@ static void run_round(temp_dir *dir, bp_file_guard *guard, void (*harm)(const ch
     nap(3000000);
     CHECK(bp_ring_is_in_file(ring));
     run_other(harm, path);
-    CHECK(!bp_ring_is_in_file(ring));
+    while (bp_ring_is_in_file(ring)) { /* said after the file is left, which lets the other go on */
+        nap(100000);
+    }
     uint64_t before = atomic_load(&appended_count);
     while (atomic_load(&appended_count) < before + 20000) {
         nap(1000000);
