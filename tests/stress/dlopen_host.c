@@ -80,6 +80,7 @@ int main(void) {
     options.sample_window_ms = BUGPACK_OFF;
     options.history_interval_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 500;
+    options.stacks = BUGPACK_OFF; /* which take longer than that under a sanitizer */
     bugpack *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
     logs_for_the_first_time_on_a_thread_without_memory(session);
