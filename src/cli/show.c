@@ -207,7 +207,7 @@ static void print_threads(const bp_summary *summary) {
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
         print_line(PLAIN, 0, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s", thread->cpu_percent,
                    thread->tid, thread->name, thread->state, place[0] != '\0' ? " in " : "", place,
-                   thread->waits_for[0] != '\0' ? ", waits for thread " : "", thread->waits_for);
+                   bp_summary_wait_words(thread), thread->waits_for);
     }
 }
 

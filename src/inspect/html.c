@@ -151,7 +151,7 @@ static void write_threads(bp_html_page *page) {
                       "height=\"8\"/></svg></td><td>%s%s%s%s%s</td></tr>",
                       thread->name, thread->tid, thread->cpu_percent, percent, thread->state,
                       thread->syscall[0] != '\0' ? " in " : "", thread->syscall,
-                      thread->waits_for[0] != '\0' ? ", waits for thread " : "", thread->waits_for);
+                      bp_summary_wait_words(thread), thread->waits_for);
     }
     bp_html_print(&page->html, "</tbody></table>");
     bp_html_end_section(page);

@@ -19,7 +19,7 @@ static const struct {
     {"stacks.txt", "names of threads and functions, paths"},
     {"stacks.json", "names of threads and functions, paths"},
     {"runtime-metrics.json", "names of threads"},
-    {"threads.json", "names of threads, numbers passed to system calls"},
+    {"threads.json", "names of threads, numbers passed to system calls, addresses of peers"},
     {"files.json", "paths of open files, addresses of peers"},
     {"system.json", "distribution, path and package of the program"},
     {"metrics-history.jsonl", "names of threads"},

@@ -118,18 +118,12 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
          row != NULL; row = bp_json_tree_next(row)) {
         bp_summary_thread *thread = find_thread(summary, row);
-        const bp_json_tree *wait = bp_json_tree_object(row, "waits_for");
-        const char *kind = bp_json_tree_text(wait, "kind");
-        uint64_t tid;
         if (thread == NULL) {
             continue;
         }
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
-        if (bp_json_tree_uint(wait, "tid", &tid)) {
-            (void)snprintf(thread->waits_for, sizeof thread->waits_for, "%" PRIu64 " (%.32s)", tid,
-                           kind != NULL ? kind : "?");
-        }
+        bp_summary_read_wait(thread, bp_json_tree_object(row, "waits_for"));
     }
 }
 

@@ -46,9 +46,16 @@ typedef struct bp_summary_thread {
     uint64_t tid;
     double cpu_percent;
     char name[64], state[24], syscall[32];
-    char waits_for[64]; /* "5188 (mutex)" */
-    char frames[160];   /* "poll < wait_for_frame < main", innermost first */
+    bool waits_for_thread;
+    char waits_for[128]; /* "5188 (mutex)", or "pipe 3 of cat (4711)" */
+    char frames[160];    /* "poll < wait_for_frame < main", innermost first */
 } bp_summary_thread;
+
+/* Fills `waits_for` from the object of that name; NULL: there is none. */
+void bp_summary_read_wait(bp_summary_thread *thread, const bp_json_tree *wait);
+
+/* What stands in front of `waits_for`; "" where that is not known. Static. */
+const char *bp_summary_wait_words(const bp_summary_thread *thread);
 
 /* One sample of the metrics history. */
 typedef struct bp_summary_sample {

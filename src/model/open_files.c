@@ -140,6 +140,25 @@ static void add_other_end(const bp_open_file *file, bp_json *json) {
     }
 }
 
+void bp_open_file_add_ends(const bp_open_file *file, bp_json *json) {
+    if (file->socket != NULL) {
+        add_socket(file->socket, json);
+    }
+    if (file->has_other_end) {
+        add_other_end(file, json);
+    }
+}
+
+void bp_fd_search_add(const bp_fd_search *search, bp_json *json) {
+    if (search->was_needed) {
+        bp_json_object_begin(json, "other_ends");
+        bp_json_add_uint(json, "searched_processes", search->process_count);
+        bp_json_add_uint(json, "denied_processes", search->denied_count);
+        bp_json_add_bool(json, "complete", !search->is_cut && search->denied_count == 0);
+        bp_json_object_end(json);
+    }
+}
+
 static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "number", file->number);
@@ -152,12 +171,7 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     add_number(json, "size_bytes", file->has_size, file->size_bytes);
     add_info(file, json);
     add_kind_of_info(file, json);
-    if (file->socket != NULL) {
-        add_socket(file->socket, json);
-    }
-    if (file->has_other_end) {
-        add_other_end(file, json);
-    }
+    bp_open_file_add_ends(file, json);
     bp_json_object_end(json);
 }
 
@@ -191,13 +205,7 @@ bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     add_process(&processes[0], &json);
-    if (search->was_needed) {
-        bp_json_object_begin(&json, "other_ends");
-        bp_json_add_uint(&json, "searched_processes", search->process_count);
-        bp_json_add_uint(&json, "denied_processes", search->denied_count);
-        bp_json_add_bool(&json, "complete", !search->is_cut && search->denied_count == 0);
-        bp_json_object_end(&json);
-    }
+    bp_fd_search_add(search, &json);
     if (count > 1) {
         bp_json_array_begin(&json, "descendants");
         for (size_t i = 1; i < count; i++) {

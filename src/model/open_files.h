@@ -10,6 +10,7 @@
 #include "platform/linux/open_file_text.h"
 #include "platform/linux/socket_text.h"
 #include "platform/process_facts.h"
+#include "json/json.h"
 
 /* A descriptor of some process. */
 typedef struct bp_fd_holder {
@@ -32,7 +33,8 @@ typedef struct bp_open_file {
     bool has_size; /* only a regular file */
     uint64_t size_bytes;
     bp_socket *socket; /* owned; NULL: it is none */
-    /* Of a pipe, a FIFO or a connected unix socket: who was found at its other end. */
+    /* Of a pipe, a FIFO, a connected unix socket or a TCP connection within the machine: who was
+     * found at its other end. */
     bool has_other_end;
     bp_fd_holder *holders; /* owned */
     size_t holder_count;
@@ -66,6 +68,12 @@ typedef struct bp_fd_search {
     size_t denied_count;  /* that may not be read */
     bool is_cut;          /* a bound was met before the end */
 } bp_fd_search;
+
+/* Adds `socket` and `other_end` to an object, as far as they are known. */
+void bp_open_file_add_ends(const bp_open_file *file, bp_json *json);
+
+/* Adds `other_ends`, if there was a search. */
+void bp_fd_search_add(const bp_fd_search *search, bp_json *json);
 
 /* Appends files.json of a process and its descendants, as bp_threads_print does. */
 bugpack_status bp_open_files_print(const bp_open_files *processes, size_t count,

@@ -17,6 +17,7 @@ void bp_process_threads_release(bp_process_threads *process) {
         free(process->threads[i].kernel_stack);
     }
     free(process->threads);
+    bp_open_files_release(&process->files);
     *process = (bp_process_threads){0};
 }
 
@@ -110,6 +111,17 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
     bp_json_object_end(json);
 }
 
+static void add_file_wait(const bp_thread_state *thread, bp_json *json) {
+    bp_json_object_begin(json, "waits_for");
+    bp_json_add_text(json, "kind", bp_open_file_kind_name(thread->file->kind));
+    bp_json_add_uint(json, "fd", thread->file->number);
+    if (thread->fd_wait.has_limit) {
+        bp_json_add_bool(json, "timed", thread->fd_wait.is_timed);
+    }
+    bp_open_file_add_ends(thread->file, json);
+    bp_json_object_end(json);
+}
+
 static void add_thread(const bp_process_threads *process, const bp_thread_state *thread,
                        bp_json *json) {
     bp_json_object_begin(json, NULL);
@@ -133,6 +145,8 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
     }
     if (thread->is_waiting) {
         add_wait(process, thread, json);
+    } else if (thread->file != NULL) {
+        add_file_wait(thread, json);
     }
     bp_json_object_end(json);
 }
@@ -177,12 +191,13 @@ static void add_process(const bp_process_threads *process, bp_json *json) {
     free(is_seen);
 }
 
-bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count, bp_buffer *out,
-                                bugpack_error *error) {
+bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count,
+                                const bp_fd_search *search, bp_buffer *out, bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     add_process(&processes[0], &json);
+    bp_fd_search_add(search, &json);
     if (count > 1) {
         bp_json_array_begin(&json, "descendants");
         for (size_t i = 1; i < count; i++) {

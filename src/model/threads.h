@@ -7,6 +7,8 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "model/open_files.h"
+#include "platform/linux/fd_wait.h"
 #include "platform/linux/futex_wait.h"
 
 /* One thread. What is not known is 0, and left out. */
@@ -28,6 +30,9 @@ typedef struct bp_thread_state {
     bool is_waiting;    /* for the thread `waits_for` */
     bp_futex_wait wait;
     size_t waits_for; /* its index */
+    bp_fd_wait fd_wait;
+    bool has_fd_wait;
+    const bp_open_file *file; /* a pipe or socket that it waits on, in `files`; NULL: none */
 } bp_thread_state;
 
 /* The threads of one process. Starts zeroed. */
@@ -43,13 +48,14 @@ typedef struct bp_process_threads {
     size_t unread_count;      /* whose system call could not be read */
     int unread_errno;         /* the last reason */
     int kernel_stack_errno;   /* why there are no kernel stacks; or 0 */
+    bp_open_files files;      /* those that threads wait on */
 } bp_process_threads;
 
 void bp_process_threads_release(bp_process_threads *process);
 
 /* Appends threads.json of a process and its descendants: the first of the `count`, at least one,
- * and the others below it. */
-bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count, bp_buffer *out,
-                                bugpack_error *error);
+ * and the others below it. `search` is the one for the other ends of `files`. */
+bugpack_status bp_threads_print(const bp_process_threads *processes, size_t count,
+                                const bp_fd_search *search, bp_buffer *out, bugpack_error *error);
 
 #endif

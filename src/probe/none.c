@@ -79,6 +79,17 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
                    "this system has no way to see where a thread stands");
 }
 
+bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,
+                                     uint64_t deadline_ns, bp_fd_search *ret_search,
+                                     bugpack_error *error) {
+    (void)processes;
+    (void)count;
+    (void)deadline_ns;
+    *ret_search = (bp_fd_search){.was_needed = false};
+    (void)error;
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
                                   bp_open_files *ret_process, bugpack_error *error) {
     (void)pid;

@@ -1,5 +1,5 @@
 /*
- * Who has the other ends of pipes and unix sockets.
+ * Who has the other ends of pipes and sockets.
  */
 #include <errno.h>
 #include <fcntl.h>

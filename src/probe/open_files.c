@@ -22,6 +22,8 @@ enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
 struct reader {
     int fds_fd; /* /proc/<pid>/fd; everything else is found from there */
     bp_open_files process;
+    const uint32_t *wanted; /* ascending; NULL: all */
+    size_t wanted_count;
     char target[target_bytes_max], again[target_bytes_max];
     char text[text_bytes_max];
 };
@@ -142,6 +144,17 @@ static size_t leave_out(uint32_t *numbers, size_t count, int number) {
     return kept;
 }
 
+static size_t leave_wanted(const struct reader *reader, uint32_t *numbers, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (bsearch(&numbers[i], reader->wanted, reader->wanted_count, sizeof *numbers,
+                    compare_numbers) != NULL) {
+            numbers[kept++] = numbers[i];
+        }
+    }
+    return kept;
+}
+
 static int read_files(struct reader *reader, bool is_own, size_t file_max, uint64_t deadline_ns) {
     bp_open_files *process = &reader->process;
     uint32_t *numbers = NULL;
@@ -150,6 +163,7 @@ static int read_files(struct reader *reader, bool is_own, size_t file_max, uint6
     if (result == 0) {
         count = is_own ? leave_out(numbers, count, reader->fds_fd) : count;
         process->open_count = count;
+        count = reader->wanted != NULL ? leave_wanted(reader, numbers, count) : count;
         if (count > 1) {
             qsort(numbers, count, sizeof *numbers, compare_numbers);
         }
@@ -194,8 +208,9 @@ static int open_descriptors(const char *process_path) {
     return fds_fd;
 }
 
-bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
-                                  bp_open_files *ret_process, bugpack_error *error) {
+static bugpack_status read_process(pid_t pid, const uint32_t *wanted, size_t file_max,
+                                   uint64_t deadline_ns, bp_open_files *ret_process,
+                                   bugpack_error *error) {
     char path[40] = "/proc/self";
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
@@ -204,6 +219,8 @@ bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_
     if (pid != 0) {
         (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
     }
+    reader->wanted = wanted;
+    reader->wanted_count = file_max;
     reader->process.pid = (uint64_t)(pid == 0 ? getpid() : pid);
     reader->fds_fd = open_descriptors(path);
     int result = reader->fds_fd < 0 ? errno : 0;
@@ -229,4 +246,15 @@ bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_
     bp_file_close(reader->fds_fd);
     free(reader);
     return status;
+}
+
+bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
+                                  bp_open_files *ret_process, bugpack_error *error) {
+    return read_process(pid, NULL, file_max, deadline_ns, ret_process, error);
+}
+
+bugpack_status bp_open_files_read_some(pid_t pid, const uint32_t *numbers, size_t count,
+                                       uint64_t deadline_ns, bp_open_files *ret_process,
+                                       bugpack_error *error) {
+    return read_process(pid, numbers, count, deadline_ns, ret_process, error);
 }

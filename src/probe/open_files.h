@@ -21,9 +21,15 @@
 bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
                                   bp_open_files *ret_process, bugpack_error *error);
 
+/* The same of the `count` descriptors at `numbers`, ascending, as far as they are open. */
+bugpack_status bp_open_files_read_some(pid_t pid, const uint32_t *numbers, size_t count,
+                                       uint64_t deadline_ns, bp_open_files *ret_process,
+                                       bugpack_error *error);
+
 /*
- * Finds who has the other ends of pipes, FIFOs and unix sockets of these processes, by the
- * descriptors of all processes that we may see. NO_MEMORY; what was found before stays.
+ * Finds who has the other ends of pipes, FIFOs, unix sockets and TCP connections of these
+ * processes, by the descriptors of all processes that we may see. NO_MEMORY; what was found before
+ * stays.
  */
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error);

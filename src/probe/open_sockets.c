@@ -21,6 +21,12 @@ static const size_t piece_bytes = (size_t)64 * 1024;
 /* The kernel answers at once; this is for what stands in its way. */
 static const struct timeval answer_time = {.tv_usec = 200000};
 
+/* A TCP connection whose other end is on this machine too. */
+struct connection {
+    char ends[BP_SOCKET_CONNECTION_BYTES]; /* as the other socket has them; they are sorted by it */
+    bp_socket *socket;
+};
+
 /* The sockets of a process by inode; several descriptors may have the same one. */
 struct sockets {
     int fds_fd;
@@ -29,8 +35,10 @@ struct sockets {
     bp_socket **items;         /* ascending by inode */
     unsigned char *row_counts; /* of each item, up to 2 */
     size_t count;
-    uint32_t tables; /* a bit for each that is needed */
-    char *piece;     /* piece_bytes */
+    uint32_t tables;                /* a bit for each that is needed */
+    char *piece;                    /* piece_bytes */
+    struct connection *connections; /* NULL while the process's own sockets are read */
+    size_t connection_count;
 };
 
 /* Asks for the protocol, which the kernel says of any socket (sockfs_xattr_get in net/socket.c). */
@@ -76,6 +84,31 @@ static size_t find_first(const struct sockets *sockets, uint64_t inode) {
     return low;
 }
 
+static int compare_connections(const void *one, const void *other) {
+    const struct connection *left = one;
+    const struct connection *right = other;
+    return strcmp(left->ends, right->ends);
+}
+
+/* Takes the other socket of a connection, for each descriptor that has the first one. */
+static void take_peer(struct sockets *sockets, const bp_socket *found) {
+    struct connection key;
+    struct connection *connection =
+        bp_socket_connection(found, false, key.ends)
+            ? bsearch(&key, sockets->connections, sockets->connection_count, sizeof key,
+                      compare_connections)
+            : NULL;
+    while (connection != NULL && connection > sockets->connections &&
+           compare_connections(connection - 1, &key) == 0) {
+        connection--;
+    }
+    const struct connection *end = sockets->connections + sockets->connection_count;
+    for (; connection != NULL && connection < end && compare_connections(connection, &key) == 0;
+         connection++) {
+        connection->socket->peer_inode = found->inode;
+    }
+}
+
 /*
  * Takes a line. The name of a unix socket may hold a newline, and what follows it look like another
  * socket's line: of a socket with two lines nothing is believed.
@@ -84,6 +117,10 @@ static void take_line(struct sockets *sockets, bp_socket_table table, const char
                       size_t line_bytes) {
     bp_socket found;
     if (!bp_socket_parse(table, line, line_bytes, &found) || found.inode == 0) {
+        return;
+    }
+    if (sockets->connections != NULL) {
+        take_peer(sockets, &found);
         return;
     }
     for (size_t i = find_first(sockets, found.inode);
@@ -126,6 +163,38 @@ static int read_table(struct sockets *sockets, bp_socket_table table) {
     }
     bp_file_close(fd);
     return result;
+}
+
+/*
+ * Reads the tables of TCP once more for the other sockets of connections within this machine, if
+ * there are such. Best effort; false without memory.
+ */
+static bool read_connections(struct sockets *sockets) {
+    size_t count = 0;
+    struct connection *connections = NULL;
+    char ends[BP_SOCKET_CONNECTION_BYTES];
+    for (size_t i = 0; i < sockets->count; i++) {
+        count += bp_socket_connection(sockets->items[i], true, ends) ? 1 : 0;
+    }
+    if (count == 0) {
+        return true;
+    }
+    connections = calloc(count, sizeof *connections);
+    for (size_t i = 0; connections != NULL && i < sockets->count; i++) {
+        struct connection *connection = &connections[sockets->connection_count];
+        if (bp_socket_connection(sockets->items[i], true, connection->ends)) {
+            connection->socket = sockets->items[i];
+            sockets->connection_count++;
+        }
+    }
+    if (connections != NULL) {
+        qsort(connections, count, sizeof *connections, compare_connections);
+        sockets->connections = connections;
+        (void)read_table(sockets, BP_SOCKET_TCP);
+        (void)read_table(sockets, BP_SOCKET_TCP6);
+    }
+    free(connections);
+    return connections != NULL;
 }
 
 static void take_diag(struct sockets *sockets, const bp_unix_diag *diag) {
@@ -214,6 +283,7 @@ bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *proce
     if (has_memory && (sockets.tables >> BP_SOCKET_UNIX & 1u) != 0 && is_our_network(fds_fd)) {
         read_peers(&sockets);
     }
+    has_memory = has_memory && read_connections(&sockets);
     free(sockets.items);
     free(sockets.row_counts);
     free(sockets.piece);

@@ -106,10 +106,11 @@ static int open_living_thread(int threads_fd, const bp_process_threads *process)
     return -1;
 }
 
-static bool is_wait_possible(const bp_process_threads *process) {
+static bool is_any(const bp_process_threads *process,
+                   bool (*is_possible)(bp_syscall_arch arch, const bp_thread_syscall *syscall)) {
     for (size_t i = 0; i < process->thread_count; i++) {
         const bp_thread_state *thread = &process->threads[i];
-        if (thread->has_syscall && bp_futex_wait_is_possible(process->arch, &thread->syscall)) {
+        if (thread->has_syscall && is_possible(process->arch, &thread->syscall)) {
             return true;
         }
     }
@@ -125,8 +126,11 @@ bugpack_status bp_thread_locks_open(int threads_fd, bp_process_threads *process,
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd);
     locks.process =
         (bp_futex_process){.arch = process->arch, .read = read_memory, .has_thread = has_thread};
-    if (is_wait_possible(process)) {
+    bool has_locks = is_any(process, bp_futex_wait_is_possible);
+    if (has_locks || is_any(process, bp_fd_wait_is_possible)) {
         locks.memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
+    }
+    if (has_locks) {
         status = find_glibc(thread_fd, &locks.process, error);
         locks.ids = calloc(process->thread_count, sizeof *locks.ids);
         if (status == BUGPACK_OK && locks.ids == NULL) {
@@ -163,4 +167,9 @@ bool bp_thread_locks_find(bp_thread_locks *locks, const bp_thread_syscall *sysca
     }
     *ret_index = find_id(locks, ret_wait->tid)->index;
     return true;
+}
+
+bool bp_thread_locks_find_fd(bp_thread_locks *locks, const bp_thread_syscall *syscall,
+                             bp_fd_wait *ret_wait) {
+    return bp_fd_wait_find(locks->process.arch, syscall, read_memory, locks, ret_wait);
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
+#include "probe/open_files.h"
 #include "probe/thread_locks.h"
 
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
@@ -160,18 +161,21 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                        process->pid);
 }
 
+static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
+    bp_thread_state again = {.tid = thread->tid};
+    return bp_thread_syscall_read(reader->threads_fd, thread->tid, &again.syscall) == 0 &&
+           memcmp(&again.syscall, &thread->syscall, sizeof again.syscall) == 0 &&
+           read_status(reader, &again) != 0 && again.has_switches && thread->has_switches &&
+           again.voluntary_switches == thread->voluntary_switches;
+}
+
 /* Drops what was seen only once. */
 static void check_again(struct reader *reader, bp_thread_locks *locks, bp_thread_state *thread) {
-    bp_thread_state again = {.tid = thread->tid};
+    size_t index = 0;
     bp_futex_wait wait = {.tid = 0};
-    bool is_same = bp_thread_locks_find(locks, &thread->syscall, &wait, &again.waits_for) &&
-                   again.waits_for == thread->waits_for && wait.kind == thread->wait.kind &&
-                   wait.tid == thread->wait.tid &&
-                   bp_thread_syscall_read(reader->threads_fd, thread->tid, &again.syscall) == 0 &&
-                   memcmp(&again.syscall, &thread->syscall, sizeof again.syscall) == 0 &&
-                   read_status(reader, &again) != 0 && again.has_switches && thread->has_switches &&
-                   again.voluntary_switches == thread->voluntary_switches;
-    thread->is_waiting = is_same;
+    thread->is_waiting = bp_thread_locks_find(locks, &thread->syscall, &wait, &index) &&
+                         index == thread->waits_for && wait.kind == thread->wait.kind &&
+                         wait.tid == thread->wait.tid && has_stayed(reader, thread);
 }
 
 /*
@@ -188,6 +192,8 @@ static bugpack_status find_waits(struct reader *reader, bugpack_error *error) {
         thread->is_waiting =
             thread->has_syscall &&
             bp_thread_locks_find(&locks, &thread->syscall, &thread->wait, &thread->waits_for);
+        thread->has_fd_wait = thread->has_syscall &&
+                              bp_thread_locks_find_fd(&locks, &thread->syscall, &thread->fd_wait);
     }
     for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
         if (process->threads[i].is_waiting) {
@@ -200,15 +206,19 @@ static bugpack_status find_waits(struct reader *reader, bugpack_error *error) {
     return status;
 }
 
+static int open_threads(uint64_t pid) {
+    char path[40] = "/proc/self/task";
+    if (pid != (uint64_t)getpid()) {
+        (void)snprintf(path, sizeof path, "/proc/%" PRIu64 "/task", pid);
+    }
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
                                bugpack_error *error) {
-    char path[40] = "/proc/self/task";
     struct reader reader = {.process = {.pid = (uint64_t)(pid == 0 ? getpid() : pid)},
                             .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)};
-    if (pid != 0) {
-        (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    }
-    reader.threads_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    reader.threads_fd = open_threads(reader.process.pid);
     if (reader.threads_fd < 0) {
         return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
                                      reader.process.pid);
@@ -225,5 +235,88 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
     free(reader.own_tids);
     free(reader.text);
     bp_file_close(reader.threads_fd);
+    return status;
+}
+
+static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_ns,
+                                 bugpack_error *error) {
+    size_t count = 0;
+    uint32_t *numbers = calloc(process->thread_count + 1, sizeof *numbers);
+    if (numbers == NULL) {
+        return bp_fail_memory(error, "read the open files of a process");
+    }
+    for (size_t i = 0; i < process->thread_count; i++) {
+        if (process->threads[i].has_fd_wait) {
+            numbers[count++] = process->threads[i].fd_wait.fd;
+        }
+    }
+    qsort(numbers, count, sizeof *numbers, compare_tids);
+    bugpack_status status = BUGPACK_OK;
+    if (count > 0) {
+        pid_t pid = process->pid == (uint64_t)getpid() ? 0 : (pid_t)process->pid;
+        status = bp_open_files_read_some(pid, numbers, count, deadline_ns, &process->files, error);
+    }
+    free(numbers);
+    if (status == BUGPACK_OK && process->files.birth != process->birth) {
+        bp_open_files_release(&process->files); /* of another process */
+    }
+    return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
+}
+
+static int compare_files(const void *one, const void *other) {
+    return compare_tids(&((const bp_open_file *)one)->number,
+                        &((const bp_open_file *)other)->number);
+}
+
+/* The pipe or socket that has the number; NULL where it is anything else. */
+static const bp_open_file *find_file(const bp_open_files *files, uint32_t number) {
+    const bp_open_file key = {.number = number};
+    const bp_open_file *file =
+        files->file_count == 0
+            ? NULL
+            : bsearch(&key, files->files, files->file_count, sizeof key, compare_files);
+    bool has_end =
+        file != NULL && (file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO ||
+                         file->kind == BP_OPEN_FILE_SOCKET);
+    return has_end ? file : NULL;
+}
+
+/* Only of a thread that has not run since its call was read. */
+static bugpack_status take_files(bp_process_threads *process, bugpack_error *error) {
+    struct reader reader = {.threads_fd = open_threads(process->pid),
+                            .text = malloc(text_bytes_max)};
+    bool has_memory = reader.text != NULL;
+    for (size_t i = 0; has_memory && i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        const bp_open_file *file =
+            thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fd) : NULL;
+        thread->file = file != NULL && has_stayed(&reader, thread) ? file : NULL;
+    }
+    bp_file_close(reader.threads_fd);
+    free(reader.text);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of a process");
+}
+
+bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,
+                                     uint64_t deadline_ns, bp_fd_search *ret_search,
+                                     bugpack_error *error) {
+    bp_fd_search search = {.was_needed = false};
+    bp_open_files *files = calloc(count, sizeof *files);
+    bugpack_status status =
+        files == NULL ? bp_fail_memory(error, "read the open files of processes") : BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = read_files(&processes[i], deadline_ns, error);
+        files[i] = processes[i].files; /* a list for the search, which writes to the files in it */
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_open_files_find_ends(files, count, deadline_ns, &search, error);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = processes[i].files.file_count > 0 ? take_files(&processes[i], error) : BUGPACK_OK;
+    }
+    free(files);
+    if (status == BUGPACK_OK) {
+        *ret_search = search;
+    }
     return status;
 }

@@ -23,4 +23,14 @@
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
                                bugpack_error *error);
 
+/*
+ * Finds the pipes and sockets on which threads of these processes wait, and who has the other ends:
+ * the `file` of each such thread. All processes of the machine are searched, as
+ * bp_open_files_find_ends does, only if a thread waits on one that has another end. What the kernel
+ * keeps to itself is not known, and no failure. NO_MEMORY.
+ */
+bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,
+                                     uint64_t deadline_ns, bp_fd_search *ret_search,
+                                     bugpack_error *error);
+
 #endif

@@ -21,6 +21,7 @@ struct threads_source {
 struct readings {
     bp_process_threads *items;
     size_t count;
+    bp_fd_search search;
 };
 
 /* A descendant that has ended has no threads; each other failure is one of the target's. */
@@ -45,7 +46,9 @@ static bugpack_status read_all(const struct threads_source *source,
             bp_process_threads_release(threads);
         }
     }
-    return bp_subject_check(source->subject, error);
+    bugpack_status status = bp_threads_find_files(readings->items, readings->count, deadline_ns,
+                                                  &readings->search, error);
+    return status == BUGPACK_OK ? bp_subject_check(source->subject, error) : status;
 }
 
 /* The manifest has the first deadlock, because it explains the report. */
@@ -115,7 +118,8 @@ static int provide(bugpack_writer *writer, void *context) {
     }
     if (status == BUGPACK_OK) {
         note_losses(&readings, writer);
-        status = bp_threads_print(readings.items, readings.count, &writer->content, &error);
+        status = bp_threads_print(readings.items, readings.count, &readings.search,
+                                  &writer->content, &error);
     }
     for (size_t i = 0; i < readings.count; i++) {
         bp_process_threads_release(&readings.items[i]);

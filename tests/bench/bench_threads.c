@@ -115,7 +115,8 @@ static void measure(pid_t pid, size_t count, double own_us) {
         }
         uint64_t read_at_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
         bp_buffer_init(&text, (size_t)256 << 20);
-        if (bp_threads_print(&process, 1, &text, NULL) != BUGPACK_OK) {
+        if (bp_threads_print(&process, 1, &(bp_fd_search){.was_needed = false}, &text, NULL) !=
+            BUGPACK_OK) {
             fail("printing");
         }
         uint64_t printed_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);

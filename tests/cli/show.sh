@@ -41,7 +41,10 @@ run show --json bad.zip
 expect_status 0
 jq -e '(.findings | length) == 8 and .findings[0].entry == "threads.json" and (.history | length) == 20
     and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
-    and .busiest_threads[0].waits_for == "7 (mutex)" and .traffic[0].sent.messages == 20' out >/dev/null ||
+    and .busiest_threads[0].waits_for == "7 (mutex)"
+    and (.busiest_threads[1].waits_for | test("^pipe 4 of cat.* \\(9\\) and 1 more$"))
+    and (.busiest_threads[2].waits_for | test("^socket 5 of 10.0.0.9:5900"))
+    and .busiest_threads[3].waits_for == "socket 6" and .traffic[0].sent.messages == 20' out >/dev/null ||
     wrong "it is $(cat out)"
 
 for zip in bad.zip plain.zip; do

@@ -2,6 +2,21 @@
 
 static char kernel_stack[] = "[<0>] futex_wait_queue+0x62/0x90\n[<0>] do_futex+0x1/0x2";
 
+static bp_fd_holder holder = {.pid = 4720, .name = "decoder", .number = 1};
+static bp_socket connection = {.protocol = "tcp",
+                               .state = "established",
+                               .local = "127.0.0.1:57808",
+                               .remote = "127.0.0.1:5900",
+                               .peer_inode = 14402192};
+static bp_open_file files[] = {
+    {.number = 4,
+     .kind = BP_OPEN_FILE_PIPE,
+     .has_other_end = true,
+     .holders = &holder,
+     .holder_count = 1,
+     .has_more_holders = true},
+    {.number = 5, .kind = BP_OPEN_FILE_SOCKET, .socket = &connection, .has_other_end = true}};
+
 static bp_thread_state threads[] = {
     {.tid = 4711, .name = "main)\n\xff", .state = '?'},
     {.tid = 4712,
@@ -31,7 +46,12 @@ static bp_thread_state threads[] = {
      .syscall = {.place = BP_THREAD_IN_CALL, .number = 9999},
      .is_waiting = true,
      .wait = {.kind = BP_FUTEX_KIND_MUTEX, .address = 0x7f0000000040, .tid = 2},
-     .waits_for = 1}};
+     .waits_for = 1},
+    {.tid = 4714, .name = "reader", .file = &files[0]},
+    {.tid = 4715,
+     .name = "poller",
+     .fd_wait = {.has_limit = true, .is_timed = true},
+     .file = &files[1]}};
 
 static bp_thread_state bare_threads[] = {{.tid = 4711}};
 
@@ -40,11 +60,12 @@ static const bp_process_threads samples[] = {
      .name = "viewer\xff",
      .arch = BP_SYSCALL_X86_64,
      .threads = threads,
-     .thread_count = 3,
+     .thread_count = 5,
      .vanished_count = 1},
     {.pid = 4711, .threads = bare_threads, .thread_count = 1}};
 
 bugpack_status sample_threads_print(bool full, bp_buffer *out, bugpack_error *error) {
-    return full ? bp_threads_print(samples, 2, out, error)
-                : bp_threads_print(&samples[1], 1, out, error);
+    const bp_fd_search search = {.was_needed = full, .process_count = 119, .denied_count = 1};
+    return full ? bp_threads_print(samples, 2, &search, out, error)
+                : bp_threads_print(&samples[1], 1, &search, out, error);
 }

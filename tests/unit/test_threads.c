@@ -119,6 +119,13 @@ Test(threads, prints_what_is_known_and_leaves_out_the_rest) {
         "\"do_futex+0x1/0x2\"",
         "\"kind\": \"mutex\"",
         "\"number\": 9999",
+        "\"kind\": \"pipe\"",
+        "\"fd\": 4",
+        "\"number\": 1",
+        "\"other_end_has_more\": true",
+        "\"remote\": \"127.0.0.1:5900\"",
+        "\"timed\": true",
+        "\"searched_processes\": 119",
         "\"descendants\""};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         cr_expect(strstr(printed, parts[i]) != NULL, "%s", parts[i]);

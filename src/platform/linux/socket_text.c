@@ -200,6 +200,42 @@ bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
     return true;
 }
 
+/* The port of an address, and how many bytes are in front of it; an address of IPv4 within IPv6 is
+ * one of IPv4. NULL where there is none. */
+static const char *split_address(const char **address, size_t *ret_bytes) {
+    static const char mapped[] = "[::ffff:";
+    const char *port = strrchr(*address, ':');
+    if (port == NULL) {
+        return NULL;
+    }
+    *ret_bytes = (size_t)(port - *address);
+    if (strncmp(*address, mapped, strlen(mapped)) == 0 && strchr(*address, '.') != NULL) {
+        *address += strlen(mapped);
+        *ret_bytes -= strlen(mapped) + 1; /* the bracket */
+    }
+    return port;
+}
+
+bool bp_socket_connection(const bp_socket *socket, bool from_remote,
+                          char out[BP_SOCKET_CONNECTION_BYTES]) {
+    const char *local = socket->local, *remote = socket->remote;
+    size_t local_bytes = 0, remote_bytes = 0;
+    const char *local_port = split_address(&local, &local_bytes);
+    const char *remote_port = split_address(&remote, &remote_bytes);
+    if (strncmp(socket->protocol, "tcp", 3) != 0 || socket->is_listening || local_port == NULL ||
+        remote_port == NULL ||
+        (strncmp(remote, "127.", 4) != 0 &&
+         (local_bytes != remote_bytes || memcmp(local, remote, local_bytes) != 0))) {
+        return false;
+    }
+    int length = from_remote
+                     ? snprintf(out, BP_SOCKET_CONNECTION_BYTES, "%.*s%s %.*s%s", (int)remote_bytes,
+                                remote, remote_port, (int)local_bytes, local, local_port)
+                     : snprintf(out, BP_SOCKET_CONNECTION_BYTES, "%.*s%s %.*s%s", (int)local_bytes,
+                                local, local_port, (int)remote_bytes, remote, remote_port);
+    return length > 0 && length < BP_SOCKET_CONNECTION_BYTES;
+}
+
 /* A number of `size` bytes in the order of this machine, as netlink(7) has it; 0 beyond the end. */
 static uint64_t number_at(const unsigned char *bytes, size_t end, size_t at, size_t size) {
     uint16_t small = 0;

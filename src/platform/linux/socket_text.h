@@ -55,12 +55,21 @@ typedef struct bp_socket {
     bool has_retransmits, has_drops;
     uint64_t retransmits; /* timeouts in a row without an answer */
     uint64_t drops;
-    uint64_t peer_inode; /* of the unix socket at the other end */
+    uint64_t peer_inode; /* of the socket at the other end, which is on this machine */
 } bp_socket;
 
 /* A line of a table; its first one has titles and is none. False with the output left alone. */
 bool bp_socket_parse(bp_socket_table table, const char *line, size_t line_bytes,
                      bp_socket *ret_socket);
+
+/*
+ * The ends of a TCP connection within one machine, as "local remote", or "remote local" for
+ * `from_remote`: the same text for its two sockets, in whatever table each is. False for any other
+ * socket.
+ */
+#define BP_SOCKET_CONNECTION_BYTES 192
+bool bp_socket_connection(const bp_socket *socket, bool from_remote,
+                          char out[BP_SOCKET_CONNECTION_BYTES]);
 
 /* What sock_diag adds of a unix socket. */
 typedef struct bp_unix_diag {
