@@ -5,29 +5,45 @@
 
 #include "base/status.h"
 #include "inspect/summary.h"
-#include "model/fields.h"
 #include "json/json.h"
-
-/* A list of names in one text: "a, b, c". */
-static void add_names(bp_json *json, const char *key, const bp_buffer *names) {
-    bp_model_add_known_text(json, key, bp_buffer_text(names));
-}
-
-static void append_name(bp_buffer *names, const char *name) {
-    (void)bp_buffer_printf(names, "%s%s", names->size > 0 ? ", " : "", name);
-}
 
 static void add_tags(bp_json *json, const bp_summary *summary) {
     const bp_json_tree *tags = bp_json_tree_object(summary->metadata, "tags");
-    bp_buffer text;
-    bp_buffer_init(&text, (size_t)1 << 20);
+    if (tags == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "tags");
     for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
-        (void)bp_buffer_printf(&text, "%s%s=%s", text.size > 0 ? ", " : "", bp_json_tree_key(tag),
-                               bp_json_tree_value(tag));
+        bp_buffer text;
+        bp_buffer_init(&text, (size_t)1 << 20);
+        (void)bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+        bp_json_add_text(json, NULL, bp_buffer_text(&text));
+        bp_buffer_release(&text);
     }
-    add_names(json, "tags", &text);
-    bp_buffer_release(&text);
+    bp_json_array_end(json);
+}
+
+/* Three arrays of the same length: what an engine can unnest together. */
+static void add_threads(bp_json *json, const bp_summary *summary) {
+    if (summary->name_count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "thread_names");
+    for (size_t i = 0; i < summary->name_count; i++) {
+        bp_json_add_text(json, NULL, summary->names[i].name);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_counts");
+    for (size_t i = 0; i < summary->name_count; i++) {
+        bp_json_add_uint(json, NULL, summary->names[i].count);
+    }
+    bp_json_array_end(json);
+    bp_json_array_begin(json, "thread_cpu_percents");
+    for (size_t i = 0; i < summary->name_count; i++) {
+        bp_json_add_number(json, NULL, summary->names[i].cpu_percent, 2);
+    }
+    bp_json_array_end(json);
 }
 
 static void add_numbers(bp_json *json, const bp_summary *summary) {
@@ -62,7 +78,16 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
         critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
         has_deadlock |= strncmp(summary->findings[i].text, deadlock, sizeof deadlock - 1) == 0;
     }
-    bp_json_add_bool(json, "deadlock", has_deadlock);
+    if (summary->has_threads) {
+        bp_json_add_bool(json, "deadlock", has_deadlock);
+    }
+    if (summary->deadlocked_count > 0) {
+        bp_json_array_begin(json, "deadlocked_threads");
+        for (size_t i = 0; i < summary->deadlocked_count; i++) {
+            bp_json_add_text(json, NULL, summary->deadlocked[i]);
+        }
+        bp_json_array_end(json);
+    }
     bp_json_add_uint(json, "critical_findings", critical_count);
     bp_json_add_uint(json, "findings", summary->finding_count);
     if (summary->finding_count > 0) {
@@ -72,21 +97,22 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
 
 static void add_gap_keys(bp_json *json, const bp_summary *summary) {
     uint64_t count = 0;
-    bp_buffer names;
-    bp_buffer_init(&names, (size_t)1 << 20);
+    if (summary->manifest == NULL) {
+        return;
+    }
+    bp_json_array_begin(json, "gap_keys");
     for (const bp_json_tree *row =
              bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *type = bp_json_tree_text(row, "report_type");
         const char *key = bp_json_tree_text(row, "key");
         if (type != NULL && key != NULL && strcmp(type, "pedantic") == 0) {
-            append_name(&names, key);
+            bp_json_add_text(json, NULL, key);
             count++;
         }
     }
+    bp_json_array_end(json);
     bp_json_add_uint(json, "gap_key_count", count);
-    add_names(json, "gap_keys", &names);
-    bp_buffer_release(&names);
 }
 
 static void add_report(bp_json *json, const bp_summary *summary) {
@@ -111,7 +137,7 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
                             bugpack_error *error) {
     bp_json json;
     bp_buffer text;
-    bp_buffer_init(&text, (size_t)8 << 20);
+    bp_buffer_init(&text, (size_t)16 << 20);
     bp_json_begin(&json, &text);
     bp_json_add_text(&json, "path", summary->path);
     bp_json_add_uint(&json, "bytes", byte_count);
@@ -121,6 +147,7 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
     }
     add_findings(&json, summary);
     add_numbers(&json, summary);
+    add_threads(&json, summary);
     add_gap_keys(&json, summary);
     add_tags(&json, summary);
     bugpack_status status = bp_json_finish(&json, error);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inspect/summary_lines.h"
+#include "inspect/summary_names.h"
 
 /* A tree takes up to five times its text. */
 static const size_t document_max_bytes = (size_t)4 << 20;
@@ -89,11 +90,13 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
     (void)bp_json_tree_number(metrics, "sample_window_ms", &summary->window_ms);
     summary->has_rss = bp_json_tree_uint(process, "rss_kb", &summary->rss_kb);
     summary->has_uptime = bp_json_tree_number(process, "uptime_secs", &summary->uptime_secs);
-    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(metrics, "threads"));
-         row != NULL; row = bp_json_tree_next(row)) {
+    const bp_json_tree *threads = bp_json_tree_array(metrics, "threads");
+    for (const bp_json_tree *row = bp_json_tree_first(threads); row != NULL;
+         row = bp_json_tree_next(row)) {
         summary->thread_count++;
         add_thread(summary, row);
     }
+    summary->lacks_memory = bp_summary_add_names(summary, threads) != BUGPACK_OK;
 }
 
 static void read_process(bp_summary *summary, const bp_json_tree *process) {
@@ -109,11 +112,13 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
 }
 
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
+    summary->has_threads = bp_json_tree_array(threads, "threads") != NULL;
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "deadlocks"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *text = bp_json_tree_text(row, "description");
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
                         text != NULL ? text : "of threads that are not named");
+        bp_summary_add_deadlocked(summary, row, bp_json_tree_array(threads, "threads"));
     }
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
          row != NULL; row = bp_json_tree_next(row)) {
@@ -280,6 +285,7 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
     bp_buffer_release(&text);
     if (status == BUGPACK_OK) {
         documents[index].read(summary, tree);
+        status = summary->lacks_memory ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
     }
     bp_json_tree_free(tree);
     return keep_failure(summary, entry, status, &failure, error);
@@ -380,6 +386,8 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
 
 void bp_summary_release(bp_summary *summary) {
     free(summary->samples);
+    free(summary->names);
     bp_buffer_release(&summary->log_tail);
     summary->samples = NULL;
+    summary->names = NULL;
 }

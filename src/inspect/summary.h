@@ -23,6 +23,7 @@ enum {
     BP_SUMMARY_CHANNEL_MAX = 64,
     BP_SUMMARY_SAMPLE_MAX = 1 << 16, /* eighteen hours of the metrics history */
     BP_SUMMARY_FINDING_MAX = 48,
+    BP_SUMMARY_DEADLOCKED_MAX = 16,
     BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
 };
 
@@ -56,6 +57,13 @@ void bp_summary_read_wait(bp_summary_thread *thread, const bp_json_tree *wait);
 
 /* What stands in front of `waits_for`; "" where that is not known. Static. */
 const char *bp_summary_wait_words(const bp_summary_thread *thread);
+
+/* All threads of one name. */
+typedef struct bp_summary_name {
+    uint64_t count;
+    double cpu_percent; /* their sum */
+    char name[64];
+} bp_summary_name;
 
 /* One sample of the metrics history. */
 typedef struct bp_summary_sample {
@@ -95,6 +103,11 @@ typedef struct bp_summary {
     uint64_t thread_count;
     bp_summary_thread threads[BP_SUMMARY_THREAD_MAX]; /* busiest first */
     size_t listed_count;
+    bp_summary_name *names; /* of all threads that have one; busiest first */
+    size_t name_count;
+    bool has_threads;                               /* threads.json has them */
+    char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
+    size_t deadlocked_count;
 
     bp_summary_sample *samples; /* oldest first */
     size_t sample_count, sample_capacity;
@@ -120,6 +133,7 @@ typedef struct bp_summary {
     uint64_t other_message_count; /* of channels beyond the maximum */
 
     uint64_t left_bytes; /* what may still be read */
+    bool lacks_memory;   /* for a part of what was read */
 } bp_summary;
 
 /* Errors in a log count as recent in this time before the trigger. */

@@ -72,8 +72,11 @@ const char *bp_json_tree_value(const bp_json_tree *member) {
 }
 
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value) {
+    return bp_json_tree_value_uint(cJSON_GetObjectItemCaseSensitive(object, key), ret_value);
+}
+
+bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value) {
     static const double max = 9007199254740992.0; /* 2^53 */
-    const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
     double value = cJSON_IsNumber(member) ? member->valuedouble : -1;
     if (!(value >= 0 && value <= max) || (double)(uint64_t)value != value) {
         return false;

@@ -36,8 +36,9 @@ const bp_json_tree *bp_json_tree_object(const bp_json_tree *object, const char *
 /* The key of a member, and the text that it is; "" for what is none. */
 const char *bp_json_tree_key(const bp_json_tree *member);
 const char *bp_json_tree_value(const bp_json_tree *member);
-/* A whole number of at most 2^53, to which doubles are exact. */
+/* A whole number of at most 2^53, to which doubles are exact; and of an element or member. */
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value);
+bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value);
 
 /* Any number. */
 bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value);

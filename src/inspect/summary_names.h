@@ -1,0 +1,14 @@
+/* The names of threads in a summary: all of a process, and those in a deadlock. */
+#ifndef BP_INSPECT_SUMMARY_NAMES_H
+#define BP_INSPECT_SUMMARY_NAMES_H
+
+#include "inspect/summary.h"
+
+/* Adds up the threads of runtime-metrics.json by name. NO_MEMORY. */
+bugpack_status bp_summary_add_names(bp_summary *summary, const bp_json_tree *threads);
+
+/* Adds the names of the threads in one deadlock of threads.json. */
+void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock,
+                               const bp_json_tree *threads);
+
+#endif
