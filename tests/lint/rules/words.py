@@ -10,7 +10,7 @@ WORDS = [
     (r"bp_tak(e|ing)\w*|bp_\w+_take_report|[Tt]he taking|a taking", "job, assemble"),
     (r"bp_recorded\w*|recorded\.[ch]", "assemble"),
     (r"\w*freez(e|es|er|ers|ing|_)\w*|\w*froze(n|_)?\w*", "snapshot, snapshotter"),
-    (r"\w*keepers?\w*|bp_kept\w*|(session|order|job)->kept|kept (rings|reports?)", "retained"),
+    (r"(?!zookeeper)\w*keepers?\w*|bp_kept\w*|(session|order|job)->kept|kept (rings|reports?)", "retained"),
     (r"bp_home\w*|homes|(an?|its|the|whose|each|own|unlocked|dead|session's) home(?! director)",
      "session directory"),
     (r"\w*pulses?\w*|\w*heartbeats?\w*|(bp_\w*)?beats?", "sampler thread, tick"),

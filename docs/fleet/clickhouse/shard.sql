@@ -1,0 +1,16 @@
+CREATE TABLE reports_shard (
+    path String, bytes UInt64, app String, version String, build_id String,
+    report_id String, session_id String, report_type String, gap_key String,
+    channel String, triggered_at String, started_at String, session_end String,
+    signal String, os String, arch String, kernel String, complete Nullable(UInt8),
+    deadlock Nullable(UInt8), deadlocked_threads Array(String), critical_findings UInt64,
+    findings UInt64, finding String, cpu_percent Nullable(Float64), thread_count Nullable(UInt64),
+    rss_kb Nullable(UInt64), uptime_secs Nullable(Float64), busiest_thread String,
+    busiest_thread_cpu_percent Nullable(Float64), thread_names Array(String),
+    thread_counts Array(UInt64), thread_cpu_percents Array(Float64), open_files Nullable(UInt64),
+    heap_allocated_bytes Nullable(UInt64), gap_key_count Nullable(UInt64),
+    gap_keys Array(String), tags Array(String)
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY substring(triggered_at, 1, 7)
+ORDER BY (app, version, if(report_id = '', path, report_id))

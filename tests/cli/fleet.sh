@@ -1,0 +1,46 @@
+#!/bin/sh
+# The queries of docs/fleet on the index of 10,000 reports: DuckDB and two ClickHouse servers must
+# give the answers that their maker knows.
+. "$(dirname "$0")/lib.sh"
+PATH=$PATH:/usr/sbin
+need python3 node setpriv clickhouse-server
+[ -d "${BUGPACK_SCHEMA_NODE_MODULES:-}/@duckdb" ] ||
+    skip 'DuckDB is not installed; tests/schema/install does it'
+cd "$scratch" || exit 1
+
+# indexed COUNT ARGUMENT...: an index of so many reports, in `out`.
+indexed() {
+    wanted=$1
+    shift
+    timeout 200 "$BUGPACK" index "$@" reports >out 2>err
+    status=$?
+    expect_status 0
+    expect_no_err
+    expect_same 'lines' "$wanted" "$(wc -l <out | tr -d ' ')"
+}
+
+fact 'an index has all reports, and an addition only those that are new'
+start sleep 600
+target=$pid
+capture --stacks none
+expect_status 0
+mkdir fleet
+cd fleet || exit 1
+python3 "$here/make_fleet" "$zip" 10000 || wrong 'no reports were made'
+mkdir reports
+mv first reports
+scratch=$PWD indexed 9000
+mv out index.jsonl
+mv later reports
+scratch=$PWD indexed 1000 --since-index index.jsonl
+mv out new.jsonl
+
+fact 'both engines give the answers'
+timeout 200 node "$here/fleet.mjs" >out 2>err || wrong "$(cat out)"
+cat out
+
+# Some for the schemas.
+find reports -name '*.zip' ! -name '*00.zip' -delete
+rm -r reports/first/*[1-9]
+cd ..
+finish
