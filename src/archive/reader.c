@@ -9,12 +9,9 @@
 #include <zip.h>
 #include <zlib.h>
 
-#include "archive/deflate.h"
 #include "archive/directory.h"
-#include "archive/header.h"
+#include "archive/entry.h"
 #include "archive/inflate.h"
-#include "archive/zip_format.h"
-#include "base/file.h"
 #include "base/status.h"
 
 enum { piece_bytes = 64 * 1024 };
@@ -258,85 +255,6 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
     return false;
 }
 
-/* An entry while it is read. */
-struct reading {
-    const bp_archive_reader *reader;
-    const bp_directory_entry *entry;
-    bp_sink *sink;
-    void *context;
-    uint64_t done;
-    uint32_t crc;
-    bool is_told; /* the failure has its sentence */
-    bugpack_error *error;
-};
-
-static bugpack_status damaged(struct reading *reading, const char *how) {
-    reading->is_told = true;
-    return bp_fail(reading->error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\" %s",
-                   reading->reader->path, reading->entry->name, how);
-}
-
-/* A bp_sink: counts what comes out before anybody else gets it. */
-static bugpack_status pass_on(void *context, const void *bytes, size_t byte_count) {
-    struct reading *reading = context;
-    if (byte_count > reading->entry->bytes - reading->done) {
-        return damaged(reading, "is longer than it declares");
-    }
-    reading->done += byte_count;
-    reading->crc = bp_deflate_crc32(reading->crc, bytes, byte_count);
-    bugpack_status status = reading->sink(reading->context, bytes, byte_count);
-    reading->is_told = status != BUGPACK_OK;
-    return status == BUGPACK_OK
-               ? BUGPACK_OK
-               : bp_fail(reading->error, status, "cannot keep \"%s\" of \"%s\": %s",
-                         reading->entry->name, reading->reader->path, bugpack_status_name(status));
-}
-
-/* Reads bytes of an entry, which may be fewer only if the file has been cut since it was opened. */
-static bugpack_status read_bytes(struct reading *reading, void *bytes, size_t byte_count,
-                                 uint64_t offset) {
-    const bp_archive_reader *reader = reading->reader;
-    int64_t count = bp_file_read_range(reader->source.fd, bytes, byte_count, offset);
-    if (count < 0) {
-        reading->is_told = true;
-        return bp_fail_errno(reading->error, errno, "cannot read \"%s\"", reader->path);
-    }
-    return (size_t)count == byte_count ? BUGPACK_OK : damaged(reading, "ends too soon");
-}
-
-static bugpack_status copy(bp_archive_reader *reader, struct reading *reading) {
-    const bp_directory_entry *entry = reading->entry;
-    unsigned char header[BP_ZIP_LOCAL_BYTES];
-    bool is_stored = entry->method == BP_ZIP_STORED, is_over = is_stored;
-    bugpack_status status = read_bytes(reading, header, sizeof header, entry->header_offset);
-    uint64_t at = entry->header_offset + bp_header_local_length(header);
-    bp_inflater_reset(reader->inflater);
-    for (uint64_t left = entry->packed_bytes; status == BUGPACK_OK && left > 0;) {
-        size_t count = left < piece_bytes ? (size_t)left : piece_bytes;
-        if (!is_stored && is_over) {
-            return damaged(reading, "has bytes behind its end");
-        }
-        status = read_bytes(reading, reader->piece, count, at);
-        if (status != BUGPACK_OK) {
-            break;
-        }
-        status = is_stored ? pass_on(reading, reader->piece, count)
-                           : bp_inflate(reader->inflater, reader->piece, count, &is_over, pass_on,
-                                        reading);
-        at += count;
-        left -= count;
-    }
-    if (status != BUGPACK_OK) {
-        return reading->is_told                ? status
-               : status == BUGPACK_ERR_CORRUPT ? damaged(reading, "is not deflated right")
-                                               : bp_fail_memory(reading->error, "read a zip");
-    }
-    if (!is_over || reading->done != entry->bytes) {
-        return damaged(reading, "is shorter than it declares");
-    }
-    return reading->crc == entry->crc ? BUGPACK_OK : damaged(reading, "has a wrong checksum");
-}
-
 bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
                                       bp_sink *sink, void *context, bugpack_error *error) {
     const bp_directory_entry *entry = &reader->directory.entries[index];
@@ -345,6 +263,68 @@ bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, u
                        "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
                        reader->path, entry->name, max_bytes);
     }
-    struct reading reading = {reader, entry, sink, context, 0, 0, false, error};
-    return copy(reader, &reading);
+    bp_entry_reading reading = {.fd = reader->source.fd,
+                                .path = reader->path,
+                                .entry = entry,
+                                .inflater = reader->inflater,
+                                .sink = sink,
+                                .context = context,
+                                .error = error};
+    bugpack_status status = bp_entry_begin(&reading);
+    while (status == BUGPACK_OK && reading.left > 0) {
+        status = bp_entry_step(&reading, reader->piece, piece_bytes);
+    }
+    return status == BUGPACK_OK ? bp_entry_check(&reading) : status;
+}
+
+struct bp_archive_stream {
+    bp_entry_reading reading;
+    char piece[256];
+};
+
+bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t index,
+                                      bp_archive_stream **ret_stream, bugpack_error *error) {
+    bp_archive_stream *stream = calloc(1, sizeof *stream);
+    bp_inflater *inflater = bp_inflater_new();
+    if (stream == NULL || inflater == NULL) {
+        bp_inflater_free(inflater);
+        free(stream);
+        return bp_fail_memory(error, "read a zip");
+    }
+    stream->reading = (bp_entry_reading){.fd = reader->source.fd,
+                                         .path = reader->path,
+                                         .entry = &reader->directory.entries[index],
+                                         .inflater = inflater,
+                                         .error = error};
+    bugpack_status status = bp_entry_begin(&stream->reading);
+    if (status != BUGPACK_OK) {
+        bp_archive_stream_close(stream);
+        return status;
+    }
+    *ret_stream = stream;
+    return BUGPACK_OK;
+}
+
+void bp_archive_stream_close(bp_archive_stream *stream) {
+    if (stream != NULL) {
+        bp_inflater_free(stream->reading.inflater);
+        free(stream);
+    }
+}
+
+bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, void *context,
+                                      bool *ret_is_over, bugpack_error *error) {
+    bp_entry_reading *reading = &stream->reading;
+    reading->sink = sink;
+    reading->context = context;
+    reading->error = error;
+    bugpack_status status = BUGPACK_OK;
+    if (reading->left > 0) {
+        status = bp_entry_step(reading, stream->piece, sizeof stream->piece);
+    }
+    if (status == BUGPACK_OK && reading->left == 0) {
+        status = bp_entry_check(reading);
+    }
+    *ret_is_over = status == BUGPACK_OK && reading->left == 0;
+    return status;
 }

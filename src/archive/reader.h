@@ -56,4 +56,21 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
 bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
                                       bp_sink *sink, void *context, bugpack_error *error);
 
+/* An entry that is read in steps, while others are. It takes under 256 KiB. */
+typedef struct bp_archive_stream bp_archive_stream;
+
+/* Starts to read an entry. The stream goes before the reader does. NO_MEMORY. */
+bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t index,
+                                      bp_archive_stream **ret_stream, bugpack_error *error);
+/* NULL is fine. */
+void bp_archive_stream_close(bp_archive_stream *stream);
+
+/*
+ * Gives the next bytes to `sink`: what 256 bytes of the zip hold, which is at most 258 KiB, or
+ * nothing. `ret_is_over` says whether that was the end, where the checksum was checked. Errors:
+ * those of bp_archive_reader_read, after which the stream is only closed.
+ */
+bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, void *context,
+                                      bool *ret_is_over, bugpack_error *error);
+
 #endif

@@ -92,6 +92,64 @@ Test(reader, reads_an_entry_with_zip64_sizes) {
     made_zip_release(&zip);
 }
 
+/* Numbers, which no compression makes so small that they come in one step. */
+static char *make_long_text(uint32_t seed) {
+    char *text = calloc(1, 20001);
+    cr_assert(text != NULL);
+    for (size_t i = 0; i < 20000; i++) {
+        seed = seed * 1664525 + 1013904223;
+        text[i] = (char)('0' + (seed >> 24) % 10);
+    }
+    return text;
+}
+
+Test(reader, reads_several_entries_in_turn_by_steps) {
+    char *texts[] = {make_long_text(1), make_long_text(2), make_long_text(3)};
+    const made_member long_members[] = {
+        {"a", texts[0], true}, {"b", texts[1], false}, {"c", texts[2], true}, {"empty", "", false}};
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_archive_stream *streams[4];
+    bp_buffer got[4];
+    bool is_over[4] = {false};
+    size_t steps = 0;
+    made_zip zip;
+    int fd;
+    made_zip_build(&zip, long_members, 4);
+    made_zip_put32(&zip, zip.local[2] + 14, 7); /* the checksum of c */
+    made_zip_put32(&zip, zip.central[2] + 16, 7);
+    bp_archive_reader *reader = open_made(&zip, &fd);
+    for (size_t i = 0; i < 4; i++) {
+        bp_buffer_init(&got[i], SIZE_MAX / 2);
+        cr_assert(bp_archive_stream_open(reader, i, &streams[i], &error) == BUGPACK_OK);
+    }
+    for (bugpack_status status = BUGPACK_OK; status == BUGPACK_OK || !is_over[1]; steps++) {
+        for (size_t i = 0; i < 4; i++) {
+            if (i == 2 && status == BUGPACK_OK) {
+                status = bp_archive_stream_next(streams[i], bp_buffer_sink, &got[i], &is_over[i],
+                                                &error);
+            } else if (i != 2 && !is_over[i]) {
+                cr_assert(bp_archive_stream_next(streams[i], bp_buffer_sink, &got[i], &is_over[i],
+                                                 NULL) == BUGPACK_OK);
+            }
+        }
+    }
+    cr_expect(steps > 10 && is_over[0] && !is_over[2] && is_over[3]);
+    cr_expect(strstr(error.message, "entry \"c\" has a wrong checksum") != NULL, "%s",
+              error.message);
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect(strcmp(bp_buffer_text(&got[i]), long_members[i].content) == 0, "of %zu", i);
+        bp_archive_stream_close(streams[i]);
+        bp_buffer_release(&got[i]);
+    }
+    bp_archive_stream_close(NULL);
+    bp_archive_reader_free(reader);
+    (void)close(fd);
+    made_zip_release(&zip);
+    for (size_t i = 0; i < 3; i++) {
+        free(texts[i]);
+    }
+}
+
 Test(reader, finds_an_entry_by_exactly_its_name) {
     made_zip zip;
     int fd;
