@@ -124,6 +124,11 @@ static uint64_t days_since_1970(unsigned year, unsigned month, unsigned day) {
            (is_leap(year) && month > 2) + day - 1;
 }
 
+uint64_t bp_clock_secs(bp_civil_time at) {
+    return days_since_1970(at.year, at.month, at.day) * 86400 + at.hour * 3600u + at.minute * 60u +
+           at.second;
+}
+
 bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns) {
     static const struct {
         unsigned digits, min, max;
@@ -142,8 +147,8 @@ bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns) {
     for (uint64_t unit = BP_NS_PER_SEC / 10; *text >= '0' && *text <= '9'; unit /= 10) {
         fraction_ns += (uint64_t)(*text++ - '0') * unit;
     }
-    uint64_t secs = days_since_1970(values[0], values[1], values[2]) * 86400 + values[3] * 3600 +
-                    values[4] * 60 + values[5];
+    uint64_t secs = bp_clock_secs(
+        (bp_civil_time){values[0], values[1], values[2], values[3], values[4], values[5]});
     if (*text != 'Z' || secs >= UINT64_MAX / BP_NS_PER_SEC) {
         return false;
     }

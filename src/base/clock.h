@@ -43,6 +43,10 @@ typedef struct bp_civil_time {
 /* The second of `wall_ns`: UTC, whatever TZ says, and without a lock. */
 bp_civil_time bp_clock_civil(uint64_t wall_ns);
 
+/* The reverse, in seconds since 1970, for years from 1970 on. A day that a month does not have
+ * becomes one of the next month. */
+uint64_t bp_clock_secs(bp_civil_time at);
+
 /*
  * "2026-11-21T00:36:51.123456Z" with its NUL: UTC, whatever TZ says. Nanoseconds in 64 bits end in
  * 2554, so every time has a year of four digits.

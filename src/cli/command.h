@@ -38,6 +38,7 @@ extern const bp_cli_command bp_cli_diff_command;
 extern const bp_cli_command bp_cli_heap_command;
 extern const bp_cli_command bp_cli_html_command;
 extern const bp_cli_command bp_cli_index_command;
+extern const bp_cli_command bp_cli_logs_command;
 extern const bp_cli_command bp_cli_prune_command;
 extern const bp_cli_command bp_cli_recover_command;
 extern const bp_cli_command bp_cli_redact_command;

@@ -97,14 +97,20 @@ void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *field
     }
 }
 
+bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out) {
+    size_t at;
+    return token->byte_count >= 2 && bp_utf8_is_valid(token->text, token->byte_count) &&
+           bp_json_check_string((const unsigned char *)token->text, token->byte_count, &at) ==
+               NULL &&
+           bp_json_token_text(token, out);
+}
+
 /* Decodes a string of a line; what is malformed is "". */
 static void decode(const bp_json_token *token, char *out, size_t out_bytes) {
     bp_buffer text;
-    size_t at, length = 0;
+    size_t length = 0;
     bp_buffer_init(&text, line_max_bytes);
-    if (token->byte_count >= 2 && bp_utf8_is_valid(token->text, token->byte_count) &&
-        bp_json_check_string((const unsigned char *)token->text, token->byte_count, &at) == NULL &&
-        bp_json_token_text(token, &text)) {
+    if (bp_json_line_decode(token, &text)) {
         length = text.size < out_bytes
                      ? text.size
                      : bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1);

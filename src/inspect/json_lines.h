@@ -41,7 +41,10 @@ typedef struct bp_json_field {
  */
 void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *fields, size_t count);
 
-/* Decodes a string, cut to fit; "" for what is none. */
+/* Appends a string, decoded. False for what is none, and where there is no memory. */
+bool bp_json_line_decode(const bp_json_token *token, bp_buffer *out);
+
+/* The same, cut to fit; "" for what is none. */
 void bp_json_line_text(const bp_json_token *token, char *out, size_t out_bytes);
 
 /* A time as a report has it, in nanoseconds since 1970; 0 for what is none. */

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "archive/reader.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "model/metadata.h"
@@ -39,6 +38,11 @@ bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, u
                        report->path);
     }
     return bp_archive_reader_read(report->archive, index, max_bytes, sink, context, error);
+}
+
+bugpack_status bp_report_file_begin(const bp_report_file *report, size_t index,
+                                    bp_archive_stream **ret_stream, bugpack_error *error) {
+    return bp_archive_stream_open(report->archive, index, ret_stream, error);
 }
 
 static bugpack_status refuse(const bp_report_file *report, const char *name, const char *why,

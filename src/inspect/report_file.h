@@ -11,6 +11,7 @@
 
 #include <bugpack/error.h>
 
+#include "archive/reader.h"
 #include "base/buffer.h"
 #include "base/sink.h"
 #include "json/tree.h"
@@ -72,5 +73,9 @@ bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_
 /* The same into a sink, in pieces, and at most `max_bytes`. */
 bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, uint64_t max_bytes,
                                      bp_sink *sink, void *context, bugpack_error *error);
+
+/* Starts to read the entry at `index` in steps; see archive/reader.h. */
+bugpack_status bp_report_file_begin(const bp_report_file *report, size_t index,
+                                    bp_archive_stream **ret_stream, bugpack_error *error);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * A libFuzzer target for what is shown of a report: the first byte of an input chooses an entry,
  * the rest is its content, and the other entries are as they should be. The summary must print as
- * JSON, and the page must have no markup but that of the page writer.
+ * JSON, the page must have no markup but that of the page writer, and lines of logs must be within
+ * their bounds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "inspect/html.h"
+#include "inspect/logs.h"
 #include "support/made_zip.h"
 #include "json/json.h"
 
@@ -96,6 +98,18 @@ static void show(bp_report_file *report) {
     bp_summary_release(&summary);
 }
 
+static void read_logs(bp_report_file *report) {
+    const bp_line_clock clock = {1795341630u * BP_NS_PER_SEC, 3600};
+    bp_logs *logs = NULL;
+    bp_log_line line;
+    require(bp_logs_open(report, &clock, (uint64_t)1 << 20, &logs, NULL) == BUGPACK_OK);
+    while (bp_logs_next(logs, &line)) {
+        require(line.message_bytes <= BP_LOG_LINE_MAX_BYTES && line.level <= BUGPACK_LEVEL_FATAL);
+        require(line.message[line.message_bytes] == '\0');
+    }
+    bp_logs_close(logs);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     made_member members[fixed_count + 1];
     char path[32];
@@ -120,6 +134,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t byte_count) {
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (bp_report_file_open_any(path, &report, NULL) == BUGPACK_OK) {
         show(report);
+        read_logs(report);
     }
     bp_report_file_close(report);
     made_zip_release(&zip);

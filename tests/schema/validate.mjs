@@ -38,6 +38,7 @@ const known = {
   'diff.json': 'diff', // no artefact: what bugpack diff --json prints
   'show.json': 'show', // likewise
   'index.jsonl': 'index', // likewise
+  'log-lines.jsonl': 'log-line', // likewise
 };
 const summary = /-pedantic-summary-[0-9TZ-]+\.json$/;
 const required = ['metadata.json', 'manifest.json'];

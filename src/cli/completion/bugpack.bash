@@ -30,7 +30,7 @@ _bugpack() {
     local command=${COMP_WORDS[1]-}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _bugpack_words 'capture diff heap html index prune recover redact run sample show trigger verify help --help --version' "$current"
+        _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify help --help --version' "$current"
         return
     fi
     case $previous in
@@ -136,6 +136,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
+        logs)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--level --channel --grep --since --around --zone --json --max-bytes --help' "$current"
+            else
+                _bugpack_files -f "$current"
+            fi
+            ;;
         prune)
             if [[ $current == -* ]]; then
                 _bugpack_words '--keep --max-bytes --older-than --app --dry-run --help' "$current"
@@ -172,7 +179,7 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        help) _bugpack_words 'capture diff heap html index prune recover redact run sample show trigger verify' "$current" ;;
+        help) _bugpack_words 'capture diff heap html index logs prune recover redact run sample show trigger verify' "$current" ;;
     esac
 }
 

@@ -13,7 +13,7 @@ set -l counters stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major
     smaps_rollup.referenced_kb smaps_rollup.anonymous_kb smaps_rollup.anonymous_huge_kb \
     smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb heap.allocated_bytes \
     heap.deallocated_bytes
-set -l commands capture diff heap html index prune recover redact run sample show trigger verify help
+set -l commands capture diff heap html index logs prune recover redact run sample show trigger verify help
 
 complete -c bugpack -f
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a capture -d 'Write a report about a process, or the machine'
@@ -21,6 +21,7 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a diff -d 'S
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a heap -d 'Print what the threads of a jemalloc process allocated'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a html -d 'Write a report as one page for a browser'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a index -d 'Print one line of JSON for each report'
+complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a logs -d 'Show the logs of a report in one time line'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a prune -d 'Remove old reports from a directory'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a recover -d 'Write crash reports for sessions that died'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a redact -d 'Replace secrets in a report that was taken'
@@ -31,7 +32,7 @@ complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a verify -d 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a help -d 'Show the help of a command'
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -l version -d 'Show the version'
 complete -c bugpack -s h -l help -d 'Show the help'
-complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html index prune recover redact run sample show trigger verify'
+complete -c bugpack -n '__fish_seen_subcommand_from help' -a 'capture diff heap html index logs prune recover redact run sample show trigger verify'
 
 complete -c bugpack -n "not __fish_seen_subcommand_from $commands" -a trigger -d 'Ask a running command or host for a report'
 complete -c bugpack -n '__fish_seen_subcommand_from trigger' -x -a '(__fish_complete_pids)' -d 'The process to ask'
@@ -68,9 +69,15 @@ complete -c bugpack -n '__fish_seen_subcommand_from capture trigger' -l timeout 
 complete -c bugpack -n '__fish_seen_subcommand_from capture run' -s q -l quiet -d 'No progress and no warnings'
 complete -c bugpack -n '__fish_seen_subcommand_from capture' -l json -d 'Print a JSON object instead of the path'
 
-complete -c bugpack -n '__fish_seen_subcommand_from html index show' -F
-complete -c bugpack -n '__fish_seen_subcommand_from show' -l json -d 'Print JSON instead of text'
-complete -c bugpack -n '__fish_seen_subcommand_from html show' -l max-bytes -x -d 'Read at most this much content'
+complete -c bugpack -n '__fish_seen_subcommand_from html index logs show' -F
+complete -c bugpack -n '__fish_seen_subcommand_from logs show' -l json -d 'Print JSON instead of text'
+complete -c bugpack -n '__fish_seen_subcommand_from html logs show' -l max-bytes -x -d 'Read at most this much content'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l level -x -a 'trace debug info warn error fatal' -d 'Only this level and above'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l channel -x -d 'Only log records of this channel'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l grep -x -d 'Only messages that match'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l since -x -d 'Only from this time on'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l around -x -a 'trigger trigger=1min' -d 'Only around the trigger'
+complete -c bugpack -n '__fish_seen_subcommand_from logs' -l zone -x -d 'The zone of times that name none'
 
 complete -c bugpack -n '__fish_seen_subcommand_from prune' -x -a '(__fish_complete_directories)'
 complete -c bugpack -n '__fish_seen_subcommand_from index' -l since-index -r -F -d 'Leave out the reports that this index has'
