@@ -85,8 +85,9 @@ BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
  * Register a provider under `name`: 1 to 200 bytes of UTF-8, components separated by '/', none of
  * them empty, "." or "..", no control character, backslash or colon. The names in the table of
  * docs/REPORT_FORMAT.md are reserved, except session.json and channel-state.json, which are for the
- * host to provide. The name is copied. `context` is passed to the provider and must stay valid
- * until bugpack_unprovide has returned true or bugpack_close has returned.
+ * host to provide, and crash.json in a session about another process. The name is copied. `context`
+ * is passed to the provider and must stay valid until bugpack_unprovide has returned true or
+ * bugpack_close has returned.
  *
  * _json: one JSON document, checked strictly and written indented by two spaces. _text: made valid
  * UTF-8. _bytes: written as it is.

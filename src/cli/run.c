@@ -59,6 +59,8 @@ static const bp_cli_option option_rows[] = {
                  "which failures lead to a report: any (default), by a\n"
                  "signal or a status other than 0; signal; none",
                  read_failure_kind, NULL),
+    BP_CLI_FLAG(bp_cli_run_options, with_stacks, 0, "stacks",
+                "trace the command, for the backtrace of a crash"),
     BP_CLI_VALUE(bp_cli_run_options, patterns, 0, "gap-pattern", "REGEX",
                  "a line that matches is a gap: one report for each\n"
                  "distinct first group, or match; repeatable; implies\n"
@@ -144,6 +146,7 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
     bugpack_status status = bp_cli_run_session_open(&session, options, &child);
     bp_cli_exit result = status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
     if (status == BUGPACK_OK) {
+        bp_cli_run_session_trace(&session, &child);
         result = relay_command(options, &child, &session, &end);
     }
     bp_cli_run_session_close(&session, &child);

@@ -12,9 +12,12 @@
 
 #include "cli/output.h"
 #include "cli/publish.h"
+#include "probe/crash_trace.h"
+#include "report/dead_crash.h"
 
 /* More than the largest screen has. */
 static const size_t screen_max_bytes = (size_t)16 << 20;
+static const size_t crash_max_bytes = (size_t)4 << 20;
 
 /* Says something about a report: now, or when it cannot disturb what the command shows. */
 static void say(bp_cli_run_session *session, const char *what, const char *detail) {
@@ -185,6 +188,36 @@ static void on_request(void *context) {
     request_report(session, session->options->description, NULL);
 }
 
+/* A bugpack_provider of crash.json; its context is the copy. */
+static int print_crash(bugpack_writer *writer, void *context) {
+    bp_buffer text;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_buffer_init(&text, crash_max_bytes);
+    bugpack_status status = bp_dead_crash_print(context, false, &text, &error);
+    if (status == BUGPACK_OK) {
+        status = bugpack_write(writer, bp_buffer_text(&text), text.size);
+    }
+    bp_buffer_release(&text);
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
+/* Likewise; its context is a text. */
+static int omit_crash(bugpack_writer *writer, void *context) {
+    return bugpack_omit(writer, "%s", (const char *)context);
+}
+
+static void provide_crash(bp_cli_run_session *session, int number) {
+    const char *reason = session->trace_error.message;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const bp_crash_page *page = reason[0] == '\0' ? bp_crash_trace_finish(number, &reason) : NULL;
+    if (bugpack_provide_json(session->session, "crash.json",
+                             page != NULL ? print_crash : omit_crash,
+                             page != NULL ? (void *)(uintptr_t)page : (void *)(uintptr_t)reason,
+                             &error) != BUGPACK_OK) {
+        say(session, "no crash.json: ", error.message);
+    }
+}
+
 /* A command that its user ended has not failed. */
 static bool has_failed(const bp_run_result *result, bp_cli_on_failure on_failure) {
     const bp_run_end *end = &result->end;
@@ -202,6 +235,9 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     const char *name = end->is_signal ? strsignal(end->value) : NULL;
     char how[160];
     char description[1024];
+    if (end->is_signal && session->options->with_stacks) {
+        provide_crash(session, end->value);
+    }
     if (end->is_signal) {
         (void)snprintf(how, sizeof how, "killed by signal %d (%s)%s", end->value,
                        name != NULL ? name : "unknown", end->has_core ? ", core dumped" : "");
@@ -279,6 +315,14 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
         return status;
     }
     return bp_cli_files_provide(&given->files, session->session);
+}
+
+void bp_cli_run_session_trace(bp_cli_run_session *session, const bp_run_child *child) {
+    if (session->options->with_stacks &&
+        bp_crash_trace_start(child->pid, session->options->arguments[0], &session->trace_error) !=
+            BUGPACK_OK) {
+        bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
+    }
 }
 
 bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session) {

@@ -44,6 +44,7 @@ typedef struct bp_cli_run_options {
     bp_cli_files files;
     bp_cli_publish publish;
     bool quiet;
+    bool with_stacks; /* of what the command crashes by */
 } bp_cli_run_options;
 
 /* Room for messages that wait for the end of the command; the rest are only counted. */
@@ -55,6 +56,7 @@ typedef struct bp_cli_run_session {
     bool says_at_once;                 /* the command does not own our terminal */
     atomic_bool is_closing;            /* and all reports have ended */
     char app_name[65];
+    bugpack_error trace_error;       /* why the command is not traced; OK: it is, if asked for */
     bp_run_screen *screen;           /* NULL: there is none */
     bugpack_error screen_error;      /* why */
     bool shows[BP_RUN_STREAM_COUNT]; /* the streams that a person sees on it */
@@ -71,6 +73,9 @@ typedef struct bp_cli_run_session {
 bugpack_status bp_cli_run_session_open(bp_cli_run_session *session,
                                        const bp_cli_run_options *options,
                                        const bp_run_child *child);
+
+/* Traces the command if that was asked for, and says why it cannot be traced. */
+void bp_cli_run_session_trace(bp_cli_run_session *session, const bp_run_child *child);
 
 /* What the relay calls. */
 bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session);

@@ -54,7 +54,9 @@ static const code_name sys_codes[] = {{1, "SYS_SECCOMP", "a filter of system cal
                                       {0, NULL, NULL}};
 static const code_name sent_codes[] = {{0, "SI_USER", "sent by kill"},
                                        {-1, "SI_QUEUE", "sent by sigqueue"},
+                                       {-2, "SI_TIMER", "sent by a timer"},
                                        {-6, "SI_TKILL", "sent by a thread, as abort and raise do"},
+                                       {128, "SI_KERNEL", "sent by the kernel"},
                                        {1, NULL, NULL}};
 
 static const struct {
@@ -63,20 +65,27 @@ static const struct {
 } signals[] = {{SIGSEGV, segv_codes}, {SIGBUS, bus_codes},   {SIGILL, ill_codes},
                {SIGFPE, fpe_codes},   {SIGTRAP, trap_codes}, {SIGSYS, sys_codes}};
 
-static const code_name *find_code(const bp_crash_page *page) {
-    const code_name *codes = page->code <= 0 ? sent_codes : NULL;
+/* NULL: the signal is not raised by a fault. */
+static const code_name *codes_of(int number) {
+    const code_name *codes = NULL;
     for (size_t i = 0; codes == NULL && i < sizeof signals / sizeof signals[0]; i++) {
-        codes = signals[i].number == page->signal ? signals[i].codes : NULL;
+        codes = signals[i].number == number ? signals[i].codes : NULL;
     }
-    while (codes != NULL && codes->name != NULL && codes->code != page->code) {
+    return codes;
+}
+
+static const code_name *find_code(const bp_crash_page *page) {
+    const code_name *codes = page->code <= 0 ? NULL : codes_of(page->signal);
+    codes = codes != NULL ? codes : sent_codes;
+    while (codes->name != NULL && codes->code != page->code) {
         codes++;
     }
-    return codes != NULL && codes->name != NULL ? codes : NULL;
+    return codes->name != NULL ? codes : NULL;
 }
 
 /* The kernel gives no address with SI_KERNEL: what is there is 0. */
 static bool has_address(const bp_crash_page *page) {
-    return page->code > 0 && page->code != 128 && page->signal != SIGABRT;
+    return page->code > 0 && page->code != 128 && codes_of(page->signal) != NULL;
 }
 
 static void add_hex(bp_json *json, const char *key, uint64_t value) {
@@ -107,9 +116,12 @@ static void add_summary(const bp_crash_page *page, bp_json *json) {
     char text[300];
     const char *name = bp_model_signal_name(page->signal);
     const code_name *code = find_code(page);
+    /* The kernel does not say that it was the sender. */
+    bool is_own_pipe = page->signal == SIGPIPE && page->code == 0 && page->sender_pid == page->pid;
     const char *meaning = is_stack_overflow(page) ? "the stack has overflowed"
-                          : code != NULL          ? code->meaning
-                                                  : "an unknown code";
+                          : is_own_pipe  ? "nobody reads any more what it wrote to a pipe or socket"
+                          : code != NULL ? code->meaning
+                                         : "an unknown code";
     if (has_address(page)) {
         (void)snprintf(text, sizeof text, "%s at 0x%" PRIx64 " in thread %" PRId64 ": %s",
                        name == NULL ? "a signal" : name, page->address, page->tid, meaning);

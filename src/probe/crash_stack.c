@@ -76,7 +76,7 @@ static bugpack_status open_files(bp_unwinder *unwinder, bugpack_error *error) {
     return bp_unwinder_open(unwinder, error);
 }
 
-static bugpack_status unwind(const bp_crash_page *page, bp_unwinder *unwinder,
+static bugpack_status unwind(const bp_crash_page *page, bool is_host, bp_unwinder *unwinder,
                              bugpack_error *error) {
     bp_thread_copy *copy = &unwinder->blocked.copy;
     bp_stack_thread *thread = calloc(1, sizeof *thread);
@@ -96,13 +96,13 @@ static bugpack_status unwind(const bp_crash_page *page, bp_unwinder *unwinder,
     }
     bp_unwind_copy(unwinder, thread);
     return !unwinder->has_failed && (!is_nowhere || add_nowhere(unwinder, thread, address)) &&
-                   bp_unwinder_finish(unwinder, true)
+                   bp_unwinder_finish(unwinder, is_host)
                ? BUGPACK_OK
                : bp_fail_memory(error, "read a stack");
 }
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
-                                    bp_stacks *ret_stacks, bugpack_error *error) {
+                                    bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     bp_stack_files files = {.dw = bp_libdw_get(), .dead = page};
     bp_unwinder unwinder = {.dw = files.dw,
                             .plan = plan,
@@ -123,7 +123,7 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
     files.process_fd = process_fd;
     bugpack_status status = open_files(&unwinder, error);
     if (status == BUGPACK_OK) {
-        status = unwind(page, &unwinder, error);
+        status = unwind(page, is_host, &unwinder, error);
     }
     bp_stack_files_close(&files);
     bp_unwinder_release(&unwinder);

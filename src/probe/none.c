@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "probe/calibration.h"
+#include "probe/crash_trace.h"
 #include "probe/host_capture.h"
 #include "probe/open_files.h"
 #include "probe/process_list.h"
@@ -143,4 +144,16 @@ bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_tok
     (void)error;
     *ret_copies = (bp_session_copies){.count = 0};
     return BUGPACK_OK;
+}
+
+bugpack_status bp_crash_trace_start(pid_t pid, const char *program, bugpack_error *error) {
+    (void)pid;
+    (void)program;
+    return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this system has no way to read stacks");
+}
+
+const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason) {
+    (void)number;
+    *ret_reason = "this system has no way to read stacks";
+    return NULL;
 }

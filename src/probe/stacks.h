@@ -44,12 +44,12 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
  * The stack of the thread that crashed, from its copy and the files that the process ran, where
  * they are still the same: `ret_stacks` has one thread. Where the program counter is in no file, as
  * after a call through a null pointer, the word at the stack pointer is taken for the return
- * address. In crash_stack.c.
+ * address. `is_host`: nothing is loaded into this process for it. In crash_stack.c.
  *
  * Errors: UNSUPPORTED (libdw is missing, another system, or a page of another processor),
  * NO_MEMORY, IO. The caller releases it. Any thread.
  */
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
-                                    bp_stacks *ret_stacks, bugpack_error *error);
+                                    bool is_host, bp_stacks *ret_stacks, bugpack_error *error);
 
 #endif

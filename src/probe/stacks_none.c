@@ -18,8 +18,9 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
 }
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
-                                    bp_stacks *ret_stacks, bugpack_error *error) {
+                                    bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     (void)page;
+    (void)is_host;
     (void)plan;
     (void)ret_stacks;
     return refuse(error);

@@ -67,7 +67,7 @@ static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
 #endif
 }
 
-static int read_registers(pid_t tid, bp_thread_copy *copy) {
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     struct user_regs_struct set;
     struct iovec area = {&set, sizeof set};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0) {
@@ -132,7 +132,7 @@ int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_cop
     if (stop(tid, timeout_ms, &status, &result) != BP_HEAP_FAILURE_NONE) {
         return result;
     }
-    result = read_registers(tid, copy);
+    result = bp_thread_stop_read_registers(tid, copy);
     if (result == 0) {
         result = bp_thread_copy_stack(copy, pid);
     }

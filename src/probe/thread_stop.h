@@ -34,4 +34,8 @@ bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint
 int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
                         uint64_t *ret_pause_ns);
 
+/* Reads the registers of a thread that is stopped, and traced by the calling one, into `copy`. 0 or
+ * an errno; ENOTSUP for a program of 32 bits. */
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy);
+
 #endif

@@ -86,14 +86,15 @@ void bp_dead_crash_release(bp_dead_crash *crash) {
     crash->page = NULL;
 }
 
-static bugpack_status print(const bp_crash_page *page, bp_buffer *out, bugpack_error *error) {
+bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bp_buffer *out,
+                                   bugpack_error *error) {
     bugpack_error reason = BUGPACK_ERROR_INIT;
     bp_stacks stacks = {.pid = 0};
     bp_crash_backtrace backtrace = {.stacks = &stacks};
     uint64_t now_ns = bp_clock_monotonic_ns();
     const bp_stacks_plan plan = {.deadline_ns = now_ns + unwind_max_ns,
                                  .symbols_until_ns = now_ns + 2 * unwind_max_ns};
-    if (bp_stacks_read_crash(page, &plan, &stacks, &reason) != BUGPACK_OK) {
+    if (bp_stacks_read_crash(page, &plan, is_host, &stacks, &reason) != BUGPACK_OK) {
         backtrace = (bp_crash_backtrace){.reason = reason.message};
     }
     bugpack_status status = bp_crash_print(page, &backtrace, out, error);
@@ -115,7 +116,7 @@ bugpack_status bp_dead_crash_add(const bp_dead_crash *crash, bp_bundle *bundle,
         writer.line.is_missing = crash->is_lost;
     } else {
         writer.line.captured_wall_ns = crash->page->at.wall_ns;
-        status = print(crash->page, &writer.content, error);
+        status = bp_dead_crash_print(crash->page, true, &writer.content, error);
     }
     return bp_bundle_put(bundle, "crash.json", status, &writer, error);
 }

@@ -244,6 +244,14 @@ bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
     return message.news;
 }
 
+/* A child that another thread of ours traces returns its stops, too; they are that thread's. */
+static void wait_for_end(pid_t pid) {
+    siginfo_t info = {.si_code = 0};
+    while ((waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 || errno == EINTR) &&
+           !bp_run_is_end(&info)) {}
+    (void)waitpid(pid, NULL, 0);
+}
+
 void bp_run_child_reap(bp_run_child *child) {
     bp_run_pipes_close_ours(&child->pipes);
     if (child->monitor_fd >= 0) {
@@ -251,7 +259,9 @@ void bp_run_child_reap(bp_run_child *child) {
         bp_descriptor_close(&child->monitor_fd);
     }
     pid_t pid = child->monitor_pid > 0 ? child->monitor_pid : child->pid;
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+    if (pid > 0) {
+        wait_for_end(pid);
+    }
     child->pid = -1;
     if (child->pipes.owns_keyboard) {
         bp_descriptor_close(&child->pipes.terminal.fd);

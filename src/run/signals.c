@@ -36,7 +36,7 @@ bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error) {
     bp_descriptor_stop_blocking(pipe_fds[0]);
     bp_descriptor_stop_blocking(pipe_fds[1]);
     /* Without SA_RESTART: a write to a terminal that takes nothing must not delay a signal. */
-    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_NOCLDSTOP};
     (void)sigfillset(&action.sa_mask);
     for (size_t i = 0; i < caught_count; i++) {
         (void)sigaction(caught[i], NULL, &before[i]);

@@ -2,6 +2,7 @@
  * The public calls that register what a report is made of.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,6 +16,10 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
                                     bugpack_provider *provider, void *context,
                                     bugpack_error *error) {
     const char *refusal = name == NULL ? "it is NULL" : bp_name_refuse_artefact(name);
+    if (refusal != NULL && name != NULL && session->settings.target_pid != 0 &&
+        strcmp(name, "crash.json") == 0) {
+        refusal = NULL; /* of the target, whose death the host has seen */
+    }
     if (refusal != NULL || provider == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        name == NULL ? "" : name, refusal == NULL ? "it has no provider" : refusal);

@@ -139,6 +139,26 @@ Test(crash, names_what_is_known_of_a_signal) {
     expect_piece("  \"sender\": {\n    \"pid\": 0,\n    \"uid\": 0\n  },\n");
 }
 
+Test(crash, names_what_is_known_of_a_signal_that_is_no_fault) {
+    bp_crash_page *page = sample_crash_page();
+    page->signal = SIGXCPU;
+    page->code = 128;
+    print(page);
+    expect_piece("SIGXCPU in thread 4712: sent by the kernel");
+    page->signal = SIGIO;
+    page->code = 1;
+    print(page);
+    expect_piece("SIGIO in thread 4712: an unknown code");
+    page->signal = SIGPIPE;
+    page->code = 0;
+    page->sender_pid = page->pid;
+    print(page);
+    expect_piece("SIGPIPE in thread 4712: nobody reads any more what it wrote to a pipe or socket");
+    page->sender_pid++;
+    print(page);
+    expect_piece("SIGPIPE in thread 4712: sent by kill");
+}
+
 Test(crash, calls_a_fault_below_the_stack_an_overflow) {
     bp_crash_page *page = sample_crash_page();
     page->stack_start = 0x7ffd5a0f0000;

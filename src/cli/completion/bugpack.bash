@@ -84,8 +84,10 @@ _bugpack() {
             return
             ;;
         --stacks)
-            _bugpack_words 'blocked all none' "$current"
-            return
+            if [[ $command != run ]]; then
+                _bugpack_words 'blocked all none' "$current"
+                return
+            fi
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
@@ -99,7 +101,7 @@ _bugpack() {
             ;;
         run)
             if [[ $current == -* ]]; then
-                _bugpack_words '--hotkey --on-failure --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
+                _bugpack_words '--hotkey --on-failure --stacks --review --encrypt-to --gap-pattern --pedantic --pedantic-dir
                     --auto-snapshot-interval --auto-snapshot-cap --log --log-limit --session --attach
                     --attach-limit --without --hostname --redact --redact-base64 --no-redact --app
                     --description --output-dir --quiet --help' "$current"

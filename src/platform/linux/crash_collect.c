@@ -38,8 +38,8 @@ __attribute__((no_sanitize("address", "thread"))) static void copy_bytes(void *c
     }
 }
 
-/* False when it cannot be read as a whole. */
-static bool copy_memory(void *to, uint64_t from, size_t byte_count) {
+static bool copy_memory(void *context, void *to, uint64_t from, size_t byte_count) {
+    (void)context;
     copying copy = {to, (const volatile unsigned char *)(uintptr_t)from, byte_count};
     return bp_guard_run(copy_bytes, &copy);
 }
@@ -84,7 +84,7 @@ static uint64_t read_registers(bp_crash_page *page, const ucontext_t *context) {
 
 #endif
 
-static void read_signal(bp_crash_page *page, const siginfo_t *info) {
+void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info) {
     bool was_sent = info->si_code <= 0; /* by kill, raise, abort and others; see sigaction(2) */
     page->signal = info->si_signo;
     page->code = info->si_code;
@@ -100,8 +100,8 @@ static void read_signal(bp_crash_page *page, const siginfo_t *info) {
     }
 }
 
-static void read_maps(bp_crash_page *page) {
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+static void read_maps(bp_crash_page *page, const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t used = 0;
     ssize_t count = fd >= 0 ? 1 : 0;
     while (count > 0 && used < sizeof page->maps) {
@@ -139,7 +139,7 @@ static bool find_stack(const bp_crash_page *page, uint64_t at, uint64_t *ret_fro
     return false;
 }
 
-static void copy_stack(bp_crash_page *page, uint64_t stack_pointer) {
+static void copy_stack(bp_crash_page *page, const bp_crash_source *source, uint64_t stack_pointer) {
     uint64_t from = (stack_pointer - red_zone_bytes) & ~(uint64_t)15;
     uint64_t to = from + BP_CRASH_STACK_BYTES;
     bool is_known = find_stack(page, from, &from, &to);
@@ -153,7 +153,7 @@ static void copy_stack(bp_crash_page *page, uint64_t stack_pointer) {
     while (from < to) {
         uint64_t bytes = page_bytes - from % page_bytes;
         bytes = bytes < to - from ? bytes : to - from;
-        if (!copy_memory(page->stack + page->stack_bytes, from, (size_t)bytes)) {
+        if (!source->copy(source->context, page->stack + page->stack_bytes, from, (size_t)bytes)) {
             break;
         }
         page->stack_bytes += bytes;
@@ -163,27 +163,28 @@ static void copy_stack(bp_crash_page *page, uint64_t stack_pointer) {
 
 /* A file as it is in memory. */
 typedef struct image {
+    const bp_crash_source *source;
     uint64_t start, byte_count;
 } image;
 
 static bool read_image(void *context, uint64_t offset, void *out, size_t byte_count) {
     const image *file = context;
     return offset <= file->byte_count && byte_count <= file->byte_count - offset &&
-           copy_memory(out, file->start + offset, byte_count);
+           file->source->copy(file->source->context, out, file->start + offset, byte_count);
 }
 
 /* Its first mapping begins with the ELF header, and has the program headers and the notes, which
  * are read at their offset in the file. */
-static void add_module(bp_crash_page *page, const bp_proc_map *map) {
+static void add_module(bp_crash_page *page, const bp_crash_source *source, const bp_proc_map *map) {
     bp_crash_module *module = &page->modules[page->module_count];
-    image first = {map->start, map->end - map->start};
+    image first = {source, map->start, map->end - map->start};
     if (bp_build_id_read(read_image, &first, module->build_id)) {
         module->start = map->start;
         page->module_count++;
     }
 }
 
-static void read_modules(bp_crash_page *page) {
+static void read_modules(bp_crash_page *page, const bp_crash_source *source) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
     bp_proc_scan line;
     uint64_t inode = 0, device_minor = 0;
@@ -194,7 +195,7 @@ static void read_modules(bp_crash_page *page) {
             (map.inode != inode || map.device_minor != device_minor)) {
             inode = map.inode;
             device_minor = map.device_minor;
-            add_module(page, &map);
+            add_module(page, source, &map);
         }
     }
 }
@@ -216,9 +217,9 @@ static int32_t number_of(const char *name) {
     return *name == '\0' ? number : 0;
 }
 
-static void read_threads(bp_crash_page *page) {
+static void read_threads(bp_crash_page *page, const char *path) {
     static _Alignas(directory_entry) char entries[4096]; /* one thread is here at a time */
-    int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long count = fd >= 0 ? 1 : 0;
     page->tid_count = 0;
     page->are_tids_cut = fd < 0;
@@ -240,8 +241,23 @@ static void read_threads(bp_crash_page *page) {
     }
 }
 
+void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
+                             uint64_t stack_pointer, bool has_room) {
+    read_maps(page, source->maps_path);
+    copy_stack(page, source, stack_pointer);
+    read_threads(page, source->threads_path);
+    page->module_count = 0;
+    if (has_room) {
+        read_modules(page, source);
+    }
+    uint64_t check = bp_crash_page_check(page);
+    atomic_thread_fence(memory_order_release);
+    page->check = check;
+}
+
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
                       bool has_room, bool is_passed_to_host) {
+    static const bp_crash_source own = {"/proc/self/maps", "/proc/self/task", copy_memory, NULL};
     page->check = 0;
     atomic_signal_fence(memory_order_seq_cst);
     page->is_begun = 1;
@@ -249,17 +265,7 @@ void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *co
     page->tid = gettid();
     page->at = bp_clock_now();
     page->was_passed_to_host = is_passed_to_host;
-    read_signal(page, info);
+    bp_crash_collect_signal(page, info);
     (void)prctl(PR_GET_NAME, page->thread_name, 0, 0, 0);
-    uint64_t stack_pointer = read_registers(page, context);
-    read_maps(page);
-    copy_stack(page, stack_pointer);
-    read_threads(page);
-    page->module_count = 0;
-    if (has_room) {
-        read_modules(page);
-    }
-    uint64_t check = bp_crash_page_check(page);
-    atomic_thread_fence(memory_order_release);
-    page->check = check;
+    bp_crash_collect_memory(page, &own, read_registers(page, context), has_room);
 }

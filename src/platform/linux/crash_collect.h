@@ -16,4 +16,17 @@
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
                       bool has_room, bool is_passed_to_host);
 
+/* How the memory of a process is read: our own, or another one. */
+typedef struct bp_crash_source {
+    const char *maps_path, *threads_path; /* below /proc */
+    /* False when it cannot be read as a whole. */
+    bool (*copy)(void *context, void *to, uint64_t from, size_t byte_count);
+    void *context;
+} bp_crash_source;
+
+/* The parts of it, for a page whose other members are set. The second one ends with the check. */
+void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info);
+void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
+                             uint64_t stack_pointer, bool has_room);
+
 #endif
