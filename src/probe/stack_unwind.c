@@ -133,9 +133,11 @@ static const char *explain_loss(const bp_thread_copy *copy) {
 /* libdwfl also ends without an error where it lacks a register, so the tables decide. */
 static void explain_end(bp_unwinder *unwinder, bp_stack_thread *thread) {
     const char *reason = "no unwind table reaches this address";
+    bool has_rule = true;
     if (thread->frame_count > 0) {
         uint32_t last = unwinder->out.frames[thread->first_frame + thread->frame_count - 1].place;
         const bp_stack_place *place = &unwinder->out.places[last];
+        has_rule = unwinder->notes[last].rule != BP_STACK_RULE_NONE;
         reason = unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST ? ""
                  : unwinder->notes[last].rule == BP_STACK_RULE_FOUND
                      ? explain_loss(&unwinder->blocked.copy)
@@ -145,7 +147,9 @@ static void explain_end(bp_unwinder *unwinder, bp_stack_thread *thread) {
                      ? unwinder->files->items[place->module].facts.trouble
                      : reason;
     }
-    unwinder->lacks_register = reason == needs_register;
+    /* The caller of a frame without a table may be found by the frame pointer, as Go's. */
+    unwinder->lacks_register =
+        reason == needs_register || (!has_rule && unwinder->blocked.copy.register_count == 0);
     if (unwinder->was_cut) {
         reason = "there are more frames than the limit or the time allows";
     }

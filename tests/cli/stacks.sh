@@ -123,6 +123,21 @@ expect_same 'complete' true "$(value "$zip" stacks.json '[.threads[].complete] |
 expect_same 'what was taken' all "$(value "$zip" stacks.json .taken)"
 grep -q '^State:.S' "/proc/$target/status" || wrong "$(grep State "/proc/$target/status")"
 
+fact 'code without unwind tables ends a stack'
+kill "$target"
+begin "$STACK_WORKER_UNTABLED"
+take
+expect_same 'complete' false "$(value "$zip" stacks.json '.threads[0].complete')"
+expect_same 'the reason' 'no unwind table reaches this address' "$(value "$zip" stacks.json '.threads[0].reason')"
+
+fact 'with --stacks=all its frame pointers are followed, and each frame that they give is marked'
+take --stacks=all
+expect_same 'the calls' "$calls" "$(stack symbol 0 | grep -o 'deeper.* main')"
+expect_same 'the marks' true "$(value "$zip" stacks.json '[.threads[0].frames[] | select(.symbol == "deeper") |
+    .by_frame_pointer] | all')"
+kill "$target"
+begin "$STACK_WORKER_POINTERS"
+
 fact 'a process that is stopped stays so'
 kill -STOP "$target"
 await 'grep -q "^State:.T" /proc/$target/status'

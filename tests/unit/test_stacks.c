@@ -94,6 +94,26 @@ Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
 }
 
 #ifdef __linux__
+Test(demangle, decodes_rust_names_and_no_others) {
+    static const char *const rows[][2] = {
+        {"r::Reader$LT$T$GT$::fetch_all::h80c93f7a454da753", "r::Reader<T>::fetch_all"},
+        {"std::rt::lang_start::_$u7b$$u7b$closure$u7d$$u7d$::ha86af84d9cc65291",
+         "std::rt::lang_start::{{closure}}"},
+        {"_$LT$a..B$u20$as$u20$c..D$GT$::e::h0123456789abcdef", "<a::B as c::D>::e"},
+        {"a::_$RF$$BP$$LP$$C$$RP$b::h0123456789abcdef", "a::&*(,)b"},
+        {"a$b$u7g$u07$$u::h0123456789abcdef", "a$b$u7g$u07$$u"},
+        {"::h0123456789abcdef", "::h0123456789abcdef"},
+        {"a$LT$::h0123456789abcdeg", "a$LT$::h0123456789abcdeg"},
+        {"app::wait(int)", "app::wait(int)"},
+        {"", ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char name[96];
+        (void)snprintf(name, sizeof name, "%s", rows[i][0]);
+        bp_demangle_rust(name);
+        cr_expect(eq(str, name, (char *)rows[i][1]));
+    }
+}
+
 Test(demangle, takes_names_of_a_bounded_plain_form) {
     char many[128] = "_Z1f";
     for (size_t i = strlen(many); i < 4 + 2 * 25; i += 2) {
