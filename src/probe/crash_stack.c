@@ -112,6 +112,9 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
     }
+    if (!bp_unwinder_has_room()) {
+        return bp_fail_memory(error, "read a stack");
+    }
     if (page->arch != arch || page->register_count <= counter_number || page->pid <= 0 ||
         page->pid > INT32_MAX || page->tid <= 0 || page->tid > INT32_MAX) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the process ran on another processor");

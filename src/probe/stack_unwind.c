@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -218,6 +219,12 @@ int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread) {
     thread->state = BP_STACK_UNREAD;
     (void)snprintf(thread->reason, sizeof thread->reason, "it may not be read: %s", message);
     return result;
+}
+
+bool bp_unwinder_has_room(void) {
+    static const size_t most_bytes = (size_t)128 << 20;
+    void *room = mmap(NULL, most_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, most_bytes) == 0;
 }
 
 bugpack_status bp_unwinder_open(bp_unwinder *unwinder, bugpack_error *error) {

@@ -30,6 +30,13 @@ typedef struct bp_unwinder {
     bool lacks_register; /* likewise, and the registers would give them */
 } bp_unwinder;
 
+/*
+ * libdw 0.188 crashes where an allocation of its own fails. So there must be room for all that it
+ * may take, before it is called: what is left to RLIMIT_AS, and to a system that promises no more
+ * memory than it has.
+ */
+bool bp_unwinder_has_room(void);
+
 /* The files must be open, and stay so until bp_unwinder_release. NO_MEMORY, or UNSUPPORTED where
  * libdwfl cannot unwind the process. */
 bugpack_status bp_unwinder_open(bp_unwinder *unwinder, bugpack_error *error);

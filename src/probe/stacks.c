@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -213,17 +212,6 @@ static bugpack_status open_files(struct reading *reading, bugpack_error *error) 
     return bp_unwinder_open(&reading->unwinder, error);
 }
 
-/*
- * libdw 0.188 crashes where an allocation of its own fails. So there must be room for all that it
- * may take, before it is called: what is left to RLIMIT_AS, and to a system that promises no more
- * memory than it has.
- */
-static bool has_room(void) {
-    static const size_t most_bytes = (size_t)128 << 20;
-    void *room = mmap(NULL, most_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return room != MAP_FAILED && munmap(room, most_bytes) == 0;
-}
-
 bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
                               bugpack_error *error) {
     struct reading reading = {.unwinder = {.dw = bp_libdw_get(), .plan = plan},
@@ -236,7 +224,7 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "libdw.so.1 cannot be loaded; Debian has it as libdw1");
     }
-    if (!has_room()) {
+    if (!bp_unwinder_has_room()) {
         return bp_fail_memory(error, "read stacks");
     }
     bugpack_status status = open_process(&reading, error);

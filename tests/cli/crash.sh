@@ -167,6 +167,14 @@ if command -v gdb >/dev/null 2>&1 && [ "$(of segv .backtrace.complete)" = true ]
     done
 fi
 
+fact 'without room for it no stack is unwound, and the rest is there'
+mkdir -m 700 little
+(exec "$host" segv "$scratch/little") </dev/null >host.out 2>&1
+# shellcheck disable=SC3045 # dash and bash have it
+(ulimit -v 60000 && timeout 60 "$BUGPACK" recover "$scratch/little") >out 2>err </dev/null
+expect_same 'the reason' 'SIGSEGV cannot read a stack: out of memory' \
+    "$(unzip -p "$(cat out)" crash.json | jq -r '"\(.name) \(.backtrace.reason)"')"
+
 fact 'who sent a signal'
 expect_same 'pid' true "$(of sent '.sender.pid == .pid')"
 
