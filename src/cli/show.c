@@ -41,11 +41,8 @@ static void look_at_screen(void) {
     bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
     screen.has_colour = is_terminal && bp_cli_wants_colour();
     screen.has_utf8 = is_utf8();
-    screen.columns = 0;
-    if (is_terminal) {
-        bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-        screen.columns = is_known ? size.ws_col : 80;
-    }
+    bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    screen.columns = is_known ? size.ws_col : is_terminal ? 80 : 0;
 }
 
 static void set_style(int style) {
@@ -55,12 +52,11 @@ static void set_style(int style) {
 }
 
 /*
- * Prints a line after an indentation of `used` columns, and cuts it at the end of the screen. What
- * is from a report is escaped; a character beyond U+1100 is counted as two columns.
+ * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a
+ * character beyond U+1100 is counted as two columns.
  */
-static void print_line(int style, size_t used, const char *format, ...) BUGPACK_PRINTF(3, 4);
-
-static void print_line(int style, size_t used, const char *format, ...) {
+BUGPACK_PRINTF(2, 3) static void print_line(int style, const char *format, ...) {
+    size_t used = 0;
     char text[2048], escaped[4 * sizeof text];
     va_list arguments;
     va_start(arguments, format);
@@ -88,7 +84,7 @@ static void print_line(int style, size_t used, const char *format, ...) {
 
 static void print_heading(const char *title) {
     (void)fputc('\n', stdout);
-    print_line(BOLD, 0, "%s", title);
+    print_line(BOLD, "%s", title);
 }
 
 /* --- the parts ---------------------------------------------------------------------------- */
@@ -100,25 +96,25 @@ static void print_identity(const bp_summary *summary) {
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
     uint64_t pid = 0;
-    print_line(BOLD, 0, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
+    print_line(BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
                bp_json_tree_text(app, "version") != NULL ? " " : "",
                bp_json_tree_text_or(app, "version", ""),
                bp_json_tree_text_or(metadata, "report_type", "report"));
     if (bp_json_tree_uint(metadata, "pid", &pid)) {
-        print_line(PLAIN, 0, "process    %s %" PRIu64 ", started %s", summary->process_name, pid,
+        print_line(PLAIN, "process    %s %" PRIu64 ", started %s", summary->process_name, pid,
                    bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
     }
-    print_line(PLAIN, 0, "triggered  %s",
+    print_line(PLAIN, "triggered  %s",
                bp_json_tree_text_or(metadata, "triggered_at", "at an unknown time"));
-    print_line(PLAIN, 0, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
+    print_line(PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
                bp_json_tree_text_or(platform, "kernel", ""),
                bp_json_tree_text_or(platform, "arch", ""));
     if (bp_json_tree_text(metadata, "description") != NULL) {
-        print_line(PLAIN, 0, "says       %s", bp_json_tree_text_or(metadata, "description", ""));
+        print_line(PLAIN, "says       %s", bp_json_tree_text_or(metadata, "description", ""));
     }
     for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
-        print_line(PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+        print_line(PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
 }
 
@@ -128,11 +124,11 @@ static void print_findings(const bp_summary *summary) {
     print_heading("Findings");
     for (size_t i = 0; i < summary->finding_count; i++) {
         const bp_finding *finding = &summary->findings[i];
-        print_line(styles[finding->severity], 0, "%s %s  [%s]", signs[finding->severity],
+        print_line(styles[finding->severity], "%s %s  [%s]", signs[finding->severity],
                    finding->text, finding->entry);
     }
     if (summary->finding_count == 0) {
-        print_line(PLAIN, 0, "   none");
+        print_line(PLAIN, "   none");
     }
 }
 
@@ -178,7 +174,7 @@ static void print_metrics(const bp_summary *summary) {
     }
     print_heading("CPU and memory");
     if (summary->has_metrics) {
-        print_line(PLAIN, 0,
+        print_line(PLAIN,
                    "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
                    " thread%s, up %.0f s",
                    summary->cpu_percent, summary->window_ms / 1000,
@@ -189,7 +185,7 @@ static void print_metrics(const bp_summary *summary) {
     print_sparkline(summary, "CPU", "%", cpu_of);
     print_sparkline(summary, "memory", "MiB", memory_of);
     if (summary->has_heap[0]) {
-        print_line(PLAIN, 0, "heap       %s allocated%s%s, %s",
+        print_line(PLAIN, "heap       %s allocated%s%s, %s",
                    bp_cli_format_bytes(summary->heap_bytes[0], heap[0]),
                    summary->has_heap[1] ? ", resident " : "",
                    summary->has_heap[1] ? bp_cli_format_bytes(summary->heap_bytes[1], heap[1]) : "",
@@ -205,9 +201,26 @@ static void print_threads(const bp_summary *summary) {
     for (size_t i = 0; i < summary->listed_count; i++) {
         const bp_summary_thread *thread = &summary->threads[i];
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
-        print_line(PLAIN, 0, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s", thread->cpu_percent,
+        print_line(PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s", thread->cpu_percent,
                    thread->tid, thread->name, thread->state, place[0] != '\0' ? " in " : "", place,
                    bp_summary_wait_words(thread), thread->waits_for);
+    }
+}
+
+static void print_processes(const bp_summary *summary) {
+    char cpu[16], rss[16];
+    if (summary->process_count > 0) {
+        print_heading("Further processes");
+    }
+    for (size_t i = 0; i < summary->process_count; i++) {
+        const bp_summary_process *process = &summary->processes[i];
+        (void)snprintf(cpu, sizeof cpu, process->has_metrics ? "%.1f" : "?", process->cpu_percent);
+        print_line(PLAIN, "%6s %%  %9s  %7" PRIu64 " %-16s [%s]", cpu,
+                   process->has_rss ? bp_cli_format_bytes(process->rss_kb << 10, rss) : "?",
+                   process->pid, process->name, process->folder);
+    }
+    if (summary->other_process_count > 0) {
+        print_line(PLAIN, "and %" PRIu64 " more", summary->other_process_count);
     }
 }
 
@@ -219,7 +232,7 @@ static void print_triggers(const bp_summary *summary) {
     for (; row != NULL; row = bp_json_tree_next(row)) {
         uint64_t count = 0;
         (void)bp_json_tree_uint(row, "count", &count);
-        print_line(PLAIN, 0, "%9" PRIu64 "  %s %s", count,
+        print_line(PLAIN, "%9" PRIu64 "  %s %s", count,
                    bp_json_tree_text_or(row, "report_type", "?"),
                    bp_json_tree_text_or(row, "key", ""));
     }
@@ -236,8 +249,8 @@ static void print_records(const bp_summary *summary) {
             double secs = ((double)record->wall_ns - (double)summary->triggered_wall_ns) / 1e9;
             (void)snprintf(before, sizeof before, "%+.3f s", secs);
         }
-        print_line(record->level >= BUGPACK_LEVEL_ERROR ? RED : YELLOW, 0, "%12s  %-5s %s%s%s",
-                   before, bp_level_name((uint8_t)record->level), record->channel,
+        print_line(record->level >= BUGPACK_LEVEL_ERROR ? RED : YELLOW, "%12s  %-5s %s%s%s", before,
+                   bp_level_name((uint8_t)record->level), record->channel,
                    record->channel[0] != '\0' ? ": " : "", record->message);
     }
 }
@@ -254,7 +267,7 @@ static void print_tail(const bp_summary *summary) {
     }
     for (size_t length; *at != '\0'; at += length + (at[length] == '\n')) {
         length = strcspn(at, "\n");
-        print_line(PLAIN, 0, "  %.*s", (int)length, at);
+        print_line(PLAIN, "  %.*s", (int)length, at);
     }
 }
 
@@ -264,7 +277,7 @@ static void print_log(const bp_summary *summary) {
         print_records(summary);
     } else if (summary->log_tail.size > 0) {
         (void)fputc('\n', stdout);
-        print_line(BOLD, 0, "End of the log  [%s]", summary->log_name);
+        print_line(BOLD, "End of the log  [%s]", summary->log_name);
         print_tail(summary);
     }
 }
@@ -276,10 +289,9 @@ static void print_traffic(const bp_summary *summary) {
     }
     for (size_t i = 0; i < summary->channel_count; i++) {
         const bp_summary_channel *channel = &summary->channels[i];
-        print_line(PLAIN, 0, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)",
-                   channel->name, channel->messages[0],
-                   bp_cli_format_bytes(channel->bytes[0], bytes[0]), channel->messages[1],
-                   bp_cli_format_bytes(channel->bytes[1], bytes[1]));
+        print_line(PLAIN, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)", channel->name,
+                   channel->messages[0], bp_cli_format_bytes(channel->bytes[0], bytes[0]),
+                   channel->messages[1], bp_cli_format_bytes(channel->bytes[1], bytes[1]));
     }
 }
 
@@ -288,6 +300,7 @@ static void print_screen(const bp_summary *summary) {
     print_findings(summary);
     print_metrics(summary);
     print_threads(summary);
+    print_processes(summary);
     print_triggers(summary);
     print_log(summary);
     print_traffic(summary);

@@ -157,6 +157,33 @@ static void write_threads(bp_html_page *page) {
     bp_html_end_section(page);
 }
 
+static void write_processes(bp_html_page *page) {
+    const bp_summary *summary = page->summary;
+    if (summary->process_count == 0) {
+        return;
+    }
+    bp_html_begin_section(page, "processes", "Further processes");
+    bp_html_print(&page->html, "<table><thead><tr><th scope=\"col\">Process</th>"
+                               "<th scope=\"col\">CPU</th><th scope=\"col\">Resident</th>"
+                               "<th scope=\"col\">Entries</th></tr></thead><tbody>");
+    for (size_t i = 0; i < summary->process_count; i++) {
+        const bp_summary_process *process = &summary->processes[i];
+        bp_html_print(&page->html,
+                      "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64 "</span></th><td>",
+                      process->name, process->pid);
+        bp_html_print(&page->html, process->has_metrics ? "%.1f %%" : "", process->cpu_percent);
+        bp_html_print(&page->html, "</td><td>");
+        bp_html_print(&page->html, process->has_rss ? "%" PRIu64 " MiB" : "",
+                      process->rss_kb >> 10);
+        bp_html_print(&page->html, "</td><td class=\"entry\">%s</td></tr>", process->folder);
+    }
+    bp_html_print(&page->html, "</tbody></table>");
+    if (summary->other_process_count > 0) {
+        bp_html_print(&page->html, "<p>And %" PRIu64 " more.</p>", summary->other_process_count);
+    }
+    bp_html_end_section(page);
+}
+
 static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
     unsigned number = 0;
     for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
@@ -290,9 +317,9 @@ static void write_documents(bp_html_page *page) {
 /* --- the page ----------------------------------------------------------------------------- */
 
 static void (*const sections[])(bp_html_page *page) = {
-    write_identity,  write_findings,   write_history,  write_threads,
-    write_stacks,    write_triggers,   bp_html_log,    write_notifications,
-    bp_html_traffic, bp_html_pictures, write_manifest, write_documents};
+    write_identity,   write_findings, write_history,  write_threads,       write_processes,
+    write_stacks,     write_triggers, bp_html_log,    write_notifications, bp_html_traffic,
+    bp_html_pictures, write_manifest, write_documents};
 
 static void write_head(bp_html_page *page) {
     struct sha256_ctx hash;

@@ -34,13 +34,14 @@ void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entr
         return;
     }
     bp_finding *finding = &summary->findings[summary->finding_count++];
-    char text[2 * sizeof finding->text];
+    char name[2 * sizeof finding->entry], text[2 * sizeof finding->text];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     finding->severity = severity;
-    CUT_TO(finding->entry, entry);
+    (void)snprintf(name, sizeof name, "%s%s", summary->folder, entry);
+    CUT_TO(finding->entry, name);
     CUT_TO(finding->text, text);
 }
 
@@ -101,6 +102,7 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
 
 static void read_process(bp_summary *summary, const bp_json_tree *process) {
     CUT_TO(summary->process_name, bp_json_tree_text(process, "name"));
+    (void)bp_json_tree_uint(process, "pid", &summary->pid);
     (void)bp_json_tree_uint(process, "open_files", &summary->open_files);
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "limits"));
          row != NULL; row = bp_json_tree_next(row)) {
@@ -242,9 +244,9 @@ static const struct {
 /* --- reading ------------------------------------------------------------------------------ */
 
 /* Whether an entry is there and within what may still be read, which it then uses up. */
-static bool may_read(bp_summary *summary, const char *entry) {
+static bool may_read(bp_summary *summary, const char *entry, const char *path) {
     uint64_t byte_count;
-    if (!bp_report_file_has(summary->report, entry, &byte_count)) {
+    if (!bp_report_file_has(summary->report, path, &byte_count)) {
         return false;
     }
     if (byte_count > summary->left_bytes) {
@@ -273,12 +275,14 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
     const char *entry = documents[index].entry;
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bp_json_tree *tree = NULL;
+    char path[128];
     bp_buffer text;
-    if (!may_read(summary, entry)) {
+    (void)snprintf(path, sizeof path, "%s%s", summary->folder, entry);
+    if (!may_read(summary, entry, path)) {
         return BUGPACK_OK;
     }
     bp_buffer_init(&text, document_max_bytes);
-    bugpack_status status = bp_report_file_read(summary->report, entry, &text, &failure);
+    bugpack_status status = bp_report_file_read(summary->report, path, &text, &failure);
     if (status == BUGPACK_OK) {
         status = bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, &failure);
     }
@@ -294,7 +298,7 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
 static bugpack_status read_stream(bp_summary *summary, const char *entry, bp_sink *sink,
                                   void *context, bugpack_error *error) {
     bugpack_error failure = BUGPACK_ERROR_INIT;
-    if (!may_read(summary, entry)) {
+    if (!may_read(summary, entry, entry)) {
         return BUGPACK_OK;
     }
     bugpack_status status =
@@ -344,11 +348,12 @@ static bugpack_status read_log_file(bp_summary *summary, bugpack_error *error) {
 }
 
 bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         uint64_t max_bytes, bp_summary *ret_summary,
-                                         bugpack_error *error) {
+                                         const char *folder, uint64_t max_bytes,
+                                         bp_summary *ret_summary, bugpack_error *error) {
     bp_summary *summary = ret_summary;
     *summary = (bp_summary){.path = path,
                             .report = report,
+                            .folder = folder,
                             .metadata = bp_report_file_metadata(report),
                             .manifest = bp_report_file_manifest(report),
                             .left_bytes = max_bytes};
@@ -370,7 +375,7 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
 bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error) {
     bp_summary *summary = ret_summary;
-    bugpack_status status = bp_summary_read_documents(report, path, max_bytes, summary, error);
+    bugpack_status status = bp_summary_read_documents(report, path, "", max_bytes, summary, error);
     if (status != BUGPACK_OK) {
         return status;
     }

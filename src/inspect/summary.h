@@ -24,6 +24,7 @@ enum {
     BP_SUMMARY_SAMPLE_MAX = 1 << 16, /* eighteen hours of the metrics history */
     BP_SUMMARY_FINDING_MAX = 48,
     BP_SUMMARY_DEADLOCKED_MAX = 16,
+    BP_SUMMARY_PROCESS_MAX = 64,
     BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
 };
 
@@ -38,7 +39,7 @@ const char *bp_severity_name(bp_severity severity);
 /* One sentence about the bug, and the entry that says so. */
 typedef struct bp_finding {
     bp_severity severity;
-    char entry[64];
+    char entry[128];
     char text[400];
 } bp_finding;
 
@@ -85,10 +86,21 @@ typedef struct bp_summary_channel {
     uint64_t first_wall_ns, last_wall_ns;
 } bp_summary_channel;
 
+/* One of the further processes of a report about several. */
+typedef struct bp_summary_process {
+    char folder[96]; /* of its entries, with a slash at the end */
+    uint64_t pid;    /* 0: not known */
+    char name[64];
+    bool has_metrics, has_rss;
+    double cpu_percent;
+    uint64_t rss_kb, thread_count;
+} bp_summary_process;
+
 /* Of a text of metadata.json or manifest.json: owned by the report. */
 typedef struct bp_summary {
     const char *path;                        /* borrowed */
     bp_report_file *report;                  /* borrowed */
+    const char *folder;                      /* of the entries that are read; borrowed */
     const bp_json_tree *metadata, *manifest; /* NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
 
@@ -113,6 +125,7 @@ typedef struct bp_summary {
     size_t sample_count, sample_capacity;
 
     /* Of process.json; the limit of descriptors is 0 where it is not known. */
+    uint64_t pid; /* 0: not known */
     char process_name[64];
     uint64_t open_files, open_files_limit;
 
@@ -132,6 +145,10 @@ typedef struct bp_summary {
     size_t channel_count;
     uint64_t other_message_count; /* of channels beyond the maximum */
 
+    bp_summary_process processes[BP_SUMMARY_PROCESS_MAX];
+    size_t process_count;
+    uint64_t other_process_count; /* beyond the maximum */
+
     uint64_t left_bytes; /* what may still be read */
     bool lacks_memory;   /* for a part of what was read */
 } bp_summary;
@@ -146,10 +163,12 @@ typedef struct bp_summary {
  */
 bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error);
-/* The same without history, log and traffic, which take most of the time. */
+/* The same without history, log and traffic, which take most of the time; of the entries in
+ * `folder`,
+ * "" or as in bp_summary_process. */
 bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         uint64_t max_bytes, bp_summary *ret_summary,
-                                         bugpack_error *error);
+                                         const char *folder, uint64_t max_bytes,
+                                         bp_summary *ret_summary, bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
 /*
@@ -164,12 +183,12 @@ void bp_summary_close(bp_summary *summary);
 /* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
 
-/* Adds a finding; what does not fit is cut. */
+/* Adds a finding about an entry of the process that is read; what does not fit is cut. */
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
 /* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.
- */
+ * Of a further process, what its own numbers say. */
 void bp_summary_judge(bp_summary *summary);
 
 /* The summary as JSON (docs/schema/show.schema.json). NO_MEMORY. */

@@ -77,6 +77,28 @@ static void add_process(bp_json *json, const bp_summary *summary) {
     bp_json_array_end(json);
 }
 
+static void add_processes(bp_json *json, const bp_summary *summary) {
+    bp_json_array_begin(json, "further_processes");
+    for (size_t i = 0; i < summary->process_count; i++) {
+        const bp_summary_process *process = &summary->processes[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "folder", process->folder);
+        bp_model_add_known_text(json, "name", process->name);
+        if (process->pid > 0) {
+            bp_json_add_uint(json, "pid", process->pid);
+        }
+        if (process->has_metrics) {
+            bp_json_add_number(json, "cpu_percent", process->cpu_percent, 2);
+            bp_json_add_uint(json, "thread_count", process->thread_count);
+        }
+        if (process->has_rss) {
+            bp_json_add_uint(json, "rss_kb", process->rss_kb);
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 static void add_history(bp_json *json, const bp_summary *summary) {
     bp_json_array_begin(json, "history");
     for (size_t i = 0; i < summary->sample_count; i++) {
@@ -179,6 +201,7 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
     }
     add_findings(&json, summary);
     add_process(&json, summary);
+    add_processes(&json, summary);
     add_history(&json, summary);
     add_heap(&json, summary);
     add_triggers(&json, summary);

@@ -1,6 +1,5 @@
 /* What the numbers of a report say together: the findings; and a summary that has them. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -133,9 +132,12 @@ static void find_missing(bp_summary *summary) {
     }
 }
 
-static void (*const rules[])(bp_summary *summary) = {find_end,          find_gap,    find_triggers,
-                                                     find_busy_threads, find_limits, find_growth,
-                                                     find_errors,       find_missing};
+static const struct {
+    void (*find)(bp_summary *summary);
+    bool is_of_each_process;
+} rules[] = {{find_end, false},         {find_gap, false},    {find_triggers, false},
+             {find_busy_threads, true}, {find_limits, true},  {find_growth, false},
+             {find_errors, false},      {find_missing, false}};
 
 /* Stable: findings of one severity stay in the order of the rules. */
 static void sort(bp_summary *summary) {
@@ -151,36 +153,9 @@ static void sort(bp_summary *summary) {
 
 void bp_summary_judge(bp_summary *summary) {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        rules[i](summary);
+        if (rules[i].is_of_each_process || summary->folder[0] == '\0') {
+            rules[i].find(summary);
+        }
     }
     sort(summary);
-}
-
-bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
-                               bp_summary **ret_summary, bugpack_error *error) {
-    bp_report_file *report = NULL;
-    bp_summary *summary = malloc(sizeof *summary);
-    bugpack_status status = summary == NULL ? bp_fail_memory(error, "read a report")
-                                            : bp_report_file_open_any(path, &report, error);
-    if (status == BUGPACK_OK) {
-        status = is_brief ? bp_summary_read_documents(report, path, max_bytes, summary, error)
-                          : bp_summary_read(report, path, max_bytes, summary, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_report_file_close(report);
-        free(summary);
-        return status;
-    }
-    bp_summary_judge(summary);
-    *ret_summary = summary;
-    return BUGPACK_OK;
-}
-
-void bp_summary_close(bp_summary *summary) {
-    if (summary != NULL) {
-        bp_report_file *report = summary->report;
-        bp_summary_release(summary);
-        bp_report_file_close(report);
-        free(summary);
-    }
 }

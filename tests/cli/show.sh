@@ -16,12 +16,15 @@ for line in '!! deadlock: a (1) and b (2) wait for each other.*\[threads.json\]'
     ' ! thread 60 "t20.*" used 100 % of one CPU for 2.0 s  \[runtime-metrics.json\]' \
     ' ! resident memory grew from 97 to 190 MiB in 19 s  \[metrics-history.jsonl\]' \
     ' ! 1 error in the 10 s before the trigger, the last: no answer.*\[logs.jsonl\]' \
+    ' ! thread 9 "cat.*" used 97 % of one CPU for 2.0 s  \[processes/9-cat/runtime-metrics.json\]' \
     ' ! timed_out: late  \[session.json\]'; do
     grep -q "^$line" findings || wrong "no finding '$line' in: $(cat findings)"
 done
 [ "$(grep -n '^ !' findings | head -n 1 | cut -d : -f 1)" -gt "$(grep -n '^!!' findings | tail -n 1 | cut -d : -f 1)" ] ||
     wrong 'a warning is above what is critical'
 grep -q '^  99.8 %  *60 t20.*sleeping in futex, waits for thread 7 (mutex)$' out || wrong 'no busiest thread'
+grep -q '^  97.0 %    2.0 MiB        9 cat.* \[processes/9-cat/\]$' out || wrong 'no further process'
+grep -q '^     ? %          ?       10 dd ' out || wrong 'what is not known of a process is not told as such'
 grep -q 'sent 20 (2.0 KiB), received 10 (1000 B)' out || wrong 'no traffic'
 grep -q -- '-1.000 s  error net: no answer' out || wrong 'no error'
 
@@ -39,11 +42,12 @@ if grep -q "$(printf '\033')" typed; then wrong 'NO_COLOR is not honoured'; fi
 fact '--json is one document with the same'
 run show --json bad.zip
 expect_status 0
-jq -e '(.findings | length) == 8 and .findings[0].entry == "threads.json" and (.history | length) == 20
+jq -e '(.findings | length) == 9 and .findings[0].entry == "threads.json" and (.history | length) == 20
     and .log.counts.error == 2 and .process.open_files_limit == 1024 and .complete == false
     and .busiest_threads[0].waits_for == "7 (mutex)"
     and (.busiest_threads[1].waits_for | test("^pipe 4 of cat.* \\(9\\) and 1 more$"))
     and (.busiest_threads[2].waits_for | test("^socket 5 of 10.0.0.9:5900"))
+    and (.further_processes | map(.pid, .cpu_percent) == [9, 97, 10, null])
     and .busiest_threads[3].waits_for == "socket 6" and .traffic[0].sent.messages == 20' out >/dev/null ||
     wrong "it is $(cat out)"
 
@@ -63,6 +67,10 @@ for line in '!! crash: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[
     ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]'; do
     grep -q "^$line" out || wrong "no finding '$line' in: $(cat out)"
 done
+
+fact 'of many further processes the first are listed, and the rest counted'
+[ "$(grep -c '\[processes/[0-9]*-a/\]$' out)" = 64 ] || wrong "it is $(cat out)"
+grep -q '^and 6 more$' out || wrong "it is $(cat out)"
 
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
