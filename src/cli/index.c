@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/index.h"
@@ -34,6 +36,9 @@ typedef struct indexed {
  * bounded. */
 enum { group_max = 512, thread_max = 16, descriptor_max = 16 };
 
+/* A path that can be opened, in UTF-8. */
+enum { text_max_bytes = 3 * PATH_MAX + 1 };
+
 /* nftw has no context. */
 static struct {
     indexed *reports;
@@ -48,15 +53,24 @@ static int compare_texts(const void *one, const void *other) {
 }
 
 static bool is_known(const char *path) {
-    return list.known_count > 0 &&
-           bsearch(&path, list.known, list.known_count, sizeof *list.known, compare_texts) != NULL;
+    bool is_found = false;
+    bp_buffer text; /* the path as a line has it: any name in valid UTF-8 */
+    bp_buffer_init(&text, text_max_bytes);
+    if (list.known_count > 0) {
+        list.lacks_memory |= bp_utf8_encode(&text, path, strlen(path)) != BUGPACK_OK;
+        const char *key = bp_buffer_text(&text);
+        is_found = bsearch(&key, list.known, list.known_count, sizeof key, compare_texts) != NULL;
+    }
+    bp_buffer_release(&text);
+    return is_found;
 }
 
 static void add_report(const char *path, uint64_t byte_count) {
-    char *copy = is_known(path) ? NULL : strdup(path);
-    if (copy == NULL) {
-        list.lacks_memory |= !is_known(path);
-    } else if (!bp_array_reserve(&list.reports, list.count, &list.capacity)) {
+    if (is_known(path)) {
+        return;
+    }
+    char *copy = strdup(path);
+    if (copy == NULL || !bp_array_reserve(&list.reports, list.count, &list.capacity)) {
         list.lacks_memory = true;
         free(copy);
     } else {
@@ -79,7 +93,7 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
 /* A bp_json_line_taker. */
 static bugpack_status add_known(void *context, const char *line, size_t line_bytes) {
     bp_json_field path = {.key = "\"path\""};
-    char text[4096];
+    char text[text_max_bytes];
     (void)context;
     bp_json_line_find(line, line_bytes, &path, 1);
     bp_json_line_text(&path.value, text, sizeof text);

@@ -16,8 +16,11 @@ static void add_tags(bp_json *json, const bp_summary *summary) {
     for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
         bp_buffer text;
-        bp_buffer_init(&text, (size_t)1 << 20);
-        (void)bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+        bp_buffer_init(&text, (size_t)16 << 20);
+        if (bp_buffer_printf(&text, "%s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag)) !=
+            BUGPACK_OK) {
+            bp_json_fail_memory(json);
+        }
         bp_json_add_text(json, NULL, bp_buffer_text(&text));
         bp_buffer_release(&text);
     }

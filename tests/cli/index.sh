@@ -59,8 +59,23 @@ rm fleet/torn.zip
 run index --since-index before fleet
 expect_status 0
 expect_same 'the new one' 'fleet/third.zip' "$(jq -r .path out)"
+cp fleet/third.zip "$(printf 'fleet/\377\033\n"\302\233.zip')"
+run index fleet
+mv out before
+run index --since-index before fleet
+expect_status 0
+expect_no_out
 run index --since-index missing fleet
 expect_status 1
+
+fact 'each hostile zip has its line, or is named'
+mkdir hostile
+"$source_dir/fixtures/hostile/make" "$scratch/hostile" >reasons || wrong 'they are not made'
+run index hostile
+expect_status 3
+jq -e .path out >/dev/null || wrong 'a line is no JSON'
+expect_same 'the number of files' "$(find hostile -name '*.zip' | wc -l)" "$(cat out err | wc -l)"
+rm -r hostile
 
 fact 'what cannot be read is a failure'
 run index nowhere
