@@ -228,6 +228,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a directory is missing");
     }
+    /* libzip asks for the local time of each entry, which nobody looks at. Without TZ, glibc reads
+     * the file of the time zone each time, under a lock: a tenth of all CPU time. */
+    (void)setenv("TZ", "UTC", 1);
     result = options.since == NULL || read_known(options.since) ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     for (size_t i = 0; result == BP_CLI_COMPLETE && operands[i] != NULL; i++) {
         if (nftw(operands[i], visit, descriptor_max, FTW_PHYS) < 0) {

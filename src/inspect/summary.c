@@ -228,18 +228,19 @@ static void read_system(bp_summary *summary, const bp_json_tree *system) {
     }
 }
 
-/* In the order of reading: the busiest threads are known before what they did. */
+/* The busiest threads are known before what they did. A brief reading is without the last one. */
 static const struct {
     const char *entry;
     void (*read)(bp_summary *summary, const bp_json_tree *document);
 } documents[] = {{"runtime-metrics.json", read_metrics},
                  {"process.json", read_process},
                  {"threads.json", read_threads},
-                 {"stacks.json", read_stacks},
                  {"heap-state.json", read_heap},
                  {"disconnect-cause.json", read_disconnect},
                  {"crash.json", read_crash},
-                 {"system.json", read_system}};
+                 {"system.json", read_system},
+                 {"stacks.json", read_stacks}};
+enum { brief_count = sizeof documents / sizeof documents[0] - 1 };
 
 /* --- reading ------------------------------------------------------------------------------ */
 
@@ -363,7 +364,7 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
         (void)bp_clock_parse(triggered, &summary->triggered_wall_ns);
     }
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < brief_count; i++) {
         status = read_document(summary, i, error);
     }
     if (status != BUGPACK_OK) {
@@ -379,7 +380,8 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = read_lines(summary, error);
+    status = read_document(summary, brief_count, error);
+    status = status == BUGPACK_OK ? read_lines(summary, error) : status;
     if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
         status = read_log_file(summary, error);
     }
