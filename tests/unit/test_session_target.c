@@ -60,6 +60,33 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     temp_dir_remove(&dir);
 }
 
+static int provide_crash(bugpack_writer *writer, void *context) {
+    (void)context;
+    return bugpack_printf(writer, "{}") == BUGPACK_OK ? 0 : -1;
+}
+
+/* What a target died of is for its host to say; of our own process the crash handler does. */
+Test(session_target, takes_the_crash_of_another_process_alone) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    for (int i = 0; i < 2; i++) {
+        bugpack_options options = quick_options(&dir);
+        options.target_pid = i == 0 ? 0 : getppid();
+        bugpack *session = open_session(&options);
+        bugpack_status status =
+            bugpack_provide_json(session, "crash.json", provide_crash, NULL, NULL);
+        cr_assert(eq(int, (int)status, (int)(i == 0 ? BUGPACK_ERR_INVALID : BUGPACK_OK)));
+        cr_assert(eq(int,
+                     (int)bugpack_provide_json(session, "Crash.json", provide_crash, NULL, NULL),
+                     (int)BUGPACK_ERR_INVALID));
+        cr_assert(eq(int,
+                     (int)bugpack_provide_json(session, "files.json", provide_crash, NULL, NULL),
+                     (int)BUGPACK_ERR_INVALID));
+        bugpack_close(session);
+    }
+    temp_dir_remove(&dir);
+}
+
 Test(session_target, has_nothing_to_refresh_of_its_own_process) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
