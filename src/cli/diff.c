@@ -12,8 +12,12 @@ typedef struct diff_options {
     bp_host_key key;
     const char *counter; /* NULL: not given */
     uint32_t limit;
-    bool as_json;
+    bool as_json, is_raw;
 } diff_options;
+
+/* As of diff(1), and not as of the other commands. */
+static const bp_cli_exit is_equal = BP_CLI_COMPLETE, is_different = BP_CLI_FAILED,
+                         is_trouble = BP_CLI_USAGE;
 
 static const char default_counter[] = "schedstat.run_ns";
 
@@ -89,22 +93,39 @@ static void say_limits(const bp_diff *diff) {
     }
 }
 
-static bp_cli_exit show(const bp_diff *diff, const diff_options *options) {
-    bool emphasis = bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour();
-    if (!has_what_was_asked(diff, options)) {
-        return BP_CLI_FAILED;
-    }
-    if (diff->has_host) {
-        say_limits(diff);
+/* What should be known before the figures are read. */
+static void say_relation(const bp_diff *diff) {
+    if (diff->relation.program == BP_SAME_NO) {
+        bp_cli_say("\"%s\" and \"%s\" are of different programs: %s and %s", diff->before.path,
+                   diff->after.path, diff->before.facts.app_name, diff->after.facts.app_name);
     }
     if (strcmp(diff->before.facts.timestamp, diff->after.facts.timestamp) > 0 &&
         diff->after.facts.timestamp[0] != '\0') {
         bp_cli_say("\"%s\" is older than \"%s\"", diff->after.path, diff->before.path);
     }
-    bool is_printed = options->as_json ? print_json(diff, options->limit)
-                                       : bp_cli_print_diff(diff, options->limit, emphasis);
-    bp_cli_exit result = bp_cli_finish_output();
-    return is_printed ? result : BP_CLI_FAILED;
+    for (size_t i = 0; diff->has_host && i < diff->further_count; i++) {
+        if (!diff->further[i].is_compared) {
+            bp_cli_say("%s was not measured on both sides", diff->further[i].name);
+        }
+    }
+}
+
+static bp_cli_exit show(const bp_diff *diff, const diff_options *options) {
+    bool emphasis = bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour();
+    if (!has_what_was_asked(diff, options)) {
+        return is_trouble;
+    }
+    if (diff->has_host) {
+        say_limits(diff);
+    }
+    say_relation(diff);
+    bool is_printed = options->as_json
+                          ? print_json(diff, options->limit)
+                          : bp_cli_print_diff(diff, options->limit, emphasis, options->is_raw);
+    if (bp_cli_finish_output() != BP_CLI_COMPLETE || !is_printed) {
+        return is_trouble;
+    }
+    return bp_diff_is_equal(diff) ? is_equal : is_different;
 }
 
 static bp_cli_exit compare(char **paths, const diff_options *options) {
@@ -115,7 +136,7 @@ static bp_cli_exit compare(char **paths, const diff_options *options) {
         options->counter != NULL ? options->counter : default_counter, &diff, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
-        return BP_CLI_FAILED;
+        return is_trouble;
     }
     bp_cli_exit result = show(&diff, options);
     bp_diff_release(&diff);
@@ -147,11 +168,21 @@ static const char *name_of_counter(const void *context, size_t index) {
                : NULL;
 }
 
+/* Names with commas between them. */
 static bool read_counter(const bp_cli_option *option, const char *text, void *field) {
-    char suggestion[BP_CLI_SUGGESTION_BYTES];
-    if (!bp_host_diff_has_counter(text)) {
-        bp_cli_say_usage("there is no counter '%s'%s", text,
-                         bp_cli_suggest(text, "", name_of_counter, NULL, suggestion));
+    char suggestion[BP_CLI_SUGGESTION_BYTES], name[64];
+    size_t count = 0, length = 0;
+    for (const char *at = text; count == 0 || at[-1] == ','; at += length + 1, count++) {
+        length = strcspn(at, ",");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (!bp_host_diff_has_counter(name)) {
+            bp_cli_say_usage("there is no counter '%s'%s", name,
+                             bp_cli_suggest(name, "", name_of_counter, NULL, suggestion));
+            return false;
+        }
+    }
+    if (count > BP_DIFF_COUNTER_MAX) {
+        bp_cli_say_usage("--counter takes at most %d counters", BP_DIFF_COUNTER_MAX);
         return false;
     }
     return bp_cli_read_text(option, text, field);
@@ -162,13 +193,16 @@ static const bp_cli_bounds limits = {"a number", 1, UINT32_MAX, 1};
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(diff_options, key, 0, "by", "KEY",
                  "group threads by process (the default), cgroup or thread", read_key, NULL),
-    BP_CLI_VALUE(diff_options, counter, 0, "counter", "NAME",
-                 "what to compare of two captures of the machine (default\n"
-                 "schedstat.run_ns: CPU time in nanoseconds)",
+    BP_CLI_VALUE(diff_options, counter, 0, "counter", "NAMES",
+                 "what to compare of two captures of the machine, with\n"
+                 "commas between them (default schedstat.run_ns: CPU\n"
+                 "time in nanoseconds)",
                  read_counter, NULL),
     BP_CLI_VALUE(diff_options, limit, 0, "limit", "N", "show only the N largest changes",
                  bp_cli_read_number, &limits),
-    BP_CLI_FLAG(diff_options, as_json, 0, "json", "JSON instead of text"), BP_CLI_OPTIONS_END};
+    BP_CLI_FLAG(diff_options, is_raw, 0, "bytes", "numbers as in the reports, without units"),
+    BP_CLI_FLAG(diff_options, as_json, 0, "json", "JSON instead of text"),
+    BP_CLI_OPTIONS_END};
 
 static bp_cli_exit run(int argument_count, char **arguments) {
     diff_options options = {.limit = UINT32_MAX};
@@ -191,7 +225,8 @@ const bp_cli_command bp_cli_diff_command = {
     "\n"
     "Show what changed from one report to another: of two captures of the machine\n"
     "what each process name, cgroup or thread name cost; of two reports about a\n"
-    "process what it cost and how its heap stood. Each file is a report, or a\n"
+    "process what it cost, its threads, limits, loaded objects and gaps, how its\n"
+    "heap stood, and what it said of itself. Each file is a report, or a\n"
     "host-threads.json, runtime-metrics.json or heap-state.json by itself.\n",
     option_rows,
     "Counters:\n"
@@ -214,7 +249,7 @@ const bp_cli_command bp_cli_diff_command = {
     "  smaps_rollup.swap_kb smaps_rollup.swap_pss_kb smaps_rollup.locked_kb\n"
     "  heap.allocated_bytes heap.deallocated_bytes\n"
     "\n"
-    "Exit status: 0 compared, whether there are differences or not, 1 failed, or\n"
-    "there is nothing to compare, or not that counter, 2 usage.\n",
+    "Exit status: 0 equal, 1 different, 2 trouble: a file that cannot be read, or\n"
+    "nothing to compare, or not that counter, or a wrong command line.\n",
     2,
     run};

@@ -7,10 +7,11 @@
 
 #include <bugpack/sample.h>
 
+#include "cli/diff_unit.h"
 #include "cli/output.h"
 
 /* Fits a 64-bit number with its sign and a point, a percentage, and two numbers. */
-enum { cell_bytes = 64 };
+enum { cell_bytes = BP_CLI_AMOUNT_BYTES };
 
 /* The columns of a table. The last ones are of captures of the machine. */
 enum {
@@ -42,31 +43,23 @@ static void print_title(const char *title, bool emphasis) {
     (void)printf("\n%s%s%s\n", emphasis ? "\033[1m" : "", title, emphasis ? "\033[0m" : "");
 }
 
-/* A number whose last `decimals` digits are after the point. */
-static void write_fixed(char out[cell_bytes], const char *sign, uint64_t value, unsigned decimals) {
-    uint64_t scale = 1;
-    for (unsigned i = 0; i < decimals; i++) {
-        scale *= 10;
-    }
-    int length = snprintf(out, cell_bytes, "%s%" PRIu64, sign, value / scale);
-    if (decimals > 0) {
-        (void)snprintf(out + length, cell_bytes - (size_t)length, ".%0*" PRIu64, (int)decimals,
-                       value % scale);
-    }
-}
-
-static line make_line(const char *name, const bp_change *change, unsigned decimals) {
+static line make_line(const char *name, const bp_change *change, unsigned decimals, bool is_raw) {
     line made = {.cells = {"(unknown)", "(unknown)", "-", "-"}, .name = name};
     if (change->is_known_before) {
-        write_fixed(made.cells[0], "", change->before, decimals);
+        (void)bp_cli_format_amount(name, change->before, decimals, is_raw, made.cells[0]);
     }
     if (change->is_known_after) {
-        write_fixed(made.cells[1], "", change->after, decimals);
+        (void)bp_cli_format_amount(name, change->after, decimals, is_raw, made.cells[1]);
     }
     if (change->has_delta) {
         bool is_less = change->delta < 0;
+        char amount[BP_CLI_AMOUNT_BYTES];
         uint64_t size = is_less ? (uint64_t) - (change->delta + 1) + 1 : (uint64_t)change->delta;
-        write_fixed(made.cells[2], is_less ? "-" : size > 0 ? "+" : "", size, decimals);
+        (void)snprintf(made.cells[2], cell_bytes, "%s%.*s",
+                       is_less    ? "-"
+                       : size > 0 ? "+"
+                                  : "",
+                       cell_bytes - 2, bp_cli_format_amount(name, size, decimals, is_raw, amount));
     }
     if (change->has_percent) {
         (void)snprintf(made.cells[3], cell_bytes, "%+.2f %%", change->percent);
@@ -134,7 +127,8 @@ static void write_rest(char out[cell_bytes], const bp_host_rest *rest) {
 static line make_host_line(const bp_diff *diff, size_t index) {
     const bp_host_row *row = &diff->host.rows[index];
     const char *name = row->name[0] != '\0' ? row->name : "(unknown)";
-    line made = make_line(bp_host_row_is_changed(row) ? name : NULL, &row->change, 0);
+    line made = make_line(name, &row->change, 0, true);
+    made.name = bp_host_row_is_changed(row) ? name : NULL;
     for (size_t i = BEFORE; i <= AFTER && row->threads_in_both == 0; i++) {
         (void)snprintf(made.cells[i], cell_bytes, "-");
     }
@@ -177,18 +171,29 @@ static void print_host(const bp_diff *diff, size_t limit, bool emphasis) {
 }
 
 /* Without a name if nothing changed. */
-static line make_figure_line(const bp_diff *diff, size_t index) {
+static line make_figure_line_as(const bp_diff *diff, size_t index, bool is_raw) {
     const bp_diff_figure *figure = &diff->figures[index];
     const bp_change *change = &figure->change;
     bool is_same =
         change->is_known_before == change->is_known_after && change->before == change->after;
-    return make_line(is_same ? NULL : figure->key, change, figure->decimals);
+    line made = make_line(figure->key, change, figure->decimals, is_raw);
+    made.name = is_same ? NULL : figure->key;
+    return made;
 }
 
-static void print_metrics(const bp_diff *diff, bool emphasis) {
+static line make_figure_line(const bp_diff *diff, size_t index) {
+    return make_figure_line_as(diff, index, false);
+}
+
+static line make_raw_figure_line(const bp_diff *diff, size_t index) {
+    return make_figure_line_as(diff, index, true);
+}
+
+static void print_metrics(const bp_diff *diff, bool emphasis, bool is_raw) {
     const line heading = {.cells = {"before", "after", "delta", "percent"}, .name = "process"};
     print_title("runtime-metrics.json", emphasis);
-    if (print_table(diff, &heading, BP_DIFF_FIGURE_COUNT, SIZE_MAX, make_figure_line) == 0) {
+    if (print_table(diff, &heading, BP_DIFF_FIGURE_COUNT, SIZE_MAX,
+                    is_raw ? make_raw_figure_line : make_figure_line) == 0) {
         (void)fputs("(no change)\n", stdout);
     }
 }
@@ -220,17 +225,97 @@ static void print_side(const char *title, const bp_diff_side *side) {
     (void)fputc('\n', stdout);
 }
 
-bool bp_cli_print_diff(const bp_diff *diff, size_t limit, bool emphasis) {
-    if (diff->has_heap && !diff->has_host && !diff->has_metrics) {
+/* What two reports are of. */
+static void print_relation(const bp_diff_relation *relation) {
+    static const char *const words[] = {[BP_SAME_YES] = "same", [BP_SAME_NO] = "another"};
+    const struct {
+        const char *what;
+        bp_diff_same same;
+    } rows[] = {
+        {"program", relation->program}, {"build", relation->build}, {"session", relation->session}};
+    const char *before = "";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].same != BP_SAME_UNKNOWN) {
+            (void)printf("%s%s %s", before, words[rows[i].same], rows[i].what);
+            before = ", ";
+        }
+    }
+    (void)fputs(before[0] != '\0' ? "\n" : "", stdout);
+}
+
+/* A value as JSON, or "" with what happened to it. */
+static void print_value(const char *text) {
+    enum { shown_bytes = 300 };
+    char cut[shown_bytes + 8];
+    (void)snprintf(cut, sizeof cut, "%.*s%s", shown_bytes, text,
+                   strlen(text) > shown_bytes ? "..." : "");
+    print_escaped(cut);
+}
+
+static void print_change(const bp_json_difference *row, const char *texts, bool is_raw) {
+    const char *path = texts + row->path;
+    (void)fputs("  ", stdout);
+    print_escaped(path[0] != '\0' ? path : "the entry");
+    (void)fputs(": ", stdout);
+    if (row->is_redacted) {
+        (void)fputs("redacted on both sides", stdout);
+    } else if (row->is_number) {
+        line made = make_line(path, &row->change, row->decimals, is_raw);
+        (void)printf("%s \u2192 %s (%s)", made.cells[BEFORE], made.cells[AFTER], made.cells[DELTA]);
+    } else if (row->has_before && row->has_after) {
+        print_value(texts + row->before);
+        (void)fputs(" \u2192 ", stdout);
+        print_value(texts + row->after);
+    } else {
+        (void)fputs(row->has_before ? "gone, was " : "new, ", stdout);
+        print_value(texts + (row->has_before ? row->before : row->after));
+    }
+    (void)fputc('\n', stdout);
+}
+
+/* The members that differ, by document. */
+static void print_changes(const bp_diff *diff, size_t limit, bool emphasis, bool is_raw) {
+    const bp_json_differences *list = &diff->changes;
+    size_t shown = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const bp_json_difference *row = &list->rows[i];
+        bool is_first = i == 0 || strcmp(list->rows[i - 1].entry, row->entry) != 0;
+        bool is_last = i + 1 == list->count || strcmp(list->rows[i + 1].entry, row->entry) != 0;
+        shown = is_first ? 1 : shown + 1;
+        if (is_first) {
+            print_title(row->entry, emphasis);
+        }
+        if (shown <= limit) {
+            print_change(row, bp_buffer_text(&list->texts), is_raw);
+        }
+        if (is_last && shown > limit) {
+            (void)printf("  (%zu more)\n", shown - limit);
+        }
+    }
+    if (list->is_cut) {
+        (void)printf("\n(and more than the first %d)\n", BP_JSON_DIFFERENCE_MAX);
+    }
+}
+
+bool bp_cli_print_diff(const bp_diff *diff, size_t limit, bool emphasis, bool is_raw) {
+    if (diff->has_heap && !diff->has_host && !diff->has_metrics && diff->changes.count == 0) {
         return print_heap(diff, true, emphasis);
     }
     print_side("before", &diff->before);
     print_side("after ", &diff->after);
+    print_relation(&diff->relation);
     if (diff->has_host) {
         print_host(diff, limit, emphasis);
     }
-    if (diff->has_metrics) {
-        print_metrics(diff, emphasis);
+    for (size_t i = 0; i < diff->further_count; i++) {
+        if (diff->further[i].is_compared) {
+            bp_diff other = bp_diff_with_counter(diff, i);
+            print_host(&other, limit, emphasis);
+        }
     }
+    if (diff->has_metrics) {
+        print_metrics(diff, emphasis, is_raw);
+    }
+    print_changes(diff, limit, emphasis, is_raw);
     return !diff->has_heap || print_heap(diff, false, emphasis);
 }

@@ -10,9 +10,10 @@
 #include "inspect/diff.h"
 
 /*
- * Prints what changed to standard output, at most `limit` groups of a capture. `emphasis`: headings
- * are bold. False without memory.
+ * Prints what changed to standard output, at most `limit` groups of a capture, and members of a
+ * document. `emphasis`: headings are bold. `is_raw`: numbers are as in the documents, without
+ * units. False without memory.
  */
-bool bp_cli_print_diff(const bp_diff *diff, size_t limit, bool emphasis);
+bool bp_cli_print_diff(const bp_diff *diff, size_t limit, bool emphasis, bool is_raw);
 
 #endif

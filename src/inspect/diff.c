@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "inspect/diff_source.h"
+#include "model/heap_state.h"
 
 void bp_diff_release(bp_diff *diff) {
     bp_diff_side_release(&diff->before);
     bp_diff_side_release(&diff->after);
     bp_host_diff_release(&diff->host);
+    for (size_t i = 0; i < diff->further_count; i++) {
+        bp_host_diff_release(&diff->further[i].host);
+    }
+    bp_json_differences_release(&diff->changes);
     memset(diff, 0, sizeof *diff);
 }
 
@@ -45,6 +49,14 @@ static bugpack_status compare_host(bp_diff *diff, const bp_buffer *before, const
                              after->size, diff->key, diff->counter, &diff->host, error);
     if (status == BUGPACK_OK) {
         drop_unmeasured_host(diff);
+        status = bp_diff_cgroups(before, after, &diff->changes, error);
+    }
+    for (size_t i = 0; i < diff->further_count && status == BUGPACK_OK; i++) {
+        bp_diff_counter *further = &diff->further[i];
+        status = bp_host_diff_compute(bp_buffer_text(before), before->size, bp_buffer_text(after),
+                                      after->size, diff->key, further->name, &further->host, error);
+        further->is_compared = status == BUGPACK_OK && further->host.measured_before > 0 &&
+                               further->host.measured_after > 0;
     }
     return status;
 }
@@ -72,7 +84,7 @@ static bugpack_status compare_metrics(bp_diff *diff, const bp_buffer *before,
         bp_change_complete(change);
     }
     diff->has_metrics = true;
-    return BUGPACK_OK;
+    return bp_diff_threads(before, after, &diff->relation, &diff->changes, error);
 }
 
 static bugpack_status compare_heap(bp_diff *diff, const bp_buffer *before, const bp_buffer *after,
@@ -109,15 +121,44 @@ static bugpack_status compare_artefact(bp_diff *diff, bp_diff_artefact artefact,
     return status;
 }
 
-bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
-                               const char *counter, bp_diff *ret_diff, bugpack_error *error) {
-    bp_diff diff = {.key = key, .counter = counter};
-    if (!bp_host_diff_has_counter(counter)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
+/* Divides the names of counters. */
+static bugpack_status set_counters(bp_diff *diff, const char *counters, bugpack_error *error) {
+    char name[sizeof diff->counter];
+    size_t count = 0, length;
+    for (const char *at = counters;; at += length + 1, count++) {
+        length = strcspn(at, ",");
+        (void)snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 0, at);
+        if (!bp_host_diff_has_counter(name)) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%.*s\"", (int)length,
+                           at);
+        }
+        if (count == BP_DIFF_COUNTER_MAX) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "there are over %d counters",
+                           BP_DIFF_COUNTER_MAX);
+        }
+        memcpy(count == 0 ? diff->counter : diff->further[count - 1].name, name, sizeof name);
+        if (at[length] == '\0') {
+            diff->further_count = count;
+            return BUGPACK_OK;
+        }
     }
-    bugpack_status status = bp_diff_side_open(&diff.before, before_path, error);
+}
+
+bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
+                               const char *counters, bp_diff *ret_diff, bugpack_error *error) {
+    bp_diff diff = {.key = key};
+    bp_json_differences_init(&diff.changes);
+    bugpack_status status = set_counters(&diff, counters, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_diff_side_open(&diff.before, before_path, error);
     if (status == BUGPACK_OK) {
         status = bp_diff_side_open(&diff.after, after_path, error);
+    }
+    if (status == BUGPACK_OK) {
+        diff.relation = bp_diff_relate(&diff.before, &diff.after);
+        status = bp_diff_documents(&diff.before, &diff.after, &diff.relation, &diff.changes, error);
     }
     for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT && status == BUGPACK_OK; i++) {
         status = compare_artefact(&diff, (bp_diff_artefact)i, error);
@@ -129,4 +170,43 @@ bugpack_status bp_diff_compute(const char *before_path, const char *after_path, 
     diff.has_any = diff.has_host || diff.has_metrics || diff.has_heap;
     *ret_diff = diff;
     return BUGPACK_OK;
+}
+
+static bool has_changed_rows(const bp_host_diff *host) {
+    size_t i = 0;
+    while (i < host->row_count && !bp_host_row_is_changed(&host->rows[i])) {
+        i++;
+    }
+    return i < host->row_count;
+}
+
+bool bp_diff_is_equal(const bp_diff *diff) {
+    bool is_equal = diff->changes.count == diff->changes.redacted_count && !diff->changes.is_cut;
+    for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT; i++) {
+        is_equal &= diff->before.presence[i].is_there == diff->after.presence[i].is_there ||
+                    diff->before.report == NULL || diff->after.report == NULL;
+    }
+    for (size_t i = 0; diff->has_metrics && i < BP_DIFF_FIGURE_COUNT; i++) {
+        const bp_change *change = &diff->figures[i].change;
+        is_equal &=
+            change->is_known_before == change->is_known_after && change->before == change->after;
+    }
+    is_equal &= !diff->has_host || !has_changed_rows(&diff->host);
+    for (size_t i = 0; i < diff->further_count; i++) {
+        is_equal &= !diff->further[i].is_compared || !has_changed_rows(&diff->further[i].host);
+    }
+    for (size_t i = 0; diff->has_heap && i < BP_HEAP_NUMBER_COUNT; i++) {
+        is_equal &=
+            bp_heap_number_get(&diff->heap_before, i) == bp_heap_number_get(&diff->heap_after, i);
+    }
+    return is_equal && (!diff->has_heap ||
+                        strcmp(diff->heap_before.allocator, diff->heap_after.allocator) == 0);
+}
+
+bp_diff bp_diff_with_counter(const bp_diff *diff, size_t further_index) {
+    const bp_diff_counter *further = &diff->further[further_index];
+    bp_diff other = *diff;
+    other.host = further->host;
+    memcpy(other.counter, further->name, sizeof other.counter);
+    return other;
 }

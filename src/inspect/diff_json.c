@@ -54,9 +54,9 @@ static void add_rest(bp_json *json, const char *key, const bp_host_rest *rest) {
     }
 }
 
-static void add_host(bp_json *json, const bp_diff *diff, size_t limit) {
+static void add_host(bp_json *json, const char *name, const bp_diff *diff, size_t limit) {
     size_t count = diff->host.row_count < limit ? diff->host.row_count : limit;
-    bp_json_object_begin(json, "host_threads");
+    bp_json_object_begin(json, name);
     bp_json_add_text(json, "by", bp_diff_key_name(diff->key));
     bp_json_add_text(json, "counter", diff->counter);
     bp_json_add_text(json, "aggregation", diff->host.is_maximum ? "maximum" : "sum");
@@ -145,6 +145,60 @@ static void add_absences(bp_json *json, const bp_diff *diff) {
     bp_json_array_end(json);
 }
 
+/* The counters after the first that were measured on both sides. */
+static void add_further(bp_json *json, const bp_diff *diff, size_t limit) {
+    if (diff->further_count > 0) {
+        bp_json_array_begin(json, "host_counters");
+        for (size_t i = 0; i < diff->further_count; i++) {
+            if (diff->further[i].is_compared) {
+                bp_diff other = bp_diff_with_counter(diff, i);
+                add_host(json, NULL, &other, limit);
+            }
+        }
+        bp_json_array_end(json);
+    }
+}
+
+static void add_relation(bp_json *json, const bp_diff_relation *relation) {
+    const struct {
+        const char *key;
+        bp_diff_same same;
+    } rows[] = {{"same_program", relation->program},
+                {"same_build", relation->build},
+                {"same_session", relation->session}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].same != BP_SAME_UNKNOWN) {
+            bp_json_add_bool(json, rows[i].key, rows[i].same == BP_SAME_YES);
+        }
+    }
+}
+
+static void add_changes(bp_json *json, const bp_json_differences *list) {
+    const char *texts = bp_buffer_text(&list->texts);
+    bp_json_add_bool(json, "changes_complete", !list->is_cut);
+    bp_json_array_begin(json, "changes");
+    for (size_t i = 0; i < list->count; i++) {
+        const bp_json_difference *row = &list->rows[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_text(json, "entry", row->entry);
+        bp_json_add_text(json, "path", texts + row->path);
+        if (row->is_redacted) {
+            bp_json_add_bool(json, "redacted", true);
+        } else if (row->is_number) {
+            add_change(json, &row->change, row->decimals);
+        } else {
+            if (row->has_before) {
+                bp_json_add_raw(json, "before", texts + row->before);
+            }
+            if (row->has_after) {
+                bp_json_add_raw(json, "after", texts + row->after);
+            }
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
 bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, size_t *ret_bytes,
                             bugpack_error *error) {
     bp_buffer out;
@@ -154,15 +208,19 @@ bugpack_status bp_diff_json(const bp_diff *diff, size_t limit, char **ret_text, 
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     add_side(&json, "before", &diff->before);
     add_side(&json, "after", &diff->after);
+    bp_json_add_bool(&json, "equal", bp_diff_is_equal(diff));
+    add_relation(&json, &diff->relation);
     if (diff->has_host) {
-        add_host(&json, diff, limit);
+        add_host(&json, "host_threads", diff, limit);
     }
+    add_further(&json, diff, limit);
     if (diff->has_metrics) {
         add_metrics(&json, diff);
     }
     if (diff->has_heap) {
         add_heap(&json, &diff->heap_before, &diff->heap_after);
     }
+    add_changes(&json, &diff->changes);
     add_absences(&json, diff);
     bugpack_status status = bp_json_finish(&json, error);
     if (status != BUGPACK_OK) {

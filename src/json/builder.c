@@ -177,18 +177,18 @@ void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
     add_digits(json, key, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-static void add_word(bp_json *json, const char *key, const char *word) {
+void bp_json_add_raw(bp_json *json, const char *key, const char *value) {
     if (begin_value(json, key)) {
-        (void)bp_buffer_append_text(json->out, word);
+        (void)bp_buffer_append_text(json->out, value);
     }
 }
 
 void bp_json_add_bool(bp_json *json, const char *key, bool value) {
-    add_word(json, key, value ? "true" : "false");
+    bp_json_add_raw(json, key, value ? "true" : "false");
 }
 
 void bp_json_add_null(bp_json *json, const char *key) {
-    add_word(json, key, "null");
+    bp_json_add_raw(json, key, "null");
 }
 
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals) {

@@ -73,6 +73,8 @@ void bp_json_add_uint(bp_json *json, const char *key, uint64_t value);
 void bp_json_add_int(bp_json *json, const char *key, int64_t value);
 void bp_json_add_bool(bp_json *json, const char *key, bool value);
 void bp_json_add_null(bp_json *json, const char *key);
+/* Adds a value that is JSON already, which is the caller's to know. */
+void bp_json_add_raw(bp_json *json, const char *key, const char *value);
 /* As bp_json_append_number prints it. A value that is not finite fails the document. */
 void bp_json_add_number(bp_json *json, const char *key, double value, unsigned decimals);
 

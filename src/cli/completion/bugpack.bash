@@ -111,7 +111,7 @@ _bugpack() {
             ;;
         diff)
             if [[ $current == -* ]]; then
-                _bugpack_words '--by --counter --limit --json --help' "$current"
+                _bugpack_words '--by --counter --limit --bytes --json --help' "$current"
             else
                 _bugpack_files -f "$current"
             fi

@@ -101,6 +101,7 @@ complete -c bugpack -n '__fish_seen_subcommand_from diff heap redact' -F
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l by -x -a 'process cgroup thread' -d 'What to put threads together by'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l counter -x -a "$counters" -d 'What to compare'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l limit -x -d 'Show only so many changes'
+complete -c bugpack -n '__fish_seen_subcommand_from diff' -l bytes -d 'Print numbers without units'
 complete -c bugpack -n '__fish_seen_subcommand_from diff' -l json -d 'Print JSON instead of text'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l snapshots -x -d 'How often to look'
 complete -c bugpack -n '__fish_seen_subcommand_from heap' -l interval-ms -x -d 'From one look to the next'

@@ -1,0 +1,327 @@
+#include "inspect/json_diff.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/status.h"
+#include "json/pick.h"
+
+enum { path_max_bytes = 4096, part_max = 16, value_max = 1 << 17 };
+
+/* A value. Of an object or an array the text reaches from bracket to bracket. */
+typedef struct json_node {
+    bp_json_token key, value;
+    size_t first, next; /* child and sibling, by index; 0: none */
+} json_node;
+
+typedef struct json_nodes {
+    json_node *rows;
+    size_t count, capacity;
+} json_nodes;
+
+typedef struct comparison {
+    const bp_json_diff_rule *rule;
+    json_nodes before, after;
+    bp_buffer path;
+    bp_json_differences *list;
+    bool lacks_memory;
+} comparison;
+
+/* A child with what it is matched by: its key, the tokens that name it, or its number. */
+typedef struct labelled {
+    size_t node, number;
+    bp_json_token name, tid; /* of no bytes where there is none */
+} labelled;
+
+/* --- a document --------------------------------------------------------------------------- */
+
+/* Adds a value behind `*last` in the object or array `parent`. Its index, or 0 without memory. */
+static size_t add_node(json_nodes *nodes, size_t parent, size_t *last, const bp_json_token *key,
+                       const bp_json_token *value) {
+    if (!bp_array_reserve(&nodes->rows, nodes->count, &nodes->capacity)) {
+        return 0;
+    }
+    size_t index = nodes->count++;
+    nodes->rows[index] = (json_node){.key = *key, .value = *value};
+    if (*last != 0) {
+        nodes->rows[*last].next = index;
+    } else {
+        nodes->rows[parent].first = index;
+    }
+    *last = index;
+    return index;
+}
+
+/* Reads the value at a place of a text that was checked, as the child of the root. */
+static bugpack_status read_nodes(const char *text, size_t byte_count, const bp_json_token *name,
+                                 json_nodes *nodes, size_t *last_part, bugpack_error *error) {
+    size_t parents[BP_JSON_DEPTH_MAX + 2] = {0}, lasts[BP_JSON_DEPTH_MAX + 2] = {*last_part};
+    size_t depth = 0;
+    bp_json_scanner scanner;
+    bp_json_token token, key = *name;
+    bp_json_scanner_init(&scanner, text, byte_count);
+    bugpack_status status = BUGPACK_OK;
+    do {
+        status = bp_json_scanner_next(&scanner, &token, error);
+        if (status != BUGPACK_OK) {
+            break;
+        }
+        if (token.kind == BP_JSON_KEY) {
+            key = token;
+        } else if (token.kind == BP_JSON_END) {
+            json_node *open = &nodes->rows[parents[depth--]];
+            open->value.byte_count = (size_t)(token.text - open->value.text) + 1;
+        } else {
+            size_t index = add_node(nodes, parents[depth], &lasts[depth], &key, &token);
+            if (index == 0) {
+                status = bp_fail_memory(error, "compare two documents");
+            } else if (nodes->count > value_max) {
+                status =
+                    bp_fail(error, BUGPACK_ERR_CORRUPT, "it holds more than %d values", value_max);
+            } else if (token.kind == BP_JSON_BEGIN) {
+                parents[++depth] = index;
+                lasts[depth] = 0;
+            }
+            key = (bp_json_token){0};
+        }
+    } while (status == BUGPACK_OK && depth > 0);
+    bp_json_scanner_release(&scanner);
+    *last_part = lasts[0];
+    return status;
+}
+
+/* Reads the parts of a document below a root, which is node 0. */
+static bugpack_status read_document(const bp_buffer *text, const bp_json_diff_rule *rule,
+                                    json_nodes *nodes, bugpack_error *error) {
+    char names[part_max][32];
+    bp_json_token keys[part_max];
+    bp_json_pick picks[part_max];
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    size_t count = 0, last = 0;
+    const char *word = rule->parts;
+    if (!bp_array_reserve(&nodes->rows, 0, &nodes->capacity)) {
+        return bp_fail_memory(error, "compare two documents");
+    }
+    nodes->rows[nodes->count++] = (json_node){.value = {BP_JSON_BEGIN, "{", 1}};
+    do {
+        size_t length = strcspn(word, " ");
+        (void)snprintf(names[count], sizeof names[count], "%.*s", (int)length, word);
+        keys[count] = (bp_json_token){BP_JSON_KEY, word, length};
+        picks[count] = (bp_json_pick){.path = names[count]};
+        count++;
+        word += length + (word[length] == ' ');
+    } while (*word != '\0' && count < part_max);
+    const char *start = bp_buffer_text(text);
+    bugpack_status status = bp_json_pick_all(start, text->size, picks, count, &detail);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        const char *at = picks[i].token.text;
+        if (picks[i].token.byte_count > 0) {
+            status =
+                read_nodes(at, text->size - (size_t)(at - start), &keys[i], nodes, &last, &detail);
+        }
+    }
+    return status == BUGPACK_OK ? status
+                                : bp_fail(error, status, "%s: %s", rule->entry, detail.message);
+}
+
+/* --- the comparison ----------------------------------------------------------------------- */
+
+static void add_row(comparison *both, const bp_json_token *before, const bp_json_token *after) {
+    both->lacks_memory |=
+        !bp_json_differences_add(both->list, both->rule->entry, &both->path, before, after);
+}
+
+/* What is between the quotes of a token, or all of it. */
+static bp_json_token unquote(bp_json_token token) {
+    if (token.byte_count >= 2 && token.text[0] == '"') {
+        token.text++;
+        token.byte_count -= 2;
+    }
+    return token;
+}
+
+static bool is_text(const bp_json_token *token, const char *text, size_t length) {
+    return token->byte_count == length && memcmp(token->text, text, length) == 0;
+}
+
+static bool is_word_of(const char *words, const bp_json_token *word) {
+    for (size_t length; *words != '\0'; words += length + (words[length] == ' ')) {
+        length = strcspn(words, " ");
+        if (length > 0 && is_text(word, words, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A member that is neither object nor array; of no bytes where there is none. */
+static bp_json_token find_scalar(const json_nodes *nodes, size_t parent, const char *key) {
+    for (size_t i = nodes->rows[parent].first; i != 0; i = nodes->rows[i].next) {
+        const json_node *member = &nodes->rows[i];
+        bp_json_token name = unquote(member->key);
+        if (member->value.kind == BP_JSON_SCALAR && is_text(&name, key, strlen(key))) {
+            return unquote(member->value);
+        }
+    }
+    return (bp_json_token){.text = ""};
+}
+
+/* What names an element of an array. */
+static labelled name_element(const comparison *both, const json_nodes *nodes, size_t node) {
+    static const char *const keys[] = {"path", "name", "key", "id"};
+    labelled made = {.node = node, .name = {.text = ""}, .tid = {.text = ""}};
+    for (size_t i = 0; made.name.byte_count == 0 && i < sizeof keys / sizeof keys[0]; i++) {
+        made.name = find_scalar(nodes, node, keys[i]);
+    }
+    if (!both->rule->by_name) {
+        made.tid = find_scalar(nodes, node, "tid");
+    }
+    return made;
+}
+
+static bool are_named(const comparison *both, const json_nodes *nodes, size_t array) {
+    size_t i = nodes->rows[array].first;
+    while (i != 0 && name_element(both, nodes, i).name.byte_count > 0) {
+        i = nodes->rows[i].next;
+    }
+    return i == 0;
+}
+
+static int compare_tokens(const bp_json_token *one, const bp_json_token *other) {
+    size_t shorter = one->byte_count < other->byte_count ? one->byte_count : other->byte_count;
+    int order = memcmp(one->text, other->text, shorter);
+    return order != 0                            ? order
+           : one->byte_count < other->byte_count ? -1
+                                                 : one->byte_count > other->byte_count;
+}
+
+/* The order of two labels; elements without a name have their number. */
+static int compare_labels(const labelled *one, const labelled *other, bool is_named) {
+    int order = is_named ? compare_tokens(&one->name, &other->name)
+                         : (one->number > other->number) - (one->number < other->number);
+    return order != 0 || !is_named ? order : compare_tokens(&one->tid, &other->tid);
+}
+
+/* Those of one label, as the threads of a pool, stay in their order. */
+static int sort_labels(const void *one, const void *other) {
+    const labelled *left = one, *right = other;
+    int order = compare_labels(left, right, true);
+    return order != 0 ? order : compare_labels(left, right, false);
+}
+
+/* The children of a value with their labels, sorted. NULL for none, and without memory. */
+static labelled *label_children(comparison *both, const json_nodes *nodes, size_t parent,
+                                bool is_named, size_t *ret_count) {
+    size_t count = 0;
+    bool is_object = nodes->rows[parent].value.text[0] == '{';
+    for (size_t i = nodes->rows[parent].first; i != 0; i = nodes->rows[i].next) {
+        count++;
+    }
+    labelled *children = count == 0 ? NULL : malloc(count * sizeof *children);
+    both->lacks_memory |= count > 0 && children == NULL;
+    *ret_count = children == NULL ? 0 : count;
+    count = 0;
+    for (size_t i = nodes->rows[parent].first; children != NULL && i != 0;
+         i = nodes->rows[i].next) {
+        children[count] =
+            is_object
+                ? (labelled){.node = i, .name = unquote(nodes->rows[i].key), .tid = {.text = ""}}
+                : name_element(both, nodes, i);
+        children[count].number = count;
+        count++;
+    }
+    if (count > 1 && is_named) {
+        qsort(children, count, sizeof *children, sort_labels);
+    }
+    return children;
+}
+
+static void compare_nodes(comparison *both, size_t before, size_t after);
+
+static void add_label(bp_buffer *path, const labelled *child, bool is_object, bool is_named) {
+    const bp_json_token *name = &child->name, *tid = &child->tid;
+    if (is_object && name->byte_count > 0) {
+        (void)bp_buffer_printf(path, "%s%.*s", path->size > 0 ? "." : "", (int)name->byte_count,
+                               name->text);
+    } else if (!is_object && is_named) {
+        (void)bp_buffer_printf(path, "[%.*s%s%.*s]", (int)name->byte_count, name->text,
+                               tid->byte_count > 0 ? " " : "", (int)tid->byte_count, tid->text);
+    } else if (!is_object) {
+        (void)bp_buffer_printf(path, "[%zu]", child->number);
+    }
+}
+
+/* Compares what two children, or one, have below a label. */
+static void compare_children(comparison *both, const labelled *before, const labelled *after,
+                             bool is_object, bool is_named) {
+    const labelled *child = before != NULL ? before : after;
+    size_t path_bytes = both->path.size;
+    if (is_object && is_word_of(both->rule->skip, &child->name)) {
+        return;
+    }
+    add_label(&both->path, child, is_object, is_named);
+    if (both->path.status == BUGPACK_ERR_LIMIT) { /* so deep below such long names */
+        both->list->is_cut = true;
+    } else if (before == NULL) {
+        add_row(both, NULL, &both->after.rows[after->node].value);
+    } else if (after == NULL) {
+        add_row(both, &both->before.rows[before->node].value, NULL);
+    } else {
+        compare_nodes(both, before->node, after->node);
+    }
+    both->lacks_memory |= both->path.status == BUGPACK_ERR_NO_MEMORY;
+    both->path.size = path_bytes;
+    both->path.status = BUGPACK_OK;
+}
+
+static void compare_nodes(comparison *both, size_t before, size_t after) {
+    const json_node *one = &both->before.rows[before], *other = &both->after.rows[after];
+    if (one->value.kind != BP_JSON_BEGIN || other->value.kind != BP_JSON_BEGIN ||
+        one->value.text[0] != other->value.text[0]) {
+        if (one->value.byte_count != other->value.byte_count ||
+            memcmp(one->value.text, other->value.text, one->value.byte_count) != 0) {
+            add_row(both, &one->value, &other->value);
+        }
+        return;
+    }
+    bool is_object = one->value.text[0] == '{';
+    bool is_named = is_object || (are_named(both, &both->before, before) &&
+                                  are_named(both, &both->after, after));
+    size_t counts[2], i = 0, j = 0;
+    labelled *olds = label_children(both, &both->before, before, is_named, &counts[0]);
+    labelled *news = label_children(both, &both->after, after, is_named, &counts[1]);
+    while (!both->lacks_memory && (i < counts[0] || j < counts[1])) {
+        int order = i == counts[0]   ? 1
+                    : j == counts[1] ? -1
+                                     : compare_labels(&olds[i], &news[j], is_named);
+        compare_children(both, order <= 0 ? &olds[i] : NULL, order >= 0 ? &news[j] : NULL,
+                         is_object, is_named);
+        i += order <= 0;
+        j += order >= 0;
+    }
+    free(olds);
+    free(news);
+}
+
+bugpack_status bp_json_diff(const bp_buffer *before, const bp_buffer *after,
+                            const bp_json_diff_rule *rule, bp_json_differences *list,
+                            bugpack_error *error) {
+    comparison both = {.rule = rule, .list = list};
+    bp_buffer_init(&both.path, path_max_bytes);
+    bugpack_status status = read_document(before, rule, &both.before, error);
+    if (status == BUGPACK_OK) {
+        status = read_document(after, rule, &both.after, error);
+    }
+    if (status == BUGPACK_OK) {
+        compare_nodes(&both, 0, 0);
+    }
+    if (both.lacks_memory) {
+        status = bp_fail_memory(error, "compare two documents");
+    }
+    bp_buffer_release(&both.path);
+    free(both.before.rows);
+    free(both.after.rows);
+    return status;
+}
