@@ -93,6 +93,12 @@ static int compare_texts(const void *one, const void *other) {
     return strcmp(one, other);
 }
 
+/* A circle begins anywhere: sorted, the same one has the same names in every report. */
+static void sort_deadlocked(bp_summary *summary) {
+    qsort(summary->deadlocked, summary->deadlocked_count, sizeof summary->deadlocked[0],
+          compare_texts);
+}
+
 void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock,
                                const bp_json_tree *threads) {
     uint64_t tid;
@@ -105,7 +111,16 @@ void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock
                       sizeof summary->deadlocked[0], name);
         }
     }
-    /* A circle begins anywhere: sorted, the same one has the same names in every report. */
-    qsort(summary->deadlocked, summary->deadlocked_count, sizeof summary->deadlocked[0],
-          compare_texts);
+    sort_deadlocked(summary);
+}
+
+void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {
+    summary->has_threads |= of_process->has_threads;
+    for (size_t i = 0;
+         i < of_process->deadlocked_count && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;
+         i++) {
+        memcpy(summary->deadlocked[summary->deadlocked_count++], of_process->deadlocked[i],
+               sizeof summary->deadlocked[0]);
+    }
+    sort_deadlocked(summary);
 }

@@ -11,4 +11,7 @@ bugpack_status bp_summary_add_names(bp_summary *summary, const bp_json_tree *thr
 void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock,
                                const bp_json_tree *threads);
 
+/* Adds those of a further process. */
+void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process);
+
 #endif

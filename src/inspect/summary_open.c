@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "inspect/summary.h"
+#include "inspect/summary_names.h"
 
 /* The bytes of "processes/<pid>-<name>/" at the front of an entry's name; 0: of no such process. */
 static size_t folder_bytes(const char *entry) {
@@ -24,6 +25,7 @@ static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summ
          i < of_process->finding_count && summary->finding_count < BP_SUMMARY_FINDING_MAX; i++) {
         summary->findings[summary->finding_count++] = of_process->findings[i];
     }
+    bp_summary_join_deadlocked(summary, of_process);
     summary->left_bytes = of_process->left_bytes;
 }
 

@@ -45,10 +45,12 @@ with zipfile.ZipFile("named/a.zip", "w") as report:
     report.writestr("threads.json", json.dumps({
         "deadlocks": [{"tids": [3, 1, 2, 99]}], "threads": [{"tid": 1, "name": "main"}, {"tid": 2, "name": "worker"},
                                                              {"tid": 3, "name": "worker"}]}))
+    report.writestr("processes/9-b/threads.json", json.dumps({
+        "deadlocks": [{"tids": [9]}], "threads": [{"tid": 9, "name": "io"}]}))
 END
 run index named
 expect_status 0
-jq -e '.deadlock and .deadlocked_threads == ["main", "worker", "worker"]
+jq -e '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
     and .thread_names == ["worker", "main", "é" * 31, "io"] and .thread_counts == [2, 1, 1, 2]
     and .thread_cpu_percents == [30.5, 20.25, 9, 0]' out >/dev/null || wrong "the line is $(cat out)"
 rm -r named
