@@ -4,12 +4,14 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,10 +35,25 @@ static void *wait_on(void *context) {
     return NULL;
 }
 
+static void ignore(int number) {
+    (void)number;
+}
+
+/* Interrupts its call. The signal may come just before the call, and is sent again. */
+static void stop_waiter(const struct waiter *waiter) {
+    const struct sigaction action = {.sa_handler = ignore};
+    cr_assert(zero(int, sigaction(SIGUSR1, &action, NULL)));
+    while (pthread_tryjoin_np(waiter->thread, NULL) == EBUSY) {
+        (void)pthread_kill(waiter->thread, SIGUSR1);
+        (void)usleep(1000);
+    }
+}
+
 /* Closes one descriptor, and sleeps until it is killed. */
 static pid_t start_child(int closed) {
     pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
         (void)close(closed);
         for (;;) {
             (void)pause();
@@ -85,8 +102,7 @@ static void expect_wait(int fd, bool does_poll, bp_open_file_kind kind, pid_t pi
     cr_expect(is_found == (pid != 0), "%zu hold it", thread->file->holder_count);
     cr_expect(pid != 0 || thread->file->holder_count == 0);
     bp_process_threads_release(&process);
-    (void)pthread_cancel(waiter.thread);
-    (void)pthread_join(waiter.thread, NULL);
+    stop_waiter(&waiter);
 }
 
 Test(fd_wait, names_the_process_that_has_the_other_end_of_a_pipe) {
@@ -147,6 +163,7 @@ Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
     pid_t child = fork();
     if (child == 0) {
         char byte;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)close(ends[1]);
         _exit((int)read(ends[0], &byte, 1));
     }
@@ -179,6 +196,5 @@ Test(fd_wait, says_nothing_of_what_has_no_other_end) {
     bp_process_threads process = read_waiting(&thread);
     cr_expect(thread->file == NULL);
     bp_process_threads_release(&process);
-    (void)pthread_cancel(waiter.thread);
-    (void)pthread_join(waiter.thread, NULL);
+    stop_waiter(&waiter);
 }
