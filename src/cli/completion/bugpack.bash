@@ -42,11 +42,18 @@ _bugpack() {
             _bugpack_words "$(ps -e -o comm= 2>/dev/null | grep -v '[^[:alnum:]_.:/-]')" "$current"
             return
             ;;
-        --log | --session | --attach | --redact | --output | --since-index)
+        --log | --session | --attach | --redact | --output | --since-index | --salvage)
             _bugpack_files -f "$current"
             return
             ;;
-        -o | --output-dir | --pedantic-dir)
+        -o)
+            case $command in
+                html | redact) _bugpack_files -f "$current" ;;
+                *) _bugpack_files -d "$current" ;;
+            esac
+            return
+            ;;
+        --output-dir | --pedantic-dir)
             _bugpack_files -d "$current"
             return
             ;;
@@ -56,6 +63,14 @@ _bugpack() {
             ;;
         --on-failure)
             _bugpack_words 'any signal none' "$current"
+            return
+            ;;
+        --level)
+            _bugpack_words 'trace debug info warn error fatal' "$current"
+            return
+            ;;
+        --around)
+            _bugpack_words 'trigger trigger=1min' "$current"
             return
             ;;
         --by)
@@ -90,6 +105,7 @@ _bugpack() {
             fi
             ;;
         --gap-pattern | --auto-snapshot-interval | --auto-snapshot-cap) return ;;
+        --channel | --grep | --since | --zone) return ;;
         --unit | --cgroup | --journal | --command | --input-timeout) return ;;
         --window | --log-limit | --attach-limit | --app | --description | --timeout | --snapshots | --encrypt-to | \
             --interval-ms | --count | --limit | --max-bytes | --keep | --older-than) return ;;
@@ -159,7 +175,13 @@ _bugpack() {
                 _bugpack_files -f "$current"
             fi
             ;;
-        recover) _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current" ;;
+        recover)
+            if [[ $current == -* ]]; then
+                _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current"
+            else
+                _bugpack_files -d "$current"
+            fi
+            ;;
         redact)
             if [[ $current == -* ]]; then
                 _bugpack_words '--output --list --redact --redact-base64 --encrypt-to --help' "$current"
