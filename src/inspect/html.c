@@ -171,10 +171,13 @@ static void write_processes(bp_html_page *page) {
         bp_html_print(&page->html,
                       "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64 "</span></th><td>",
                       process->name, process->pid);
-        bp_html_print(&page->html, process->has_metrics ? "%.1f %%" : "", process->cpu_percent);
+        if (process->has_metrics) {
+            bp_html_print(&page->html, "%.1f %%", process->cpu_percent);
+        }
         bp_html_print(&page->html, "</td><td>");
-        bp_html_print(&page->html, process->has_rss ? "%" PRIu64 " MiB" : "",
-                      process->rss_kb >> 10);
+        if (process->has_rss) {
+            bp_html_print(&page->html, "%" PRIu64 " MiB", process->rss_kb >> 10);
+        }
         bp_html_print(&page->html, "</td><td class=\"entry\">%s</td></tr>", process->folder);
     }
     bp_html_print(&page->html, "</tbody></table>");
