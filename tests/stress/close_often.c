@@ -3,7 +3,7 @@
  * that they have seen, closed or not: nothing crashes, and what stays of closed sessions is
  * bounded.
  *
- *   close_often [ROUNDS]      10000 for the figures in VERIFICATION.md
+ *   close_often [ROUNDS]      1000 for the figure in BENCHMARKS.md
  */
 #include <bugpack/bugpack.h>
 
