@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "json/pick.h"
 
-enum { path_max_bytes = 4096, part_max = 16, value_max = 1 << 17 };
+enum { path_max_bytes = 4096, part_max = 16, value_max = 1 << 18 };
 
 /* A value. Of an object or an array the text reaches from bracket to bracket. */
 typedef struct json_node {

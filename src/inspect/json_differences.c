@@ -41,12 +41,13 @@ static bool is_redacted_alike(const bp_json_token *before, const bp_json_token *
             size_t word = strspn(one, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                       "0123456789-_");
             size_t kept = word > redacted_hash_bytes ? word - redacted_hash_bytes : word;
-            if (strncmp(one, other, kept) == 0 && other + word < other_end) {
-                has_any = true;
-                one += word;
-                other += word;
-                continue;
+            if (strncmp(one, other, kept) != 0 || other + word >= other_end) {
+                return false; /* nor would a later place in this word do */
             }
+            has_any = true;
+            one += word;
+            other += word;
+            continue;
         }
         one++;
         other++;
