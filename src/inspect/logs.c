@@ -26,7 +26,8 @@ typedef struct log_cursor {
 
 struct bp_logs {
     bp_line_clock clock;
-    size_t count, last; /* `last`: that of the line before, if one was given */
+    size_t open[BP_LOG_SOURCE_MAX]; /* those that are read */
+    size_t count, open_count, last; /* `last`: that of the line before, if one was given */
     bool has_given;
     log_cursor cursors[];
 };
@@ -208,11 +209,11 @@ static bugpack_status open_cursor(const bp_report_file *report, size_t index, ui
     bp_buffer_init(&cursor->message, BP_LOG_LINE_MAX_BYTES);
     cursor->source.entry = bp_report_file_name(report, index);
     cursor->line = (bp_log_line){.source = &cursor->source, .channel = ""};
-    (void)bp_report_file_has(report, cursor->source.entry, &byte_count);
     if (opened_count >= BP_LOG_SOURCE_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "\"%s\" is not read: at most %d logs are",
                        cursor->source.entry, BP_LOG_SOURCE_MAX);
     }
+    (void)bp_report_file_has(report, cursor->source.entry, &byte_count);
     if (byte_count > *left_bytes) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
                        "\"%s\" is not read: its %" PRIu64 " bytes are over the limit",
@@ -224,7 +225,7 @@ static bugpack_status open_cursor(const bp_report_file *report, size_t index, ui
 
 bugpack_status bp_logs_open(const bp_report_file *report, const bp_line_clock *clock,
                             uint64_t max_bytes, bp_logs **ret_logs, bugpack_error *error) {
-    size_t count = 0, opened_count = 0;
+    size_t count = 0;
     bool is_ring;
     for (size_t i = 0; i < bp_report_file_count(report); i++) {
         count += is_log(bp_report_file_name(report, i), &is_ring);
@@ -238,8 +239,10 @@ bugpack_status bp_logs_open(const bp_report_file *report, const bp_line_clock *c
         if (is_log(bp_report_file_name(report, i), &is_ring)) {
             log_cursor *cursor = &logs->cursors[logs->count++];
             cursor->source.is_ring = is_ring;
-            opened_count += open_cursor(report, i, &max_bytes, opened_count, cursor) == BUGPACK_OK;
-            advance(cursor, clock);
+            if (open_cursor(report, i, &max_bytes, logs->open_count, cursor) == BUGPACK_OK) {
+                logs->open[logs->open_count++] = logs->count - 1;
+                advance(cursor, clock);
+            }
         }
     }
     *ret_logs = logs;
@@ -264,10 +267,10 @@ bool bp_logs_next(bp_logs *logs, bp_log_line *ret_line) {
         advance(&logs->cursors[logs->last], &logs->clock);
     }
     size_t next = logs->last;
-    for (size_t i = 0; i < logs->count; i++) {
-        const log_cursor *cursor = &logs->cursors[i], *best = &logs->cursors[next];
+    for (size_t i = 0; i < logs->open_count; i++) {
+        const log_cursor *cursor = &logs->cursors[logs->open[i]], *best = &logs->cursors[next];
         if (cursor->has_line && (!best->has_line || cursor->line.wall_ns < best->line.wall_ns)) {
-            next = i;
+            next = logs->open[i];
         }
     }
     logs->last = next;

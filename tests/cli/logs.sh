@@ -46,6 +46,7 @@ write("nothing.zip", {"a.txt": ""})
 write("odd.zip", {"logs.jsonl": b"}\n\xff\n[1]\n" + b'{"time":"' + at(1).encode() + b'","message":"x\n', "logs/nul.log": "a\0b\n\n"})
 write("long.zip", {"logs/long.log": "x" * 65536 + "\n" + "y" * 65537 + "\n" + at(1) + " " + "z" * (5 << 20) + "\nend"})
 write("many.zip", {f"logs/{i:02}.log": f"{at(i)} of {i}\n" for i in range(50)})
+write("most.zip", {f"logs/{i:05}.log": "" if i else "x\n" * 1000000 for i in range(16000)})
 write("bomb.zip", {f"logs/{i:02}.log": "x" * (5 << 20) for i in range(48)})
 whole = open("ring.zip", "rb").read()
 data = bytearray(whole)
@@ -169,6 +170,8 @@ run logs many.zip
 expect_status 3
 expect_err '"logs/48.log" is not read: at most 48 logs are'
 expect_same 'the lines' 48 "$(wc -l <out | tr -d ' ')"
+run logs --level info most.zip
+expect_status 3
 run logs out
 expect_status 1
 
