@@ -119,7 +119,7 @@ typedef struct bp_summary {
     size_t name_count;
     bool has_threads;                               /* threads.json has them */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
-    size_t deadlocked_count;
+    size_t deadlocked_count, deadlocked_tried; /* so many were looked for, with a name or without */
 
     bp_summary_sample *samples; /* oldest first */
     size_t sample_count, sample_capacity;

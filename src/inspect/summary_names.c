@@ -103,8 +103,8 @@ void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock
                                const bp_json_tree *threads) {
     uint64_t tid;
     for (const bp_json_tree *item = bp_json_tree_first(bp_json_tree_array(deadlock, "tids"));
-         item != NULL && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;
-         item = bp_json_tree_next(item)) {
+         item != NULL && summary->deadlocked_tried < BP_SUMMARY_DEADLOCKED_MAX;
+         item = bp_json_tree_next(item), summary->deadlocked_tried++) {
         const char *name = bp_json_tree_value_uint(item, &tid) ? find_name(threads, tid) : NULL;
         if (name != NULL) {
             copy_name(summary->deadlocked[summary->deadlocked_count++],

@@ -97,6 +97,13 @@ expect_status 0
 grep -q 'not read: its 3145728 bytes are over the limit  \[logs/a.log\]' out || wrong "it is $(cat out)"
 run show --max-bytes 1 bad.zip
 grep -q 'over the limit' out || wrong 'the limit is not kept'
+python3 -c 'import json, zipfile
+threads = [{"tid": i, "name": "t"} for i in range(35000)]
+with zipfile.ZipFile("threads.zip", "w", zipfile.ZIP_DEFLATED) as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("threads.json", json.dumps({"deadlocks": [{"tids": [40000] * 100000}], "threads": threads}))'
+run show threads.zip
+expect_status 0
 run show empty.zip
 expect_status 0
 run show out
@@ -105,7 +112,7 @@ run show
 expect_status 2
 
 # They are not ours.
-rm -f bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
+rm -f threads.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300
