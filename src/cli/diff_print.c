@@ -52,14 +52,7 @@ static line make_line(const char *name, const bp_change *change, unsigned decima
         (void)bp_cli_format_amount(name, change->after, decimals, is_raw, made.cells[1]);
     }
     if (change->has_delta) {
-        bool is_less = change->delta < 0;
-        char amount[BP_CLI_AMOUNT_BYTES];
-        uint64_t size = is_less ? (uint64_t) - (change->delta + 1) + 1 : (uint64_t)change->delta;
-        (void)snprintf(made.cells[2], cell_bytes, "%s%.*s",
-                       is_less    ? "-"
-                       : size > 0 ? "+"
-                                  : "",
-                       cell_bytes - 2, bp_cli_format_amount(name, size, decimals, is_raw, amount));
+        bp_cli_format_delta(name, change->delta, decimals, is_raw, made.cells[2]);
     }
     if (change->has_percent) {
         (void)snprintf(made.cells[3], cell_bytes, "%+.2f %%", change->percent);

@@ -57,8 +57,12 @@ const char *bp_cli_format_amount(const char *path, uint64_t value, unsigned deci
         char text[BP_CLI_BYTES_BYTES];
         (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%s", bp_cli_format_bytes((uint64_t)amount, text));
     } else if (kind == SECONDS) {
-        (void)snprintf(out, BP_CLI_AMOUNT_BYTES, amount >= 1 ? "%.3f s" : "%.3f ms",
-                       amount >= 1 ? amount : amount * 1e3);
+        bool is_small = amount > 0 && amount < 1e-3;
+        (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%.3f %s",
+                       amount >= 1 ? amount : amount * (is_small ? 1e6 : 1e3),
+                       amount >= 1 ? "s"
+                       : is_small  ? "us"
+                                   : "ms");
     } else {
         format_plain(value, decimals, out);
         if (kind == PERCENT) {
@@ -67,4 +71,20 @@ const char *bp_cli_format_amount(const char *path, uint64_t value, unsigned deci
         }
     }
     return out;
+}
+
+void bp_cli_format_delta(const char *path, int64_t delta, unsigned decimals, bool is_raw,
+                         char out[BP_CLI_AMOUNT_BYTES]) {
+    static const char percent[] = " %", points[] = " points";
+    char amount[BP_CLI_AMOUNT_BYTES];
+    uint64_t size = delta < 0 ? (uint64_t) - (delta + 1) + 1 : (uint64_t)delta;
+    char *end = strstr(bp_cli_format_amount(path, size, decimals, is_raw, amount), percent);
+    if (end != NULL) {
+        *end = '\0';
+    }
+    (void)snprintf(out, BP_CLI_AMOUNT_BYTES, "%s%.50s%s",
+                   delta < 0  ? "-"
+                   : size > 0 ? "+"
+                              : "",
+                   amount, end != NULL ? points : "");
 }

@@ -17,4 +17,8 @@ enum { BP_CLI_AMOUNT_BYTES = 64 };
 const char *bp_cli_format_amount(const char *path, uint64_t value, unsigned decimals, bool is_raw,
                                  char out[BP_CLI_AMOUNT_BYTES]);
 
+/* Likewise, with its sign; of two percentages in points. */
+void bp_cli_format_delta(const char *path, int64_t delta, unsigned decimals, bool is_raw,
+                         char out[BP_CLI_AMOUNT_BYTES]);
+
 #endif

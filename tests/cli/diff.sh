@@ -315,7 +315,7 @@ for line in 'same program, same build, same session' 'runtime-metrics.json' 'pro
     '  limits[Max stack size].soft: 8.0 MiB → 16.0 MiB (+8.0 MiB)' '  open_files: 10 → 900 (+890)' \
     '  loaded_objects[/a.so].build_id: "x1" → "x2"' '  loaded_objects[/new.so]: new, {"path":"/new.so","build_id":"n"}' \
     '  loaded_objects[/old.so]: gone, was {"path":"/old.so","build_id":"o"}' \
-    '  threads[main 1].cpu_percent: 1 % → 99 % (+98 %)' '  threads[io 2]: gone, was {"tid":2,"name":"io","cpu_percent":3}' \
+    '  threads[main 1].cpu_percent: 1 % → 99 % (+98 points)' '  threads[io 2]: gone, was {"tid":2,"name":"io","cpu_percent":3}' \
     '  threads[render 3]: new, {"tid":3,"name":"render","cpu_percent":7}' \
     '  state: "open" → "lost"' '  big: 18446744073709551614 → 18446744073709551615 (+1)' '  list[1].b: 2 → [3]' \
     '  ratio: 0.500 → 0.125 (-0.375)' '  gone: gone, was null' '  token: redacted on both sides' \
@@ -368,7 +368,7 @@ jq '.cgroups = [{path: "/c"}, {path: "/a", memory: {current_bytes: 2097152}}] | 
 run diff --counter schedstat.run_ns,stat.minor_faults,waits.wait_sum_ns several-before.json several-after.json
 expect_status 1
 for line in 'schedstat.run_ns by process' 'stat.minor_faults by process' '  cgroups[/a].memory.current_bytes: 1.0 MiB → 2.0 MiB (+1.0 MiB)' \
-    '  cgroups[/b]: gone, was {"path":"/b"}' '  cgroups[/c]: new, {"path":"/c"}' '  pressure.cpu.some.total_us: 0.005 ms → 1.500 s (+1.500 s)'; do
+    '  cgroups[/b]: gone, was {"path":"/b"}' '  cgroups[/c]: new, {"path":"/c"}' '  pressure.cpu.some.total_us: 5.000 us → 1.500 s (+1.500 s)'; do
     grep -qxF -e "$line" out || wrong "there is no '$line' in: $(cat out)"
 done
 if grep -q 'waits.wait_sum_ns by' out; then
