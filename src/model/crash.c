@@ -112,9 +112,16 @@ static bool is_stack_overflow(const bp_crash_page *page) {
            page->address - pointer + near_bytes < 2 * near_bytes;
 }
 
+/* "SIG37" for one of real time, which has no name of its own. */
+static const char *name_signal(int number, char made[16]) {
+    const char *name = bp_model_signal_name(number);
+    (void)snprintf(made, 16, "SIG%d", number);
+    return name != NULL ? name : made;
+}
+
 static void add_summary(const bp_crash_page *page, bp_json *json) {
-    char text[300];
-    const char *name = bp_model_signal_name(page->signal);
+    char text[300], made[16];
+    const char *name = name_signal(page->signal, made);
     const code_name *code = find_code(page);
     /* The kernel does not say that it was the sender. */
     bool is_own_pipe = page->signal == SIGPIPE && page->code == 0 && page->sender_pid == page->pid;
@@ -123,19 +130,19 @@ static void add_summary(const bp_crash_page *page, bp_json *json) {
                           : code != NULL ? code->meaning
                                          : "an unknown code";
     if (has_address(page)) {
-        (void)snprintf(text, sizeof text, "%s at 0x%" PRIx64 " in thread %" PRId64 ": %s",
-                       name == NULL ? "a signal" : name, page->address, page->tid, meaning);
+        (void)snprintf(text, sizeof text, "%s at 0x%" PRIx64 " in thread %" PRId64 ": %s", name,
+                       page->address, page->tid, meaning);
     } else {
-        (void)snprintf(text, sizeof text, "%s in thread %" PRId64 ": %s",
-                       name == NULL ? "a signal" : name, page->tid, meaning);
+        (void)snprintf(text, sizeof text, "%s in thread %" PRId64 ": %s", name, page->tid, meaning);
     }
     bp_json_add_text(json, "summary", text);
 }
 
 static void add_signal(const bp_crash_page *page, bp_json *json) {
+    char made[16];
     const code_name *code = find_code(page);
     bp_json_add_int(json, "signal", page->signal);
-    bp_json_add_text(json, "name", bp_model_signal_name(page->signal));
+    bp_json_add_text(json, "name", name_signal(page->signal, made));
     bp_json_add_int(json, "code", page->code);
     bp_json_add_text(json, "code_name", code != NULL ? code->name : NULL);
     if (has_address(page)) {

@@ -23,11 +23,12 @@
 #include "probe/remote_memory.h"
 #include "probe/thread_stop.h"
 
-enum { path_bytes = 64, last_standard_signal = 31 };
+enum { path_bytes = 64 };
 
 /* Written by the thread that traces, which hands it over by each of the semaphores. */
 static struct trace {
-    pid_t pid;
+    pid_t pid,
+        tid;       /* `tid`: the thread that has stopped, which has memory if the first one ended */
     int status_fd; /* /proc/<pid>/status */
     bp_crash_page *page;
     sem_t has_begun, has_ended;
@@ -37,7 +38,7 @@ static struct trace {
 
 static bool copy_memory(void *context, void *to, uint64_t from, size_t byte_count) {
     const struct trace *self = context;
-    return bp_remote_read_one(self->pid, from, to, byte_count) == 0;
+    return bp_remote_read_one(self->tid, from, to, byte_count) == 0;
 }
 
 /* 0 and no register where they cannot be read, as of a program of 32 bits. */
@@ -72,12 +73,13 @@ static void copy_crash(struct trace *self, pid_t tid) {
     bp_crash_page *page = self->page;
     siginfo_t info;
     char maps[path_bytes], threads[path_bytes];
-    (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)self->pid);
+    (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
     const bp_crash_source source = {maps, threads, copy_memory, self};
     if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) {
         return; /* it was killed meanwhile */
     }
+    self->tid = tid;
     page->is_begun = 1;
     page->pid = self->pid;
     page->tid = tid;
@@ -97,9 +99,8 @@ static bool is_in_set(const char *status, const char *set, int number) {
  * default action before it raises a fault that is blocked or ignored. */
 static bool is_fatal(const struct trace *self, int number) {
     char status[8192];
-    if (number > last_standard_signal || number == SIGCHLD || number == SIGCONT ||
-        number == SIGURG || number == SIGWINCH || number == SIGSTOP || number == SIGTSTP ||
-        number == SIGTTIN || number == SIGTTOU) {
+    if (number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
+        number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) {
         return false;
     }
     ssize_t count = pread(self->status_fd, status, sizeof status - 1, 0);
@@ -115,9 +116,10 @@ static bool is_thread(const struct trace *self, pid_t tid) {
     return access(path, F_OK) == 0;
 }
 
+/* `status`: that of a stop, as waitid has it. */
 static void pass_on(struct trace *self, pid_t tid, int status) {
-    int number = WSTOPSIG(status);
-    int event = status >> 16;
+    int number = status & 0x7f;
+    int event = status >> 8;
     bool is_own_signal = event == 0;
     if (self->page->is_begun != 0 && self->page->tid == tid) {
         self->page->is_begun = 0; /* it has survived */
@@ -148,7 +150,6 @@ static void *run(void *context) {
     (void)sem_post(&self->has_begun);
     while (is_traced) {
         siginfo_t info = {.si_pid = 0};
-        int status;
         if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL | __WNOTHREAD) != 0) {
             is_traced = errno == EINTR; /* ECHILD: it has ended */
             continue;
@@ -158,9 +159,13 @@ static void *run(void *context) {
         if (is_end && info.si_pid == self->pid) {
             break;
         }
-        if (waitpid(info.si_pid, &status, __WALL | __WNOTHREAD | WNOHANG) == info.si_pid &&
-            WIFSTOPPED(status)) {
-            pass_on(self, info.si_pid, status);
+        /* Only that: a process that had stopped may have ended meanwhile, and is not ours to reap.
+         */
+        pid_t tid = info.si_pid;
+        int kind = is_end ? WEXITED : WSTOPPED;
+        if (waitid(P_PID, (id_t)tid, &info, kind | WNOHANG | __WALL | __WNOTHREAD) == 0 &&
+            info.si_pid == tid && !is_end) {
+            pass_on(self, tid, info.si_status);
         }
     }
     (void)sem_post(&self->has_ended);

@@ -31,7 +31,7 @@ frames() {
 
 fact 'a crash has its summary and its backtrace: in main, in a thread, after an exec by a thread'
 exec 2>/dev/null # the shell says how its children died
-for mode in main thread exec ignored; do
+for mode in main thread alone exec ignored; do
     dies "$mode" 139
     of "$mode" .summary | grep -q 'SIGSEGV at 0x0 in thread [0-9]*: nothing is mapped there' ||
         wrong "$mode: $(of "$mode" .summary)"
@@ -48,6 +48,8 @@ dies abort 134
 dies term 143
 dies pipe 141
 dies xcpu 152
+dies realtime 165
+expect_same 'a signal of real time' SIG37 "$(of realtime .name)"
 expect_same 'the names' 'SIGABRT SIGTERM SIGPIPE SIGXCPU ' \
     "$(for mode in abort term pipe xcpu; do of "$mode" .name; done | tr '\n' ' ')"
 expect_same 'the sender' true "$(of term '.sender.pid == .pid')"
@@ -76,6 +78,7 @@ if [ "$(of main '.backtrace.frames | length')" -gt 0 ]; then
     fact 'the backtrace is that of the crash, to its outermost frame'
     expect_same 'main' 'crash_inner crash_middle crash_outer main ' "$(frames main)"
     expect_same 'exec' "$(frames main)" "$(frames exec)"
+    expect_same 'alone' 'crash_inner crash_middle crash_outer crash_thread ' "$(frames alone | cut -d ' ' -f 1-4) "
     expect_same 'ignored' "$(frames main)" "$(frames ignored)"
     expect_same 'complete' true "$(of main .backtrace.complete)"
     expect_same 'overflow' 'recurse recurse ' "$(of overflow '.backtrace.frames[:2][].symbol' | tr '\n' ' ')"

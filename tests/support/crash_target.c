@@ -55,6 +55,11 @@ static void *crash_thread(void *unused) {
     return NULL;
 }
 
+static void *crash_alone(void *first) {
+    (void)pthread_join(*(pthread_t *)first, NULL);
+    return crash_thread(NULL);
+}
+
 static void *do_nothing(void *unused) {
     return unused;
 }
@@ -180,8 +185,17 @@ int main(int count, char **arguments) {
             (void)raise(sent[i].signal);
         }
     }
+    if (strcmp(mode, "realtime") == 0) {
+        (void)raise(SIGRTMIN + 3);
+    }
     if (strcmp(mode, "main") == 0) {
         crash_outer();
+    } else if (strcmp(mode, "alone") == 0) {
+        static pthread_t first;
+        pthread_t thread;
+        first = pthread_self();
+        (void)pthread_create(&thread, NULL, crash_alone, &first);
+        pthread_exit(NULL);
     } else if (strcmp(mode, "thread") == 0) {
         start_threads(50, do_nothing);
         start_threads(1, crash_thread);
