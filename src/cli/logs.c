@@ -111,6 +111,15 @@ static bp_cli_exit finish(const log_view *view, const bp_logs *logs) {
     return is_whole ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
 }
 
+/* A time that read_since has accepted, in the zone that was given anywhere on the command line. */
+static uint64_t read_instant(const char *text, int32_t zone_secs) {
+    const bp_line_clock clock = {.zone_secs = zone_secs};
+    bp_line_time time = {.wall_ns = 1};
+    size_t used;
+    (void)bp_line_time_read(text, strlen(text), &clock, &time, &used);
+    return time.wall_ns;
+}
+
 /* Which times are shown. False, and a message, where that needs a trigger that is not known. */
 static bool set_window(log_view *view, const char *path) {
     const logs_options *options = view->options;
@@ -129,10 +138,10 @@ static bool set_window(log_view *view, const char *path) {
     }
     if (options->since.text != NULL) {
         uint64_t before_ns = options->since.before_ms * BP_NS_PER_MS;
-        uint64_t from_ns = options->since.wall_ns != 0 ? options->since.wall_ns
-                           : view->printer.trigger_ns > before_ns
-                               ? view->printer.trigger_ns - before_ns
-                               : 1;
+        uint64_t from_ns =
+            options->since.wall_ns != 0 ? read_instant(options->since.text, options->zone_secs)
+            : view->printer.trigger_ns > before_ns ? view->printer.trigger_ns - before_ns
+                                                   : 1;
         view->from_ns = from_ns > view->from_ns ? from_ns : view->from_ns;
     }
     return true;

@@ -104,6 +104,8 @@ expect_same 'the channel' 'ten|' "$(messages --channel net ring.zip)"
 expect_same 'the expression' 'ten|twenty|' "$(messages --grep '^t(en|w)' ring.zip)"
 expect_same 'the time' '29|31|' "$(messages --since 2026-11-22T10:00:21Z ring.zip)"
 expect_same 'the time in a zone' '29|31|' "$(messages --since 2026-11-22T12:00:21+02:00 ring.zip)"
+expect_same 'the time in the zone that is given' '29|31|' \
+    "$(messages --since 2026-11-22T12:00:21 --zone +02:00 ring.zip)"
 expect_same 'the duration' 'twenty|29|31|' "$(messages --since 10s ring.zip)"
 expect_same 'around the trigger' '29|31|' "$(messages --around trigger ring.zip)"
 expect_same 'closely around it' '' "$(messages --around trigger=900ms ring.zip)"
