@@ -176,7 +176,7 @@ static void write_processes(bp_html_page *page) {
         }
         bp_html_print(&page->html, "</td><td>");
         if (process->has_rss) {
-            bp_html_print(&page->html, "%" PRIu64 " MiB", process->rss_kb >> 10);
+            bp_html_print(&page->html, "%.1f MiB", (double)process->rss_kb / 1024);
         }
         bp_html_print(&page->html, "</td><td class=\"entry\">%s</td></tr>", process->folder);
     }
