@@ -31,7 +31,9 @@ static const char style[] =
     ".severity{font-weight:600}.critical .severity,.error,.fatal{color:var(--bad)}"
     ".warning .severity,.warn{color:var(--warn)}.entry,.trace,.debug{color:var(--dim)}"
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2rem .6rem;"
-    "border-bottom:1px solid var(--edge);vertical-align:top}.number{text-align:right;"
+    "border-bottom:1px solid "
+    "var(--edge);vertical-align:top}.scroll th,.scroll td{overflow-wrap:"
+    "normal}.number{text-align:right;"
     "font-variant-numeric:tabular-nums}.scroll{overflow:auto;max-height:32rem;border:1px solid "
     "var(--edge)}pre,code,.log{font:.85rem/1.45 ui-monospace,monospace}pre{margin:0;padding:.6rem;"
     "white-space:pre-wrap}figure{margin:.5rem 0}figcaption{color:var(--dim)}svg{width:100%;"
@@ -73,8 +75,9 @@ static void write_identity(bp_html_page *page) {
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
-    bp_html_print(&page->html, "<header><h1>%s %s: %s</h1><dl>",
+    bp_html_print(&page->html, "<header><h1>%s%s%s: %s</h1><dl>",
                   bp_json_tree_text_or(app, "name", "Report"),
+                  bp_json_tree_text(app, "version") != NULL ? " " : "",
                   bp_json_tree_text_or(app, "version", ""),
                   bp_json_tree_text_or(metadata, "report_type", "report"));
     write_fact(page, "Description", bp_json_tree_text(metadata, "description"));
@@ -118,11 +121,13 @@ static void write_history(bp_html_page *page) {
     }
     bp_html_begin_section(page, "metrics", "CPU and memory");
     if (summary->has_metrics) {
-        bp_html_print(&page->html,
-                      "<p>%.1f %% of one CPU over %.2f s, %" PRIu64 " MiB resident, %" PRIu64
-                      " threads.</p>",
-                      summary->cpu_percent, summary->window_ms / 1000, summary->rss_kb >> 10,
-                      summary->thread_count);
+        bp_html_print(&page->html, "<p>%.1f %% of one CPU over %.2f s", summary->cpu_percent,
+                      summary->window_ms / 1000);
+        if (summary->has_rss) {
+            bp_html_print(&page->html, ", %.1f MiB resident", (double)summary->rss_kb / 1024);
+        }
+        bp_html_print(&page->html, ", %" PRIu64 " thread%s.</p>", summary->thread_count,
+                      summary->thread_count == 1 ? "" : "s");
     }
     bp_html_history(&page->html, summary);
     if (summary->has_heap[0]) {
