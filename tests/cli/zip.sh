@@ -2,11 +2,14 @@
 # The zip itself: what other people's programs make of it.
 . "$(dirname "$0")/lib.sh"
 need unzip jq python3
+cd "$scratch" || exit 1
 start python3 -c 'import threading, time
 for i in range(5): threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
+open("ready", "w").close()
 time.sleep(300)'
 target=$pid
-cd "$scratch" || exit 1
+# While it starts, it reads directories, whose positions are of more bits than jq keeps.
+await '[ -e ready ]'
 seq 1 20000 >count.log
 head -c 100000 /dev/urandom >noise
 : >nothing
