@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <string.h>
+
 #include <stdint.h>
 
 /* The escapes: U+EF00 plus the byte. In UTF-8 they are EE BC 80 to EE BF BF. */
@@ -93,4 +95,11 @@ size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit) {
         }
     }
     return limit;
+}
+
+void bp_utf8_copy(char *out, size_t out_bytes, const char *text) {
+    text = text != NULL ? text : "";
+    size_t length = bp_utf8_cut(text, strlen(text), out_bytes - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
 }

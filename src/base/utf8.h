@@ -29,4 +29,7 @@ bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_cou
 /* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);
 
+/* Copies a text, cut in this way to fit with its NUL; NULL is "". `out_bytes` is at least 1. */
+void bp_utf8_copy(char *out, size_t out_bytes, const char *text);
+
 #endif

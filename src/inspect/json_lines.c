@@ -111,9 +111,7 @@ static void decode(const bp_json_token *token, char *out, size_t out_bytes) {
     size_t length = 0;
     bp_buffer_init(&text, line_max_bytes);
     if (bp_json_line_decode(token, &text)) {
-        length = text.size < out_bytes
-                     ? text.size
-                     : bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1);
+        length = bp_utf8_cut(bp_buffer_text(&text), text.size, out_bytes - 1);
     }
     memcpy(out, bp_buffer_text(&text), length);
     out[length] = '\0';

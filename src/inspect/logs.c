@@ -191,11 +191,7 @@ static void advance(log_cursor *cursor, const bp_line_clock *clock) {
 
 /* Whether an entry is a log, of the process or of another one of the report. */
 static bool is_log(const char *name, bool *ret_ring) {
-    static const char others[] = "processes/";
-    if (strncmp(name, others, sizeof others - 1) == 0) {
-        const char *slash = strchr(name + sizeof others - 1, '/');
-        name = slash != NULL ? slash + 1 : "";
-    }
+    name += bp_report_folder_bytes(name);
     *ret_ring = strcmp(name, "logs.jsonl") == 0;
     return *ret_ring || strncmp(name, "logs/", 5) == 0;
 }

@@ -42,11 +42,7 @@ static const struct {
 };
 
 static const char *find_holding(const char *name) {
-    static const char processes[] = "processes/";
-    const char *slash = strncmp(name, processes, sizeof processes - 1) == 0
-                            ? strchr(name + sizeof processes - 1, '/')
-                            : NULL;
-    name = slash != NULL ? slash + 1 : name; /* of a further process */
+    name += bp_report_folder_bytes(name);
     for (size_t i = 0; i < sizeof holdings / sizeof holdings[0]; i++) {
         const char *known = holdings[i].name;
         size_t length = strlen(known);

@@ -204,6 +204,13 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index) {
     return bp_archive_reader_member(report->archive, index).name;
 }
 
+size_t bp_report_folder_bytes(const char *name) {
+    static const char processes[] = "processes/";
+    const size_t begin = sizeof processes - 1;
+    const char *slash = strncmp(name, processes, begin) == 0 ? strchr(name + begin, '/') : NULL;
+    return slash != NULL ? (size_t)(slash + 1 - name) : 0;
+}
+
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line) {
     const bp_json_tree *artefact =
         bp_json_tree_first(bp_json_tree_array(report->manifest, "artefacts"));

@@ -60,6 +60,10 @@ bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t
 size_t bp_report_file_count(const bp_report_file *report);
 const char *bp_report_file_name(const bp_report_file *report, size_t index);
 
+/* The bytes of "processes/<pid>-<name>/" at the front of an entry's name, where the entries of a
+ * further process are; 0 for any other name. */
+size_t bp_report_folder_bytes(const char *name);
+
 /* False when the manifest does not list the artefact. */
 bool bp_report_file_line(const bp_report_file *report, const char *name, bp_report_line *ret_line);
 

@@ -20,13 +20,7 @@ const char *bp_severity_name(bp_severity severity) {
     return names[severity];
 }
 
-static void cut_to(char *out, size_t out_bytes, const char *text) {
-    size_t length = text == NULL ? 0 : strlen(text);
-    length = length < out_bytes ? length : bp_utf8_cut(text, length, out_bytes - 1);
-    memcpy(out, length > 0 ? text : "", length);
-    out[length] = '\0';
-}
-#define CUT_TO(field, text) cut_to((field), sizeof(field), (text))
+#define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) {

@@ -23,13 +23,6 @@ static int compare_cpu(const void *one, const void *other) {
     return first != second ? (first < second) - (first > second) : compare_names(one, other);
 }
 
-static void copy_name(char *out, size_t out_bytes, const char *name) {
-    size_t length = strlen(name);
-    length = length < out_bytes ? length : bp_utf8_cut(name, length, out_bytes - 1);
-    memcpy(out, name, length);
-    out[length] = '\0';
-}
-
 /* Adds up neighbours of one name; the number of names. */
 static size_t fold(named *rows, size_t count) {
     size_t used = 0;
@@ -66,7 +59,7 @@ bugpack_status bp_summary_add_names(bp_summary *summary, const bp_json_tree *thr
     summary->names = calloc(count > 0 ? count : 1, sizeof *summary->names);
     for (size_t i = 0; summary->names != NULL && i < count; i++) {
         bp_summary_name *name = &summary->names[i];
-        copy_name(name->name, sizeof name->name, rows[i].name);
+        bp_utf8_copy(name->name, sizeof name->name, rows[i].name);
         name->count = rows[i].count;
         name->cpu_percent = rows[i].cpu_percent;
     }
@@ -107,8 +100,8 @@ void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock
          item = bp_json_tree_next(item), summary->deadlocked_tried++) {
         const char *name = bp_json_tree_value_uint(item, &tid) ? find_name(threads, tid) : NULL;
         if (name != NULL) {
-            copy_name(summary->deadlocked[summary->deadlocked_count++],
-                      sizeof summary->deadlocked[0], name);
+            bp_utf8_copy(summary->deadlocked[summary->deadlocked_count++],
+                         sizeof summary->deadlocked[0], name);
         }
     }
     sort_deadlocked(summary);

@@ -5,14 +5,6 @@
 #include "inspect/summary.h"
 #include "inspect/summary_names.h"
 
-/* The bytes of "processes/<pid>-<name>/" at the front of an entry's name; 0: of no such process. */
-static size_t folder_bytes(const char *entry) {
-    static const char processes[] = "processes/";
-    const size_t begin = sizeof processes - 1;
-    const char *slash = strncmp(entry, processes, begin) == 0 ? strchr(entry + begin, '/') : NULL;
-    return slash != NULL ? (size_t)(slash + 1 - entry) : 0;
-}
-
 static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summary_process *row) {
     row->pid = of_process->pid;
     memcpy(row->name, of_process->process_name, sizeof row->name);
@@ -39,7 +31,7 @@ static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) 
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(summary->report); i++) {
         const char *entry = bp_report_file_name(summary->report, i);
-        size_t length = folder_bytes(entry);
+        size_t length = bp_report_folder_bytes(entry);
         if (length == 0 || strncmp(entry, last, length) == 0) {
             continue; /* the entries of a process follow each other */
         }
