@@ -37,9 +37,8 @@ typedef enum bugpack_when_busy {
     BUGPACK_WHEN_BUSY_QUEUE = 0,  /* up to BUGPACK_REPORT_QUEUE_MAX wait; then BUSY */
     BUGPACK_WHEN_BUSY_REFUSE = 1, /* BUSY at once */
     /* Share the report that is under way: its ticket, result, instant, description, channel and
-     * traffic.
-     * Requests with an output_path, a screenshot, a timeout_ms or a retained snapshot are never
-     * coalesced, nor with a report that was cancelled; they queue. */
+     * traffic. Requests with an output_path, a screenshot, a timeout_ms or a retained snapshot are
+     * never coalesced, nor with a report that was cancelled; they queue. */
     BUGPACK_WHEN_BUSY_COALESCE = 2
 } bugpack_when_busy;
 
@@ -209,7 +208,6 @@ typedef struct bugpack_options {
 
     /* BUGPACK_STACKS_…; BLOCKED is the default. BUGPACK_OFF: no stacks. INVALID for others. */
     uint64_t stacks;
-
     /* BUGPACK_SYSTEM_…; INVALID for others. */
     uint64_t system_flags;
 
@@ -222,8 +220,10 @@ typedef struct bugpack_options {
     uint64_t answer_flags;
 } bugpack_options;
 
-/* system.json has the name of the machine. Since 0.1.0. */
+/* system.json has the name of the machine; the package of the target_pid by rpm, which is run as a
+ * child where dpkg does not know it (docs/EMBEDDING.md); INVALID without one. Since 0.1.0. */
 #define BUGPACK_SYSTEM_HOSTNAME UINT64_C(1)
+#define BUGPACK_SYSTEM_RPM UINT64_C(2)
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
 BUGPACK_DEFINE_INIT(bugpack_options)

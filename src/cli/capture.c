@@ -244,7 +244,8 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cli_redaction_apply(&options->files.redaction, &session_options);
     session_options.without_entries = options->files.without;
-    session_options.system_flags = options->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
+    session_options.system_flags = (options->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0) |
+                                   (options->host ? 0 : BUGPACK_SYSTEM_RPM);
     session_options.before_publish = bp_cli_publish_call(&options->publish);
     session_options.before_publish_context = &options->publish;
     session_options.publish_suffix = bp_cli_publish_suffix(&options->publish);

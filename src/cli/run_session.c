@@ -293,7 +293,8 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
     }
     options.before_publish_context = session;
     options.publish_suffix = bp_cli_publish_suffix(&given->publish);
-    options.system_flags = given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
+    options.system_flags =
+        BUGPACK_SYSTEM_RPM | (given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0);
     options.answer_flags = BUGPACK_ANSWER_TRIGGER;
     options.on_event = on_event;
     options.on_event_context = session;

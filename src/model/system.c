@@ -122,7 +122,7 @@ static void add_executable(bp_json *json, const bp_system *system) {
     }
     if (system->has_package) {
         bp_json_object_begin(json, "package");
-        bp_json_add_text(json, "manager", "dpkg");
+        bp_json_add_text(json, "manager", system->package.is_rpm ? "rpm" : "dpkg");
         bp_json_add_text(json, "name", system->package.name);
         bp_json_add_text(json, "version", system->package.version);
         bp_model_add_known_text(json, "architecture", system->package.architecture);

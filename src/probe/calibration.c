@@ -1,24 +1,15 @@
 #include "probe/calibration.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/spawn.h"
+#include "probe/tool.h"
 
 static const int64_t far_bytes = 65536;
-
-/* Where the helper finds the library, whatever number it has here. */
-enum { helper_library_fd = 3 };
 
 bool bp_calibration_is_plausible(const bp_calibration *calibration) {
     int64_t one = calibration->allocated_place;
@@ -103,95 +94,38 @@ bool bp_calibration_parse(const char *text, size_t text_bytes, uint64_t slot,
  */
 static char tunables[] = "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536";
 
-static int start_helper(const char *path, int library_fd, int out_fd, char *const *arguments,
-                        pid_t *ret_pid) {
-    char *environment[] = {tunables, NULL};
-    bp_spawn spawn;
-    int result = bp_spawn_init(&spawn, 0);
-    if (result != 0) {
-        return result;
-    }
-    /* Both numbers are 4 or more: the copies cannot overwrite each other, and are not close-on-
-     * exec. */
-    (void)posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&spawn.actions, out_fd, 1);
-    (void)posix_spawn_file_actions_addopen(&spawn.actions, 2, "/dev/null", O_WRONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&spawn.actions, library_fd, helper_library_fd);
-    result = posix_spawn(ret_pid, path, &spawn.actions, &spawn.attributes, arguments, environment);
-    bp_spawn_release(&spawn);
-    return result;
-}
-
-/* Reads until the end of file, the deadline, or too much. Returns the length, or -1 for the two. */
-static ssize_t read_answer(int fd, char *out, size_t out_bytes, uint64_t deadline_ns) {
-    size_t length = 0;
-    while (length < out_bytes) {
-        uint64_t now_ns = bp_clock_monotonic_ns();
-        struct pollfd waited = {fd, POLLIN, 0};
-        if (now_ns >= deadline_ns) {
-            return -1;
-        }
-        (void)poll(&waited, 1, (int)((deadline_ns - now_ns) / BP_NS_PER_MS) + 1);
-        ssize_t count = waited.revents != 0 ? read(fd, out + length, out_bytes - length) : -1;
-        if (count == 0) {
-            return (ssize_t)length;
-        }
-        length += count > 0 ? (size_t)count : 0;
-    }
-    return -1;
-}
-
-static void end_helper(pid_t pid) {
-    (void)kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-}
-
 bool bp_calibration_run(const char *calibrator_path, int library_fd, uint64_t slot,
                         const char *prefix, uint32_t timeout_ms, bp_calibration *ret_calibration,
                         char *reason, size_t reason_bytes) {
     char slot_text[24];
     char answer[BP_CALIBRATION_TEXT_BYTES];
-    int answer_pipe[2];
-    pid_t pid = 0;
-    char words[3][32] = {"bugpack", "calibrate-jemalloc", "3"};
+    size_t length;
+    char words[3][32] = {"bugpack", "calibrate-jemalloc", ""};
     char prefix_text[32];
+    (void)snprintf(words[2], sizeof words[2], "%d", BP_TOOL_EXTRA_FD);
     (void)snprintf(slot_text, sizeof slot_text, "%" PRIx64, slot);
     (void)snprintf(prefix_text, sizeof prefix_text, "%s", prefix[0] != '\0' ? prefix : "-");
     char *arguments[] = {words[0], words[1], words[2], slot_text, prefix_text, NULL};
-    if (pipe2(answer_pipe, O_CLOEXEC) != 0) {
-        int pipe_errno = errno;
-        (void)snprintf(reason, reason_bytes, "no pipe could be made: %s", strerror(pipe_errno));
-        errno = pipe_errno;
-        return false;
+    char *environment[] = {tunables, NULL};
+    const bp_tool helper = {.path = calibrator_path,
+                            .arguments = arguments,
+                            .environment = environment,
+                            .extra_fd = library_fd,
+                            .deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS};
+    int result = bp_tool_run(&helper, answer, sizeof answer, &length);
+    if (result == 0 && bp_calibration_parse(answer, length, slot, ret_calibration)) {
+        return true;
     }
-    int high_out = fcntl(answer_pipe[1], F_DUPFD_CLOEXEC, helper_library_fd + 1);
-    int high_library = fcntl(library_fd, F_DUPFD_CLOEXEC, helper_library_fd + 1);
-    int failure = high_out < 0 || high_library < 0
-                      ? errno
-                      : start_helper(calibrator_path, high_library, high_out, arguments, &pid);
-    const int ours[] = {answer_pipe[1], high_out, high_library};
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-        bp_file_close(ours[i]);
-    }
-    ssize_t length = -1;
-    if (failure == 0) {
-        uint64_t deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
-        length = read_answer(answer_pipe[0], answer, sizeof answer, deadline_ns);
-        end_helper(pid);
-    }
-    (void)close(answer_pipe[0]);
-    if (failure != 0) {
-        (void)snprintf(reason, reason_bytes, "the helper could not be started: %s",
-                       strerror(failure));
-        errno = failure;
-        return false;
-    }
-    if (length < 0 || !bp_calibration_parse(answer, (size_t)length, slot, ret_calibration)) {
+    if (result == 0 || result == EPROTO || result == ETIMEDOUT) {
         (void)snprintf(reason, reason_bytes, "%s",
-                       length < 0 ? "the helper that loads it did not end in time"
-                                  : "the helper that loads it gave no answer that makes sense");
+                       result == ETIMEDOUT
+                           ? "the helper that loads it did not end in time"
+                           : "the helper that loads it gave no answer that makes sense");
         errno = 0;
-        return false;
+    } else {
+        (void)snprintf(reason, reason_bytes, "the helper could not be started: %s",
+                       strerror(result));
+        errno = result;
     }
-    return true;
+    return false;
 }

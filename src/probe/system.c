@@ -225,15 +225,30 @@ static bool read_cgroups(struct reader *reader) {
     return has_memory;
 }
 
+/* Whether the path names the program here, too, and not only in a container. */
+static bool is_ours(const struct reader *reader, const char *path) {
+    struct stat root, our_root, program, our_program;
+    return fstat(reader->root_fd, &root) == 0 && stat("/", &our_root) == 0 &&
+           fstatat(reader->process_fd, "exe", &program, 0) == 0 && stat(path, &our_program) == 0 &&
+           root.st_dev == our_root.st_dev && root.st_ino == our_root.st_ino &&
+           program.st_dev == our_program.st_dev && program.st_ino == our_program.st_ino;
+}
+
+static bool find_package(const struct reader *reader, const char *path, bp_package *ret_package) {
+    const bp_system_plan *plan = reader->plan;
+    return reader->has_root &&
+           (bp_system_find_package(reader->root_fd, path, plan->deadline_ns, ret_package) ||
+            (plan->asks_rpm && is_ours(reader, path) &&
+             bp_system_ask_rpm(path, plan->deadline_ns, ret_package)));
+}
+
 /* What is remembered is of this path; else it is searched for, and remembered. */
 static void read_package(struct reader *reader) {
     bp_system *system = &reader->system;
     bp_package_memory *memory = reader->plan->memory;
     if (memory->path == NULL || strcmp(memory->path, system->executable) != 0) {
         bp_package_memory found = {.path = strdup(system->executable)};
-        found.has_package = reader->has_root && found.path != NULL &&
-                            bp_system_find_package(reader->root_fd, found.path,
-                                                   reader->plan->deadline_ns, &found.package);
+        found.has_package = found.path != NULL && find_package(reader, found.path, &found.package);
         if (!found.has_package && bp_clock_monotonic_ns() > reader->plan->deadline_ns) {
             free(found.path);
             return; /* another report may have more time */

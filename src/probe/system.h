@@ -1,5 +1,6 @@
 /*
- * What is known of the machine, and of where on it a process runs. No program is run. Any thread.
+ * What is known of the machine, and of where on it a process runs. No program is run but rpm,
+ * where the plan says so. Any thread.
  */
 #ifndef BP_PROBE_SYSTEM_H
 #define BP_PROBE_SYSTEM_H
@@ -20,6 +21,7 @@ typedef struct bp_system_plan {
     bool with_process; /* else of the machine alone */
     pid_t pid;         /* 0: our own */
     bool with_hostname;
+    bool asks_rpm;        /* where dpkg does not know the program */
     uint64_t deadline_ns; /* monotonic; a package is not searched for after it */
     bp_package_memory *memory;
 } bp_system_plan;

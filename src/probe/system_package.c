@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "platform/linux/files.h"
+#include "probe/tool.h"
 
 static const size_t list_bytes_max = (size_t)8 << 20;
 static const size_t status_bytes_max = (size_t)64 << 20;
@@ -106,4 +107,47 @@ bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
         *ret_package = package;
     }
     return is_found;
+}
+
+/* Of SQLite, of ndb and of Berkeley DB (lib/backend in the sources of rpm); the directory was
+ * another one before rpm 4.17. NULL: there is none. */
+static const char *find_rpm_database(void) {
+    static const char *const directories[] = {"/usr/lib/sysimage/rpm", "/var/lib/rpm"};
+    static const char *const files[] = {"rpmdb.sqlite", "Packages.db", "Packages"};
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
+            char path[64];
+            (void)snprintf(path, sizeof path, "%s/%s", directories[i], files[k]);
+            if (access(path, F_OK) == 0) {
+                return directories[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+    static char words[][64] = {"rpm",           "--query",     "--file",
+                               "--queryformat", BP_RPM_FORMAT, "--dbpath"};
+    static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C"; /* home has macros and aliases */
+    char *environment[] = {home, locale, NULL};
+    char answer[4096];
+    size_t length;
+    const char *database = may_be_packaged(path) ? find_rpm_database() : NULL;
+    char *arguments[] = {words[0],
+                         words[1],
+                         words[2],
+                         words[3],
+                         words[4],
+                         words[5],
+                         (char *)(uintptr_t)database,
+                         (char *)(uintptr_t)path,
+                         NULL};
+    const bp_tool rpm = {.path = "/usr/bin/rpm",
+                         .arguments = arguments,
+                         .environment = environment,
+                         .extra_fd = -1,
+                         .deadline_ns = deadline_ns};
+    return database != NULL && bp_tool_run(&rpm, answer, sizeof answer, &length) == 0 &&
+           bp_rpm_parse(answer, length, ret_package);
 }

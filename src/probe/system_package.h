@@ -19,4 +19,10 @@ int bp_system_open(int root_fd, const char *path);
 bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
                             bp_package *ret_package);
 
+/*
+ * Runs rpm, to ask which package of this machine has a file. Only where there is a database of the
+ * system: rpm makes one where it finds none. It reads no settings of the user.
+ */
+bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package);
+
 #endif

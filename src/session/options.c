@@ -65,8 +65,11 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if (options->stacks > BUGPACK_STACKS_ALL_PTRACER) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
-    if ((options->system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
+    if ((options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_RPM)) != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
+    }
+    if ((options->system_flags & BUGPACK_SYSTEM_RPM) != 0 && options->target_pid == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "BUGPACK_SYSTEM_RPM needs a target_pid");
     }
     if ((options->answer_flags & ~BUGPACK_ANSWER_TRIGGER) != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "answer_flags has an unknown value");

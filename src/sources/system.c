@@ -15,7 +15,7 @@ static const uint64_t reading_share_percent = 50;
 struct system_source {
     bp_subject *subject;
     uint32_t timeout_ms;
-    bool with_process, with_hostname;
+    bool with_process, with_hostname, asks_rpm;
     _Atomic(bp_package_memory *) memory; /* NULL: nothing, or a call has it */
 };
 
@@ -32,6 +32,7 @@ static bugpack_status read_system(struct system_source *source, bp_package_memor
     const bp_system_plan plan = {.with_process = source->with_process,
                                  .pid = bp_subject_target(source->subject)->pid,
                                  .with_hostname = source->with_hostname,
+                                 .asks_rpm = source->asks_rpm,
                                  .deadline_ns = bp_clock_monotonic_ns() + time_ns,
                                  .memory = memory};
     bugpack_error ended = BUGPACK_ERROR_INIT;
@@ -84,6 +85,7 @@ bugpack_status bp_source_system(const bp_report_context *context, bugpack_error 
     source->timeout_ms = context->settings->provider_timeout_ms;
     source->with_process = !context->settings->without_process;
     source->with_hostname = (context->settings->system_flags & BUGPACK_SYSTEM_HOSTNAME) != 0;
+    source->asks_rpm = (context->settings->system_flags & BUGPACK_SYSTEM_RPM) != 0;
     atomic_init(&source->memory, NULL);
     const bp_provider_spec spec = {.name = "system.json",
                                    .form = BP_CONTENT_BYTES,

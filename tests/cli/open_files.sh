@@ -56,4 +56,72 @@ zip=$(cat out)
 expect_same 'the note' "$(value "$zip" files.json .open) files are open, and the limit is 12" \
     "$(ledger "$zip" files.json note)"
 
+fact 'a program that rpm alone knows has its package'
+cat >packages.spec <<'END'
+Name: bugpack-one
+Epoch: 4
+Version: 1.2
+Release: 3
+Summary: One
+License: MIT
+BuildArch: noarch
+%description
+One
+%package -n bugpack-two
+Summary: Two
+%description -n bugpack-two
+Two
+%install
+install -D -m 755 /dev/null %{buildroot}/opt/bin/one
+install -D -m 755 /dev/null %{buildroot}/opt/bin/two
+%files
+/opt/bin/*
+%files -n bugpack-two
+/opt/bin/two
+END
+cat >capture_packaged.sh <<'END'
+capture() { # ZIP COMMAND...: of a program that runs
+    zip=$1
+    shift
+    "$@" /opt/bin/"$program" 300 &
+    until [ "$(readlink /proc/$!/exe)" = /opt/bin/"$program" ]; do sleep 0.01; done
+    "$BUGPACK" capture --pid $! --window 0 --stacks none --output "$zip" >/dev/null
+    kill $!
+}
+program=one
+mount --bind programs /opt || exit
+mount --bind empty /var/lib/rpm || exit
+capture no_database.zip env
+mount --bind db /var/lib/rpm || exit
+capture one.zip env
+capture elsewhere.zip unshare -m sh -c 'mount --bind copies /opt && exec "$@"' sh
+program=two
+capture two.zip env
+END
+package() {
+    value "$1" system.json '.executable | "\(.path) \(.package | tojson)"'
+}
+if command -v rpmbuild >/dev/null && [ -d /var/lib/rpm ] && unshare -rm true 2>/dev/null; then
+    mkdir -p db empty home programs/bin copies/bin
+    for program in programs/bin/one programs/bin/two copies/bin/one; do
+        cp "$(command -v sleep)" "$program"
+    done
+    HOME=$scratch/home rpmbuild --quiet -bb --define "_topdir $scratch/rpm" \
+        --define "_dbpath $scratch/db" packages.spec >rpm.log 2>&1
+    HOME=$scratch/home rpm --dbpath "$scratch/db" --install --justdb --nodeps \
+        rpm/RPMS/noarch/*.rpm >>rpm.log 2>&1 || wrong "no packages were made: $(cat rpm.log)"
+    rm -rf home && mkdir home
+    HOME=$scratch/home BUGPACK=$BUGPACK unshare -rm sh capture_packaged.sh >captured 2>&1 ||
+        wrong "the programs were not captured: $(cat captured)"
+    expect_same 'the package' \
+        '/opt/bin/one {"manager":"rpm","name":"bugpack-one","version":"4:1.2-3","architecture":"noarch"}' \
+        "$(package one.zip)"
+    expect_same 'a file of two packages' '/opt/bin/two null' "$(package two.zip)"
+    expect_same 'another file with this name' '/opt/bin/one null' "$(package elsewhere.zip)"
+    expect_same 'no database' '/opt/bin/one null' "$(package no_database.zip)"
+    expect_same 'what rpm made' '' "$(find empty home -mindepth 1)"
+else
+    echo 'not tried: rpm (needs rpmbuild and unshare)'
+fi
+
 finish

@@ -127,6 +127,40 @@ Test(dpkg, makes_nothing_of_any_truncated_status) {
     }
 }
 
+static const char *parsed(const char *text) {
+    static char line[400];
+    bp_package package;
+    if (!bp_rpm_parse(text, strlen(text), &package)) {
+        return "none";
+    }
+    cr_expect(package.is_rpm);
+    (void)snprintf(line, sizeof line, "%s %s [%s]", package.name, package.version,
+                   package.architecture);
+    return line;
+}
+
+Test(rpm, names_the_one_package_of_a_file) {
+    cr_expect(eq(str, (char *)parsed("bash\t5.2-1\tx86_64\n"), "bash 5.2-1 [x86_64]"));
+    cr_expect(eq(str, (char *)parsed("zlib\t2:1-3\ti686\nzlib\t2:1-3\tx86_64\n"), "zlib 2:1-3 []"),
+              "of two architectures");
+    cr_expect(eq(str, (char *)parsed("zlib\t1\ti686\nzlib\t2\ti686\n"), "none"));
+    cr_expect(eq(str, (char *)parsed("one\t1\ti686\ntwo\t1\ti686\n"), "none"));
+}
+
+Test(rpm, makes_no_package_of_other_text) {
+    static const char *const others[] = {"",
+                                         "\n",
+                                         "bash\t5.2-1\n",
+                                         "bash\t\tx86_64\n",
+                                         "file /usr/bin/env is not owned by any package\n",
+                                         "bash\t(none)\tx86_64\n",
+                                         "a\tb\tc\td\n",
+                                         "bash\t5.2-1\tx86_64\n\n"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        cr_expect(eq(str, (char *)parsed(others[i]), "none"), "%s", others[i]);
+    }
+}
+
 Test(system_json, has_what_is_known_and_nothing_else) {
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -3,17 +3,20 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "probe/system.h"
+#include "probe/tool.h"
 
 static bp_package_memory memory;
 
@@ -84,4 +87,39 @@ Test(system, is_read_without_time_for_a_package) {
     cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
     cr_expect(memory.path == NULL && !system.has_package, "it is searched for again next time");
     bp_system_release(&system);
+}
+
+/* What a shell script printed, or the errno. */
+static int run_script(const char *script, uint64_t timeout_ms, char *out, size_t out_bytes) {
+    char *arguments[] = {"sh", "-c", (char *)(uintptr_t)script, NULL};
+    char *environment[] = {NULL};
+    const bp_tool tool = {.path = "/bin/sh",
+                          .arguments = arguments,
+                          .environment = environment,
+                          .extra_fd = -1,
+                          .deadline_ns = bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS};
+    size_t length = 0;
+    int result = bp_tool_run(&tool, out, out_bytes - 1, &length);
+    out[length] = '\0';
+    return result;
+}
+
+Test(tool, is_believed_only_if_it_ends_well_in_time_and_briefly) {
+    static const uint64_t long_ms = 60000;
+    char out[8];
+    cr_expect(zero(int, run_script("echo one", long_ms, out, sizeof out)));
+    cr_expect(eq(str, out, "one\n"));
+    cr_expect(eq(int, run_script("echo one; exit 3", long_ms, out, sizeof out), EPROTO));
+    cr_expect(eq(int, run_script("echo one; kill -9 $$", long_ms, out, sizeof out), EPROTO));
+    cr_expect(eq(int, run_script("echo seven777", long_ms, out, sizeof out), EPROTO), "too long");
+    cr_expect(eq(int, run_script("exec sleep 60", 20, out, sizeof out), ETIMEDOUT));
+    cr_expect(eq(int, run_script("exec >&-; exec sleep 60", 20, out, sizeof out), ETIMEDOUT));
+    cr_expect(
+        eq(int, run_script("trap '' TERM; while :; do :; done", 20, out, sizeof out), ETIMEDOUT));
+    char *nothing[] = {NULL};
+    const bp_tool missing = {
+        .path = "/nonexistent/tool", .arguments = nothing, .environment = nothing, .extra_fd = -1};
+    size_t length;
+    cr_expect(eq(int, bp_tool_run(&missing, out, sizeof out, &length), ENOENT));
+    cr_expect(eq(int, (int)waitpid(-1, NULL, WNOHANG), -1), "every child was reaped");
 }

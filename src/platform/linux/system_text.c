@@ -145,3 +145,42 @@ bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package) {
     }
     return false;
 }
+
+/* Up to a tab; the last one up to the end of the line. False: it is empty, or not set. */
+static bool take_rpm_field(bp_proc_scan *line, bool is_last, char *out, size_t out_bytes) {
+    const char *tab = memchr(line->next, '\t', (size_t)(line->end - line->next));
+    bp_proc_scan field = {line->next, tab == NULL ? line->end : tab};
+    if ((tab == NULL) != is_last || field.next == field.end || *field.next == '(') {
+        return false;
+    }
+    line->next = tab == NULL ? line->end : tab + 1;
+    copy(field, out, out_bytes);
+    return true;
+}
+
+bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package) {
+    bp_proc_scan scan = {text, text + text_bytes};
+    bp_proc_scan line;
+    bp_package found = {.name = ""};
+    while (bp_proc_take_line(&scan, &line)) {
+        bp_package package = {.is_rpm = true};
+        if (!take_rpm_field(&line, false, package.name, sizeof package.name) ||
+            !take_rpm_field(&line, false, package.version, sizeof package.version) ||
+            !take_rpm_field(&line, true, package.architecture, sizeof package.architecture)) {
+            return false;
+        }
+        if (found.name[0] == '\0') {
+            found = package;
+        } else if (strcmp(found.name, package.name) != 0 ||
+                   strcmp(found.version, package.version) != 0) {
+            return false;
+        } else if (strcmp(found.architecture, package.architecture) != 0) {
+            found.architecture[0] = '\0'; /* of both */
+        }
+    }
+    if (found.name[0] == '\0') {
+        return false;
+    }
+    *ret_package = found;
+    return true;
+}

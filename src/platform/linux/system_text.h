@@ -28,6 +28,7 @@ bool bp_dpkg_list_has(const char *text, size_t text_bytes, const char *path);
 
 /* One installed package. Longer texts are cut. */
 typedef struct bp_package {
+    bool is_rpm; /* else dpkg */
     char name[128];
     char version[128];
     char architecture[32];
@@ -39,5 +40,10 @@ bool bp_dpkg_name(const char *list, bp_package *ret_package);
 /* Fills in version and architecture from dpkg's status file, if the package is installed; its
  * architecture counts where it is known. */
 bool bp_dpkg_find(const char *text, size_t text_bytes, bp_package *package);
+
+/* What rpm prints for this, a line for each package that has a file, and its one package. False
+ * for packages of several names or versions: which one the file is from is not known. */
+#define BP_RPM_FORMAT "%{NAME}\\t%{EVR}\\t%{ARCH}\\n"
+bool bp_rpm_parse(const char *text, size_t text_bytes, bp_package *ret_package);
 
 #endif
