@@ -132,13 +132,14 @@ uint64_t bp_clock_secs(bp_civil_time at) {
 bool bp_clock_parse(const char *text, uint64_t *ret_wall_ns) {
     static const struct {
         unsigned digits, min, max;
-        const char *after;
-    } fields[] = {{4, 1970, 2554, "-"}, {2, 1, 12, "-"},  {2, 1, 31, "T"},
-                  {2, 0, 23, ":-"},     {2, 0, 59, ":-"}, {2, 0, 60, ".Z"}};
+        char after, or_after;
+    } fields[] = {{4, 1970, 2554, '-', '-'}, {2, 1, 12, '-', '-'}, {2, 1, 31, 'T', 'T'},
+                  {2, 0, 23, ':', '-'},      {2, 0, 59, ':', '-'}, {2, 0, 60, '.', 'Z'}};
     unsigned values[6];
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (!take_digits(&text, fields[i].digits, fields[i].max, &values[i]) ||
-            values[i] < fields[i].min || *text == '\0' || strchr(fields[i].after, *text) == NULL) {
+            values[i] < fields[i].min ||
+            (*text != fields[i].after && *text != fields[i].or_after)) {
             return false;
         }
         text += *text != 'Z';

@@ -15,6 +15,8 @@ bugpack_status bp_json_stream_begin(bp_json_stream *stream, bp_json_schema *sche
     stream->scanner.is_lines = is_lines;
     if (schema != NULL) {
         stream->check = bp_json_check_new(schema);
+        stream->scanner.take_key = bp_json_check_key;
+        stream->scanner.key_context = stream->check;
         return stream->check != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a JSON text");
     }
     return BUGPACK_OK;

@@ -103,14 +103,23 @@ static const char *check_escape(const unsigned char *text, size_t available, siz
     return NULL;
 }
 
-/* Whether eight bytes are all ASCII, and none is a control character, a quote or a backslash. */
-static bool are_plain(const unsigned char *bytes) {
+/*
+ * How many of eight bytes come before the first that is not ASCII, or is a control character, a
+ * quote or a backslash.
+ */
+static size_t count_plain(const unsigned char *bytes) {
     static const uint64_t ones = 0x0101010101010101;
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
     uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
-    /* Where no byte is over 0x7F, the high bit is set of each that was below what is taken off. */
-    return ((word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80) == 0;
+    /* The high bit is set of each byte over 0x7F, and of each that was below what is taken off.
+     * What that borrows from can only be behind it. */
+    uint64_t others =
+        (word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80;
+    return others == 0 ? 8 : (size_t)__builtin_ctzll(others) / 8;
 }
 
 /* As bp_utf8_sequence_length, quickly for the most frequent ones. */
@@ -129,8 +138,10 @@ static size_t character_length(const unsigned char *text, size_t available) {
 const char *bp_json_check_string(const unsigned char *text, size_t byte_count, size_t *ret_at) {
     size_t at = 1;
     for (;;) {
-        while (byte_count - at >= 8 && text[at] < 0x80 && are_plain(text + at)) {
-            at += 8;
+        size_t plain = 8;
+        while (plain == 8 && byte_count - at >= 8) {
+            plain = count_plain(text + at);
+            at += plain;
         }
         if (at >= byte_count || text[at] == '"') {
             break;

@@ -30,8 +30,11 @@ bp_json_check *bp_json_check_new(bp_json_schema *schema);
 /* NULL is fine. */
 void bp_json_check_free(bp_json_check *check);
 
+/* A bp_json_key_taker, which the scanner of the document must have. */
+bool bp_json_check_key(void *check, const bp_json_token *key, bool *ret_is_repeated);
+
 /*
- * The next token of a bp_json_scanner, but for FINISH and MORE. CORRUPT with the place in the
+ * The next token of that scanner, but for FINISH and MORE. CORRUPT with the place in the
  * document and what is wrong there: "threads[2].tid: is of another type". The sentence has no text
  * of the document. After a failure the check can only be freed. NO_MEMORY.
  */

@@ -5,18 +5,7 @@
 #include "base/status.h"
 #include "json/schema_private.h"
 
-enum { eval_max = 4096, place_bytes = 200 };
-
-/* What the outcome of an evaluation is for, in the one that it belongs to. */
-typedef enum role {
-    ROLE_PART,   /* must hold: a member, an element, allOf, $ref */
-    ROLE_FORM,   /* of oneOf */
-    ROLE_CHOICE, /* of anyOf */
-    ROLE_NEGATED,
-    ROLE_CONDITION,
-    ROLE_ON_TRUE,
-    ROLE_ON_FALSE
-} role;
+enum { place_bytes = 200 };
 
 /* What is wrong, as the end of a sentence; then a key in quotes if it is not -1. NULL: nothing. */
 typedef struct fault {
@@ -24,34 +13,31 @@ typedef struct fault {
     int key;
 } fault;
 
-/* A node of the schema applied to an object or an array that is open. */
+/* A part of the schema applied to an object or an array that is open. */
 typedef struct eval {
-    int16_t node;
+    const bp_schema_node *node;
     uint8_t role;
-    bool is_final;   /* no condition or choice is above it: if it fails, all does */
-    int owner;       /* in `evals`; -1: none */
-    int next_active; /* the next one of the same frame that says something about its parts; -1 */
+    bool is_final, is_condition_false, is_negated_true;
+    int owner; /* in `evals`; -1: none */
     fault fault;
-    const int16_t *members; /* of its node; NULL: none */
-    int16_t others;         /* the node for other members, or for elements; -1: none */
-    bool is_condition_false, is_negated_true;
     unsigned forms, choices;
     uint64_t seen_values; /* of an enumeration whose elements are unique */
 } eval;
 
-/* An object or an array that is open. */
+/* An object or an array that is open. Its evaluations are those of one expansion after the other.
+ */
 typedef struct frame {
     bool is_object;
-    int first_eval, first_active;
+    int first_eval;
     int key; /* of the member that comes next, or -1 */
     size_t count;
     uint64_t seen[BP_SCHEMA_KEY_WORDS];
 } frame;
 
 struct bp_json_check {
-    const bp_json_schema *schema;
+    bp_json_schema *schema;
     bp_schema_values values;
-    eval evals[eval_max];
+    eval evals[BP_SCHEMA_PART_MAX];
     int eval_count;
     frame frames[BP_JSON_DEPTH_MAX];
     size_t depth;
@@ -110,81 +96,66 @@ static void fail_eval(bp_json_check *check, eval *one, fault wrong, size_t depth
     }
 }
 
-static void push_eval(bp_json_check *check, int node, role what, int owner) {
-    if (node < 0 || check->eval_count == eval_max) {
-        if (node >= 0 && check->fault.why == NULL) {
-            check->fault = (fault){"is nested too deep", -1};
-            print_place(check, check->depth);
-        }
+/* Applies a node to the object or array that begins, for one of the evaluations of what contains
+ * it. */
+static void push_evals(bp_json_check *check, int node, int owner, const bp_json_token *token) {
+    const bp_schema_expansion *expansion = bp_schema_expand(check->schema, node);
+    int base = check->eval_count;
+    bool is_owner_final = owner < 0 || check->evals[owner].is_final;
+    if (expansion == NULL) {
+        check->values.is_out_of_memory = true;
         return;
     }
-    bool is_owner_final = owner < 0 || check->evals[owner].is_final;
-    check->evals[check->eval_count++] = (eval){.node = (int16_t)node,
-                                               .role = (uint8_t)what,
-                                               .is_final = what == ROLE_PART && is_owner_final,
-                                               .owner = owner,
-                                               .fault = no_fault};
-}
-
-/* The node for the next member or element, in an evaluation of what contains it; -1: any will do.
- */
-static int find_child(const frame *open, const eval *one) {
-    int child = one->members != NULL && open->key >= 0 ? one->members[open->key] : -1;
-    return child >= 0 ? child : one->others;
-}
-
-/* Links the evaluations that say something about members or elements. */
-static int list_active(bp_json_check *check, int first, bool is_object) {
-    int next = -1;
-    for (int i = check->eval_count - 1; i >= first; i--) {
-        eval *one = &check->evals[i];
-        const bp_schema_node *node = &check->schema->nodes[one->node];
-        one->members = is_object ? node->members : NULL;
-        one->others = is_object ? node->additional : node->items;
-        one->next_active = next;
-        bool is_active =
-            one->members != NULL || one->others >= 0 || (is_object && node->names >= 0);
-        next = is_active ? i : next;
+    if (expansion->part_count > (size_t)(BP_SCHEMA_PART_MAX - base)) {
+        check->fault = check->fault.why != NULL ? check->fault : (fault){"is nested too deep", -1};
+        print_place(check, check->depth);
+        return;
     }
-    return next;
+    check->eval_count += (int)expansion->part_count;
+    for (int i = 0; i < (int)expansion->part_count; i++) {
+        const bp_schema_part *part = &expansion->parts[i];
+        eval *one = &check->evals[base + i];
+        *one = (eval){.node = part->node,
+                      .role = part->role,
+                      .is_final = part->is_final && is_owner_final,
+                      .owner = part->owner >= 0 ? base + part->owner : owner,
+                      .fault = no_fault};
+        const char *why = bp_schema_check_value(&check->values, part->node, token);
+        if (why != NULL) {
+            fail_eval(check, one, (fault){why, -1}, check->depth);
+        }
+    }
+}
+
+/* The next element, or the member of the key, is a value: what to do for an evaluation of what
+ * contains it, and the node that it has for it. */
+typedef void child_taker(bp_json_check *check, int node, int owner, const bp_json_token *token);
+
+static void take_child(bp_json_check *check, const bp_json_token *token, child_taker *take) {
+    frame *open = &check->frames[check->depth - 1];
+    int slot = open->is_object ? BP_SCHEMA_KEY_SLOT + open->key : BP_SCHEMA_ELEMENT_SLOT;
+    int end = check->eval_count;
+    open->count += !open->is_object;
+    for (int first = open->first_eval; first < end;) {
+        const bp_schema_expansion *expansion = check->evals[first].node->expansion;
+        for (size_t i = expansion->first_children[slot]; i < expansion->first_children[slot + 1];
+             i++) {
+            const bp_schema_child *child = &expansion->children[i];
+            take(check, child->node, first + child->part, token);
+        }
+        first += (int)expansion->part_count;
+    }
 }
 
 static void begin(bp_json_check *check, const bp_json_token *token) {
     int first = check->eval_count;
     if (check->depth == 0) {
-        push_eval(check, 0, ROLE_PART, -1);
+        push_evals(check, 0, -1, token);
     } else {
-        frame *open = &check->frames[check->depth - 1];
-        open->count += !open->is_object;
-        for (int i = open->first_active; i >= 0; i = check->evals[i].next_active) {
-            push_eval(check, find_child(open, &check->evals[i]), ROLE_PART, i);
-        }
+        take_child(check, token, push_evals);
     }
-    /* What belongs to an evaluation comes behind it, here and in the loop. */
-    for (int i = first; i < check->eval_count && check->fault.why == NULL; i++) {
-        const bp_schema_node *node = &check->schema->nodes[check->evals[i].node];
-        push_eval(check, node->reference, ROLE_PART, i);
-        push_eval(check, node->on_true, ROLE_ON_TRUE, i);
-        push_eval(check, node->on_false, ROLE_ON_FALSE, i);
-        push_eval(check, node->condition, ROLE_CONDITION, i);
-        push_eval(check, node->negated, ROLE_NEGATED, i);
-        for (int k = 0; k < node->all_count; k++) {
-            push_eval(check, check->schema->lists[node->all_first + k], ROLE_PART, i);
-        }
-        for (int k = 0; k < node->one_count; k++) {
-            push_eval(check, check->schema->lists[node->one_first + k], ROLE_FORM, i);
-        }
-        for (int k = 0; k < node->any_count; k++) {
-            push_eval(check, check->schema->lists[node->any_first + k], ROLE_CHOICE, i);
-        }
-        const char *why = bp_schema_check_value(&check->values, node, token);
-        if (why != NULL) {
-            fail_eval(check, &check->evals[i], (fault){why, -1}, check->depth);
-        }
-    }
-    frame opened = {.is_object = token->text[0] == '{', .first_eval = first, .key = -1};
-    opened.first_active = list_active(check, first, opened.is_object);
-    check->frames[check->depth++] = opened;
+    check->frames[check->depth++] =
+        (frame){.is_object = token->text[0] == '{', .first_eval = first, .key = -1};
 }
 
 /* A key that an object must have and lacks, or -1. */
@@ -212,7 +183,7 @@ static int find_missing(const bp_json_check *check, const frame *open, const bp_
 
 /* What is wrong with the whole of an object or an array. */
 static fault find_fault(const bp_json_check *check, const frame *open, const eval *one) {
-    const bp_schema_node *node = &check->schema->nodes[one->node];
+    const bp_schema_node *node = one->node;
     size_t smallest = open->is_object ? node->min_members : node->min_items;
     size_t largest = open->is_object ? node->max_members : node->max_items;
     int missing = open->is_object ? find_missing(check, open, node) : -1;
@@ -245,27 +216,28 @@ static void end(bp_json_check *check) {
         if (wrong.why != NULL) {
             fail_eval(check, one, wrong, check->depth);
         }
-        switch ((role)one->role) {
-        case ROLE_PART:
+        switch ((bp_schema_role)one->role) {
+        case BP_SCHEMA_PART:
             if (owner != NULL && wrong.why != NULL) {
                 fail_eval(check, owner, wrong, check->depth);
             }
             break;
-        case ROLE_FORM:
+        case BP_SCHEMA_FORM:
             owner->forms += wrong.why == NULL;
             break;
-        case ROLE_CHOICE:
+        case BP_SCHEMA_CHOICE:
             owner->choices += wrong.why == NULL;
             break;
-        case ROLE_NEGATED:
+        case BP_SCHEMA_NEGATED:
             owner->is_negated_true = wrong.why == NULL;
             break;
-        case ROLE_CONDITION:
+        case BP_SCHEMA_CONDITION:
             owner->is_condition_false = wrong.why != NULL;
             break;
-        case ROLE_ON_TRUE: /* the condition is known: it was behind them */
-        case ROLE_ON_FALSE:
-            if (wrong.why != NULL && owner->is_condition_false == (one->role == ROLE_ON_FALSE)) {
+        case BP_SCHEMA_ON_TRUE: /* the condition is known: it was behind them */
+        case BP_SCHEMA_ON_FALSE:
+            if (wrong.why != NULL &&
+                owner->is_condition_false == (one->role == BP_SCHEMA_ON_FALSE)) {
                 fail_eval(check, owner, wrong, check->depth);
             }
             break;
@@ -274,19 +246,26 @@ static void end(bp_json_check *check) {
     check->eval_count = open->first_eval;
 }
 
-static void take_key(bp_json_check *check, const bp_json_token *token) {
+bool bp_json_check_key(void *context, const bp_json_token *key, bool *ret_is_repeated) {
+    bp_json_check *check = context;
     frame *open = &check->frames[check->depth - 1];
-    open->count++;
     size_t byte_count;
-    const char *text = bp_schema_decode(&check->values, token, &byte_count);
+    const char *text = bp_schema_decode(&check->values, key, &byte_count);
     open->key = bp_schema_find_key(check->schema, text, byte_count);
-    if (open->key >= 0) {
-        open->seen[open->key / 64] |= (uint64_t)1 << open->key % 64;
+    if (open->key < 0) {
+        return false;
     }
-    for (int i = check->schema->names_keys ? open->first_active : -1; i >= 0;
-         i = check->evals[i].next_active) {
-        const char *why = bp_schema_check_scalar(
-            &check->values, check->schema->nodes[check->evals[i].node].names, token);
+    *ret_is_repeated = bp_schema_has_key(open->seen, open->key);
+    open->seen[open->key / 64] |= (uint64_t)1 << open->key % 64;
+    return true;
+}
+
+static void take_key(bp_json_check *check, const bp_json_token *token) {
+    check->frames[check->depth - 1].count++;
+    for (int i = check->frames[check->depth - 1].first_eval;
+         check->schema->names_keys && i < check->eval_count; i++) {
+        const char *why =
+            bp_schema_check_scalar(&check->values, check->evals[i].node->names, token);
         if (why != NULL) {
             fail_eval(check, &check->evals[i], (fault){"has a key that is not allowed", -1},
                       check->depth - 1);
@@ -294,27 +273,25 @@ static void take_key(bp_json_check *check, const bp_json_token *token) {
     }
 }
 
+static void check_scalar(bp_json_check *check, int node, int owner, const bp_json_token *token) {
+    eval *one = &check->evals[owner];
+    const char *why = bp_schema_check_scalar(&check->values, node, token);
+    check->values.steps++;
+    if (why == NULL && one->node->is_unique && !check->frames[check->depth - 1].is_object) {
+        int value = bp_schema_find_constant(&check->values, &check->schema->nodes[node], token);
+        why = (one->seen_values >> value & 1) != 0 ? "is there twice" : NULL;
+        one->seen_values |= (uint64_t)1 << value;
+    }
+    if (why != NULL) {
+        fail_eval(check, one, (fault){why, -1}, check->depth);
+    }
+}
+
 static void take_scalar(bp_json_check *check, const bp_json_token *token) {
     if (check->depth == 0) {
         check->fault = (fault){bp_schema_check_scalar(&check->values, 0, token), -1};
-        return;
-    }
-    frame *open = &check->frames[check->depth - 1];
-    open->count += !open->is_object;
-    for (int i = open->first_active; i >= 0; i = check->evals[i].next_active) {
-        eval *one = &check->evals[i];
-        check->values.steps++;
-        int child = find_child(open, one);
-        const char *why = bp_schema_check_scalar(&check->values, child, token);
-        if (why == NULL && check->schema->nodes[one->node].is_unique && !open->is_object) {
-            int value =
-                bp_schema_find_constant(&check->values, &check->schema->nodes[child], token);
-            why = (one->seen_values >> value & 1) != 0 ? "is there twice" : NULL;
-            one->seen_values |= (uint64_t)1 << value;
-        }
-        if (why != NULL) {
-            fail_eval(check, one, (fault){why, -1}, check->depth);
-        }
+    } else {
+        take_child(check, token, check_scalar);
     }
 }
 

@@ -2,6 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/status.h"
 #include "json/schema_private.h"
 #include "json/tree.h"
@@ -20,18 +24,10 @@ static int refuse(reading *state, const char *failure, const char *about) {
     return -1;
 }
 
-/* FNV-1a. The keys are ours, so nobody chooses them to collide. */
-static size_t hash_key(const char *text, size_t byte_count) {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < byte_count; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-    }
-    return hash ^ hash >> 15;
-}
-
-/* The slot of a key, or the free one where it belongs. */
+/* The slot of a key, or the free one where it belongs. The keys are ours, so nobody chooses them to
+ * collide. */
 static size_t find_slot(const bp_json_schema *schema, const char *text, size_t byte_count) {
-    size_t slot = hash_key(text, byte_count) % (2 * BP_SCHEMA_KEY_MAX);
+    size_t slot = (size_t)XXH3_64bits(text, byte_count) % (2 * BP_SCHEMA_KEY_MAX);
     while (schema->slots[slot] != 0) {
         size_t place = schema->slots[slot] - 1u;
         if (schema->key_bytes[place] == byte_count &&
@@ -345,6 +341,7 @@ void bp_json_schema_free(bp_json_schema *schema) {
     for (size_t i = 0; i < schema->node_count; i++) {
         pcre2_code_free(schema->nodes[i].pattern);
         free(schema->nodes[i].members);
+        bp_schema_expansion_free(schema->nodes[i].expansion);
     }
     pcre2_match_data_free(schema->match);
     bp_json_tree_free(schema->tree);

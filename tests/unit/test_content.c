@@ -130,6 +130,14 @@ static const struct {
      "{\"a\": [{}, {\"a\": [{\"b\": 1}]}]}", "a[1].a[0].b is of another type"},
     {"{\"$defs\": {\"x\": {\"type\": \"null\"}}, \"items\": {\"$ref\": \"#/$defs/x\"}}", "[1]",
      "[0] is of another type"},
+    {"{\"properties\": {\"a\": {\"required\": [\"b\"]}}, "
+     "\"allOf\": [{\"properties\": {\"a\": {\"required\": [\"c\"]}}}]}",
+     "{\"a\": {\"b\": 1}}", "a lacks \"c\""},
+    {"{\"$ref\": \"#\"}", "{}", "it is nested too deep"},
+    {"{\"properties\": {\"a\": true}}", "{\"a\": 1, \"b\": {\"a\": 1}, \"\\u0061\": 2}",
+     "line 1, column 25: this key was there before"},
+    {"{\"properties\": {\"a\": true}}", "{\"x\": 1, \"a\": 2, \"\\u0078\": 2}",
+     "line 1, column 18: this key was there before"},
 };
 
 Test(content, knows_the_keywords_of_the_schemas) {
