@@ -22,12 +22,12 @@ current='the host starts'
 await "serves $host"
 
 fact 'a living session is left alone, and told with its process'
-run recover
+run recover "$scratch/runtime/bugpack"
 expect_status 0
 expect_no_out
 expect_err "minimal: still running, as process $host; left alone"
 expect_same 'the number of lines' 1 "$(grep -c 'minimal' "$scratch/err")"
-run recover --app minimal
+run recover --app minimal "$scratch/runtime/bugpack"
 expect_err "process $host"
 
 fact 'a living session of another program than the one that is named is not told'
@@ -45,7 +45,7 @@ if unshare -p -f true 2>/dev/null; then
     started="$started $inner"
     exec 8>other_keys
     await "$sessions_are 2 ]"
-    run recover
+    run recover "$scratch/runtime/bugpack"
     expect_status 0
     expect_no_out
     expect_same 'how many are told' 2 "$(grep -c 'minimal: still running' err)"
@@ -58,7 +58,7 @@ kill -KILL "$host"
 wait "$host" 2>/dev/null
 
 fact 'another program'\''s sessions are left alone where a name is given'
-run recover --app viewer
+run recover --app "viewer-$$" # not those of this user's programs
 expect_status 0
 expect_no_out
 
@@ -84,7 +84,7 @@ unzip -p "$zip" logs.jsonl | jq -s -e 'any(.message == "serving")' >/dev/null ||
 expect_empty runtime/bugpack
 
 fact 'there is nothing to recover twice, and what was searched is named'
-run recover --app minimal
+run recover --app "viewer-$$"
 expect_status 0
 expect_no_out
 expect_err "no dead session in $scratch/runtime/bugpack, "

@@ -42,8 +42,8 @@ expect_kept() {
     expect_no_out
     [ -s "$session/log.ring" ] || wrong 'the rings are gone'
     expect_same 'the number of reports' "$1" "$(find reports -type f 2>/dev/null | wc -l | tr -d ' ')"
-    expect_err "it is kept in \"$scratch/$session\""
-    run recover
+    expect_err "it is kept in \"$session\""
+    run recover $sessions
     expect_status 0
     unzip -p "$(cat out)" logs.jsonl | grep -q serving || wrong 'the log is lost'
     rm -f "$(cat out)"
@@ -52,7 +52,7 @@ expect_kept() {
 
 fact 'every ring file has its line in the manifest'
 die
-run recover
+run recover $sessions
 expect_status 0
 zip=$(cat out)
 for entry in logs.jsonl notifications.json metrics-history.jsonl; do
@@ -63,14 +63,14 @@ rm -f "$zip"
 fact 'a ring that was cut off is told with what it lost'
 die
 truncate -s 4096 "$session/log.ring"
-run recover
+run recover $sessions
 expect_incomplete logs.jsonl 'records damaged or unreadable'
 
 fact 'a ring that was cut to nothing is told'
 for ring in log history notifications; do
     die
     : >"$session/$ring.ring"
-    run recover
+    run recover $sessions
     case $ring in
     log) entry=logs.jsonl ;;
     history) entry=metrics-history.jsonl ;;
@@ -82,25 +82,25 @@ done
 fact 'a ring whose file is gone is told'
 die
 rm "$session/log.ring"
-run recover
+run recover $sessions
 expect_incomplete logs.jsonl 'its file was removed'
 
 fact 'zeros in the middle are no evicted records'
 die
 dd if=/dev/zero of="$session/log.ring" bs=1 seek=4096 count=64 conv=notrunc 2>/dev/null
-run recover
+run recover $sessions
 expect_incomplete logs.jsonl 'at least 1 records damaged or unreadable'
 
 fact 'a ring in the place of another is not taken for it'
 die
 cp "$session/history.ring" "$session/log.ring"
-run recover
+run recover $sessions
 expect_incomplete logs.jsonl 'the file is another ring'
 
 fact 'a session whose own file is damaged is recovered, and says so'
 die
 dd if=/dev/zero of="$session/session" bs=1 seek=64 count=200 conv=notrunc 2>/dev/null
-run recover -o "$scratch/reports"
+run recover -o "$scratch/reports" $sessions
 expect_incomplete metadata.json 'damaged'
 expect_same 'the app' minimal "$(value "$zip" metadata.json .app.name)"
 expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
@@ -113,7 +113,7 @@ esac
 fact 'rings without a lock are recovered'
 die
 rm "$session/lock"
-run recover
+run recover $sessions
 expect_status 0
 unzip -p "$(cat out)" logs.jsonl | grep -q serving || wrong 'the log is not in it'
 expect_empty $sessions
@@ -124,7 +124,7 @@ mkdir -m 700 $sessions/minimal-4194305-0123456789abcdef0123456789abcdee
 : >$sessions/minimal-4194305-0123456789abcdef0123456789abcdee/lock
 mkdir -m 700 $sessions/minimal-4194305-0123456789abcdef0123456789abcded.done
 : >$sessions/minimal-4194305-0123456789abcdef0123456789abcded.done/log.ring
-run recover
+run recover $sessions
 expect_status 0
 expect_no_out
 expect_empty $sessions
@@ -135,7 +135,7 @@ fact 'a limit on the size of files keeps the session'
 die
 (
     ulimit -f 1
-    run recover
+    run recover $sessions
     exit "$status"
 )
 status=$?
@@ -144,14 +144,14 @@ expect_kept 0
 fact 'too few descriptors keep the session'
 die
 for limit in 8 9 10 11 12; do
-    sh -c "ulimit -n $limit; exec \"\$BUGPACK\" recover" >out 2>err </dev/null
+    sh -c "ulimit -n $limit; exec \"\$BUGPACK\" recover $sessions" >out 2>err </dev/null
     status=$?
     [ "$status" -eq 1 ] || break
     [ -s "$session/log.ring" ] || wrong "with $limit descriptors the rings are gone"
     [ -s err ] || wrong "with $limit descriptors nothing is said"
 done
 [ "$limit" -gt 8 ] || wrong 'eight descriptors were enough'
-[ "$status" -eq 0 ] || run recover
+[ "$status" -eq 0 ] || run recover $sessions
 expect_status 0
 expect_same complete true "$(value "$(cat out)" manifest.json .complete)"
 expect_empty $sessions
@@ -160,11 +160,11 @@ fact 'a report directory that is gone keeps the session'
 rm -rf reports
 die
 mv reports moved
-run recover
+run recover $sessions
 expect_status 1
-expect_err "it is kept in \"$scratch/$session\""
+expect_err "it is kept in \"$session\""
 mv moved reports
-run recover
+run recover $sessions
 expect_status 0
 
 fact 'a directory or session that cannot be looked at is told'
@@ -195,7 +195,7 @@ while [ $i -lt 20 ]; do
     touch -d "2026-01-01 00:00:$(printf '%02d' $i)" "$sessions/minimal-4194305-$id"/*
     i=$((i + 1))
 done
-sh -c "ulimit -n 8; exec \"\$BUGPACK\" recover -o reports" >out 2>err </dev/null
+sh -c "ulimit -n 8; exec \"\$BUGPACK\" recover -o reports $sessions" >out 2>err </dev/null
 status=$?
 expect_status 1
 expect_same 'how many stay' 16 "$(find $sessions -mindepth 1 -maxdepth 1 | wc -l | tr -d ' ')"
