@@ -62,7 +62,9 @@ static bool print_json(const bp_diff *diff, size_t limit) {
 static bool has_what_was_asked(const bp_diff *diff, const diff_options *options) {
     say_absences(diff);
     if (options->counter != NULL && !diff->has_host) {
-        bp_cli_say("cannot compare %s", options->counter);
+        bool is_unmeasured = diff->before.presence[BP_DIFF_HOST].lacks_counter ||
+                             diff->after.presence[BP_DIFF_HOST].lacks_counter;
+        bp_cli_say("cannot compare %s", is_unmeasured ? diff->counter : options->counter);
         return false;
     }
     if (!diff->has_any && !diff->before.presence[BP_DIFF_HOST].lacks_counter &&

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cli/expand.h"
 #include "cli/output.h"
+#include "report/name.h"
 
 /*
  * How much of a file's own name is used: with a folder before it and a number after it, it stays
@@ -138,6 +139,15 @@ static bool add_log(void *inputs, const char *path, const char *relative) {
 bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field) {
     const char *path;
     return bp_cli_read_text(option, text, &path) && bp_cli_expand(path, false, add_log, field);
+}
+
+bool bp_cli_read_without(const bp_cli_option *option, const char *text, void *field) {
+    char mistake[BP_NAME_MISTAKE_BYTES];
+    if (text[0] != '\0' && !bp_name_is_optional_list(text)) {
+        bp_cli_say_usage("--%s: %s", option->name, bp_name_explain_optional_list(text, mistake));
+        return false;
+    }
+    return bp_cli_read_text(option, text, field);
 }
 
 bool bp_cli_read_journal(const bp_cli_option *option, const char *text, void *field) {

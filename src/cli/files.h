@@ -52,6 +52,7 @@ bp_cli_reader bp_cli_read_log;
 bp_cli_reader bp_cli_read_attachment;
 bp_cli_reader bp_cli_read_journal;
 bp_cli_reader bp_cli_read_command;
+bp_cli_reader bp_cli_read_without;
 extern const bp_cli_bounds bp_cli_input_timeouts;
 
 /* The rows of a table whose command has the files in `field`. */
@@ -72,7 +73,7 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
         BP_CLI_VALUE(type, field.attach_limit_bytes, 0, "attach-limit", "BYTES",                   \
                      "leave out larger attachments (default 256M)", bp_cli_read_size, NULL),       \
         BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
-                     "leave out these entries, such as threads.json", bp_cli_read_text,            \
+                     "leave out these entries, such as threads.json", bp_cli_read_without,         \
                      &bp_cli_some_text),                                                           \
         BP_CLI_FLAG(type, field.with_hostname, 0, "hostname",                                      \
                     "system.json has the name of the machine"),                                    \

@@ -164,6 +164,9 @@ for json in '' --json; do
     expect_err '"made-after.json": io.read_chars was not measured for any thread'
     grep -q 'in common' err && wrong 'they have threads in common'
 done
+run diff --counter io.read_chars,waits.wait_max_ns made-before.json made-after.json
+expect_status 2
+grep -q 'cannot compare io.read_chars$' err || wrong "it says: $(cat err)"
 run diff made-before.json made-after.json
 expect_status 2
 expect_err 'schedstat.run_ns was not measured'

@@ -38,7 +38,7 @@ fact 'an entry that cannot be left out is refused, and nothing is written'
 for name in metadata.json manifest.json threads thread.json threads.json,process.json; do
     run capture --pid "$pid" --window 0 -o none --without "$name"
     expect_status 2
-    expect_err 'without_entries'
+    expect_err "--without: '"
 done
 expect_empty none
 
