@@ -7,6 +7,7 @@
 #include "image/png_check.h"
 #include "inspect/check_json.h"
 #include "inspect/check_pcap.h"
+#include "inspect/report_file.h"
 #include "inspect/schema_files.h"
 
 enum { schema_count_max = 64 };
@@ -102,13 +103,10 @@ static kind kind_of(const char *name, bool has_schema, bool is_lines) {
 }
 
 bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_error *error) {
-    static const char processes[] = "processes/";
     bp_json_schema *schema = NULL;
     bool is_lines = false;
     close_entry(content);
-    if (strncmp(name, processes, sizeof processes - 1) == 0) {
-        name = strrchr(name, '/') + 1; /* one of several processes, with entries of its own */
-    }
+    name += bp_report_folder_bytes(name); /* each of several processes has the same entries */
     bugpack_status status = find_schema(content, name, &is_lines, &schema, error);
     content->kind = kind_of(name, schema != NULL, is_lines);
     if (status == BUGPACK_OK && content->kind == KIND_PNG) {

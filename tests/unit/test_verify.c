@@ -195,7 +195,9 @@ Test(verify, checks_json_against_its_schema) {
     begin(&report);
     add(&report, "attached.json", "no JSON at all");
     list(&report, "attached.json", "no JSON at all", "=");
-    cr_expect(eq(str, (char *)finish(&report), ""), "an attached file may be anything");
+    add(&report, "processes/7-x/logs/metadata.json", "a line");
+    list(&report, "processes/7-x/logs/metadata.json", "a line", "=");
+    cr_expect(eq(str, (char *)finish(&report), ""), "an attached file and a log may be anything");
 }
 
 Test(verify, refuses_a_manifest_that_is_none) {
