@@ -81,7 +81,7 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
         critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
         has_deadlock |= strncmp(summary->findings[i].text, deadlock, sizeof deadlock - 1) == 0;
     }
-    if (summary->has_threads) {
+    if (summary->knows_deadlocks) {
         bp_json_add_bool(json, "deadlock", has_deadlock);
     }
     if (summary->deadlocked_count > 0) {

@@ -108,12 +108,13 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
 }
 
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
-    summary->has_threads = bp_json_tree_array(threads, "threads") != NULL;
+    summary->knows_deadlocks = bp_summary_looked_for_deadlocks(threads);
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "deadlocks"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *text = bp_json_tree_text(row, "description");
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
                         text != NULL ? text : "of threads that are not named");
+        summary->knows_deadlocks = true;
         bp_summary_add_deadlocked(summary, row, bp_json_tree_array(threads, "threads"));
     }
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));

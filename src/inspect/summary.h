@@ -117,7 +117,7 @@ typedef struct bp_summary {
     size_t listed_count;
     bp_summary_name *names; /* of all threads that have one; busiest first */
     size_t name_count;
-    bool has_threads;                               /* threads.json has them */
+    bool knows_deadlocks;                           /* by threads.json: there are some, or none */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
     size_t deadlocked_count, deadlocked_tried; /* so many were looked for, with a name or without */
 

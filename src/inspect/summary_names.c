@@ -86,6 +86,21 @@ static int compare_texts(const void *one, const void *other) {
     return strcmp(one, other);
 }
 
+bool bp_summary_looked_for_deadlocks(const bp_json_tree *threads) {
+    bool has_running = false, has_other = false;
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        const char *state = bp_json_tree_text_or(row, "state", "");
+        bool is_running = strcmp(state, "running") == 0;
+        if (bp_json_tree_object(row, "syscall") != NULL) {
+            return true;
+        }
+        has_running |= is_running;
+        has_other |= !is_running && strcmp(state, "zombie") != 0 && strcmp(state, "dead") != 0;
+    }
+    return has_running && !has_other;
+}
+
 /* A circle begins anywhere: sorted, the same one has the same names in every report. */
 static void sort_deadlocked(bp_summary *summary) {
     qsort(summary->deadlocked, summary->deadlocked_count, sizeof summary->deadlocked[0],
@@ -108,7 +123,7 @@ void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock
 }
 
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {
-    summary->has_threads |= of_process->has_threads;
+    summary->knows_deadlocks |= of_process->knows_deadlocks;
     for (size_t i = 0;
          i < of_process->deadlocked_count && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;
          i++) {

@@ -48,8 +48,21 @@ with zipfile.ZipFile("named/a.zip", "w") as report:
     report.writestr("processes/9-b/threads.json", json.dumps({
         "deadlocks": [{"tids": [9]}], "threads": [{"tid": 9, "name": "io"}]}))
 END
+python3 - <<'END'
+import json, zipfile
+def state(name, **more):
+    return {"tid": 1, "name": "a", "state": name, **more}
+for name, threads in {"call": [state("sleeping", syscall={}), state("zombie")], "runs": [state("running"), state("zombie")],
+                      "dead": [state("zombie"), state("dead")], "hidden": [state("running"), state("sleeping")]}.items():
+    with zipfile.ZipFile(f"named/{name}.zip", "w") as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("threads.json", json.dumps({"deadlocks": [], "threads": threads}))
+END
 run index named
 expect_status 0
+expect_same 'who was looked at' 'named/a.zip true named/call.zip false named/dead.zip null named/hidden.zip null named/runs.zip false' \
+    "$(jq -r '"\(.path) \(.deadlock)"' out | tr '\n' ' ' | sed 's/ $//')"
+run index named/a.zip
 jq -e '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
     and .thread_names == ["worker", "main", "é" * 31, "io"] and .thread_counts == [2, 1, 1, 2]
     and .thread_cpu_percents == [30.5, 20.25, 9, 0]' out >/dev/null || wrong "the line is $(cat out)"

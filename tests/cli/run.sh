@@ -221,6 +221,11 @@ for entry in session.json logs/input x; do
     entries "$zip" | grep -qxF "$entry" || wrong "$entry is not in it"
 done
 expect_same 'the description' 'killed by signal 6 (Aborted): seen' "$(value "$zip" metadata.json .description | sed 's/, core dumped//')"
+run show "$zip"
+expect_out 'a process that has ended has none of these: stacks.txt, stacks.json'
+grep -q ' omitted: ' out && wrong "what it cannot have is said one by one: $(cat out)"
+run index "$zip"
+jq -e 'has("deadlock") | not' out >/dev/null || wrong 'it says whether the dead process had a deadlock'
 forget
 
 if [ "$(run run -q -o reports -- false; only_zip; ledger "$zip" screen.txt status)" = omitted ]; then
