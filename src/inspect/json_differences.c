@@ -8,6 +8,7 @@
 
 /* The prefix of redact/tag.h, and the hash behind the rule, which differs in each report. */
 static const char redacted_prefix[] = "REDACTED-";
+static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 enum { redacted_hash_bytes = 12 };
 
 void bp_json_differences_init(bp_json_differences *list) {
@@ -38,10 +39,9 @@ static bool is_redacted_alike(const bp_json_token *before, const bp_json_token *
         if ((size_t)(one_end - one) > prefix_bytes && (size_t)(other_end - other) > prefix_bytes &&
             memcmp(one, redacted_prefix, prefix_bytes) == 0 &&
             memcmp(other, redacted_prefix, prefix_bytes) == 0) {
-            size_t word = strspn(one, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789-_");
+            size_t word = strspn(one, word_bytes);
             size_t kept = word > redacted_hash_bytes ? word - redacted_hash_bytes : word;
-            if (strncmp(one, other, kept) != 0 || other + word >= other_end) {
+            if (strspn(other, word_bytes) != word || strncmp(one, other, kept) != 0) {
                 return false; /* nor would a later place in this word do */
             }
             has_any = true;

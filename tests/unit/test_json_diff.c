@@ -108,6 +108,7 @@ Test(json_diff, knows_secrets_that_both_sides_hide) {
                                          "\"a secret b\"",
                                          "\"a REDACTED-\"",
                                          "\"a REDACTED-key-\"",
+                                         "\"a REDACTED-key-ba9: 6543210 b\"",
                                          "\"a REDACTED\"",
                                          "7",
                                          "\"\""};
