@@ -14,8 +14,6 @@
 #include "archive/inflate.h"
 #include "base/status.h"
 
-enum { piece_bytes = 64 * 1024 };
-
 /*
  * Where libzip reads from. What was checked in memory, the directory and the end, comes from there,
  * so a file that changes meanwhile cannot show libzip another directory than the checked one.
@@ -33,8 +31,6 @@ struct bp_archive_reader {
     bp_directory directory;
     reader_source source;
     zip_t *zip;
-    bp_inflater *inflater;
-    char piece[piece_bytes];
 };
 
 static zip_int64_t fail_source(reader_source *source, int zip_code, int system_errno) {
@@ -141,6 +137,12 @@ static zip_source_t *make_source(reader_source *source, int fd, const bp_directo
     return zip_source_function_create(call, source, NULL);
 }
 
+struct bp_archive_stream {
+    bp_entry_reading reading;
+    size_t piece_bytes;
+    char piece[];
+};
+
 /* What libzip says, by its code: it may be our memory or our disk, or the archive. */
 static bugpack_status fail(const bp_archive_reader *reader, zip_error_t *reason,
                            bugpack_error *error) {
@@ -206,11 +208,6 @@ bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reade
     }
     reader->path = copy;
     copy = NULL;
-    reader->inflater = bp_inflater_new();
-    if (reader->inflater == NULL) {
-        status = bp_fail_memory(error, "read a zip");
-        goto out;
-    }
     status = bp_directory_read(fd, path, &reader->directory, error);
     if (status == BUGPACK_OK) {
         status = open_zip(reader, fd, error);
@@ -231,7 +228,6 @@ void bp_archive_reader_free(bp_archive_reader *reader) {
     }
     zip_discard(reader->zip); /* before the source's storage; NULL is fine */
     bp_directory_release(&reader->directory);
-    bp_inflater_free(reader->inflater);
     free(reader->path);
     free(reader);
 }
@@ -255,42 +251,17 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
     return false;
 }
 
-bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
-                                      bp_sink *sink, void *context, bugpack_error *error) {
-    const bp_directory_entry *entry = &reader->directory.entries[index];
-    if (entry->bytes > max_bytes) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT,
-                       "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
-                       reader->path, entry->name, max_bytes);
-    }
-    bp_entry_reading reading = {.fd = reader->source.fd,
-                                .path = reader->path,
-                                .entry = entry,
-                                .inflater = reader->inflater,
-                                .sink = sink,
-                                .context = context,
-                                .error = error};
-    bugpack_status status = bp_entry_begin(&reading);
-    while (status == BUGPACK_OK && reading.left > 0) {
-        status = bp_entry_step(&reading, reader->piece, piece_bytes);
-    }
-    return status == BUGPACK_OK ? bp_entry_check(&reading) : status;
-}
-
-struct bp_archive_stream {
-    bp_entry_reading reading;
-    char piece[256];
-};
-
-bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t index,
-                                      bp_archive_stream **ret_stream, bugpack_error *error) {
-    bp_archive_stream *stream = calloc(1, sizeof *stream);
+/* What reads `piece_bytes` of the zip at a time. */
+static bugpack_status open_stream(const bp_archive_reader *reader, size_t index, size_t piece_bytes,
+                                  bp_archive_stream **ret_stream, bugpack_error *error) {
+    bp_archive_stream *stream = malloc(sizeof *stream + piece_bytes);
     bp_inflater *inflater = bp_inflater_new();
     if (stream == NULL || inflater == NULL) {
         bp_inflater_free(inflater);
         free(stream);
         return bp_fail_memory(error, "read a zip");
     }
+    stream->piece_bytes = piece_bytes;
     stream->reading = (bp_entry_reading){.fd = reader->source.fd,
                                          .path = reader->path,
                                          .entry = &reader->directory.entries[index],
@@ -303,6 +274,30 @@ bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t in
     }
     *ret_stream = stream;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_archive_stream_open(const bp_archive_reader *reader, size_t index,
+                                      bp_archive_stream **ret_stream, bugpack_error *error) {
+    return open_stream(reader, index, 256, ret_stream, error);
+}
+
+bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t index,
+                                      uint64_t max_bytes, bp_sink *sink, void *context,
+                                      bugpack_error *error) {
+    const bp_directory_entry *entry = &reader->directory.entries[index];
+    if (entry->bytes > max_bytes) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT,
+                       "cannot read \"%s\": entry \"%s\" is over the limit of %" PRIu64 " bytes",
+                       reader->path, entry->name, max_bytes);
+    }
+    bp_archive_stream *stream = NULL;
+    bool is_over = false;
+    bugpack_status status = open_stream(reader, index, (size_t)64 << 10, &stream, error);
+    while (status == BUGPACK_OK && !is_over) {
+        status = bp_archive_stream_next(stream, sink, context, &is_over, error);
+    }
+    bp_archive_stream_close(stream);
+    return status;
 }
 
 void bp_archive_stream_close(bp_archive_stream *stream) {
@@ -320,7 +315,7 @@ bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, 
     reading->error = error;
     bugpack_status status = BUGPACK_OK;
     if (reading->left > 0) {
-        status = bp_entry_step(reading, stream->piece, sizeof stream->piece);
+        status = bp_entry_step(reading, stream->piece, stream->piece_bytes);
     }
     if (status == BUGPACK_OK && reading->left == 0) {
         status = bp_entry_check(reading);

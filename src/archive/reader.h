@@ -16,7 +16,7 @@
 
 #include "base/sink.h"
 
-/* A zip being read. One thread at a time. */
+/* A zip being read. Nothing changes in it after the open, so threads may share it. */
 typedef struct bp_archive_reader bp_archive_reader;
 
 /* One entry, as the directory declares it. */
@@ -53,10 +53,12 @@ bool bp_archive_reader_find(const bp_archive_reader *reader, const char *name, s
  * CORRUPT: it has more or fewer bytes than it declares, a wrong checksum, or is not deflated right.
  * IO with the errno. Whatever the sink returned.
  */
-bugpack_status bp_archive_reader_read(bp_archive_reader *reader, size_t index, uint64_t max_bytes,
-                                      bp_sink *sink, void *context, bugpack_error *error);
+bugpack_status bp_archive_reader_read(const bp_archive_reader *reader, size_t index,
+                                      uint64_t max_bytes, bp_sink *sink, void *context,
+                                      bugpack_error *error);
 
-/* An entry that is read in steps, while others are. It takes under 256 KiB. */
+/* An entry that is read in steps, while others are. It takes under 256 KiB. One thread at a time.
+ */
 typedef struct bp_archive_stream bp_archive_stream;
 
 /* Starts to read an entry. The stream goes before the reader does. NO_MEMORY. */

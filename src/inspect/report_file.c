@@ -24,14 +24,15 @@ struct bp_report_file {
     bp_json_tree *metadata, *manifest;
 };
 
-bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
+bugpack_status bp_report_file_read(const bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error) {
     return bp_report_file_stream(report, name, out->max_size - out->size, bp_buffer_sink, out,
                                  error);
 }
 
-bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, uint64_t max_bytes,
-                                     bp_sink *sink, void *context, bugpack_error *error) {
+bugpack_status bp_report_file_stream(const bp_report_file *report, const char *name,
+                                     uint64_t max_bytes, bp_sink *sink, void *context,
+                                     bugpack_error *error) {
     size_t index;
     if (!bp_archive_reader_find(report->archive, name, &index)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no \"%s\" in \"%s\"", name,

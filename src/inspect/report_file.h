@@ -1,6 +1,6 @@
 /*
  * A report opened for reading: which report it is, what its manifest says, and its entries by name.
- * Everything in it may be hostile. One thread at a time.
+ * Everything in it may be hostile. Nothing changes in it after the open, so threads may share it.
  */
 #ifndef BP_INSPECT_REPORT_FILE_H
 #define BP_INSPECT_REPORT_FILE_H
@@ -71,12 +71,13 @@ bool bp_report_file_line(const bp_report_file *report, const char *name, bp_repo
  * Appends an entry, up to the maximum of the buffer. Errors: those of bp_archive_reader_read;
  * INVALID for an entry that does not exist. After a failure what was appended is not to be used.
  */
-bugpack_status bp_report_file_read(bp_report_file *report, const char *name, bp_buffer *out,
+bugpack_status bp_report_file_read(const bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error);
 
 /* The same into a sink, in pieces, and at most `max_bytes`. */
-bugpack_status bp_report_file_stream(bp_report_file *report, const char *name, uint64_t max_bytes,
-                                     bp_sink *sink, void *context, bugpack_error *error);
+bugpack_status bp_report_file_stream(const bp_report_file *report, const char *name,
+                                     uint64_t max_bytes, bp_sink *sink, void *context,
+                                     bugpack_error *error);
 
 /* Starts to read the entry at `index` in steps; see archive/reader.h. */
 bugpack_status bp_report_file_begin(const bp_report_file *report, size_t index,

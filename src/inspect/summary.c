@@ -291,25 +291,18 @@ static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_e
     return keep_failure(summary, entry, status, &failure, error);
 }
 
-static bugpack_status read_stream(bp_summary *summary, const char *entry, bp_sink *sink,
-                                  void *context, bugpack_error *error) {
-    bugpack_error failure = BUGPACK_ERROR_INIT;
-    if (!may_read(summary, entry, entry)) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status =
-        bp_report_file_stream(summary->report, entry, UINT64_MAX, sink, context, &failure);
-    return keep_failure(summary, entry, status, &failure, error);
-}
-
 static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
+    bp_summary_lines lines[BP_SUMMARY_LINES];
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < bp_summary_line_reader_count; i++) {
-        const bp_summary_line_reader *row = &bp_summary_line_readers[i];
-        bp_line_stream stream;
-        bp_line_stream_init(&stream, row->add, summary);
-        status = read_stream(summary, row->entry, bp_line_stream_write, &stream, error);
-        bp_line_stream_release(&stream);
+    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
+        const char *entry = bp_summary_line_entries[i];
+        lines[i] = (bp_summary_lines){.is_wanted = may_read(summary, entry, entry),
+                                      .failure = BUGPACK_ERROR_INIT};
+    }
+    bp_summary_read_lines(summary, lines);
+    for (size_t i = 0; i < BP_SUMMARY_LINES && status == BUGPACK_OK; i++) {
+        status = keep_failure(summary, bp_summary_line_entries[i], lines[i].status,
+                              &lines[i].failure, error);
     }
     return status;
 }
@@ -337,7 +330,13 @@ static bugpack_status read_log_file(bp_summary *summary, bugpack_error *error) {
         const char *name = bp_report_file_name(summary->report, i);
         if (strncmp(name, "logs/", 5) == 0) {
             CUT_TO(summary->log_name, name);
-            return read_stream(summary, name, keep_tail, &summary->log_tail, error);
+            bugpack_error failure = BUGPACK_ERROR_INIT;
+            bugpack_status status =
+                may_read(summary, name, name)
+                    ? bp_report_file_stream(summary->report, name, UINT64_MAX, keep_tail,
+                                            &summary->log_tail, &failure)
+                    : BUGPACK_OK;
+            return keep_failure(summary, name, status, &failure, error);
         }
     }
     return BUGPACK_OK;

@@ -1,9 +1,13 @@
 #include "inspect/summary_lines.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/status.h"
+#include "inspect/json_lines.h"
+
+static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
 static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
     bp_summary *summary = context;
@@ -100,8 +104,49 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     return BUGPACK_OK;
 }
 
-const bp_summary_line_reader bp_summary_line_readers[] = {{"metrics-history.jsonl", add_sample},
-                                                          {"logs.jsonl", add_record},
-                                                          {"traffic-index.jsonl", add_message}};
-const size_t bp_summary_line_reader_count =
-    sizeof bp_summary_line_readers / sizeof bp_summary_line_readers[0];
+const char *const bp_summary_line_entries[BP_SUMMARY_LINES] = {"metrics-history.jsonl",
+                                                               "logs.jsonl", "traffic-index.jsonl"};
+
+/* Each fills parts of the summary that the others do not touch. */
+static bp_json_line_taker *const takers[BP_SUMMARY_LINES] = {add_sample, add_record, add_message};
+
+typedef struct line_job {
+    bp_summary *summary;
+    bp_summary_lines *lines;
+    const char *entry;
+    bp_json_line_taker *take;
+    bool has_thread;
+    pthread_t thread;
+} line_job;
+
+static void *run_job(void *context) {
+    line_job *job = context;
+    bp_line_stream stream;
+    bp_line_stream_init(&stream, job->take, job->summary);
+    job->lines->status = bp_report_file_stream(job->summary->report, job->entry, UINT64_MAX,
+                                               bp_line_stream_write, &stream, &job->lines->failure);
+    bp_line_stream_release(&stream);
+    return NULL;
+}
+
+void bp_summary_read_lines(bp_summary *summary, bp_summary_lines lines[BP_SUMMARY_LINES]) {
+    line_job jobs[BP_SUMMARY_LINES];
+    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
+        uint64_t byte_count = 0;
+        jobs[i] = (line_job){.summary = summary,
+                             .lines = &lines[i],
+                             .entry = bp_summary_line_entries[i],
+                             .take = takers[i]};
+        (void)bp_report_file_has(summary->report, jobs[i].entry, &byte_count);
+        jobs[i].has_thread = lines[i].is_wanted && byte_count >= thread_min_bytes &&
+                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
+        if (lines[i].is_wanted && !jobs[i].has_thread) {
+            (void)run_job(&jobs[i]);
+        }
+    }
+    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
+        if (jobs[i].has_thread) {
+            (void)pthread_join(jobs[i].thread, NULL);
+        }
+    }
+}

@@ -106,13 +106,32 @@ run show threads.zip
 expect_status 0
 run show empty.zip
 expect_status 0
+# Entries of over a MiB are read at once.
+python3 -c 'import zipfile
+def write(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("logs.jsonl", 20000 * ("{\"level\":\"info\",\"message\":\"" + 60 * "x" + "\"}\n"))
+        report.writestr("traffic-index.jsonl", 20000 * ("{\"channel\":\"net\",\"direction\":\"sent\"," + 40 * " " + "\"bytes\":2}\n"))
+    return report.getinfo("traffic-index.jsonl")
+write("long.zip")
+entry = write("damaged.zip")
+with open("damaged.zip", "r+b") as file:
+    file.seek(entry.header_offset + entry.compress_size // 2 + 49)
+    file.write(b"damage")'
+run show --json long.zip
+jq -e '.log.counts.info == 20000 and .traffic == [.traffic[0]] and .traffic[0].sent == {messages: 20000, bytes: 40000}' out \
+    >/dev/null || wrong "it is $(cat out)"
+run show --json damaged.zip
+jq -e '.log.counts.info == 20000 and .findings[0].entry == "traffic-index.jsonl"' out >/dev/null ||
+    wrong "it is $(cat out)"
 run show out
 expect_status 1
 run show
 expect_status 2
 
 # They are not ours.
-rm -f threads.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
+rm -f long.zip damaged.zip threads.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300
