@@ -4,38 +4,44 @@
 #ifndef BP_SOURCES_SOURCE_H
 #define BP_SOURCES_SOURCE_H
 
+#include <stdatomic.h>
+
 #include <bugpack/capture_host.h>
 #include <bugpack/provide.h>
 
+#include "model/stacks.h"
+#include "probe/system.h"
 #include "report/context.h"
 
-/* A source registers its provider, or nothing where it does not apply to the session. */
-typedef bugpack_status bp_source(const bp_report_context *context, bugpack_error *error);
+/* The context of the providers about one process. Each has a reference to it: one that hangs
+ * outlives the session. */
+typedef struct bp_source {
+    atomic_uint references;
+    bp_subject *subject;
+    char *helper_path;             /* of the command; NULL: not given */
+    uint32_t timeout_ms;           /* of each provider */
+    uint64_t stacks, system_flags; /* as in bugpack_options */
+    bool without_process, without_stacks_json;
+    _Atomic(bp_stacks *) stacks_left;          /* by stacks.json, for stacks.txt; NULL: nothing */
+    _Atomic(bp_package_memory *) package_left; /* by one call for the next; NULL: nothing */
+} bp_source;
 
-/* Every session asks these, in this order. A new source is a file and one row. */
-#define BP_SOURCES(ROW)                                                                            \
-    ROW(stacks)      /* stacks.json and stacks.txt */                                              \
-    ROW(process)     /* process.json */                                                            \
-    ROW(threads)     /* threads.json */                                                            \
-    ROW(open_files)  /* files.json */                                                              \
-    ROW(system)      /* system.json */                                                             \
-    ROW(thread_heap) /* thread-heap.json, of another process */                                    \
-    ROW(heap_state)  /* heap-state.json, of our own process */
+/* Their context is a bp_source. A new one is a file, and a row in register.c. */
+bugpack_provider bp_source_stacks_json, bp_source_stacks_text, bp_source_process, bp_source_threads,
+    bp_source_open_files, bp_source_system, bp_source_thread_heap, bp_source_heap_state;
 
-#define BP_DECLARE_SOURCE(name) bp_source bp_source_##name;
-BP_SOURCES(BP_DECLARE_SOURCE)
-#undef BP_DECLARE_SOURCE
+/* When this share of the provider's time has passed. */
+uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent);
 
-/* Registers a provider for an entry about the context's process: below the directory of a further
- * one. */
-bugpack_status bp_source_add(const bp_report_context *context, const bp_provider_spec *spec,
-                             bugpack_error *error);
-
-/* What a provider of such an entry returns. An entry is omitted, and not missed, where there is
- * nothing to read, or not for us. */
+/* What such a provider returns. An entry is omitted, and not missed, where there is nothing to
+ * read, or not for us. */
 int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_error *error);
 
-/* Opens a further process, and registers the sources that apply to it. */
+/* NULL is fine. */
+void bp_source_free_stacks(bp_stacks *stacks);
+void bp_source_free_package(bp_package_memory *memory);
+
+/* Opens a further process, and registers the sources that apply to it: each below its directory. */
 bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pid,
                                       bugpack_error *error);
 

@@ -4,62 +4,25 @@
 #include "probe/stacks.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/clock.h"
 #include "base/status.h"
-#include "report/name.h"
 #include "sources/source.h"
 
 /* The shares of the provider's time after which no more threads are read, and no symbols sought. */
-static const uint64_t reading_share_percent = 40;
-static const uint64_t symbols_share_percent = 60;
+static const unsigned reading_share_percent = 40;
+static const unsigned symbols_share_percent = 60;
 
-/*
- * Both providers have it, and it outlives the session when one of them hangs. The first one leaves
- * what it has read for the second.
- */
-typedef struct stack_source {
-    bp_subject *subject;
-    uint32_t timeout_ms;
-    uint64_t choice;    /* as in bugpack_options */
-    char *helper_path;  /* NULL: not given */
-    bool is_text_alone; /* the host leaves stacks.json out */
-    atomic_uint references;
-    _Atomic(bp_stacks *) left; /* NULL: nothing */
-} stack_source;
-
-static void free_stacks(bp_stacks *stacks) {
-    if (stacks != NULL) {
-        bp_stacks_release(stacks);
-        free(stacks);
-    }
-}
-
-static void drop_source(void *context) {
-    stack_source *source = context;
-    if (atomic_fetch_sub(&source->references, 1) == 1) {
-        free_stacks(atomic_load(&source->left));
-        bp_subject_drop(source->subject);
-        free(source->helper_path);
-        free(source);
-    }
-}
-
-static bugpack_status read_stacks(const stack_source *source, bugpack_writer *writer,
+static bugpack_status read_stacks(const bp_source *source, bugpack_writer *writer,
                                   bp_stacks *ret_stacks, bugpack_error *error) {
     bp_subject_process *processes = NULL;
     size_t count;
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    uint64_t limit_ns = source->timeout_ms * BP_NS_PER_MS;
-    bp_stacks_plan plan = {.deadline_ns = now_ns + limit_ns * reading_share_percent / 100,
-                           .symbols_until_ns = now_ns + limit_ns * symbols_share_percent / 100,
-                           .stops_threads = source->choice != BUGPACK_STACKS_BLOCKED,
+    bp_stacks_plan plan = {.deadline_ns = bp_source_deadline_ns(source, reading_share_percent),
+                           .symbols_until_ns = bp_source_deadline_ns(source, symbols_share_percent),
+                           .stops_threads = source->stacks != BUGPACK_STACKS_BLOCKED,
                            .helper_path = source->helper_path,
-                           .is_helper_ptracer = source->choice == BUGPACK_STACKS_ALL_PTRACER,
+                           .is_helper_ptracer = source->stacks == BUGPACK_STACKS_ALL_PTRACER,
                            .stop = &writer->is_abandoned};
     pid_t pid = bp_subject_target(source->subject)->pid;
     bugpack_status status = BUGPACK_OK;
@@ -95,7 +58,7 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     }
 }
 
-static bugpack_status new_stacks(const stack_source *source, bugpack_writer *writer,
+static bugpack_status new_stacks(const bp_source *source, bugpack_writer *writer,
                                  bp_stacks **ret_stacks, bugpack_error *error) {
     bp_stacks *stacks = calloc(1, sizeof *stacks);
     bugpack_status status = stacks == NULL ? bp_fail_memory(error, "read stacks")
@@ -108,11 +71,11 @@ static bugpack_status new_stacks(const stack_source *source, bugpack_writer *wri
     return status;
 }
 
-static int provide_json(bugpack_writer *writer, void *context) {
-    stack_source *source = context;
+int bp_source_stacks_json(bugpack_writer *writer, void *context) {
+    bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_stacks *stacks = NULL;
-    free_stacks(atomic_exchange(&source->left, NULL));
+    bp_source_free_stacks(atomic_exchange(&source->stacks_left, NULL));
     bugpack_status status = new_stacks(source, writer, &stacks, &error);
     if (status != BUGPACK_OK) {
         return bp_source_end(writer, status, &error);
@@ -121,18 +84,18 @@ static int provide_json(bugpack_writer *writer, void *context) {
     status = bp_stacks_print_json(stacks, &writer->content, &error);
     /* Once this call was given up, the second provider may have to do with a later report. */
     if (!atomic_load(&writer->is_abandoned)) {
-        stacks = atomic_exchange(&source->left, stacks);
+        stacks = atomic_exchange(&source->stacks_left, stacks);
     }
-    free_stacks(stacks);
+    bp_source_free_stacks(stacks);
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 
-static int provide_text(bugpack_writer *writer, void *context) {
-    stack_source *source = context;
+int bp_source_stacks_text(bugpack_writer *writer, void *context) {
+    bp_source *source = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_stacks *stacks = atomic_exchange(&source->left, NULL);
+    bp_stacks *stacks = atomic_exchange(&source->stacks_left, NULL);
     bugpack_status status =
-        source->is_text_alone ? new_stacks(source, writer, &stacks, &error) : BUGPACK_OK;
+        source->without_stacks_json ? new_stacks(source, writer, &stacks, &error) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
         return bp_source_end(writer, status, &error);
     }
@@ -143,50 +106,6 @@ static int provide_text(bugpack_writer *writer, void *context) {
     }
     note(stacks, writer);
     status = bp_stacks_print_text(stacks, &writer->content, &error);
-    free_stacks(stacks);
+    bp_source_free_stacks(stacks);
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
-}
-
-static bugpack_status add_provider(const bp_report_context *context, const char *name,
-                                   bp_content_form form, bugpack_provider *provide,
-                                   stack_source *source, bugpack_error *error) {
-    const bp_provider_spec spec = {.name = name,
-                                   .form = form,
-                                   .provide = provide,
-                                   .context = source,
-                                   .release = drop_source,
-                                   .limit_bytes = (size_t)64 << 20,
-                                   .timeout_ms = context->settings->provider_timeout_ms};
-    atomic_fetch_add(&source->references, 1);
-    return bp_source_add(context, &spec, error); /* which drops it on a failure */
-}
-
-bugpack_status bp_source_stacks(const bp_report_context *context, bugpack_error *error) {
-    if (context->settings->without_process || context->settings->stacks == 0) {
-        return BUGPACK_OK;
-    }
-    stack_source *source = calloc(1, sizeof *source);
-    if (source == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
-    atomic_init(&source->references, 1);
-    source->timeout_ms = context->settings->provider_timeout_ms;
-    source->choice = context->settings->stacks;
-    source->is_text_alone = context->settings->without_entries != NULL &&
-                            bp_name_is_in_list(context->settings->without_entries, "stacks.json");
-    source->subject = bp_subject_retain(context->subject);
-    bugpack_status status = BUGPACK_OK;
-    if (context->settings->calibrator_path != NULL) {
-        source->helper_path = strdup(context->settings->calibrator_path);
-        status = source->helper_path == NULL ? bp_fail_memory(error, "open a session") : BUGPACK_OK;
-    }
-    if (status == BUGPACK_OK) {
-        status =
-            add_provider(context, "stacks.json", BP_CONTENT_BYTES, provide_json, source, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = add_provider(context, "stacks.txt", BP_CONTENT_TEXT, provide_text, source, error);
-    }
-    drop_source(source);
-    return status;
 }

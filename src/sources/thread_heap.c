@@ -11,14 +11,7 @@
 static const uint32_t calibration_timeout_ms = 1000;
 
 /* The share of the provider's time within which readings are begun. */
-static const uint64_t reading_share_percent = 50;
-
-/* What the provider needs, as it outlives the session when it hangs. */
-struct heap_source {
-    bp_subject *subject;
-    char *calibrator_path;
-    uint32_t timeout_ms;
-};
+static const unsigned reading_share_percent = 50;
 
 /* The readings of the target and its descendants. */
 struct readings {
@@ -40,11 +33,10 @@ static bool is_meant(const bp_thread_heap_reading *reading, const bp_subject_pro
 }
 
 /* The target has a reading in any case. A descendant that has ended has none. */
-static bugpack_status probe_all(const struct heap_source *source, bp_heap_prober *prober,
+static bugpack_status probe_all(const bp_source *source, bp_heap_prober *prober,
                                 const bp_subject_process *processes, size_t count,
                                 struct readings *readings, bugpack_error *error) {
-    uint64_t end_ns =
-        bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * reading_share_percent / 100;
+    uint64_t end_ns = bp_source_deadline_ns(source, reading_share_percent);
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {
         return bp_fail_memory(error, "read the counters of processes");
@@ -132,15 +124,15 @@ static bugpack_status write_readings(const struct readings *readings, bugpack_wr
     return bp_thread_heap_print_tree(readings->items, readings->count, &writer->content, error);
 }
 
-static int provide(bugpack_writer *writer, void *context) {
-    const struct heap_source *source = context;
+int bp_source_thread_heap(bugpack_writer *writer, void *context) {
+    const bp_source *source = context;
     bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_heap_prober *prober = NULL;
     bp_subject_process *processes = NULL;
     size_t count = 0;
     struct readings readings = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    options.calibrator_path = source->calibrator_path;
+    options.calibrator_path = source->helper_path;
     options.calibration_timeout_ms = calibration_timeout_ms;
     bugpack_status status = bp_heap_prober_new(&options, &prober, &error);
     if (status == BUGPACK_OK) {
@@ -158,48 +150,5 @@ static int provide(bugpack_writer *writer, void *context) {
     free(readings.items);
     free(processes);
     bp_heap_prober_free(prober);
-    if (status != BUGPACK_OK) {
-        return bugpack_fail(writer, "%s", error.message);
-    }
-    return 0;
-}
-
-static void free_source(void *context) {
-    struct heap_source *source = context;
-    bp_subject_drop(source->subject);
-    free(source->calibrator_path);
-    free(source);
-}
-
-static struct heap_source *new_source(const bp_report_context *context) {
-    const char *path = context->settings->calibrator_path;
-    struct heap_source *source = calloc(1, sizeof *source);
-    if (source != NULL) {
-        source->timeout_ms = context->settings->provider_timeout_ms;
-        source->calibrator_path = path != NULL ? strdup(path) : NULL;
-        if (path != NULL && source->calibrator_path == NULL) {
-            free(source);
-            return NULL;
-        }
-        source->subject = bp_subject_retain(context->subject);
-    }
-    return source;
-}
-
-bugpack_status bp_source_thread_heap(const bp_report_context *context, bugpack_error *error) {
-    if (bp_subject_target(context->subject)->pid == 0) {
-        return BUGPACK_OK;
-    }
-    struct heap_source *source = new_source(context);
-    if (source == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
-    const bp_provider_spec spec = {.name = "thread-heap.json",
-                                   .form = BP_CONTENT_BYTES,
-                                   .provide = provide,
-                                   .context = source,
-                                   .release = free_source,
-                                   .limit_bytes = (size_t)256 << 20,
-                                   .timeout_ms = context->settings->provider_timeout_ms};
-    return bp_source_add(context, &spec, error);
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }

@@ -2,20 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/status.h"
 #include "model/deadlock.h"
 #include "probe/threads.h"
 #include "sources/source.h"
 
 /* The share of the provider's time within which threads are read. */
-static const uint64_t reading_share_percent = 50;
-
-/* What the provider needs, as it outlives the session when it hangs. */
-struct threads_source {
-    bp_subject *subject;
-    uint32_t timeout_ms;
-};
+static const unsigned reading_share_percent = 50;
 
 /* The target and its descendants. */
 struct readings {
@@ -25,11 +18,9 @@ struct readings {
 };
 
 /* A descendant that has ended has no threads; each other failure is one of the target's. */
-static bugpack_status read_all(const struct threads_source *source,
-                               const bp_subject_process *processes, size_t count,
-                               struct readings *readings, bugpack_error *error) {
-    uint64_t deadline_ns =
-        bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * reading_share_percent / 100;
+static bugpack_status read_all(const bp_source *source, const bp_subject_process *processes,
+                               size_t count, struct readings *readings, bugpack_error *error) {
+    uint64_t deadline_ns = bp_source_deadline_ns(source, reading_share_percent);
     readings->items = calloc(count, sizeof *readings->items);
     if (readings->items == NULL) {
         return bp_fail_memory(error, "read the threads of processes");
@@ -103,8 +94,8 @@ static void note_losses(const struct readings *readings, bugpack_writer *writer)
  * Under a time limit like a host's provider: the kernel can block a reader of these files while the
  * process holds its memory map locked, or begins another program.
  */
-static int provide(bugpack_writer *writer, void *context) {
-    const struct threads_source *source = context;
+int bp_source_threads(bugpack_writer *writer, void *context) {
+    const bp_source *source = context;
     bp_subject_process *processes = NULL;
     size_t count = 0;
     struct readings readings = {0};
@@ -127,30 +118,4 @@ static int provide(bugpack_writer *writer, void *context) {
     free(readings.items);
     free(processes);
     return bp_source_end(writer, status, &error);
-}
-
-static void free_source(void *context) {
-    struct threads_source *source = context;
-    bp_subject_drop(source->subject);
-    free(source);
-}
-
-bugpack_status bp_source_threads(const bp_report_context *context, bugpack_error *error) {
-    if (context->settings->without_process) {
-        return BUGPACK_OK;
-    }
-    struct threads_source *source = calloc(1, sizeof *source);
-    if (source == NULL) {
-        return bp_fail_memory(error, "open a session");
-    }
-    *source = (struct threads_source){.subject = bp_subject_retain(context->subject),
-                                      .timeout_ms = context->settings->provider_timeout_ms};
-    const bp_provider_spec spec = {.name = "threads.json",
-                                   .form = BP_CONTENT_BYTES,
-                                   .provide = provide,
-                                   .context = source,
-                                   .release = free_source,
-                                   .limit_bytes = (size_t)256 << 20,
-                                   .timeout_ms = context->settings->provider_timeout_ms};
-    return bp_source_add(context, &spec, error);
 }

@@ -1,11 +1,9 @@
 #include "sources/source.h"
 
-bugpack_status bp_source_add(const bp_report_context *context, const bp_provider_spec *spec,
-                             bugpack_error *error) {
-    char name[BP_SUBJECT_NAME_BYTES];
-    bp_provider_spec own = *spec;
-    own.name = bp_subject_entry(context->subject, spec->name, name);
-    return bp_provider_list_add(context->providers, &own, error);
+#include <stdlib.h>
+
+uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent) {
+    return bp_clock_monotonic_ns() + source->timeout_ms * BP_NS_PER_MS * percent / 100;
 }
 
 int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_error *error) {
@@ -16,4 +14,18 @@ int bp_source_end(bugpack_writer *writer, bugpack_status status, const bugpack_e
         return 0;
     }
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error->message);
+}
+
+void bp_source_free_stacks(bp_stacks *stacks) {
+    if (stacks != NULL) {
+        bp_stacks_release(stacks);
+        free(stacks);
+    }
+}
+
+void bp_source_free_package(bp_package_memory *memory) {
+    if (memory != NULL) {
+        free(memory->path);
+        free(memory);
+    }
 }
