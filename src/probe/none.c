@@ -15,13 +15,15 @@
 #include "probe/thread_heap.h"
 #include "probe/threads.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct bp_heap_prober {
     char unused;
 };
 
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error) {
-    (void)options;
     bp_heap_prober *prober = calloc(1, sizeof *prober);
     if (prober == NULL) {
         return bp_fail_memory(error, "prepare a probe");
@@ -36,9 +38,6 @@ void bp_heap_prober_free(bp_heap_prober *prober) {
 
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
                              bp_thread_heap_reading *ret_reading, bugpack_error *error) {
-    (void)prober;
-    (void)plan;
-    (void)error;
     *ret_reading =
         (bp_thread_heap_reading){.pid = (uint64_t)pid,
                                  .failure = BP_HEAP_FAILURE_UNSUPPORTED,
@@ -47,35 +46,22 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
 }
 
 int bp_calibration_help(int argument_count, char **arguments) {
-    (void)argument_count;
-    (void)arguments;
     return 1;
 }
 
 int bp_stop_help(int argument_count, char **arguments) {
-    (void)argument_count;
-    (void)arguments;
     return 1;
 }
 
 bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
                                bp_sink *sink, void *context, bp_host_summary *ret_summary,
                                bugpack_error *error) {
-    (void)root;
-    (void)plan;
-    (void)dir_fd;
-    (void)sink;
-    (void)context;
-    (void)ret_summary;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "all threads of the machine cannot be read on this system");
 }
 
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
                                bugpack_error *error) {
-    (void)pid;
-    (void)deadline_ns;
-    (void)ret_process;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "this system has no way to see where a thread stands");
 }
@@ -83,77 +69,51 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
 bugpack_status bp_threads_find_files(bp_process_threads *processes, size_t count,
                                      uint64_t deadline_ns, bp_fd_search *ret_search,
                                      bugpack_error *error) {
-    (void)processes;
-    (void)count;
-    (void)deadline_ns;
     *ret_search = (bp_fd_search){.was_needed = false};
-    (void)error;
     return BUGPACK_OK;
 }
 
 bugpack_status bp_open_files_read(pid_t pid, size_t file_max, uint64_t deadline_ns,
                                   bp_open_files *ret_process, bugpack_error *error) {
-    (void)pid;
-    (void)file_max;
-    (void)deadline_ns;
-    (void)ret_process;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "the open files of a process cannot be read on this system");
 }
 
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error) {
-    (void)processes;
-    (void)count;
-    (void)deadline_ns;
     *ret_search = (bp_fd_search){.was_needed = false};
-    (void)error;
     return BUGPACK_OK;
 }
 
 bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
                               bugpack_error *error) {
-    (void)plan;
-    (void)ret_system;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the machine is not described on this system");
 }
 
 bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_list *ret_list,
                                     bugpack_error *error) {
-    (void)dir_fd;
-    (void)with_cgroups;
-    (void)ret_list;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "this system's processes cannot be searched: name one by its id");
 }
 
 bool bp_process_list_is_there(const bp_listed_process *process) {
-    (void)process;
     return false;
 }
 
 void bp_session_copies_release(bp_session_copies *copies) {
-    (void)copies;
 }
 
 bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_token *token,
                                       bp_session_copies *ret_copies, bugpack_error *error) {
-    (void)pid;
-    (void)dir_fd;
-    (void)token;
-    (void)error;
     *ret_copies = (bp_session_copies){.count = 0};
     return BUGPACK_OK;
 }
 
 bugpack_status bp_crash_trace_start(pid_t pid, const char *program, bugpack_error *error) {
-    (void)pid;
-    (void)program;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this system has no way to read stacks");
 }
 
 const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason) {
-    (void)number;
     *ret_reason = "this system has no way to read stacks";
     return NULL;
 }

@@ -1,6 +1,9 @@
 #include "base/status.h"
 #include "probe/stacks.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 static bugpack_status refuse(bugpack_error *error) {
 #if defined(__linux__)
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this bugpack was built without libdw");
@@ -11,17 +14,10 @@ static bugpack_status refuse(bugpack_error *error) {
 
 bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
                               bugpack_error *error) {
-    (void)pid;
-    (void)plan;
-    (void)ret_stacks;
     return refuse(error);
 }
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
-    (void)page;
-    (void)is_host;
-    (void)plan;
-    (void)ret_stacks;
     return refuse(error);
 }

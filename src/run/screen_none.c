@@ -3,35 +3,24 @@
 
 #include "base/status.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 bugpack_status bp_run_screen_new(int rows, int columns, bool is_bare, bp_run_screen **ret_screen,
                                  bugpack_error *error) {
-    (void)rows;
-    (void)columns;
-    (void)is_bare;
-    (void)ret_screen;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this bugpack was built without libvterm");
 }
 
 void bp_run_screen_free(bp_run_screen *screen) {
-    (void)screen;
 }
 
 void bp_run_screen_feed(bp_run_screen *screen, const char *bytes, size_t byte_count) {
-    (void)screen;
-    (void)bytes;
-    (void)byte_count;
 }
 
 void bp_run_screen_resize(bp_run_screen *screen, int rows, int columns) {
-    (void)screen;
-    (void)rows;
-    (void)columns;
 }
 
 bugpack_status bp_run_screen_print(bp_run_screen *screen, bp_buffer *out, bool *ret_is_partial,
                                    bugpack_error *error) {
-    (void)screen;
-    (void)out;
-    (void)ret_is_partial;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "this bugpack was built without libvterm");
 }

@@ -7,6 +7,9 @@
 #include "base/status.h"
 #include "platform/thread.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct bp_file_guard {
     pthread_mutex_t mutex;
     pthread_cond_t woken;
@@ -42,7 +45,6 @@ void bp_file_guard_free(bp_file_guard *guard) {
 }
 
 void bp_file_guard_bind(bp_file_guard *guard) {
-    (void)guard;
 }
 
 bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
@@ -61,8 +63,6 @@ bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
 }
 
 bool bp_file_guard_announce(bp_file_guard *guard, int fd) {
-    (void)guard;
-    (void)fd;
     errno = ENOTSUP;
     return false;
 }
@@ -76,10 +76,6 @@ void bp_file_guard_wake(bp_file_guard *guard) {
 
 bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yield *yield,
                                  void *context, bugpack_error *error) {
-    (void)guard;
-    (void)fd;
-    (void)yield;
-    (void)context;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "a file cannot be guarded here");
 }
 
@@ -89,10 +85,7 @@ bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *c
 }
 
 void bp_file_guard_remove(bp_file_guard *guard, const void *context) {
-    (void)guard;
-    (void)context;
 }
 
 void bp_file_guard_clear(bp_file_guard *guard) {
-    (void)guard;
 }

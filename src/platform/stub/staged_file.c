@@ -3,9 +3,10 @@
 
 #include "platform/staged_system.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]) {
-    (void)fd;
-    (void)ret_path;
     return false;
 }
 
@@ -18,9 +19,6 @@ int bp_staged_sync(int fd) {
 }
 
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
-    (void)dir_fd;
-    (void)from;
-    (void)to;
     errno = ENOTSUP; /* POSIX has no rename that refuses to replace */
     return -1;
 }

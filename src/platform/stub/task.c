@@ -3,6 +3,9 @@
 #include "base/status.h"
 #include "platform/process_facts.h"
 
+/* Nothing is done with what is given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /*
  * There is never an object: opening fails, so nothing else can be called but with NULL. They
  * answer all the same, because a caller that gets here has a bug that must not become a crash.
@@ -12,8 +15,6 @@ static bugpack_status unsupported(bugpack_error *error) {
 }
 
 bugpack_status bp_task_open(pid_t pid, bp_task **ret_task, bugpack_error *error) {
-    (void)pid;
-    (void)ret_task;
     return unsupported(error);
 }
 
@@ -22,38 +23,28 @@ bugpack_status bp_task_open_tree(pid_t pid, bp_task **ret_task, bugpack_error *e
 }
 
 void bp_task_close(bp_task *task) {
-    (void)task;
 }
 
 bugpack_status bp_task_clone(const bp_task *task, bp_task **ret_clone, bugpack_error *error) {
-    (void)task;
-    (void)ret_clone;
     return unsupported(error);
 }
 
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes) {
-    (void)task;
     if (out_bytes > 0) {
         out[0] = '\0';
     }
 }
 
 pid_t bp_task_pid(const bp_task *task) {
-    (void)task;
     return 0;
 }
 
 bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
-    (void)task;
-    (void)ret_uptime_ns;
     return false;
 }
 
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error) {
-    (void)task;
-    (void)with_names;
-    (void)ret_snapshot;
     return unsupported(error);
 }
 
@@ -64,11 +55,8 @@ bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
 
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error) {
-    (void)task;
-    (void)ret_facts;
     return unsupported(error);
 }
 
 void bp_task_reread_names(bp_task *task) {
-    (void)task;
 }
