@@ -88,12 +88,6 @@ static bool has_address(const bp_crash_page *page) {
     return page->code > 0 && page->code != 128 && codes_of(page->signal) != NULL;
 }
 
-static void add_hex(bp_json *json, const char *key, uint64_t value) {
-    char text[24];
-    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
-    bp_json_add_text(json, key, text);
-}
-
 static uint64_t stack_pointer_of(const bp_crash_page *page) {
     static const uint32_t numbers[] = {[BP_CRASH_ARCH_X86_64] = 7, [BP_CRASH_ARCH_AARCH64] = 31};
     bool is_known = page->arch == BP_CRASH_ARCH_X86_64 || page->arch == BP_CRASH_ARCH_AARCH64;
@@ -146,7 +140,7 @@ static void add_signal(const bp_crash_page *page, bp_json *json) {
     bp_json_add_int(json, "code", page->code);
     bp_json_add_text(json, "code_name", code != NULL ? code->name : NULL);
     if (has_address(page)) {
-        add_hex(json, "address", page->address);
+        bp_model_add_hex(json, "address", page->address);
     }
     if (page->system_call >= 0) {
         bp_json_add_int(json, "system_call", page->system_call);
@@ -169,12 +163,12 @@ static void add_registers(const bp_crash_page *page, bp_json *json) {
     for (uint32_t i = 0; i < page->register_count; i++) {
         char name[16];
         if (page->arch == BP_CRASH_ARCH_X86_64 && i < x86_64_count) {
-            add_hex(json, x86_64[i], page->registers[i]);
+            bp_model_add_hex(json, x86_64[i], page->registers[i]);
         } else if (page->arch == BP_CRASH_ARCH_AARCH64 && i < general_count) {
             (void)snprintf(name, sizeof name, "x%u", (unsigned)i);
-            add_hex(json, name, page->registers[i]);
+            bp_model_add_hex(json, name, page->registers[i]);
         } else if (page->arch == BP_CRASH_ARCH_AARCH64 && i < general_count + 3) {
-            add_hex(json, aarch64_last[i - general_count], page->registers[i]);
+            bp_model_add_hex(json, aarch64_last[i - general_count], page->registers[i]);
         }
     }
     bp_json_object_end(json);
@@ -184,9 +178,9 @@ static void add_registers(const bp_crash_page *page, bp_json *json) {
 static void add_stack(const bp_crash_page *page, bp_json *json) {
     bp_json_object_begin(json, "stack");
     if (stack_pointer_of(page) != 0) {
-        add_hex(json, "pointer", stack_pointer_of(page));
+        bp_model_add_hex(json, "pointer", stack_pointer_of(page));
     }
-    add_hex(json, "copied_from", page->stack_start);
+    bp_model_add_hex(json, "copied_from", page->stack_start);
     bp_json_add_uint(json, "copied_bytes", page->stack_bytes);
     bp_json_object_end(json);
 }
@@ -197,9 +191,7 @@ static void add_threads(const bp_crash_page *page, bp_json *json) {
         bp_json_add_int(json, NULL, page->tids[i]);
     }
     bp_json_array_end(json);
-    if (page->are_tids_cut != 0) {
-        bp_json_add_bool(json, "other_threads_are_cut", true);
-    }
+    bp_model_add_flag(json, "other_threads_are_cut", page->are_tids_cut != 0);
 }
 
 static const char *build_id_of(const bp_crash_page *page, uint64_t start) {
@@ -229,9 +221,7 @@ static void add_mappings(const bp_crash_page *page, bp_json *json) {
         next = line_end + 1;
     }
     bp_json_array_end(json);
-    if (page->are_maps_cut != 0) {
-        bp_json_add_bool(json, "mappings_are_cut", true);
-    }
+    bp_model_add_flag(json, "mappings_are_cut", page->are_maps_cut != 0);
 }
 
 static void add_backtrace(const bp_crash_backtrace *backtrace, bp_json *json) {

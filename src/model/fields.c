@@ -17,6 +17,28 @@ void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns) {
     bp_json_add_number(json, key, (double)duration_ns / (double)BP_NS_PER_MS, 3);
 }
 
+void bp_model_add_hex(bp_json *json, const char *key, uint64_t value) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
+    bp_json_add_text(json, key, text);
+}
+
+void bp_model_add_known(bp_json *json, const char *key, bp_known_uint number) {
+    bp_model_add_known_uint(json, key, number.known, number.value);
+}
+
+void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint64_t value) {
+    if (is_known) {
+        bp_json_add_uint(json, key, value);
+    }
+}
+
+void bp_model_add_flag(bp_json *json, const char *key, bool is_set) {
+    if (is_set) {
+        bp_json_add_bool(json, key, true);
+    }
+}
+
 void bp_model_add_limit(bp_json *json, const char *key, bool is_unlimited, uint64_t value) {
     if (is_unlimited) {
         bp_json_add_null(json, key);

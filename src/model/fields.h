@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "platform/process_facts.h"
 #include "json/json.h"
 
 /* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
@@ -14,6 +15,16 @@ void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns);
 
 /* A time span in milliseconds, to the microsecond. */
 void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns);
+
+/* "0x7f3c" */
+void bp_model_add_hex(bp_json *json, const char *key, uint64_t value);
+
+/* A number, left out where it is not known. */
+void bp_model_add_known(bp_json *json, const char *key, bp_known_uint number);
+void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint64_t value);
+
+/* `true`, left out where it is not. */
+void bp_model_add_flag(bp_json *json, const char *key, bool is_set);
 
 /* A number that null replaces where there is no limit. */
 void bp_model_add_limit(bp_json *json, const char *key, bool is_unlimited, uint64_t value);

@@ -107,14 +107,10 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     }
     bp_model_add_known_text(json, "boot_id", summary->boot_id);
     bp_json_add_uint(json, "ticks_per_sec", summary->ticks_per_sec);
-    if (summary->self_tgid != 0) {
-        bp_json_add_uint(json, "self_tgid", summary->self_tgid);
-    }
+    bp_model_add_known_uint(json, "self_tgid", summary->self_tgid != 0, summary->self_tgid);
     bp_json_add_bool(json, "complete", bp_host_summary_is_complete(summary));
     bp_json_add_bool(json, "threads_complete", has_all_threads(summary));
-    if (summary->is_hidden) {
-        bp_json_add_bool(json, "processes_hidden", true);
-    }
+    bp_model_add_flag(json, "processes_hidden", summary->is_hidden);
     bp_json_add_uint(json, "processes", summary->process_count);
     bp_json_add_uint(json, "threads", summary->thread_count);
     bp_json_add_uint(json, "kernel_threads", summary->kernel_thread_count);
@@ -181,9 +177,7 @@ static void add_process(bp_json *json, const bp_host_process *process) {
     bp_json_add_bool(json, "self", process->is_self);
     bp_json_add_uint(json, "threads", process->tid_count);
     bp_model_add_command_line(json, process->command_line, process->command_line_bytes);
-    if (process->is_command_line_cut) {
-        bp_json_add_bool(json, "command_line_cut", true);
-    }
+    bp_model_add_flag(json, "command_line_cut", process->is_command_line_cut);
     bp_json_add_bool(json, "heap_measured", process->is_heap_measured);
     if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
         bp_json_add_text(json, "heap_failure", bp_heap_failure_name(process->heap_failure));

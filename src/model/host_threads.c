@@ -71,9 +71,7 @@ static void add_identity(const bp_host_thread *thread, bp_json *json) {
     bp_model_add_name(json, "process", thread->process_name, sizeof thread->process_name);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_text(json, "cgroup", thread->cgroup);
-    if (thread->has_start) {
-        bp_json_add_uint(json, "start_ticks", thread->start_ticks);
-    }
+    bp_model_add_known_uint(json, "start_ticks", thread->has_start, thread->start_ticks);
     bp_json_add_bool(json, "kernel_thread", thread->is_kernel_thread);
     bp_json_add_bool(json, "self", thread->is_self);
 }

@@ -20,9 +20,8 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     bp_json_add_text(json, "status", bp_artefact_status_name(entry->status));
     bp_json_add_uint(json, "bytes", entry->bytes);
     bp_model_add_known_text(json, "sha256", entry->sha256);
-    if (entry->has_original_bytes) {
-        bp_json_add_uint(json, "original_bytes", entry->original_bytes);
-    }
+    bp_model_add_known_uint(json, "original_bytes", entry->has_original_bytes,
+                            entry->original_bytes);
     if (entry->captured_wall_ns != 0) {
         bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
     }
@@ -33,9 +32,7 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
-    if (entry->is_unsearched) {
-        bp_json_add_bool(json, "not_searched", true);
-    }
+    bp_model_add_flag(json, "not_searched", entry->is_unsearched);
     if (entry->redaction_count > 0) {
         bp_json_array_begin(json, "redactions");
         for (size_t i = 0; i < entry->redaction_count; i++) {

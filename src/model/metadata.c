@@ -126,9 +126,7 @@ bugpack_status bp_metadata_print(const bp_metadata *metadata, bp_buffer *out,
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
     bp_json_add_text(&json, "report_id", metadata->report_id);
     bp_model_add_known_text(&json, "session_id", metadata->session_id);
-    if (metadata->sequence != 0) {
-        bp_json_add_uint(&json, "sequence", metadata->sequence);
-    }
+    bp_model_add_known_uint(&json, "sequence", metadata->sequence != 0, metadata->sequence);
     add_origin(&json, metadata);
     bp_json_add_text(&json, "report_type", bp_report_kind_name(metadata->kind));
     bp_model_add_known_text(&json, "session_end", metadata->session_end);

@@ -1,7 +1,5 @@
 #include "model/open_files.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,12 +62,6 @@ void bp_open_files_release(bp_open_files *process) {
     *process = (bp_open_files){.pid = 0};
 }
 
-static void add_number(bp_json *json, const char *key, bool is_known, uint64_t value) {
-    if (is_known) {
-        bp_json_add_uint(json, key, value);
-    }
-}
-
 /* Of the other kinds it is 0, and says nothing. */
 static bool has_position(bp_open_file_kind kind) {
     return kind <= BP_OPEN_FILE_BLOCK_DEVICE || kind == BP_OPEN_FILE_MEMFD;
@@ -85,24 +77,25 @@ static void add_info(const bp_open_file *file, bp_json *json) {
         }
         bp_json_array_end(json);
     }
-    add_number(json, "position", info->has_position && has_position(file->kind), info->position);
+    bp_model_add_known_uint(json, "position", info->has_position && has_position(file->kind),
+                            info->position);
 }
 
 /* What only one kind has; another program may have put the same words elsewhere. */
 static void add_kind_of_info(const bp_open_file *file, bp_json *json) {
     const bp_fd_info *info = &file->info;
     if (file->kind == BP_OPEN_FILE_EVENTFD) {
-        add_number(json, "value", info->has_value, info->value);
+        bp_model_add_known_uint(json, "value", info->has_value, info->value);
     } else if (file->kind == BP_OPEN_FILE_PIDFD && info->has_pid) {
         bp_json_add_int(json, "pid", info->pid);
     } else if (file->kind == BP_OPEN_FILE_SIGNALFD && info->has_signals) {
         bp_json_array_begin(json, "signals");
         for (uint64_t signal = 0; signal < 64; signal++) {
-            add_number(json, NULL, (info->signals >> signal & 1) != 0, signal + 1);
+            bp_model_add_known_uint(json, NULL, (info->signals >> signal & 1) != 0, signal + 1);
         }
         bp_json_array_end(json);
     } else if (file->kind == BP_OPEN_FILE_EPOLL || file->kind == BP_OPEN_FILE_INOTIFY) {
-        add_number(json, "watches", info->has_watches, info->watch_count);
+        bp_model_add_known_uint(json, "watches", info->has_watches, info->watch_count);
     }
 }
 
@@ -114,13 +107,14 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_json_add_text(json, "state", socket->state);
     add_address(json, "local", socket->local);
     add_address(json, "remote", socket->remote);
-    add_number(json, counts_connections ? "waiting_connections" : "receive_queue_bytes",
-               socket->has_queues, socket->receive_queue);
-    add_number(json, counts_connections ? "backlog" : "send_queue_bytes",
-               socket->has_queues && socket->has_send_queue, socket->send_queue);
-    add_number(json, "retransmits", socket->has_retransmits, socket->retransmits);
-    add_number(json, "drops", socket->has_drops, socket->drops);
-    add_number(json, "peer_inode", socket->peer_inode != 0, socket->peer_inode);
+    bp_model_add_known_uint(json,
+                            counts_connections ? "waiting_connections" : "receive_queue_bytes",
+                            socket->has_queues, socket->receive_queue);
+    bp_model_add_known_uint(json, counts_connections ? "backlog" : "send_queue_bytes",
+                            socket->has_queues && socket->has_send_queue, socket->send_queue);
+    bp_model_add_known_uint(json, "retransmits", socket->has_retransmits, socket->retransmits);
+    bp_model_add_known_uint(json, "drops", socket->has_drops, socket->drops);
+    bp_model_add_known_uint(json, "peer_inode", socket->peer_inode != 0, socket->peer_inode);
     bp_json_object_end(json);
 }
 
@@ -135,9 +129,7 @@ static void add_other_end(const bp_open_file *file, bp_json *json) {
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
-    if (file->has_more_holders) {
-        bp_json_add_bool(json, "other_end_has_more", true);
-    }
+    bp_model_add_flag(json, "other_end_has_more", file->has_more_holders);
 }
 
 void bp_open_file_add_ends(const bp_open_file *file, bp_json *json) {
@@ -164,11 +156,9 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_json_add_uint(json, "number", file->number);
     bp_json_add_text(json, "kind", bp_open_file_kind_name(file->kind));
     add_path(json, "target", file->target);
-    if (file->is_deleted) {
-        bp_json_add_bool(json, "deleted", true);
-    }
-    add_number(json, "inode", file->has_inode, file->inode);
-    add_number(json, "size_bytes", file->has_size, file->size_bytes);
+    bp_model_add_flag(json, "deleted", file->is_deleted);
+    bp_model_add_known_uint(json, "inode", file->has_inode, file->inode);
+    bp_model_add_known_uint(json, "size_bytes", file->has_size, file->size_bytes);
     add_info(file, json);
     add_kind_of_info(file, json);
     bp_open_file_add_ends(file, json);

@@ -1,17 +1,9 @@
 #include "model/process.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/fields.h"
 #include "json/json.h"
-
-static void add_known(bp_json *json, const char *key, bp_known_uint number) {
-    if (number.known) {
-        bp_json_add_uint(json, key, number.value);
-    }
-}
 
 typedef struct group_member {
     const char *key;
@@ -29,28 +21,28 @@ static void add_group(bp_json *json, const char *key, const group_member *member
     }
     bp_json_object_begin(json, key);
     for (const group_member *member = members; member->key != NULL; member++) {
-        add_known(json, member->key, member->number);
+        bp_model_add_known(json, member->key, member->number);
     }
     bp_json_object_end(json);
 }
 
 static void add_identity(bp_json *json, const bp_process_facts *facts) {
     bp_json_add_int(json, "pid", facts->pid);
-    add_known(json, "parent_pid", facts->parent_pid);
+    bp_model_add_known(json, "parent_pid", facts->parent_pid);
     bp_model_add_name(json, "name", facts->name, sizeof facts->name);
     if (facts->state != 0) {
         bp_json_add_bytes(json, "state", &facts->state, 1);
     }
     bp_json_add_bool(json, "kernel_thread", facts->is_kernel_thread);
-    add_known(json, "uid", facts->uid);
-    add_known(json, "gid", facts->gid);
+    bp_model_add_known(json, "uid", facts->uid);
+    bp_model_add_known(json, "gid", facts->gid);
     bp_json_add_text(json, "executable", facts->executable);
     bp_json_add_text(json, "working_directory", facts->working_directory);
 }
 
 static void add_counters(bp_json *json, const bp_process_facts *facts) {
-    add_known(json, "threads", facts->thread_count);
-    add_known(json, "open_files", facts->fd_count);
+    bp_model_add_known(json, "threads", facts->thread_count);
+    bp_model_add_known(json, "open_files", facts->fd_count);
     add_group(json, "context_switches",
               (group_member[]){{"voluntary", facts->voluntary_switches},
                                {"involuntary", facts->involuntary_switches},
@@ -104,11 +96,9 @@ static void add_loaded_objects(bp_json *json, const bp_process_facts *facts) {
     bp_json_array_begin(json, "loaded_objects");
     for (size_t i = 0; i < facts->object_count; i++) {
         const bp_loaded_object *object = &facts->objects[i];
-        char address[24];
-        (void)snprintf(address, sizeof address, "0x%" PRIx64, object->address);
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "path", object->path);
-        bp_json_add_text(json, "address", address);
+        bp_model_add_hex(json, "address", object->address);
         bp_model_add_known_text(json, "build_id", object->build_id);
         bp_json_add_bool(json, "deleted", object->deleted);
         bp_json_object_end(json);

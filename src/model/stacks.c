@@ -53,34 +53,24 @@ static const bp_stack_module *module_of(const bp_stacks *stacks, const bp_stack_
     return place->module == BP_STACK_NO_MODULE ? NULL : &stacks->modules[place->module];
 }
 
-static void add_hex(bp_json *json, const char *key, uint64_t value) {
-    char text[24];
-    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
-    bp_json_add_text(json, key, text);
-}
-
 static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame) {
     const bp_stack_place *place = &stacks->places[frame->place];
     const bp_stack_module *module = module_of(stacks, place);
     bp_json_object_begin(json, NULL);
-    add_hex(json, "address", place->address);
+    bp_model_add_hex(json, "address", place->address);
     if (module != NULL) {
         bp_json_add_text(json, "module", module->path);
-        add_hex(json, "offset", place->address - module->start);
+        bp_model_add_hex(json, "offset", place->address - module->start);
         bp_model_add_known_text(json, "build_id", module->build_id);
     }
     bp_json_add_text(json, "symbol", place->symbol);
     bp_json_add_text(json, "demangled", place->demangled);
-    if (place->symbol != NULL) {
-        bp_json_add_uint(json, "symbol_offset", place->symbol_offset);
-    }
+    bp_model_add_known_uint(json, "symbol_offset", place->symbol != NULL, place->symbol_offset);
     if (place->source != NULL) {
         bp_json_add_text(json, "source", place->source);
         bp_json_add_int(json, "line", place->line);
     }
-    if (frame->is_by_frame_pointer) {
-        bp_json_add_bool(json, "by_frame_pointer", true);
-    }
+    bp_model_add_flag(json, "by_frame_pointer", frame->is_by_frame_pointer);
     bp_json_object_end(json);
 }
 
@@ -105,9 +95,8 @@ static void add_thread(bp_json *json, const bp_stacks *stacks, const bp_stack_th
     if (has_frames(thread)) {
         bp_stacks_add_frames(stacks, thread, json);
     }
-    if (thread->state == BP_STACK_STOPPED) {
-        bp_json_add_uint(json, "stopped_us", (thread->stopped_ns + 999) / 1000);
-    }
+    bp_model_add_known_uint(json, "stopped_us", thread->state == BP_STACK_STOPPED,
+                            (thread->stopped_ns + 999) / 1000);
     bp_model_add_known_text(json, "reason", thread->reason);
     bp_json_object_end(json);
 }
@@ -118,7 +107,7 @@ static void add_modules(bp_json *json, const bp_stacks *stacks) {
         const bp_stack_module *module = &stacks->modules[i];
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "path", module->path);
-        add_hex(json, "address", module->start);
+        bp_model_add_hex(json, "address", module->start);
         bp_model_add_known_text(json, "build_id", module->build_id);
         bp_model_add_known_text(json, "trouble", module->trouble);
         bp_json_object_end(json);

@@ -36,12 +36,6 @@ void bp_system_release(bp_system *system) {
     *system = (bp_system){.cgroup_count = 0};
 }
 
-static void add_known(bp_json *json, const char *key, bp_known_uint number) {
-    if (number.known) {
-        bp_json_add_uint(json, key, number.value);
-    }
-}
-
 static void add_identity(bp_json *json, const bp_system *system) {
     bp_model_add_known_text(json, "hostname", system->hostname);
     if (system->distribution_id[0] != '\0' || system->distribution_name[0] != '\0') {
@@ -63,9 +57,9 @@ static void add_identity(bp_json *json, const bp_system *system) {
     }
     bp_json_object_begin(json, "cpus");
     bp_model_add_known_text(json, "model", system->cpu_model);
-    add_known(json, "possible", system->cpu_count);
-    add_known(json, "online", system->cpu_online_count);
-    add_known(json, "usable", system->cpu_usable_count);
+    bp_model_add_known(json, "possible", system->cpu_count);
+    bp_model_add_known(json, "online", system->cpu_online_count);
+    bp_model_add_known(json, "usable", system->cpu_usable_count);
     bp_json_object_end(json);
 }
 
@@ -74,7 +68,7 @@ static void add_memory(bp_json *json, const bp_system *system) {
         if (i == 0 || strcmp(rows[i].group, rows[i - 1].group) != 0) {
             bp_json_object_begin(json, rows[i].group);
         }
-        add_known(json, rows[i].name, system->memory[i]);
+        bp_model_add_known(json, rows[i].name, system->memory[i]);
         if (i + 1 == BP_SYSTEM_MEMORY_COUNT || strcmp(rows[i].group, rows[i + 1].group) != 0) {
             bp_json_object_end(json);
         }
@@ -117,9 +111,7 @@ static void add_container(bp_json *json, const bp_system *system) {
 static void add_executable(bp_json *json, const bp_system *system) {
     bp_json_object_begin(json, "executable");
     bp_json_add_text(json, "path", system->executable);
-    if (system->is_executable_deleted) {
-        bp_json_add_bool(json, "deleted", true);
-    }
+    bp_model_add_flag(json, "deleted", system->is_executable_deleted);
     if (system->has_package) {
         bp_json_object_begin(json, "package");
         bp_json_add_text(json, "manager", system->package.is_rpm ? "rpm" : "dpkg");

@@ -1,7 +1,5 @@
 #include "model/threads.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,19 +65,13 @@ static void add_totals(const bp_thread_state *thread, bp_json *json) {
     bp_json_object_end(json);
 }
 
-static void add_hex(bp_json *json, const char *key, uint64_t value) {
-    char text[24];
-    (void)snprintf(text, sizeof text, "0x%" PRIx64, value);
-    bp_json_add_text(json, key, text);
-}
-
 static void add_syscall(const bp_thread_syscall *syscall, bp_syscall_arch arch, bp_json *json) {
     bp_json_object_begin(json, "syscall");
     bp_json_add_text(json, "name", bp_syscall_name(arch, syscall->number));
     bp_json_add_uint(json, "number", syscall->number);
     bp_json_array_begin(json, "arguments");
     for (size_t i = 0; i < BP_SYSCALL_ARGUMENT_COUNT; i++) {
-        add_hex(json, NULL, syscall->arguments[i]);
+        bp_model_add_hex(json, NULL, syscall->arguments[i]);
     }
     bp_json_array_end(json);
     bp_json_object_end(json);
@@ -106,7 +98,7 @@ static void add_wait(const bp_process_threads *process, const bp_thread_state *t
     bp_json_object_begin(json, "waits_for");
     bp_json_add_uint(json, "tid", process->threads[thread->waits_for].tid);
     bp_json_add_text(json, "kind", kinds[thread->wait.kind]);
-    add_hex(json, "address", thread->wait.address);
+    bp_model_add_hex(json, "address", thread->wait.address);
     bp_json_add_bool(json, "timed", thread->wait.is_timed);
     bp_json_object_end(json);
 }
