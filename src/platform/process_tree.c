@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
 /* More processes than a pid_t of Linux can name. */
@@ -13,28 +14,16 @@ static uint64_t add(uint64_t a, uint64_t b) {
 }
 
 bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-        pid_t *pids = capacity > pid_max ? NULL : realloc(list->pids, capacity * sizeof *pids);
-        if (pids == NULL) {
-            return false;
-        }
-        list->pids = pids;
-        list->capacity = capacity;
+    if (list->count >= pid_max || !bp_array_reserve(&list->pids, list->count, &list->capacity)) {
+        return false;
     }
     list->pids[list->count++] = pid;
     return true;
 }
 
 static bool push_member(bp_tree_members *list, const bp_tree_member *added) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 16 : list->capacity * 2;
-        bp_tree_member *items = realloc(list->items, capacity * sizeof *items);
-        if (items == NULL) {
-            return false;
-        }
-        list->items = items;
-        list->capacity = capacity;
+    if (!bp_array_reserve(&list->items, list->count, &list->capacity)) {
+        return false;
     }
     list->items[list->count++] = *added;
     return true;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "probe/remote_memory.h"
 
 /* Offsets inside glibc's structures are far below this. */
@@ -58,14 +59,8 @@ static int push(struct walk *walk, uint64_t tid, uint64_t descriptor) {
                                &found.pointer)) {
         return EFAULT;
     }
-    if (walk->count == walk->capacity) {
-        size_t wanted = walk->capacity == 0 ? 64 : walk->capacity * 2;
-        bp_thread_pointer *pointers = realloc(walk->pointers, wanted * sizeof *pointers);
-        if (pointers == NULL) {
-            return ENOMEM;
-        }
-        walk->pointers = pointers;
-        walk->capacity = wanted;
+    if (!bp_array_reserve(&walk->pointers, walk->count, &walk->capacity)) {
+        return ENOMEM;
     }
     walk->pointers[walk->count++] = found;
     return 0;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/status.h"
@@ -52,13 +53,8 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
     bp_traffic_record record;
     bp_traffic_window_move(&at->window, &at->snapshot->pins);
     while (at->pin_count < pin_count_max && bp_traffic_record_next(&at->window, &offset, &record)) {
-        if (at->pin_count == capacity) {
-            capacity = capacity == 0 ? 64 : 2 * capacity;
-            traffic_pin *grown = realloc(at->pins, capacity * sizeof *grown);
-            if (grown == NULL) {
-                return bp_fail_memory(error, "write the traffic");
-            }
-            at->pins = grown;
+        if (!bp_array_reserve(&at->pins, at->pin_count, &capacity)) {
+            return bp_fail_memory(error, "write the traffic");
         }
         at->pins[at->pin_count++] = (traffic_pin){.sequence = record.sequence, .offset = begin};
         begin = offset;

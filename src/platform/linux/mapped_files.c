@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
@@ -32,14 +33,8 @@ typedef struct map_list {
 } map_list;
 
 static bool push_map(map_list *list, const bp_proc_map *map) {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 256 : list->capacity * 2;
-        bp_proc_map *maps = realloc(list->maps, capacity * sizeof *maps);
-        if (maps == NULL) {
-            return false;
-        }
-        list->maps = maps;
-        list->capacity = capacity;
+    if (!bp_array_reserve(&list->maps, list->count, &list->capacity)) {
+        return false;
     }
     list->maps[list->count++] = *map;
     return true;
