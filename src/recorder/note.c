@@ -11,7 +11,7 @@ static const char own_name[] = "bugpack";
 
 void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
                   const char *format, va_list arguments) {
-    bp_log_recorder *log = bp_recorder_log(recorder);
+    bp_log_recorder *log = recorder->log;
     if (log == NULL || !bp_log_recorder_wants(log, level)) {
         return;
     }
@@ -28,7 +28,7 @@ void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channe
 
 void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,
                      const char *format, va_list arguments) {
-    bp_notifications *notifications = bp_recorder_notifications(recorder);
+    bp_notifications *notifications = recorder->notifications;
     if (notifications == NULL) {
         return;
     }
@@ -47,7 +47,7 @@ static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *fo
 static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
                       va_list arguments) {
     static _Thread_local bool is_inside;
-    const bp_diagnostics *diagnostics = bp_recorder_diagnostics(recorder);
+    const bp_diagnostics *diagnostics = &recorder->diagnostics;
     char text[BUGPACK_ERROR_MESSAGE_BYTES];
     if (diagnostics->callback == NULL || is_inside ||
         vsnprintf(text, sizeof text, format, arguments) < 0) {

@@ -8,16 +8,6 @@
 #include "base/status.h"
 #include "ring/ring_reader.h"
 
-struct bp_recorder {
-    bp_diagnostics diagnostics;
-    bp_rings *rings; /* NULL: closed */
-    bp_log_recorder *log;
-    bp_notifications *notifications;
-    bp_history *history;
-    bp_windows *windows;
-    bp_channels channels;
-};
-
 /* The parts that have one ring each, and own it once they are made. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
@@ -90,15 +80,6 @@ void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call) {
     }
 }
 
-void bp_recorder_keep(bp_recorder *recorder, bool is_kept) {
-    bp_rings_keep(recorder->rings, is_kept);
-}
-
-bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
-                            size_t byte_count) {
-    return bp_rings_write_file(recorder->rings, name, bytes, byte_count);
-}
-
 bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
                               size_t byte_count) {
     const bp_session_dir *dir = bp_rings_dir(recorder->rings);
@@ -152,14 +133,6 @@ void bp_recorder_free(bp_recorder *recorder) {
     }
 }
 
-bp_log_recorder *bp_recorder_log(bp_recorder *recorder) {
-    return recorder->log;
-}
-
-bp_notifications *bp_recorder_notifications(bp_recorder *recorder) {
-    return recorder->notifications;
-}
-
 /* The rings that are no channel's, in the order of an array of their snapshots; NULL where one is
  * off. */
 static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
@@ -175,30 +148,6 @@ void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_by
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
         bp_rings_note_loss(recorder->rings, rings[i], reason, reason_bytes);
     }
-}
-
-bool bp_recorder_take_loss(bp_recorder *recorder, char *reason, size_t reason_bytes) {
-    return bp_rings_take_loss(recorder->rings, reason, reason_bytes);
-}
-
-const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives) {
-    return bp_rings_locate(recorder->rings, ret_survives);
-}
-
-const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder) {
-    return &recorder->diagnostics;
-}
-
-bp_history *bp_recorder_history(bp_recorder *recorder) {
-    return recorder->history;
-}
-
-bp_windows *bp_recorder_windows(bp_recorder *recorder) {
-    return recorder->windows;
-}
-
-bp_channels *bp_recorder_channels(bp_recorder *recorder) {
-    return &recorder->channels;
 }
 
 static void copy_part(bp_recorder *recorder, bp_ring *ring, uint64_t until_ns, int dir_fd,

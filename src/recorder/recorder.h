@@ -40,7 +40,16 @@ typedef struct bp_recorder_options {
     bp_diagnostics diagnostics;
 } bp_recorder_options;
 
-typedef struct bp_recorder bp_recorder;
+/* Its parts are NULL where they are off, and are for reading. */
+typedef struct bp_recorder {
+    bp_diagnostics diagnostics;
+    bp_rings *rings; /* NULL: closed */
+    bp_log_recorder *log;
+    bp_notifications *notifications;
+    bp_history *history;
+    bp_windows *windows; /* where there is a history */
+    bp_channels channels;
+} bp_recorder;
 
 /* Makes the rings. NO_MEMORY, or INVALID for an impossible ring size. */
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
@@ -50,15 +59,7 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
  * recorder is freed. */
 void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call);
 
-/* Whether bp_recorder_close leaves the session's directory for recovery. Any thread. */
-void bp_recorder_keep(bp_recorder *recorder, bool is_kept);
-
-/* Writes a small file into the session's directory, if there is one, for whoever recovers it, or
- * removes it, with `bytes` NULL. False where it could not be written. */
-bool bp_recorder_write_file(bp_recorder *recorder, const char *name, const void *bytes,
-                            size_t byte_count);
-
-/* The same, in the place of an older file; a crash leaves one of the two, whole. */
+/* As bp_rings_write_file, in the place of an older file; a crash leaves one of the two, whole. */
 bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
                               size_t byte_count);
 
@@ -70,7 +71,8 @@ bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const voi
 bugpack_status bp_recorder_map_file(bp_recorder *recorder, const char *name, size_t byte_count,
                                     void **ret_map, bugpack_error *error);
 
-/* Whether it will; `*ret_path` is the directory, borrowed, or NULL where no ring is in a file. */
+/* Whether bp_recorder_close leaves the directory; `*ret_path` is the directory, borrowed, or NULL
+ * where no ring is in a file. */
 bool bp_recorder_is_kept(const bp_recorder *recorder, const char **ret_path);
 
 /*
@@ -83,19 +85,9 @@ void bp_recorder_close(bp_recorder *recorder);
 /* No other thread may be inside. NULL is fine. */
 void bp_recorder_free(bp_recorder *recorder);
 
-/* The parts, borrowed; NULL where they are off. The channels are always there. */
-bp_log_recorder *bp_recorder_log(bp_recorder *recorder);
-bp_notifications *bp_recorder_notifications(bp_recorder *recorder);
-bp_history *bp_recorder_history(bp_recorder *recorder);
-bp_windows *bp_recorder_windows(bp_recorder *recorder); /* where there is a history */
-bp_channels *bp_recorder_channels(bp_recorder *recorder);
 /* Sets `reason`, if it is "", to one clause that says why the records would not outlive the
  * process, if that was not asked for. */
 void bp_recorder_note_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
-/* bp_rings_take_loss and bp_rings_locate of its rings. */
-bool bp_recorder_take_loss(bp_recorder *recorder, char *reason, size_t reason_bytes);
-const char *bp_recorder_locate(const bp_recorder *recorder, uint64_t *ret_survives);
-const bp_diagnostics *bp_recorder_diagnostics(const bp_recorder *recorder);
 
 /* What a snapshot of all rings would take now. Any thread. */
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder);

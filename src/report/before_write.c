@@ -118,8 +118,8 @@ bugpack_status bp_before_write_set(bp_before_write *before, bugpack_before_write
     if (callback != NULL && provider == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    (void)bp_recorder_write_file(before->recorder, THERE_FILE, NULL, 0);
-    if (callback != NULL && !bp_recorder_write_file(before->recorder, THERE_FILE, "", 0)) {
+    (void)bp_rings_write_file(before->recorder->rings, THERE_FILE, NULL, 0);
+    if (callback != NULL && !bp_rings_write_file(before->recorder->rings, THERE_FILE, "", 0)) {
         bp_note_diagnose(before->recorder, BUGPACK_LEVEL_WARN,
                          "a recovery of this session will not say that it could not call "
                          "bugpack_before_write's callback");

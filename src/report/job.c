@@ -23,7 +23,7 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->tags = bp_tags_hold(context->tags);
-    bp_windows *windows = bp_recorder_windows(context->recorder);
+    bp_windows *windows = context->recorder->windows;
     if (windows != NULL && type->run == NULL) {
         job->window = bp_windows_ask(windows, job->triggered.monotonic_ns);
     }

@@ -37,7 +37,8 @@ bugpack_status bp_redaction_new(bool is_off, bp_recorder *recorder, bp_redaction
     redaction->is_off = is_off;
     redaction->recorder = recorder;
     if (is_off && recorder != NULL) {
-        (void)bp_recorder_write_file(recorder, OFF_FILE, "", 0); /* without it, it will redact */
+        /* Without the file, recovery redacts. */
+        (void)bp_rings_write_file(recorder->rings, OFF_FILE, "", 0);
     }
     *ret_redaction = redaction;
     return BUGPACK_OK;
@@ -99,7 +100,7 @@ bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const
     bp_lock_release(&redaction->lock);
     if (status == BUGPACK_OK && redaction->recorder != NULL) {
         (void)snprintf(file, sizeof file, TEXT_FILE_FORMAT, count);
-        if (!bp_recorder_write_file(redaction->recorder, file, text, byte_count)) {
+        if (!bp_rings_write_file(redaction->recorder->rings, file, text, byte_count)) {
             bp_note_diagnose(redaction->recorder, BUGPACK_LEVEL_WARN,
                              "a recovery of this session will not have all of its redaction rules: "
                              "the file \"%s\" cannot be written",

@@ -7,7 +7,7 @@ bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
     if (bp_session_check(session) != BUGPACK_OK) {
         return false;
     }
-    const bp_log_recorder *log = bp_recorder_log(session->context.recorder);
+    const bp_log_recorder *log = session->context.recorder->log;
     return log != NULL && bp_log_recorder_wants(log, level);
 }
 
@@ -16,8 +16,8 @@ void bugpack_log_set_level(bugpack *session, bugpack_level level) {
         level = BUGPACK_LEVEL_DEBUG;
     }
     if ((unsigned)level <= BUGPACK_LEVEL_OFF && bp_session_check(session) == BUGPACK_OK &&
-        bp_recorder_log(session->context.recorder) != NULL) {
-        bp_log_recorder_set_level(bp_recorder_log(session->context.recorder), level);
+        session->context.recorder->log != NULL) {
+        bp_log_recorder_set_level(session->context.recorder->log, level);
     }
 }
 
@@ -39,7 +39,7 @@ void bugpack_log(bugpack *session, bugpack_level level, const char *channel, con
 void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
                        const void *message, size_t message_bytes) {
     if (bugpack_log_wants(session, level)) {
-        bp_log_recorder_append(bp_recorder_log(session->context.recorder), level, channel, message,
+        bp_log_recorder_append(session->context.recorder->log, level, channel, message,
                                message_bytes, false);
     }
 }

@@ -48,7 +48,7 @@ static bugpack_status open_channel(bugpack *session, const char *name,
         return status;
     }
     bp_recorder *recorder = session->context.recorder;
-    bp_channels *channels = bp_recorder_channels(recorder);
+    bp_channels *channels = &recorder->channels;
     char loss[256] = "";
     bugpack_channel *channel = calloc(1, sizeof *channel);
     if (channel == NULL) {
@@ -94,7 +94,7 @@ void bugpack_channel_close(bugpack_channel *channel) {
     bp_guard_entry entry;
     if (channel != NULL && bp_session_enter(channel->session, &entry) == BUGPACK_OK) {
         atomic_store_explicit(&channel->is_closed, true, memory_order_relaxed);
-        bp_channels_end(bp_recorder_channels(channel->session->context.recorder), channel->traffic);
+        bp_channels_end(&channel->session->context.recorder->channels, channel->traffic);
         bp_filter_close(channel->filter);
         bp_session_leave(&entry);
     }
@@ -107,7 +107,7 @@ static bugpack_channel *channel_at(bugpack *session, size_t at) {
     if (session->context.recorder == NULL) {
         return NULL;
     }
-    const bp_channels *channels = bp_recorder_channels(session->context.recorder);
+    const bp_channels *channels = &session->context.recorder->channels;
     return at < bp_channels_list(channels, &list) ? bp_channels_user(channels, at) : NULL;
 }
 

@@ -61,8 +61,8 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct manual_report *report = job->payload;
     if (job->kind == BP_REPORT_CRASH) {
-        bp_recorder_keep(report->recorder,
-                         result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
+        bp_rings_keep(report->recorder->rings,
+                      result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
     }
 }
 
@@ -166,7 +166,7 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
         (void)bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
     if (status != BUGPACK_OK && status != BUGPACK_ERR_INVALID && known.is_crash) {
-        bp_recorder_keep(session->context.recorder, true);
+        bp_rings_keep(session->context.recorder->rings, true);
     }
     return status;
 }

@@ -186,7 +186,7 @@ static bugpack_status register_sources(bugpack *session, bugpack_error *error) {
 
 static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_error *error) {
     const bugpack *session = context;
-    bp_history *history = bp_recorder_history(session->context.recorder);
+    bp_history *history = session->context.recorder->history;
     (void)error;
     if (snapshot != NULL) {
         bp_subject_note(session->context.subject, snapshot);
@@ -198,7 +198,7 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
 /* The monitor's task. The tick comes first: a trigger right after the opening needs its sample. */
 static uint64_t sample(void *context, uint64_t now_ns) {
     const bugpack *session = context;
-    bp_windows *windows = bp_recorder_windows(session->context.recorder);
+    bp_windows *windows = session->context.recorder->windows;
     uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
     uint64_t asked_ns =
         bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, session->ticker);
@@ -206,7 +206,7 @@ static uint64_t sample(void *context, uint64_t now_ns) {
 }
 
 static bugpack_status start_history(bugpack *session, bugpack_error *error) {
-    if (bp_recorder_history(session->context.recorder) == NULL) {
+    if (session->context.recorder->history == NULL) {
         return BUGPACK_OK;
     }
     const bp_task *task = bp_sampler_task(bp_subject_sampler(session->context.subject, NULL));
@@ -369,7 +369,7 @@ bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_locati
         return status;
     }
     bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
-    const char *path = bp_recorder_locate(session->context.recorder, &location.survives);
+    const char *path = bp_rings_locate(session->context.recorder->rings, &location.survives);
     (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);
     bp_recorder_note_loss(session->context.recorder, location.reason, sizeof location.reason);
     bp_session_leave(&entry);

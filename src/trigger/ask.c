@@ -39,7 +39,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     }
     self->context = *context;
     self->listening_fd = -1;
-    const char *dir = bp_recorder_locate(recorder, &survives);
+    const char *dir = bp_rings_locate(recorder->rings, &survives);
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bugpack_status status =
         dir == NULL || dir[0] == '\0'

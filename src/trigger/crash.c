@@ -91,7 +91,7 @@ static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error)
     status = bp_crash_handler_install(trigger->page, &detail);
     if (status != BUGPACK_OK) {
         (void)munmap(map, sizeof(bp_crash_page));
-        (void)bp_recorder_write_file(report->recorder, BP_CRASH_PAGE_NAME, NULL, 0);
+        (void)bp_rings_write_file(report->recorder->rings, BP_CRASH_PAGE_NAME, NULL, 0);
         trigger->page = NULL;
         if (error != NULL) {
             *error = detail;
@@ -124,7 +124,7 @@ static void close_trigger(void *self) {
         if (bp_crash_handler_remove(trigger->page)) {
             (void)munmap(trigger->page, sizeof *trigger->page);
         } else {
-            bp_recorder_keep(trigger->context.report->recorder, true);
+            bp_rings_keep(trigger->context.report->recorder->rings, true);
         }
     }
     free(trigger);

@@ -159,7 +159,7 @@ static bool copy_cut(const char *text, char **ret_copy) {
 /* The channels in the order of their opening. */
 static void look_at_channels(bp_recorder *recorder, struct cause *cause) {
     bp_traffic *const *channels;
-    size_t count = bp_channels_list(bp_recorder_channels(recorder), &channels);
+    size_t count = bp_channels_list(&recorder->channels, &channels);
     for (size_t i = 0; i < count; i++) {
         bp_traffic_totals totals;
         bp_channel_activity *activity = &cause->channels[i];

@@ -53,8 +53,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
                                           .channel_cap = settings->pedantic_channel_cap,
                                           .channel_at = channel_at,
-                                          .channels =
-                                              bp_recorder_channels(context->report->recorder),
+                                          .channels = &context->report->recorder->channels,
                                           .ignore = settings->pedantic_ignore,
                                           .ignore_count = settings->pedantic_ignore_count};
     bugpack_status status = settings->pedantic ? check_dir(settings, error) : BUGPACK_OK;

@@ -44,7 +44,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
     const bp_trigger_context *context = self;
     loss found = {.recorder = context->report->recorder};
     (void)now_ns;
-    if (!bp_recorder_take_loss(found.recorder, found.reason, sizeof found.reason)) {
+    if (!bp_rings_take_loss(found.recorder->rings, found.reason, sizeof found.reason)) {
         return UINT64_MAX;
     }
     loss *payload = malloc(sizeof *payload);
