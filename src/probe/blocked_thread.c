@@ -1,7 +1,6 @@
 #include "probe/blocked_thread.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "platform/linux/files.h"
@@ -11,11 +10,9 @@
  * without it have no such file.
  */
 static int read_position(const bp_blocked_thread *thread, bp_blocked_position *ret_position) {
-    char path[40];
     *ret_position = (bp_blocked_position){.runs = ""};
-    (void)snprintf(path, sizeof path, "%llu/schedstat", (unsigned long long)thread->tid);
-    (void)bp_proc_read_small(thread->threads_fd, path, ret_position->runs,
-                             sizeof ret_position->runs);
+    (void)bp_proc_read_at(thread->threads_fd, ret_position->runs, sizeof ret_position->runs,
+                          "%llu/schedstat", (unsigned long long)thread->tid);
     return bp_thread_syscall_read(thread->threads_fd, thread->tid, &ret_position->at);
 }
 

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "platform/host.h"
 #include "platform/linux/crash_collect.h"
+#include "platform/linux/files.h"
 #include "platform/thread.h"
 #include "probe/remote_memory.h"
 #include "probe/thread_stop.h"
@@ -61,11 +62,7 @@ static uint64_t read_registers(pid_t tid, bp_crash_page *page) {
 }
 
 static void read_name(pid_t tid, char name[16]) {
-    char path[path_bytes];
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int64_t count = fd >= 0 ? bp_file_read_range(fd, name, 16, 0) : 0;
-    bp_file_close(fd);
+    ssize_t count = bp_proc_read_at(AT_FDCWD, name, 16, "/proc/%d/comm", (int)tid);
     memset(name + (count > 0 ? count - 1 : 0), 0, (size_t)(count > 0 ? 17 - count : 16));
 }
 

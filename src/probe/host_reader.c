@@ -36,29 +36,22 @@ static ssize_t read_file(bp_host_reader *reader, int dir_fd, const char *name) {
     return bp_proc_read_small(dir_fd, name, reader->text, text_bytes_max);
 }
 
-static int compare_numbers(const void *one, const void *other) {
-    uint32_t left = *(const uint32_t *)one;
-    uint32_t right = *(const uint32_t *)other;
-    return (left > right) - (left < right);
-}
-
 int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count) {
     int result = bp_proc_list_numbers(directory_fd, ret_ids, ret_count);
     if (*ret_count > 0) {
-        qsort(*ret_ids, *ret_count, sizeof **ret_ids, compare_numbers);
+        qsort(*ret_ids, *ret_count, sizeof **ret_ids, bp_proc_compare_numbers);
     }
     return result;
 }
 
 /* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
 static int open_process(bp_host_reader *reader, uint64_t tgid) {
-    char name[24];
     if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
         return 0;
     }
     bp_file_close(reader->process_fd);
-    (void)snprintf(name, sizeof name, "%llu", (unsigned long long)tgid);
-    reader->process_fd = openat(reader->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    reader->process_fd =
+        bp_proc_open_at(reader->proc_fd, O_PATH | O_DIRECTORY, "%llu", (unsigned long long)tgid);
     reader->open_tgid = tgid;
     return reader->process_fd >= 0 ? 0 : errno;
 }
@@ -192,13 +185,12 @@ static int read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thre
 
 int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
                         bp_host_thread *ret_thread) {
-    char path[32];
     int result = open_process(reader, process->tgid);
     if (result != 0) {
         return result;
     }
-    (void)snprintf(path, sizeof path, "task/%llu", (unsigned long long)tid);
-    int thread_fd = openat(reader->process_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int thread_fd = bp_proc_open_at(reader->process_fd, O_PATH | O_DIRECTORY, "task/%llu",
+                                    (unsigned long long)tid);
     if (thread_fd < 0) {
         return errno;
     }

@@ -100,12 +100,8 @@ struct place {
 };
 
 static void read_name(struct place *place) {
-    char text[4096];
     bp_proc_stat stat;
-    ssize_t length = place->name[0] == '\0'
-                         ? bp_proc_read_small(place->fds_fd, "../stat", text, sizeof text)
-                         : 0;
-    if (length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat)) {
+    if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
         memcpy(place->name, stat.name, sizeof place->name);
     }
 }
@@ -184,12 +180,10 @@ static bool check_link(struct search *search, struct place *place, uint32_t numb
 
 /* False without memory. */
 static bool search_process(struct search *search, int proc_fd, uint64_t pid) {
-    char path[40];
     uint32_t *numbers = NULL;
     size_t count = 0;
     struct place place = {.pid = pid};
-    (void)snprintf(path, sizeof path, "%" PRIu64 "/fd", pid);
-    place.fds_fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    place.fds_fd = bp_proc_open_at(proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
     int result = place.fds_fd < 0 ? errno : bp_proc_list_numbers(place.fds_fd, &numbers, &count);
     bool has_memory = result != ENOMEM;
     size_t at = 0;

@@ -105,12 +105,6 @@ static int read_file(struct reader *reader, uint32_t number) {
     return result == ENOMEM ? ENOMEM : 0;
 }
 
-static int compare_numbers(const void *one, const void *other) {
-    uint32_t left = *(const uint32_t *)one;
-    uint32_t right = *(const uint32_t *)other;
-    return (left > right) - (left < right);
-}
-
 static void read_limit(struct reader *reader) {
     bp_resource_limit limits[limit_max];
     ssize_t length = bp_proc_read_small(reader->fds_fd, "../limits", reader->text, text_bytes_max);
@@ -126,8 +120,7 @@ static void read_limit(struct reader *reader) {
 
 static void read_name(struct reader *reader) {
     bp_proc_stat stat;
-    ssize_t length = bp_proc_read_small(reader->fds_fd, "../stat", reader->text, text_bytes_max);
-    if (length > 0 && bp_proc_parse_stat(reader->text, (size_t)length, &stat)) {
+    if (bp_proc_read_stat(reader->fds_fd, &stat, "../stat") == 0) {
         reader->process.birth = stat.start_ticks;
         memcpy(reader->process.name, stat.name, sizeof reader->process.name);
     }
@@ -148,7 +141,7 @@ static size_t leave_wanted(const struct reader *reader, uint32_t *numbers, size_
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (bsearch(&numbers[i], reader->wanted, reader->wanted_count, sizeof *numbers,
-                    compare_numbers) != NULL) {
+                    bp_proc_compare_numbers) != NULL) {
             numbers[kept++] = numbers[i];
         }
     }
@@ -165,7 +158,7 @@ static int read_files(struct reader *reader, bool is_own, size_t file_max, uint6
         process->open_count = count;
         count = reader->wanted != NULL ? leave_wanted(reader, numbers, count) : count;
         if (count > 1) {
-            qsort(numbers, count, sizeof *numbers, compare_numbers);
+            qsort(numbers, count, sizeof *numbers, bp_proc_compare_numbers);
         }
         size_t wanted = count < file_max ? count : file_max;
         process->files = calloc(wanted + 1, sizeof *process->files);
@@ -181,13 +174,13 @@ static int read_files(struct reader *reader, bool is_own, size_t file_max, uint6
 }
 
 /* The first thread shows none when it has ended before the others. */
-static int open_descriptors(const char *process_path) {
-    char path[64];
+static int open_descriptors(pid_t pid) {
     char target[2];
     uint32_t *tids = NULL;
     size_t count = 0;
-    (void)snprintf(path, sizeof path, "%s/fd", process_path);
-    int fds_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fds_fd = pid == 0
+                     ? open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                     : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%d/fd", (int)pid);
     int threads_fd =
         fds_fd < 0 ? -1 : openat(fds_fd, "../task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (threads_fd < 0 || readlinkat(fds_fd, "../exe", target, sizeof target) >= 0 ||
@@ -195,8 +188,8 @@ static int open_descriptors(const char *process_path) {
         count = 0;
     }
     for (size_t i = 1; i < count; i++) {
-        (void)snprintf(path, sizeof path, "%" PRIu32 "/fd", tids[i]);
-        int thread_fd = openat(threads_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int thread_fd =
+            bp_proc_open_at(threads_fd, O_RDONLY | O_DIRECTORY, "%" PRIu32 "/fd", tids[i]);
         if (thread_fd >= 0) {
             bp_file_close(fds_fd);
             fds_fd = thread_fd;
@@ -211,18 +204,14 @@ static int open_descriptors(const char *process_path) {
 static bugpack_status read_process(pid_t pid, const uint32_t *wanted, size_t file_max,
                                    uint64_t deadline_ns, bp_open_files *ret_process,
                                    bugpack_error *error) {
-    char path[40] = "/proc/self";
     struct reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return bp_fail_memory(error, "read the open files of a process");
     }
-    if (pid != 0) {
-        (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    }
     reader->wanted = wanted;
     reader->wanted_count = file_max;
     reader->process.pid = (uint64_t)(pid == 0 ? getpid() : pid);
-    reader->fds_fd = open_descriptors(path);
+    reader->fds_fd = open_descriptors(pid);
     int result = reader->fds_fd < 0 ? errno : 0;
     if (result == 0) {
         read_name(reader);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "platform/linux/files.h"
 
 static const size_t piece_bytes = (size_t)64 * 1024;
 
@@ -138,11 +139,9 @@ static void take_line(struct sockets *sockets, bp_socket_table table, const char
 
 /* Gives each whole line of a table to take_line. 0, an errno, or ETIME. */
 static int read_table(struct sockets *sockets, bp_socket_table table) {
-    char path[40];
     size_t filled = 0;
     ssize_t count = 1;
-    (void)snprintf(path, sizeof path, "../net/%s", bp_socket_table_name(table));
-    int fd = openat(sockets->fds_fd, path, O_RDONLY | O_CLOEXEC);
+    int fd = bp_proc_open_at(sockets->fds_fd, O_RDONLY, "../net/%s", bp_socket_table_name(table));
     if (fd < 0) {
         return errno == ENOENT ? 0 : errno;
     }

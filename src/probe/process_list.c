@@ -23,9 +23,8 @@ static char *read_link(int proc_fd, uint32_t pid, const char *name) {
 }
 
 static char *read_title(int proc_fd, uint32_t pid) {
-    char path[48], text[title_bytes];
-    (void)snprintf(path, sizeof path, "%u/cmdline", (unsigned)pid);
-    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
+    char text[title_bytes];
+    ssize_t length = bp_proc_read_at(proc_fd, text, sizeof text, "%u/cmdline", (unsigned)pid);
     while (length > 0 && text[length - 1] == '\0') {
         length--;
     }
@@ -36,27 +35,19 @@ static char *read_title(int proc_fd, uint32_t pid) {
 }
 
 static char *read_cgroup(int proc_fd, uint32_t pid) {
-    char path[48], text[8192];
+    char text[8192];
     const char *found;
     size_t found_bytes;
-    (void)snprintf(path, sizeof path, "%u/cgroup", (unsigned)pid);
-    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
+    ssize_t length = bp_proc_read_at(proc_fd, text, sizeof text, "%u/cgroup", (unsigned)pid);
     return length > 0 && bp_proc_find_cgroup(text, (size_t)length, &found, &found_bytes)
                ? strndup(found, found_bytes)
                : NULL;
 }
 
-static bool read_stat(int proc_fd, uint32_t pid, bp_proc_stat *ret_stat) {
-    char path[48], text[2048];
-    (void)snprintf(path, sizeof path, "%u/stat", (unsigned)pid);
-    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
-    return length > 0 && bp_proc_parse_stat(text, (size_t)length, ret_stat);
-}
-
 /* False where the process has ended, or is hidden. */
 static bool read_one(int proc_fd, uint32_t pid, bool with_cgroup, bp_listed_process *process) {
     bp_proc_stat stat;
-    if (!read_stat(proc_fd, pid, &stat)) {
+    if (bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) != 0) {
         return false;
     }
     *process = (bp_listed_process){.pid = (pid_t)pid,
@@ -97,9 +88,6 @@ bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_li
 
 bool bp_process_list_is_there(const bp_listed_process *process) {
     bp_proc_stat stat;
-    int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_there = proc_fd >= 0 && read_stat(proc_fd, (uint32_t)process->pid, &stat) &&
-                    stat.start_ticks == process->start;
-    bp_file_close(proc_fd);
-    return is_there;
+    return bp_proc_read_stat(AT_FDCWD, &stat, "/proc/%d/stat", (int)process->pid) == 0 &&
+           stat.start_ticks == process->start;
 }

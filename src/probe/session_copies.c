@@ -3,13 +3,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/linux/files.h"
 #include "platform/linux/mapped_files.h"
 #include "probe/remote_memory.h"
 #include "ring/frame.h"
@@ -285,12 +285,10 @@ static bugpack_status search(struct copier *copier, const bp_mapped_files *files
 
 bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_token *token,
                                       bp_session_copies *ret_copies, bugpack_error *error) {
-    char path[32];
     bp_mapped_files files = {.count = 0};
     struct copier *copier = calloc(1, sizeof *copier);
     unsigned char *piece = malloc(piece_bytes);
-    (void)snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    int process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int process_fd = bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
     int result = process_fd < 0 ? ESRCH : bp_mapped_files_read(process_fd, &files);
     bugpack_status status = BUGPACK_OK;
     if (copier == NULL || piece == NULL || result == ENOMEM) {

@@ -106,11 +106,9 @@ static bool is_to_be_stopped(const struct reading *reading, const bp_stack_threa
 
 /* A thread that has ended is skipped. An errno where none can be read. */
 static int add_thread(struct reading *reading, uint32_t tid) {
-    char name[16];
     uint64_t birth;
     bp_stack_thread thread = {.tid = tid, .first_frame = reading->unwinder.out.frame_count};
-    (void)snprintf(name, sizeof name, "%u", tid);
-    int fd = openat(reading->task_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = bp_proc_open_at(reading->task_fd, O_PATH | O_DIRECTORY, "%u", tid);
     if (fd < 0) {
         return errno == ENOENT || errno == ESRCH ? 0 : errno;
     }
@@ -163,11 +161,10 @@ static bugpack_status read_threads(struct reading *reading, bugpack_error *error
 }
 
 static bugpack_status open_process(struct reading *reading, bugpack_error *error) {
-    char path[32];
     bp_stack_thread first = {.tid = 0};
     uint64_t birth;
-    (void)snprintf(path, sizeof path, "/proc/%ld", (long)reading->pid);
-    reading->process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    reading->process_fd =
+        bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%ld", (long)reading->pid);
     if (reading->process_fd >= 0) {
         reading->task_fd = openat(reading->process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }

@@ -287,13 +287,12 @@ static bool read_process(struct reader *reader) {
 }
 
 static void open_places(struct reader *reader) {
-    char path[32] = "/proc/self";
-    if (reader->plan->pid != 0) {
-        (void)snprintf(path, sizeof path, "/proc/%d", (int)reader->plan->pid);
-    }
+    pid_t pid = reader->plan->pid;
     reader->process_fd = reader->root_fd = -1;
     if (reader->plan->with_process) {
-        reader->process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        reader->process_fd =
+            pid == 0 ? open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                     : bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
     }
     if (reader->process_fd >= 0) {
         reader->root_fd = openat(reader->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);

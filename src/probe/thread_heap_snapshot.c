@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "platform/linux/files.h"
 #include "platform/thread.h"
 #include "probe/remote_memory.h"
 #include "probe/thread_pointers.h"
@@ -23,10 +23,8 @@ static const uint64_t stop_budget_ns = 2 * BP_NS_PER_SEC;
 
 bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
                                    bugpack_error *error) {
-    char path[32];
     bugpack_status status = BUGPACK_OK;
-    (void)snprintf(path, sizeof path, "/proc/%d", (int)target->pid);
-    int process_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int process_fd = bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)target->pid);
     if (process_fd < 0) {
         return bp_fail_process_errno(error, errno, "cannot look at process %d", (int)target->pid);
     }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,9 +94,8 @@ static int open_living_thread(int threads_fd, const bp_process_threads *process)
     for (size_t i = 0; i < process->thread_count; i++) {
         const bp_thread_state *thread = &process->threads[i];
         if (thread->state != 'Z' && thread->state != 'X') {
-            char name[24];
-            (void)snprintf(name, sizeof name, "%llu", (unsigned long long)thread->tid);
-            int fd = openat(threads_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+            int fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%llu",
+                                     (unsigned long long)thread->tid);
             if (fd >= 0) {
                 return fd;
             }

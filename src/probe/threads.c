@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,9 +27,8 @@ struct reader {
 };
 
 static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
-    char path[64];
-    (void)snprintf(path, sizeof path, "%" PRIu64 "/%s", tid, name);
-    return bp_proc_read_small(reader->threads_fd, path, reader->text, text_bytes_max - 1);
+    return bp_proc_read_at(reader->threads_fd, reader->text, text_bytes_max - 1, "%" PRIu64 "/%s",
+                           tid, name);
 }
 
 /* False when the thread has ended. */
@@ -118,12 +116,6 @@ static void read_thread(struct reader *reader, uint64_t tid) {
     process->threads[process->thread_count++] = thread;
 }
 
-static int compare_tids(const void *one, const void *other) {
-    uint32_t left = *(const uint32_t *)one;
-    uint32_t right = *(const uint32_t *)other;
-    return (left > right) - (left < right);
-}
-
 static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                    bugpack_error *error) {
     bp_process_threads *process = &reader->process;
@@ -139,7 +131,7 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
         (void)read_stat(reader, &first);
         process->birth = first.birth;
         memcpy(process->name, first.name, sizeof process->name);
-        qsort(tids, count, sizeof *tids, compare_tids);
+        qsort(tids, count, sizeof *tids, bp_proc_compare_numbers);
         for (size_t i = 0; i < count; i++) {
             if (bp_clock_monotonic_ns() > deadline_ns) {
                 process->passed_over_count = count - i;
@@ -207,11 +199,9 @@ static bugpack_status find_waits(struct reader *reader, bugpack_error *error) {
 }
 
 static int open_threads(uint64_t pid) {
-    char path[40] = "/proc/self/task";
-    if (pid != (uint64_t)getpid()) {
-        (void)snprintf(path, sizeof path, "/proc/%" PRIu64 "/task", pid);
-    }
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return pid == (uint64_t)getpid()
+               ? open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+               : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%" PRIu64 "/task", pid);
 }
 
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
@@ -250,7 +240,7 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
             numbers[count++] = process->threads[i].fd_wait.fd;
         }
     }
-    qsort(numbers, count, sizeof *numbers, compare_tids);
+    qsort(numbers, count, sizeof *numbers, bp_proc_compare_numbers);
     bugpack_status status = BUGPACK_OK;
     if (count > 0) {
         pid_t pid = process->pid == (uint64_t)getpid() ? 0 : (pid_t)process->pid;
@@ -264,8 +254,8 @@ static bugpack_status read_files(bp_process_threads *process, uint64_t deadline_
 }
 
 static int compare_files(const void *one, const void *other) {
-    return compare_tids(&((const bp_open_file *)one)->number,
-                        &((const bp_open_file *)other)->number);
+    return bp_proc_compare_numbers(&((const bp_open_file *)one)->number,
+                                   &((const bp_open_file *)other)->number);
 }
 
 /* The pipe or socket that has the number; NULL where it is anything else. */

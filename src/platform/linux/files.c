@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@
 /* The most ids that Linux gives out (PID_MAX_LIMIT in include/linux/threads.h). */
 static const size_t number_max = (size_t)4 << 20;
 
-ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
-    int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+/* Reads a whole small file and closes it. */
+static ssize_t read_opened(int fd, char *out, size_t out_bytes) {
     if (fd < 0) {
         return -1;
     }
@@ -31,6 +32,56 @@ ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_b
     } while ((count > 0 && done < out_bytes) || (count < 0 && errno == EINTR));
     bp_file_close(fd);
     return count < 0 ? -1 : (ssize_t)done;
+}
+
+ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes) {
+    return read_opened(openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC), out, out_bytes);
+}
+
+BUGPACK_PRINTF(3, 0)
+static int open_at(int dir_fd, int flags, const char *format, va_list arguments) {
+    char path[128];
+    int length = vsnprintf(path, sizeof path, format, arguments);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return openat(dir_fd, path, flags | O_NOCTTY | O_CLOEXEC);
+}
+
+int bp_proc_open_at(int dir_fd, int flags, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int fd = open_at(dir_fd, flags, format, arguments);
+    va_end(arguments);
+    return fd;
+}
+
+ssize_t bp_proc_read_at(int dir_fd, char *out, size_t out_bytes, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int fd = open_at(dir_fd, O_RDONLY, format, arguments);
+    va_end(arguments);
+    return read_opened(fd, out, out_bytes);
+}
+
+int bp_proc_read_stat(int dir_fd, bp_proc_stat *ret_stat, const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    int fd = open_at(dir_fd, O_RDONLY, format, arguments);
+    va_end(arguments);
+    ssize_t length = read_opened(fd, text, sizeof text);
+    if (length < 0) {
+        return errno;
+    }
+    return bp_proc_parse_stat(text, (size_t)length, ret_stat) ? 0 : EBADMSG;
+}
+
+int bp_proc_compare_numbers(const void *one, const void *other) {
+    uint32_t left = *(const uint32_t *)one;
+    uint32_t right = *(const uint32_t *)other;
+    return (left > right) - (left < right);
 }
 
 typedef struct number_list {

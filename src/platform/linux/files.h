@@ -9,14 +9,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <bugpack/export.h>
+
+#include "platform/linux/proc_text.h"
+
 /* Reads a whole small file. The length, or -1 with errno; one that fills `out` may be cut off. */
 ssize_t bp_proc_read_small(int dir_fd, const char *path, char *out, size_t out_bytes);
+
+/* The same by a path that is made as by printf, of at most 127 bytes. */
+ssize_t bp_proc_read_at(int dir_fd, char *out, size_t out_bytes, const char *format, ...)
+    BUGPACK_PRINTF(4, 5);
+
+/* Opens such a path, close-on-exec. -1 with errno. */
+int bp_proc_open_at(int dir_fd, int flags, const char *format, ...) BUGPACK_PRINTF(3, 4);
+
+/* Reads a stat at such a path. 0, or an errno: EBADMSG where it makes no sense. */
+int bp_proc_read_stat(int dir_fd, bp_proc_stat *ret_stat, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
 
 /*
  * Lists the decimal names in a directory from its beginning, in the kernel's order. 0 or an errno;
  * numbers that were read before an error are there all the same. The caller frees `ret_numbers`.
  */
 int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_count);
+
+/* Their order, for qsort and bsearch. */
+int bp_proc_compare_numbers(const void *one, const void *other);
 
 /*
  * The same with the inode of each, which the caller frees as well. Under /proc two things of one

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,11 +35,10 @@ static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_lis
 
 /* The children that one thread has forked. 0, or an errno. */
 static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_list *children) {
-    char path[48];
     char text[4096];
     size_t text_bytes = 0;
-    (void)snprintf(path, sizeof path, "%llu/children", (unsigned long long)tid);
-    int fd = openat(process->threads_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    int fd =
+        bp_proc_open_at(process->threads_fd, O_RDONLY, "%llu/children", (unsigned long long)tid);
     if (fd < 0) {
         return errno;
     }
@@ -59,12 +57,8 @@ static int read_children_file(const bp_process *process, uint64_t tid, bp_pid_li
 }
 
 static pid_t parent_of(int proc_fd, uint32_t pid) {
-    char path[32];
-    char text[2048];
     bp_proc_stat stat;
-    (void)snprintf(path, sizeof path, "%u/stat", (unsigned)pid);
-    ssize_t length = bp_proc_read_small(proc_fd, path, text, sizeof text);
-    bool is_read = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat);
+    bool is_read = bp_proc_read_stat(proc_fd, &stat, "%u/stat", (unsigned)pid) == 0;
     return is_read && stat.parent_pid <= INT32_MAX ? (pid_t)stat.parent_pid : 0;
 }
 

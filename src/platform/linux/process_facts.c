@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -212,10 +211,9 @@ static bugpack_status read_switches(const bp_process *process, bp_process_facts 
     }
     bugpack_status status = bp_process_list_threads(process, &tids, NULL, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        char path[40];
         char text[TEXT_BYTES];
-        (void)snprintf(path, sizeof path, "%u/status", (unsigned)tids[i]);
-        ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
+        ssize_t length =
+            bp_proc_read_at(process->threads_fd, text, sizeof text, "%u/status", (unsigned)tids[i]);
         if (length > 0) {
             add_number(&facts->voluntary_switches, text, (size_t)length, "voluntary_ctxt_switches");
             add_number(&facts->involuntary_switches, text, (size_t)length,

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -52,13 +51,9 @@ int bp_process_open_living_thread(const bp_process *process) {
     int fd = -1;
     (void)bp_process_list_threads(process, &tids, NULL, &count, NULL);
     for (size_t i = 0; i < count && fd < 0; i++) {
-        char name[24];
-        char text[2048];
         bp_proc_stat stat;
-        (void)snprintf(name, sizeof name, "%u", (unsigned)tids[i]);
-        fd = openat(process->threads_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "stat", text, sizeof text);
-        bool is_living = length > 0 && bp_proc_parse_stat(text, (size_t)length, &stat) &&
+        fd = bp_proc_open_at(process->threads_fd, O_PATH | O_DIRECTORY, "%u", (unsigned)tids[i]);
+        bool is_living = fd >= 0 && bp_proc_read_stat(fd, &stat, "stat") == 0 &&
                          stat.state != 'Z' && stat.state != 'X';
         if (fd >= 0 && !is_living) {
             (void)close(fd);
@@ -91,16 +86,11 @@ static int read_own_clock(bp_thread_counters *thread) {
 
 /* Any thread, from its stat. EBADMSG when that makes no sense. */
 static int read_thread(const bp_process *process, bool with_names, bp_thread_counters *thread) {
-    char path[40];
-    char text[2048];
     bp_proc_stat stat;
-    (void)snprintf(path, sizeof path, "%llu/stat", (unsigned long long)thread->tid);
-    ssize_t length = bp_proc_read_small(process->threads_fd, path, text, sizeof text);
-    if (length < 0) {
-        return errno;
-    }
-    if (!bp_proc_parse_stat(text, (size_t)length, &stat)) {
-        return EBADMSG;
+    int result =
+        bp_proc_read_stat(process->threads_fd, &stat, "%llu/stat", (unsigned long long)thread->tid);
+    if (result != 0) {
+        return result;
     }
     thread->birth = stat.start_ticks;
     thread->cpu = stat.cpu_ticks;

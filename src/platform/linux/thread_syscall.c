@@ -1,15 +1,13 @@
 #include "platform/linux/thread_syscall.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "platform/linux/files.h"
 
 int bp_thread_syscall_read(int threads_fd, uint64_t tid, bp_thread_syscall *ret_syscall) {
-    char path[40];
     char text[256]; /* a line has at most 175 bytes */
-    (void)snprintf(path, sizeof path, "%llu/syscall", (unsigned long long)tid);
-    ssize_t length = bp_proc_read_small(threads_fd, path, text, sizeof text);
+    ssize_t length =
+        bp_proc_read_at(threads_fd, text, sizeof text, "%llu/syscall", (unsigned long long)tid);
     if (length < 0) {
         return errno;
     }
