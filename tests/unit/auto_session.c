@@ -8,22 +8,12 @@
 #include "session/session.h"
 
 bugpack_options auto_options(const temp_dir *dir) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
+    bugpack_options options = quick_options(dir);
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
     options.min_free_bytes = BUGPACK_OFF;
     return options;
-}
-
-bugpack *auto_open(const bugpack_options *options) {
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
-    return session;
 }
 
 bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key) {

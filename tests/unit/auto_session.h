@@ -10,11 +10,10 @@
 #include <stdatomic.h>
 
 #include "model/manifest.h"
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 /* The app "viewer" in `dir`, without a window, a history or files for its rings. */
 bugpack_options auto_options(const temp_dir *dir);
-bugpack *auto_open(const bugpack_options *options);
 
 /* What the session's triggers of one kind and key (NULL: none) came to; all zero without a line. */
 bp_trigger_entry auto_count(bugpack *session, bp_report_kind kind, const char *key);

@@ -11,13 +11,10 @@
 logged open_logged(void) {
     logged made = {.session = NULL};
     cr_assert(temp_dir_make(&made.dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "adapters";
-    options.report_dir = made.dir.path;
+    bugpack_options options = quick_options(&made.dir);
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
     options.log_level = BUGPACK_LEVEL_TRACE;
-    cr_assert(zero(int, (int)bugpack_open(&options, &made.session, NULL)));
+    made.session = open_session(&options);
     return made;
 }
 

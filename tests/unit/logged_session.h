@@ -6,7 +6,7 @@
 
 #include <bugpack/bugpack.h>
 
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 typedef struct logged {
     temp_dir dir;

@@ -10,25 +10,17 @@
 
 bugpack_options pedantic_options(pedantic *made) {
     cr_assert(temp_dir_make(&made->dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = made->dir.path;
+    bugpack_options options = quick_options(&made->dir);
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
     options.pedantic = true;
     return options;
 }
 
-void pedantic_open(pedantic *made, const bugpack_options *options) {
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(options, &made->session, &error)), "%s", error.message);
-}
-
 pedantic pedantic_start(void) {
     pedantic made = {.session = NULL};
     const bugpack_options options = pedantic_options(&made);
-    pedantic_open(&made, &options);
+    made.session = open_session(&options);
     return made;
 }
 

@@ -6,7 +6,7 @@
 
 #include <bugpack/bugpack.h>
 
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 typedef struct pedantic {
     temp_dir dir;
@@ -15,8 +15,7 @@ typedef struct pedantic {
 
 /* Makes the directory, and options that waste no time. */
 bugpack_options pedantic_options(pedantic *made);
-void pedantic_open(pedantic *made, const bugpack_options *options);
-/* With both of the above. */
+/* With a session of these options. */
 pedantic pedantic_start(void);
 
 /* Waits until no report is on its way. */

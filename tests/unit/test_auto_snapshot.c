@@ -45,7 +45,7 @@ Test(auto_snapshot, comes_after_a_full_interval_and_not_at_all_in_a_short_sessio
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     options.auto_snapshot_interval_ms = 3600000;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_close(session);
     cr_assert(zero(sz, temp_dir_count(&dir)));
     temp_dir_remove(&dir);
@@ -65,7 +65,7 @@ Test(auto_snapshot, rolls_in_a_private_directory_beside_other_files) {
         &dir, "auto-snapshots/viewer-pro-auto-snapshot-2026-11-01T00-00-00Z.zip", "x", 1));
     cr_assert(temp_dir_write(&dir, "auto-snapshots/viewer-auto-snapshot-2025-11-01T00-00-00Z.zip",
                              "x", 1));
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     (void)wait_for_count(session, 6);
     bugpack_close(session);
     temp_dir rolling = {.fd = openat(dir.fd, "auto-snapshots", O_RDONLY | O_CLOEXEC)};
@@ -83,7 +83,7 @@ Test(auto_snapshot, makes_its_directory_with_mode_0700_and_counts_itself) {
     bugpack_options options = auto_options(&dir);
     options.auto_snapshot_interval_ms = 5;
     options.auto_snapshot_max_count = 1;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     (void)wait_for_count(session, 2);
     bugpack_close(session);
     struct stat info;
@@ -108,7 +108,7 @@ Test(auto_snapshot, that_cannot_be_written_is_told_once_and_tried_again) {
     cr_assert(zero(int, symlinkat(elsewhere.path, dir.fd, "auto-snapshots"))); /* a trap */
     bugpack_options options = auto_options(&dir);
     options.auto_snapshot_interval_ms = 5;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bp_trigger_entry entry = wait_for_count(session, 4);
     cr_assert(zero(u64, entry.written_count));
     cr_assert(eq(str, (char *)(uintptr_t)entry.reason, "one could not be written"));

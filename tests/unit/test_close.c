@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 static temp_dir dir;
 
@@ -25,15 +25,11 @@ static void remove_dir(void) {
 
 TestSuite(close, .init = make_dir, .fini = remove_dir, .timeout = 60);
 
-static bugpack *open_session(void) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "closed";
-    options.report_dir = dir.path;
+static bugpack *open_quick(void) {
+    bugpack_options options = quick_options(&dir);
     options.recorder_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
-    bugpack *session = NULL;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
-    return session;
+    return open_session(&options);
 }
 
 static int provide(bugpack_writer *writer, void *context) {
@@ -42,7 +38,7 @@ static int provide(bugpack_writer *writer, void *context) {
 }
 
 Test(close, refuses_every_call_afterwards) {
-    bugpack *session = open_session();
+    bugpack *session = open_quick();
     bugpack_channel *channel = NULL;
     bugpack_channel *late = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &channel, NULL)));
@@ -75,15 +71,12 @@ Test(close, refuses_every_call_afterwards) {
  */
 Test(close, lets_a_new_gap_meet_the_ignored_ones_afterwards) {
     const char *const ignored[] = {"display:*", "inputs:unimpl:*"};
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "closed";
-    options.report_dir = dir.path;
+    bugpack_options options = quick_options(&dir);
     options.recorder_in_memory = true;
     options.sample_window_ms = BUGPACK_OFF;
     options.pedantic_ignore = ignored;
     options.pedantic_ignore_count = 2;
-    bugpack *session = NULL;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
+    bugpack *session = open_session(&options);
     bugpack_close(session);
     bugpack_gap(session, "display:unimpl:never_seen_before");
     bugpack_gap_unknown(session, "inputs", 77, NULL, 0);
@@ -101,7 +94,7 @@ static size_t count_and_keep(bugpack_direction direction, uint32_t type, void *b
 
 Test(close, ends_the_calls_of_a_filter) {
     static char message[3 * BUGPACK_TRAFFIC_FILTER_STACK_BYTES];
-    bugpack *session = open_session();
+    bugpack *session = open_quick();
     unsigned *call_count = calloc(1, sizeof *call_count);
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.filter = count_and_keep;
@@ -128,7 +121,7 @@ static size_t close_in_filter(bugpack_direction direction, uint32_t type, void *
 }
 
 Test(close, does_nothing_inside_a_filter_of_the_session) {
-    bugpack *session = open_session();
+    bugpack *session = open_quick();
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.filter = close_in_filter;
     options.filter_context = session;
@@ -168,7 +161,7 @@ static void close_a_second_time(const bugpack_report_result *result, void *conte
 }
 
 Test(close, does_not_wait_for_another_close_in_a_callback) {
-    struct knot knot = {.closed = open_session(), .other = open_session()};
+    struct knot knot = {.closed = open_quick(), .other = open_quick()};
     cr_assert(zero(int, (int)bugpack_report_async(knot.closed, NULL, wait_for_other, &knot)));
     cr_assert(zero(int, (int)bugpack_report_async(knot.other, NULL, close_a_second_time, &knot)));
     bugpack_close(knot.closed);

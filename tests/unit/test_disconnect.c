@@ -16,7 +16,7 @@ Test(disconnect, report_says_why_and_how_every_channel_stood) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_channel *main_channel = NULL, *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "main", NULL, &main_channel, NULL)));
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
@@ -59,7 +59,7 @@ Test(disconnect, within_the_cool_down_is_counted_in_the_ledger) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     cr_assert(zero(int, (int)bugpack_disconnect(session, "main", "ECONNRESET")));
     bugpack_report_result result;
     cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
@@ -83,7 +83,7 @@ Test(disconnect, that_could_not_be_written_starts_no_cool_down) {
     char parked[300];
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_result result;
     (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
     cr_assert(zero(int, rename(dir.path, parked)));
@@ -106,7 +106,7 @@ Test(disconnect, while_another_is_pending_is_suppressed) {
     auto_gate gate = {.is_inside = false};
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     cr_assert(
         zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
     cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
@@ -136,7 +136,7 @@ Test(disconnect, report_tells_of_those_that_came_while_the_one_before_was_taken)
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = 1;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     cr_assert(
         zero(int, (int)bugpack_provide_text(session, "gate.txt", auto_wait_at_gate, &gate, NULL)));
     cr_assert(zero(int, (int)bugpack_disconnect(session, "main", NULL)));
@@ -159,7 +159,7 @@ Test(disconnect, without_a_cool_down_takes_each) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     options.disconnect_cooldown_ms = BUGPACK_OFF;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     cr_assert(zero(int, (int)bugpack_disconnect(session, "a", NULL)));
     cr_assert(zero(int, (int)bugpack_disconnect(session, "b", NULL)));
     bugpack_close(session);
@@ -171,7 +171,7 @@ Test(disconnect, refuses_what_names_no_channel_and_bounds_what_it_counts) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     char name[BUGPACK_CHANNEL_MAX_BYTES + 2];
     memset(name, 'x', sizeof name);
     name[sizeof name - 1] = '\0';

@@ -10,8 +10,8 @@
 
 #include "model/heap_state.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
 #include "unit/model_fixture.h"
+#include "unit/quick_session.h"
 
 TestSuite(heap_state, .init = setup, .fini = teardown);
 
@@ -224,9 +224,7 @@ Test(heap_state, reading_keeps_to_the_size_that_the_host_knows) {
 /* Takes one report; its path is in `result`. False where no such session can be had. */
 static bool take_report(const temp_dir *dir, pid_t target_pid, bool is_off,
                         bugpack_report_result *result) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "heap";
-    options.report_dir = dir->path;
+    bugpack_options options = quick_options(dir);
     options.sample_window_ms = 1;
     options.target_pid = target_pid;
     options.recorder_in_memory = true;

@@ -19,7 +19,7 @@ Test(limits, over_all_kinds_remove_the_oldest_automatic_report_and_tell_the_log)
     cr_assert(temp_dir_write(&dir, "other-bugreport-2019-01-01T00-00-00Z.zip", "x", 1));
     bugpack_options options = auto_options(&dir);
     options.report_dir_max_count = 2;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_result result;
     cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
     cr_assert(not(temp_dir_has(&dir, "viewer-disconnect-main-2021-01-01T00-00-00Z.zip")));
@@ -39,7 +39,7 @@ Test(limits, by_bytes_never_remove_the_new_report) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     options.report_dir_max_bytes = 1;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_result result;
     for (unsigned i = 0; i < 3; i++) {
         cr_assert(zero(int, (int)auto_report(session, &result)), "%s", result.error.message);
@@ -58,7 +58,7 @@ Test(limits, leave_a_directory_that_the_host_chose_the_name_in) {
     cr_assert(temp_dir_write(&dir, "viewer-crash-2020-01-01T00-00-00Z.zip", "x", 1));
     bugpack_options options = auto_options(&dir);
     options.report_dir_max_count = 1;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     (void)snprintf(path, sizeof path, "%s/viewer-bugreport-2026-01-01T00-00-00Z.zip", dir.path);
     request.output_path = path;
@@ -73,7 +73,7 @@ Test(limits, refuse_a_report_below_the_floor_and_name_it) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
     options.min_free_bytes = UINT64_MAX;
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_result result;
     cr_assert(eq(int, (int)auto_report(session, &result), (int)BUGPACK_ERR_IO));
     cr_assert(eq(int, result.error.system_errno, ENOSPC));

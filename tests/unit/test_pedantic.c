@@ -33,7 +33,7 @@ Test(pedantic, does_nothing_but_count_when_the_option_is_not_set) {
     pedantic p;
     bugpack_options options = pedantic_options(&p);
     options.pedantic = false;
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     bugpack_gap(p.session, "a:b:c");
     cr_expect(not(bugpack_pedantic_enable(p.session, true)));
     cr_expect(eq(uint, pedantic_settle(&p).written_count, 0));
@@ -169,7 +169,7 @@ Test(pedantic, writes_where_pedantic_dir_says) {
     cr_expect(eq(int, (int)bugpack_open(&options, &p.session, &error), BUGPACK_ERR_IO));
     cr_expect(ne(ptr, (void *)strstr(error.message, "/gaps"), NULL), "%s", error.message);
     options.create_report_dir = true;
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     bugpack_gap(p.session, "a:b");
     bugpack_close(p.session);
     cr_expect(eq(sz, pedantic_count(&p, "", ".zip"), 0));

@@ -77,7 +77,7 @@ Test(pedantic_bounds, close_writes_what_still_waits) {
     pedantic p;
     bugpack_options options = pedantic_options(&p);
     options.sample_window_ms = 600000; /* nobody waits for it at the end */
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.timeout_ms = 200; /* holds the worker until the close has begun */
     cr_assert(zero(int, (int)bugpack_report_async(p.session, &request, NULL, NULL)));
@@ -93,7 +93,7 @@ Test(pedantic_bounds, a_person_finds_room_in_the_queue_during_a_storm) {
     pedantic p;
     bugpack_options options = pedantic_options(&p);
     options.sample_window_ms = 50;
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     meet(&p, 2);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     for (int i = 0; i < BUGPACK_REPORT_QUEUE_MAX / 2; i++) {
@@ -117,7 +117,7 @@ Test(pedantic_bounds, a_failed_write_is_tried_again_once_the_directory_can_be_wr
     cr_assert(zero(int, mkdir(dir, 0700)));
     options.pedantic_dir = dir;
     options.pedantic_cap = 1;
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     cr_assert(zero(int, rename(dir, moved))); /* root writes to read-only ones as well */
     bugpack_gap(p.session, "a:b");
     bugpack_pedantic_state state = pedantic_settle(&p);
@@ -143,7 +143,7 @@ Test(pedantic_bounds, a_channels_share_and_its_patterns_are_the_hosts_to_choose)
     options.pedantic_channel_cap = 5;
     options.pedantic_ignore = patterns;
     options.pedantic_ignore_count = 1;
-    pedantic_open(&p, &options);
+    p.session = open_session(&options);
     meet(&p, 2);
     cr_expect(eq(uint, pedantic_settle(&p).written_count, 5));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;

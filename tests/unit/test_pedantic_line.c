@@ -21,7 +21,7 @@ static void open_at_gate(pedantic *p, auto_gate *gate) {
     bugpack_options options = pedantic_options(p);
     options.traffic_budget_bytes = 64 * 1024;
     options.pedantic_channel_cap = BUGPACK_OFF;
-    pedantic_open(p, &options);
+    p->session = open_session(&options);
     cr_assert(zero(
         int, (int)bugpack_provide_text(p->session, "gate.txt", auto_wait_at_gate, gate, NULL)));
     cr_assert(zero(int, (int)bugpack_report_async(p->session, NULL, NULL, NULL)));

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 /* A session in a directory of its own, and its one report. */
 typedef struct bench {
@@ -21,13 +21,11 @@ typedef struct bench {
 
 static void set_up(bench *b) {
     cr_assert(temp_dir_make(&b->dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = b->dir.path;
+    bugpack_options options = quick_options(&b->dir);
     options.sample_window_ms = BUGPACK_OFF;
     options.artefact_limit_bytes = 64 * 1024;
     b->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    cr_assert(zero(int, (int)bugpack_open(&options, &b->session, NULL)));
+    b->session = open_session(&options);
 }
 
 static void take(bench *b) {

@@ -10,24 +10,19 @@
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
-static bugpack *open_session(const temp_dir *dir, uint32_t history_interval_ms) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
+static bugpack *open_with_history(const temp_dir *dir, uint32_t history_interval_ms) {
+    bugpack_options options = quick_options(dir);
     options.sample_window_ms = 40;
     options.history_interval_ms = history_interval_ms;
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
-    return session;
+    return open_session(&options);
 }
 
 Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(display, BUGPACK_SENT, 1, "hello", "before the trigger", 18);
@@ -48,7 +43,7 @@ Test(recording, traffic_becomes_a_pcap_that_ends_at_the_trigger) {
 Test(recording, notifications_are_folded_into_a_count) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     for (int i = 0; i < 3; i++) {
         bugpack_notify(session, BUGPACK_LEVEL_WARN, "server", "stream %d rejected", 7);
     }
@@ -63,7 +58,7 @@ Test(recording, notifications_are_folded_into_a_count) {
 Test(recording, a_window_of_the_history_needs_no_sample) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, 20);
+    bugpack *session = open_with_history(&dir, 20);
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bool has_history = false;
     for (int i = 0; i < 200 && !has_history; i++) {
@@ -84,7 +79,7 @@ Test(recording, a_window_of_the_history_needs_no_sample) {
 Test(recording, the_window_of_a_history_ends_at_the_trigger_or_later) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, 60000);
+    bugpack *session = open_with_history(&dir, 60000);
     for (int i = 0; i < 3; i++) {
         (void)usleep(100000);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
@@ -101,7 +96,7 @@ Test(recording, the_window_of_a_history_ends_at_the_trigger_or_later) {
 Test(recording, channels_are_refused_by_name_weight_and_options) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     bugpack_channel *channel = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
@@ -164,7 +159,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
     };
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     bugpack_channel *channels[2];
     static const char *const names[] = {"audio", "video"};
     for (size_t i = 0; i < 2; i++) {
@@ -205,7 +200,7 @@ Test(recording, a_report_of_one_channel_has_its_traffic_unless_all_is_asked_for)
 Test(recording, a_closed_channel_takes_no_message_and_keeps_what_it_had) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir, BUGPACK_OFF);
+    bugpack *session = open_with_history(&dir, BUGPACK_OFF);
     bugpack_channel *channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.filter = count_filtered;

@@ -42,7 +42,7 @@ Test(kept, rings_give_a_report_of_the_moment_of_the_notification_once) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_log(session, BUGPACK_LEVEL_INFO, NULL, "before it");
@@ -78,7 +78,7 @@ Test(kept, rings_are_given_back_by_a_report_that_fails) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_channel *display = NULL;
     cr_assert(zero(int, (int)bugpack_channel_open(session, "display", NULL, &display, NULL)));
     bugpack_traffic(display, BUGPACK_SENT, 1, NULL, "wire before", 11);
@@ -114,7 +114,7 @@ Test(kept, rings_go_after_their_time_with_their_files) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     bugpack_report_result result;
     unsigned before = count_descriptors();
     uint64_t kept[BUGPACK_RETAINED_MAX];
@@ -151,7 +151,7 @@ Test(kept, rings_of_the_oldest_make_room_for_newer_ones) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     uint64_t kept[BUGPACK_RETAINED_MAX + 1];
     for (unsigned i = 0; i <= BUGPACK_RETAINED_MAX; i++) {
         kept[i] = keep(session, "stream rejected");
@@ -173,7 +173,7 @@ Test(kept, rings_are_lent_to_one_report_and_come_back_from_one_that_is_refused) 
     auto_gate gate = {.is_inside = false};
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     uint64_t lent = keep(session, "stream rejected");
     uint64_t refused = keep(session, "stream rejected again");
     cr_assert(
@@ -206,7 +206,7 @@ Test(kept, rings_that_cannot_be_copied_are_told_in_the_log) {
     char parked[300];
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = auto_options(&dir);
-    bugpack *session = auto_open(&options);
+    bugpack *session = open_session(&options);
     (void)snprintf(parked, sizeof parked, "%s.parked", dir.path);
     cr_assert(zero(int, rename(dir.path, parked)));
     uint64_t kept = keep(session, "stream rejected");

@@ -13,7 +13,7 @@
 
 #include "support/made_image.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 enum { width = 67, height = 41 };
 
@@ -21,26 +21,22 @@ static temp_dir dir;
 static bugpack *session;
 static bp_pixels pixels; /* as the host has them */
 
-static void open_session(void) {
+static void set_up(void) {
     cr_assert(temp_dir_make(&dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir.path;
+    bugpack_options options = quick_options(&dir);
     options.recorder_in_memory = true;
     options.sample_window_ms = 1;
-    options.history_interval_ms = BUGPACK_OFF;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, &error)), "%s", error.message);
+    session = open_session(&options);
     pixels = made_image(width, height, 12);
 }
 
-static void close_session(void) {
+static void tear_down(void) {
     free((void *)pixels.bytes);
     bugpack_close(session);
     temp_dir_remove(&dir);
 }
 
-TestSuite(screenshot, .init = open_session, .fini = close_session);
+TestSuite(screenshot, .init = set_up, .fini = tear_down);
 
 static bugpack_picture picture_of(bugpack_pixel_format format) {
     return (bugpack_picture){.pixels = pixels.bytes,

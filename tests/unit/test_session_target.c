@@ -13,25 +13,7 @@
 
 #include "report/subject.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
-
-static bugpack_options quick_options(const temp_dir *dir) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
-    options.sample_window_ms = 20;
-    /* No thread that allocates when a test forks: the sanitizer's allocator does not survive that.
-     */
-    options.history_interval_ms = BUGPACK_OFF;
-    return options;
-}
-
-static bugpack *open_session(const bugpack_options *options) {
-    bugpack *session = NULL;
-    bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_open(options, &session, &error)), "%s", error.message);
-    return session;
-}
+#include "unit/quick_session.h"
 
 Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     temp_dir dir;

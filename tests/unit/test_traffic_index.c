@@ -11,18 +11,13 @@
 
 #include "recorder/traffic.h"
 #include "support/report_reader.h"
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
-static bugpack *open_session(const temp_dir *dir) {
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = dir->path;
+static bugpack *open_in(const temp_dir *dir) {
+    bugpack_options options = quick_options(dir);
     options.sample_window_ms = BUGPACK_OFF;
-    options.history_interval_ms = BUGPACK_OFF;
     options.recorder_in_memory = true;
-    bugpack *session = NULL;
-    cr_assert(zero(int, (int)bugpack_open(&options, &session, NULL)));
-    return session;
+    return open_session(&options);
 }
 
 /* Takes a report and closes the session; index and manifest are the caller's to free. */
@@ -57,7 +52,7 @@ static size_t drop_last(bugpack_direction direction, uint32_t type, void *bytes,
 Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir);
+    bugpack *session = open_in(&dir);
     bugpack_channel *short_channel = NULL, *small_channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.snap_bytes = 10;
@@ -106,7 +101,7 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
     enum { message_count = 30000 };
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bugpack *session = open_session(&dir);
+    bugpack *session = open_in(&dir);
     bugpack_channel *channel = NULL;
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.weight = 1;

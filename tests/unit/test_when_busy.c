@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/temp_dir.h"
+#include "unit/quick_session.h"
 
 /* A session whose first report stays inside a provider until it may go on. */
 struct held {
@@ -40,15 +40,11 @@ static void tell(const bugpack_report_result *result, void *context) {
 
 static void open_held(struct held *held, bugpack_when_busy when_busy, struct told *told) {
     cr_assert(temp_dir_make(&held->dir));
-    bugpack_options options = BUGPACK_OPTIONS_INIT;
-    options.app_name = "viewer";
-    options.report_dir = held->dir.path;
-    options.sample_window_ms = 20;
-    options.history_interval_ms = BUGPACK_OFF;
+    bugpack_options options = quick_options(&held->dir);
     options.recorder_in_memory = true;
     options.provider_timeout_ms = 600000;
     options.when_busy = when_busy;
-    cr_assert(zero(int, (int)bugpack_open(&options, &held->session, NULL)));
+    held->session = open_session(&options);
     cr_assert(zero(int, (int)bugpack_provide_text(held->session, "a.txt", hold, held, NULL)));
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.ret_ticket = &held->ticket;
