@@ -56,6 +56,7 @@ for burning in "$burner" "$pid"; do
 done
 run capture --host --output after.zip
 expect_host_status after.zip
+kill -STOP "$burner" "$pid" # what follows has the processors
 unzip -p after.zip host-threads.json >after.json
 run_ns() {
     jq --arg name "$2" '.threads[] | select(.process == $name) | .schedstat.run_ns' "$1"
@@ -203,10 +204,12 @@ expect_err '"before.zip" is older than "after.zip"'
 
 fact 'two reports of one process compare what it cost'
 target=$burner
+kill -CONT "$burner"
 for name in one two; do
     capture --app burner
     mv "$zip" $name.zip
 done
+kill -KILL "$burner"
 run diff one.zip two.zip
 expect_status 1
 unzip -p one.zip runtime-metrics.json >one.json

@@ -19,7 +19,7 @@ capture_one
 expect_status 0
 expect_same 'the status' ok "$(ledger "$zip" threads.json status)"
 expect_same 'the process' "$pid sleep" "$(value "$zip" threads.json '"\(.pid) \(.name)"')"
-expect_same 'the thread' "$pid sleep sleeping other 0 clock_nanosleep" "$(value "$zip" threads.json '.threads[] |
+expect_same 'the thread' "$pid sleep sleeping other $(nice) clock_nanosleep" "$(value "$zip" threads.json '.threads[] |
     "\(.tid) \(.name) \(.state) \(.scheduling.policy) \(.scheduling.nice) \(.syscall.name)"')"
 expect_same 'the arguments' 6 "$(value "$zip" threads.json '.threads[0].syscall.arguments | length')"
 expect_same 'no deadlock' 0 "$(value "$zip" threads.json '.deadlocks | length')"
