@@ -17,7 +17,7 @@
 #include "support/check.h"
 #include "support/temp_dir.h"
 
-enum { default_rounds = 500, record_count = 1000 };
+enum { record_count = 1000 };
 
 /* One round: what the callback was told, and when. */
 struct round {
@@ -120,8 +120,7 @@ int main(int argument_count, char **arguments) {
     temp_dir dir;
     bugpack *session = NULL;
     pthread_t meddler;
-    unsigned long rounds =
-        argument_count > 1 ? strtoul(arguments[1], NULL, 10) : (unsigned long)default_rounds;
+    unsigned long rounds = run_length(argument_count, arguments, 100);
     CHECK(temp_dir_make(&dir));
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "storm";

@@ -21,7 +21,6 @@
 
 enum {
     caller_count = 3,
-    default_rounds = 1000,
     settle_rounds = 200, /* until the closed sessions that are kept are as many as ever */
     /* A caller is never so far behind that its session is not kept any more. */
     behind_max = BUGPACK_CLOSED_KEPT / 2
@@ -162,7 +161,7 @@ static void outlive_with_a_stream(void) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long given = argument_count > 1 ? strtoul(arguments[1], NULL, 10) : default_rounds;
+    unsigned long given = run_length(argument_count, arguments, 400);
     CHECK(given > settle_rounds + 1 && given <= 1000000);
     CHECK(temp_dir_make(&dir));
     stay_bounded((unsigned)given);

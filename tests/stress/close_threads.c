@@ -18,7 +18,6 @@ enum {
     writer_count = 16,
     trigger_count = 2,
     thread_count = writer_count + trigger_count + 3, /* and a reader, a guest, a second closer */
-    round_count = 12,
     calls_before_close = 400,
     calls_after_close = 50
 };
@@ -179,6 +178,7 @@ static void open_round(bool is_in_files) {
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
     options.history_interval_ms = 10;
+    options.stacks = is_in_files ? 0 : BUGPACK_OFF; /* the writers run on while they are read */
     options.log_ring_bytes = 64 * 1024;
     options.traffic_budget_bytes = 4 << 20;
     options.recorder_dir = dir.path;
@@ -219,7 +219,8 @@ static void run_round(bool is_in_files) {
     CHECK(now.stream == NULL || fclose(now.stream) == 0);
 }
 
-int main(void) {
+int main(int argument_count, char **arguments) {
+    unsigned long round_count = run_length(argument_count, arguments, 4);
     CHECK(temp_dir_make(&dir));
     CHECK(pthread_barrier_init(&begins, NULL, thread_count + 1) == 0);
     CHECK(pthread_barrier_init(&ends, NULL, thread_count + 1) == 0);
@@ -227,7 +228,7 @@ int main(void) {
     for (uintptr_t i = 0; i < thread_count; i++) {
         CHECK(pthread_create(&threads[i], NULL, run_thread, (void *)i) == 0);
     }
-    for (unsigned i = 0; i < round_count; i++) {
+    for (unsigned long i = 0; i < round_count; i++) {
         run_round(i % 2 == 0);
     }
     is_over = true;
@@ -237,7 +238,7 @@ int main(void) {
     }
     (void)pthread_barrier_destroy(&begins);
     (void)pthread_barrier_destroy(&ends);
-    (void)printf("%d closes under load, %u reports waited for\n", round_count,
+    (void)printf("%lu closes under load, %u reports waited for\n", round_count,
                  atomic_load(&report_count));
     temp_dir_remove(&dir);
     return 0;

@@ -11,7 +11,7 @@
 #include "platform/thread.h"
 #include "support/check.h"
 
-enum { default_generations = 4200, remembered_count = 4, limit_secs = 120 };
+enum { remembered_count = 4, limit_secs = 120 };
 
 /* The newest guards, own and inherited, by generation. */
 static bp_fork_guard *guards[remembered_count];
@@ -53,8 +53,7 @@ static void run_generations(unsigned long count, int told) {
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long count =
-        argument_count > 1 ? strtoul(arguments[1], NULL, 10) : (unsigned long)default_generations;
+    unsigned long count = run_length(argument_count, arguments, 4200);
     int ends[2];
     CHECK(pipe(ends) == 0);
     pid_t first = fork();

@@ -1,6 +1,8 @@
 /*
- * A writer of reports is killed at random instants, some hundreds of times: every zip that has a
- * name is whole, and the sweep leaves nothing else. By both methods of a staged file.
+ * A writer of reports is killed at random instants: every zip that has a name is whole, and the
+ * sweep leaves nothing else. By both methods of a staged file.
+ *
+ *     stress_kill_writer [ROUNDS]     of each method
  */
 #include "support/check.h"
 #include "support/temp_dir.h"
@@ -20,9 +22,8 @@
 #include "platform/staged_file.h"
 #include "support/no_tmpfile.h"
 
-enum { max_rounds = 250, entry_count = 5, noise_bytes = 60000, large_bytes = 300000 };
+enum { entry_count = 5, noise_bytes = 60000, large_bytes = 300000 };
 
-static const uint64_t max_ns = 9 * BP_NS_PER_SEC; /* for one method */
 static const uint64_t max_delay_ns = 8 * BP_NS_PER_MS;
 
 static unsigned char noise[noise_bytes];
@@ -143,30 +144,28 @@ static size_t sweep(const temp_dir *dir) {
     return bp_staged_file_sweep(dir->fd);
 }
 
-static void kill_many(const char *label) {
+static void kill_many(const char *label, unsigned long rounds) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
-    uint64_t end_ns = bp_clock_monotonic_ns() + max_ns;
-    unsigned rounds = 0;
     size_t zips = 0;
     size_t swept = 0;
-    while (rounds < max_rounds && bp_clock_monotonic_ns() < end_ns) {
+    for (unsigned long i = 0; i < rounds; i++) {
         kill_one_writer(&dir);
         size_t round_zips = check_zips(&dir);
         CHECK(round_zips >= 1);
         zips += round_zips;
         swept += sweep(&dir);
         CHECK(temp_dir_count(&dir) == 0);
-        rounds++;
     }
-    (void)printf("%s: %u kills, %zu zips whole, %zu temporary files swept\n", label, rounds, zips,
+    (void)printf("%s: %lu kills, %zu zips whole, %zu temporary files swept\n", label, rounds, zips,
                  swept);
     /* A writer under a temporary name has one most of the time: none at all is a broken test. */
     CHECK(!has_no_tmpfile || swept > 0);
     temp_dir_remove(&dir);
 }
 
-int main(void) {
+int main(int argument_count, char **arguments) {
+    unsigned long rounds = run_length(argument_count, arguments, 60);
     for (size_t i = 0; i < sizeof noise; i++) {
         noise[i] = (unsigned char)(next_random() >> 32);
     }
@@ -174,8 +173,8 @@ int main(void) {
         large[i] = "0123456789abcdef"[noise[i % sizeof noise] & 15];
     }
     random_state ^= bp_clock_wall_ns();
-    kill_many("unnamed");
+    kill_many("unnamed", rounds);
     has_no_tmpfile = true;
-    kill_many("named");
+    kill_many("named", rounds);
     return 0;
 }

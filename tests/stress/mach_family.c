@@ -12,7 +12,7 @@
 
 #include "platform/task.h"
 
-enum { FAMILY_COUNT = 2000, SNAPSHOT_COUNT = 12, LAUNCHD = 1, PID_COUNT = 40 };
+enum { SNAPSHOT_COUNT = 12, LAUNCHD = 1, PID_COUNT = 40 };
 
 static uint64_t state;
 
@@ -138,11 +138,12 @@ static void follow(uint64_t seed) {
     bp_task_close(task);
 }
 
-int main(void) {
-    for (uint64_t seed = 1; seed <= FAMILY_COUNT; seed++) {
+int main(int argument_count, char **arguments) {
+    unsigned long family_count = run_length(argument_count, arguments, 400);
+    for (uint64_t seed = 1; seed <= family_count; seed++) {
         follow(seed);
     }
-    CHECK(reaped_count > FAMILY_COUNT);
-    (void)printf("%d families, %lu processes reaped\n", FAMILY_COUNT, reaped_count);
+    CHECK(reaped_count > family_count);
+    (void)printf("%lu families, %lu processes reaped\n", family_count, reaped_count);
     return 0;
 }

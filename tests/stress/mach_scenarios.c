@@ -1,5 +1,5 @@
 /*
- * Many thousand random lives of a process, sampled through the darwin sources: threads come, go and
+ * Thousands of random lives of a process, sampled through the darwin sources: threads come, go and
  * are renamed between any two calls, clocks run backwards, calls fail. After each, all rights and
  * all memory are back.
  *
@@ -20,7 +20,7 @@
 #include "platform/process_facts.h"
 #include "platform/task.h"
 
-enum { SCENARIO_COUNT = 20000, OPERATION_MAX = 8 };
+enum { OPERATION_MAX = 8 };
 
 static uint64_t state;
 
@@ -196,8 +196,9 @@ static bool is_balanced(void) {
            account.wrong_releases == 0;
 }
 
-int main(void) {
-    for (uint64_t seed = 1; seed <= SCENARIO_COUNT; seed++) {
+int main(int argument_count, char **arguments) {
+    unsigned long scenario_count = run_length(argument_count, arguments, 4000);
+    for (uint64_t seed = 1; seed <= scenario_count; seed++) {
         live_through(seed);
         if (!is_balanced()) {
             mach_fake_account account = mach_fake_outstanding();
@@ -211,8 +212,8 @@ int main(void) {
 #endif
         }
     }
-    (void)printf("%d scenarios: %lu snapshots, %lu failures, %lu threads vanished; 0 rights out\n",
-                 SCENARIO_COUNT, taken_count, failed_count, vanished_count);
+    (void)printf("%lu scenarios: %lu snapshots, %lu failures, %lu threads vanished; 0 rights out\n",
+                 scenario_count, taken_count, failed_count, vanished_count);
 #ifdef MACH_LEAKS
     (void)printf("the missing release was not caught\n");
     return 1;

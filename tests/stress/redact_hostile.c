@@ -2,7 +2,7 @@
  * Texts made to cost time or memory: lines without an end, of keywords, escapes, quotes, keys
  * without an end, bytes that are not UTF-8. Redaction takes them at a steady rate in bounded
  * memory, and the secret behind them does not come out. Usage: redact_hostile [MEGABYTES], of the
- * line; 64.
+ * line; 24.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "redact/redactor.h"
 #include "support/check.h"
 
-enum { piece_bytes = 65521, memory_max_kb = 16 * 1024, default_mb = 64, others_mb = 8 };
+enum { piece_bytes = 65521, memory_max_kb = 16 * 1024, default_mb = 24, others_mb = 4 };
 
 /* Of CPU time, in a Debug build; up to 260 were measured. What grows with the square of a line has
  * thousands. */

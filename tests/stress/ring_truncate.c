@@ -164,7 +164,7 @@ static void run_round(temp_dir *dir, bp_file_guard *guard, void (*harm)(const ch
 }
 
 int main(int argument_count, char **arguments) {
-    unsigned long rounds = argument_count > 1 ? strtoul(arguments[1], NULL, 10) : 5;
+    unsigned long rounds = run_length(argument_count, arguments, 2);
     static const int watched[] = {SIGIO, SIGUSR1, SIGUSR2, SIGURG, SIGALRM};
     for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++) {
         CHECK(sigaction(watched[i], &(struct sigaction){.sa_handler = count_signal}, NULL) == 0);

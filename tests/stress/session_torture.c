@@ -2,21 +2,22 @@
  * Every allocation of a host's session fails in turn, alone and with all that follow: opening,
  * providing, reporting and closing never crash, hang or lose a descriptor or a thread, a failure
  * has a sentence, and a report that is written is whole or says what it misses, and truly why.
+ *
+ *     stress_session_torture [STRIDE]     1 for every allocation
  */
 #include <bugpack/bugpack.h>
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/descriptors.h"
 #include "support/failing_malloc.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
-enum { limit_secs = 120, settle_turns = 5000 };
+enum { limit_secs = 120, each_until = 100 };
 
 /* What one run of the host came to. */
 struct run {
@@ -92,26 +93,7 @@ static void check_report(const struct run *run) {
     CHECK(strstr(run->result.missing, "limit") == NULL); /* nothing was too large */
 }
 
-static unsigned count_entries(const char *path) {
-    unsigned count = 0;
-    DIR *listing = opendir(path);
-    CHECK(listing != NULL);
-    while (readdir(listing) != NULL) {
-        count++;
-    }
-    (void)closedir(listing);
-    return count;
-}
-
-/* A thread is listed for a moment after it was joined. */
-static void expect_threads(unsigned wanted) {
-    for (unsigned i = 0; i < settle_turns && count_entries("/proc/self/task") != wanted; i++) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    CHECK(count_entries("/proc/self/task") == wanted);
-}
-
-static void fail_each(bool and_all_later) {
+static void fail_each(bool and_all_later, unsigned long stride) {
     without_entries = and_all_later ? "files.json" : NULL;
     static struct run run;
     unsigned descriptors = count_entries("/proc/self/fd");
@@ -119,7 +101,7 @@ static void fail_each(bool and_all_later) {
     unsigned refused = 0, failed = 0, written = 0;
     unsigned long tried, nth = 0;
     do {
-        nth++;
+        nth += nth < each_until ? 1 : stride;
         (void)alarm(limit_secs); /* a deadlock ends the test by SIGALRM */
         failing_malloc_arm(nth, and_all_later);
         run_host(&run);
@@ -145,13 +127,11 @@ static void fail_each(bool and_all_later) {
                  and_all_later ? "one and all later" : "one allocation", refused, failed, written);
 }
 
-int main(void) {
-    if (!failing_malloc_is_available()) {
-        SKIP("a sanitizer's allocator cannot be made to fail");
-    }
+int main(int argument_count, char **arguments) {
+    unsigned long stride = run_length(argument_count, arguments, 5);
     CHECK(temp_dir_make(&dir));
-    fail_each(false);
-    fail_each(true);
+    fail_each(false, stride);
+    fail_each(true, stride);
     temp_dir_remove(&dir);
     return 0;
 }

@@ -24,4 +24,10 @@
         exit(77);                                                                                  \
     } while (0)
 
+/* How long a run is: the program's argument, or what a sample of it is in CI. docs/VERIFICATION.md
+ * says which programs have a long run. */
+static inline unsigned long run_length(int argument_count, char **arguments, unsigned long usual) {
+    return argument_count > 1 ? strtoul(arguments[1], NULL, 10) : usual;
+}
+
 #endif

@@ -1,9 +1,13 @@
 #include "support/descriptors.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <time.h>
 
-enum { fd_max = 1024 };
+#include "support/check.h"
+
+enum { fd_max = 1024, settle_turns = 60000 };
 
 unsigned count_descriptors(void) {
     static _Thread_local ino_t pipes[fd_max];
@@ -23,4 +27,22 @@ unsigned count_descriptors(void) {
         count += !is_seen;
     }
     return count;
+}
+
+unsigned count_entries(const char *path) {
+    unsigned count = 0;
+    DIR *listing = opendir(path);
+    CHECK(listing != NULL);
+    while (readdir(listing) != NULL) {
+        count++;
+    }
+    (void)closedir(listing);
+    return count;
+}
+
+void expect_threads(unsigned wanted) {
+    for (unsigned i = 0; i < settle_turns && count_entries("/proc/self/task") != wanted; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    CHECK(count_entries("/proc/self/task") == wanted);
 }
