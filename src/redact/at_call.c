@@ -93,12 +93,12 @@ void bp_at_call_free(bp_at_call *at_call) {
 
 /* Whether no rule can match: no keyword, and nothing that one may be hidden in. */
 static bool is_clean(const bp_rule_set *set, const unsigned char *bytes, size_t byte_count) {
-    const bp_keywords *keywords = bp_rule_set_keywords(set);
+    const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
-    return !bp_rule_set_searches_all(set) &&
+    return !set->searches_all &&
            bp_keywords_next(keywords, bytes, byte_count, 0, &state) == SIZE_MAX &&
            memmem(bytes, byte_count, "\\u00", 4) == NULL &&
-           (!bp_rule_set_reads_base64(set) ||
+           (!set->list.reads_base64 ||
             bp_base64_find((const char *)bytes, byte_count, 0) == byte_count);
 }
 

@@ -66,7 +66,7 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
 
 static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t to,
                      bp_hit *ret_hit) {
-    const bp_keywords *keywords = bp_rule_set_keywords(scan->set);
+    const bp_keywords *keywords = scan->set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     bool is_found = false;
     size_t at = 0;
@@ -201,7 +201,7 @@ static bugpack_status read_bare(struct walk *walk) {
 
 static void open_bracket(struct walk *walk) {
     bool has_key = walk->key_from < walk->key_to;
-    bp_names_open(&walk->names, bp_rule_set_keywords(walk->scan->set),
+    bp_names_open(&walk->names, walk->scan->set->keywords,
                   has_key ? walk->text + walk->key_from : NULL, walk->key_to - walk->key_from);
     walk->key_from = walk->key_to;
     walk->at++;

@@ -20,7 +20,7 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     redactor->counts = calloc(bp_rule_set_count(set) + 1, sizeof *redactor->counts);
     bp_tag_key_new(&redactor->key);
     bp_buffer_init(&redactor->entry.held, record_max_bytes + 1);
-    bool has_base64 = bp_rule_set_reads_base64(set);
+    bool has_base64 = set->list.reads_base64;
     redactor->base64 = has_base64 ? bp_base64_new(set) : NULL;
     if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL ||
         (has_base64 && redactor->base64 == NULL)) {
@@ -119,7 +119,7 @@ static bugpack_status find_hits(bp_redactor *redactor, const char *raw, size_t s
     bool is_in_json = is_json(&redactor->entry);
     bp_view *view = &redactor->view;
     bp_scan *scan = &redactor->scan;
-    const bp_view_below below = {bp_rule_set_keywords(redactor->set), bp_nested_value, scan};
+    const bp_view_below below = {redactor->set->keywords, bp_nested_value, scan};
     bugpack_status status = BUGPACK_OK;
     scan->hit_count = 0;
     if (is_in_json) {
@@ -229,8 +229,7 @@ static size_t find_mark(const uint64_t *marks, size_t size, size_t at) {
  * `*escape` is the first escape that was found. */
 static size_t find_next(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
                         size_t *escape) {
-    if (redactor->scan.open_count > 0 || redactor->names.count > 0 ||
-        bp_rule_set_searches_all(redactor->set)) {
+    if (redactor->scan.open_count > 0 || redactor->names.count > 0 || redactor->set->searches_all) {
         return at;
     }
     if (*escape < at || at == 0) {
@@ -245,8 +244,7 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
 static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_t size) {
     size_t escape = 0, passed = 0, at = 0;
     bugpack_status status = BUGPACK_OK;
-    bp_keywords_mark(bp_rule_set_keywords(redactor->set), (const unsigned char *)raw, size,
-                     redactor->marks);
+    bp_keywords_mark(redactor->set->keywords, (const unsigned char *)raw, size, redactor->marks);
     while (status == BUGPACK_OK && at < size) {
         size_t next = find_next(redactor, raw, size, at, &escape);
         if (next >= size) {

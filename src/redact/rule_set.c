@@ -2,7 +2,6 @@
 #include "redact/rule_set.h"
 
 #include <pcre2.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +10,6 @@
 /* What one match may cost, in PCRE2's units: about a millisecond with JIT. */
 enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
 enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
-
-struct bp_rule_set {
-    atomic_uint reference_count;
-    bp_rule_list list;
-    pcre2_code **codes; /* NULL where the rule does not apply */
-    bp_keywords *keywords;
-    bool searches_all;
-};
 
 struct bp_matcher {
     const bp_rule_set *set;
@@ -112,22 +103,6 @@ size_t bp_rule_set_count(const bp_rule_set *set) {
 
 const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index) {
     return &set->list.rules[index];
-}
-
-bool bp_rule_set_applies(const bp_rule_set *set, size_t index) {
-    return set->codes[index] != NULL;
-}
-
-const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set) {
-    return set->keywords;
-}
-
-bool bp_rule_set_searches_all(const bp_rule_set *set) {
-    return set->searches_all;
-}
-
-bool bp_rule_set_reads_base64(const bp_rule_set *set) {
-    return set->list.reads_base64;
 }
 
 bp_matcher *bp_matcher_new(const bp_rule_set *set) {

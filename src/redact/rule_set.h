@@ -6,10 +6,19 @@
 #ifndef BP_REDACT_RULE_SET_H
 #define BP_REDACT_RULE_SET_H
 
+#include <stdatomic.h>
+
 #include "redact/keywords.h"
 #include "redact/rule_file.h"
 
-typedef struct bp_rule_set bp_rule_set;
+/* For reading. */
+typedef struct bp_rule_set {
+    atomic_uint reference_count;
+    bp_rule_list list;
+    void **codes; /* each a pcre2_code; NULL where the rule does not apply */
+    bp_keywords *keywords;
+    bool searches_all; /* a rule applies that has no keyword: every record is searched */
+} bp_rule_set;
 
 /*
  * Takes over the rules of a list, which is empty afterwards, also on failure. INVALID for a pattern
@@ -22,15 +31,6 @@ void bp_rule_set_drop(bp_rule_set *set);
 
 size_t bp_rule_set_count(const bp_rule_set *set);
 const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index);
-/* Whether it is on. */
-bool bp_rule_set_applies(const bp_rule_set *set, size_t index);
-const bp_keywords *bp_rule_set_keywords(const bp_rule_set *set);
-
-/* Whether a rule applies that has no keyword, so that every record is searched. */
-bool bp_rule_set_searches_all(const bp_rule_set *set);
-
-/* Whether what is in base64 is searched too. */
-bool bp_rule_set_reads_base64(const bp_rule_set *set);
 
 /* What one thread needs to match. NULL without memory. */
 typedef struct bp_matcher bp_matcher;

@@ -137,7 +137,7 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
 }
 
 static void search_keywords(struct record *record) {
-    const bp_keywords *keywords = bp_rule_set_keywords(record->scan->set);
+    const bp_keywords *keywords = record->scan->set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     size_t at = 0;
     while (record->status == BUGPACK_OK &&
@@ -293,7 +293,7 @@ static void begin_block(struct record *record, uint16_t rule, uint64_t stream, u
 static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *ret_rule,
                        bp_match *ret_match) {
     const bp_rule_set *set = record->scan->set;
-    const bp_keywords *keywords = bp_rule_set_keywords(set);
+    const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     size_t at = from;
     while (record->has_block_begin &&
@@ -350,10 +350,9 @@ bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t b
                               bool is_json, uint64_t stream) {
     struct record record = {.scan = scan, .text = text, .size = byte_count, .is_json = is_json};
     search_keywords(&record);
-    if (bp_rule_set_searches_all(scan->set)) {
+    if (scan->set->searches_all) {
         for (size_t i = 0; i < bp_rule_set_count(scan->set); i++) {
-            if (bp_rule_set_applies(scan->set, i) &&
-                bp_rule_set_rule(scan->set, i)->keywords == NULL) {
+            if (scan->set->codes[i] != NULL && bp_rule_set_rule(scan->set, i)->keywords == NULL) {
                 search_everywhere(&record, (uint16_t)i);
             }
         }
