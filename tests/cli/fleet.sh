@@ -1,6 +1,11 @@
 #!/bin/sh
 # The queries of docs/fleet on the index of 10,000 reports: DuckDB and two ClickHouse servers must
 # give the answers that their maker knows.
+
+# Ten thousand files take a third of the time in memory.
+if [ "$(df -kP /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')" -gt 1000000 ] 2>/dev/null && [ -w /dev/shm ]; then
+    export TMPDIR=/dev/shm
+fi
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin
 need python3 node setpriv clickhouse-server
