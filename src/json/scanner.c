@@ -45,8 +45,14 @@ static void count_position(const unsigned char *at, const unsigned char *end, si
             (*line)++;
         }
     }
+    /* Bytes inside a character, of which the highest two bits are 10, do not count. */
+    for (uint64_t word; end - at >= 8; at += 8) {
+        static const uint64_t ones = 0x0101010101010101;
+        memcpy(&word, at, sizeof word);
+        *column += 8 - (size_t)(((word >> 7 & ~word >> 6 & ones) * ones) >> 56);
+    }
     for (; at < end; at++) {
-        *column += (*at & 0xC0) != 0x80; /* not inside a character */
+        *column += (*at & 0xC0) != 0x80;
     }
 }
 

@@ -143,6 +143,8 @@ Test(json_reader, says_where_and_what_was_expected) {
         {"\"a\nb\"", "line 1, column 3: a control character in a string must be written as an "
                      "escape"},
         {"[\"\xC3\xA9\xE2\x82\xAC\", x]", "line 1, column 8: expected a value, but found 'x'"},
+        {"[\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 abcdef\xC3\xA9\xC3\xA9\xC3\xA9\", x]",
+         "line 1, column 19: expected a value, but found 'x'"},
         {"\"\xC3\xA9\xFF\"", "line 1, column 3: this is not valid UTF-8"},
         {"\"\\x41\"", "line 1, column 2: expected one of \" \\ / b f n r t u after a backslash"},
         {"\"\\u12g4\"", "line 1, column 2: expected four hexadecimal digits after \\u"},
