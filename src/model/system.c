@@ -27,7 +27,7 @@ void bp_system_forget_process(bp_system *system) {
     free(system->executable);
     system->executable = NULL;
     system->cgroup_count = 0;
-    system->has_process = false;
+    system->has_process = system->is_package_undecided = false;
     system->cpu_usable_count.known = false;
 }
 

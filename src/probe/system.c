@@ -234,12 +234,13 @@ static bool is_ours(const struct reader *reader, const char *path) {
            program.st_dev == our_program.st_dev && program.st_ino == our_program.st_ino;
 }
 
-static bool find_package(const struct reader *reader, const char *path, bp_package *ret_package) {
+static bool find_package(const struct reader *reader, bp_package_memory *found) {
     const bp_system_plan *plan = reader->plan;
-    return reader->has_root &&
-           (bp_system_find_package(reader->root_fd, path, plan->deadline_ns, ret_package) ||
-            (plan->asks_rpm && is_ours(reader, path) &&
-             bp_system_ask_rpm(path, plan->deadline_ns, ret_package)));
+    return reader->has_root && (bp_system_find_package(reader->root_fd, found->path,
+                                                       plan->deadline_ns, &found->package) ||
+                                (plan->asks_rpm && is_ours(reader, found->path) &&
+                                 bp_system_ask_rpm(found->path, plan->deadline_ns, &found->package,
+                                                   &found->is_undecided)));
 }
 
 /* What is remembered is of this path; else it is searched for, and remembered. */
@@ -248,15 +249,17 @@ static void read_package(struct reader *reader) {
     bp_package_memory *memory = reader->plan->memory;
     if (memory->path == NULL || strcmp(memory->path, system->executable) != 0) {
         bp_package_memory found = {.path = strdup(system->executable)};
-        found.has_package = found.path != NULL && find_package(reader, found.path, &found.package);
+        found.has_package = found.path != NULL && find_package(reader, &found);
         if (!found.has_package && bp_clock_monotonic_ns() > reader->plan->deadline_ns) {
             free(found.path);
+            system->is_package_undecided = true;
             return; /* another report may have more time */
         }
         free(memory->path);
         *memory = found;
     }
     system->has_package = memory->has_package;
+    system->is_package_undecided = memory->is_undecided;
     system->package = memory->package;
 }
 

@@ -12,8 +12,8 @@
 
 /* The package of a program does not change while it runs: whoever keeps this reads it once. */
 typedef struct bp_package_memory {
-    char *path; /* of the executable; NULL: nothing is known. Owned */
-    bool has_package;
+    char *path;                     /* of the executable; NULL: nothing is known. Owned */
+    bool has_package, is_undecided; /* rpm took too long */
     bp_package package;
 } bp_package_memory;
 

@@ -18,6 +18,9 @@
 static const size_t list_bytes_max = (size_t)8 << 20;
 static const size_t status_bytes_max = (size_t)64 << 20;
 
+/* An answer takes 20 ms. One that waits for a lock would hold up the entries that come next. */
+static const uint64_t rpm_max_ns = 5 * BP_NS_PER_SEC;
+
 /* Since Linux 5.6; before that, nothing of another root is opened. */
 static int open_below(int root_fd, const char *path, int flags) {
     const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
@@ -126,13 +129,15 @@ static const char *find_rpm_database(void) {
     return NULL;
 }
 
-bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package) {
+bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package,
+                       bool *ret_is_late) {
     static char words[][64] = {"rpm",           "--query",     "--file",
                                "--queryformat", BP_RPM_FORMAT, "--dbpath"};
     static char home[] = "HOME=/dev/null", locale[] = "LC_ALL=C"; /* home has macros and aliases */
     char *environment[] = {home, locale, NULL};
     char answer[4096];
     size_t length;
+    uint64_t latest_ns = bp_clock_monotonic_ns() + rpm_max_ns;
     const char *database = may_be_packaged(path) ? find_rpm_database() : NULL;
     char *arguments[] = {words[0],
                          words[1],
@@ -147,7 +152,8 @@ bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_p
                          .arguments = arguments,
                          .environment = environment,
                          .extra_fd = -1,
-                         .deadline_ns = deadline_ns};
-    return database != NULL && bp_tool_run(&rpm, answer, sizeof answer, &length) == 0 &&
-           bp_rpm_parse(answer, length, ret_package);
+                         .deadline_ns = latest_ns < deadline_ns ? latest_ns : deadline_ns};
+    int result = database == NULL ? ENOENT : bp_tool_run(&rpm, answer, sizeof answer, &length);
+    *ret_is_late = result == ETIMEDOUT;
+    return result == 0 && bp_rpm_parse(answer, length, ret_package);
 }

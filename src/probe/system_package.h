@@ -21,8 +21,10 @@ bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
 
 /*
  * Runs rpm, to ask which package of this machine has a file. Only where there is a database of the
- * system: rpm makes one where it finds none. It reads no settings of the user.
+ * system: rpm makes one where it finds none. It reads no settings of the user. False without a
+ * package; then `*ret_is_late` is whether rpm was ended, at the deadline or after five seconds.
  */
-bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package);
+bool bp_system_ask_rpm(const char *path, uint64_t deadline_ns, bp_package *ret_package,
+                       bool *ret_is_late);
 
 #endif

@@ -1,5 +1,6 @@
 #include "probe/system.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,9 @@ int bp_source_system(bugpack_writer *writer, void *context) {
             bp_writer_truncate(writer, bp_errno_is_trouble(system.unread_errno),
                                "%zu files could not be read: %s", system.unread_count,
                                strerror(system.unread_errno));
+        } else if (system.is_package_undecided) {
+            (void)snprintf(writer->line.note, sizeof writer->line.note,
+                           "there was no time to find the package of the program");
         }
         status = bp_system_print(&system, &writer->content, &error);
         bp_system_release(&system);

@@ -97,6 +97,9 @@ capture one.zip env
 capture elsewhere.zip unshare -m sh -c 'mount --bind copies /opt && exec "$@"' sh
 program=two
 capture two.zip env
+program=one
+mount --bind slow_rpm /usr/bin/rpm || exit
+capture slow.zip env
 END
 package() {
     value "$1" system.json '.executable | "\(.path) \(.package | tojson)"'
@@ -111,6 +114,8 @@ if command -v rpmbuild >/dev/null && [ -d /var/lib/rpm ] && unshare -rm true 2>/
     HOME=$scratch/home rpm --dbpath "$scratch/db" --install --justdb --nodeps \
         rpm/RPMS/noarch/*.rpm >>rpm.log 2>&1 || wrong "no packages were made: $(cat rpm.log)"
     rm -rf home && mkdir home
+    printf '%s\n' '#!/bin/sh' 'exec sleep 300' >slow_rpm
+    chmod +x slow_rpm
     HOME=$scratch/home BUGPACK=$BUGPACK unshare -rm sh capture_packaged.sh >captured 2>&1 ||
         wrong "the programs were not captured: $(cat captured)"
     expect_same 'the package' \
@@ -118,6 +123,8 @@ if command -v rpmbuild >/dev/null && [ -d /var/lib/rpm ] && unshare -rm true 2>/
         "$(package one.zip)"
     expect_same 'a file of two packages' '/opt/bin/two null' "$(package two.zip)"
     expect_same 'another file with this name' '/opt/bin/one null' "$(package elsewhere.zip)"
+    expect_same 'an rpm that hangs' 'there was no time to find the package of the program' \
+        "$(ledger slow.zip system.json note)"
     expect_same 'no database' '/opt/bin/one null' "$(package no_database.zip)"
     expect_same 'what rpm made' '' "$(find empty home -mindepth 1)"
 else

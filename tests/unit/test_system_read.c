@@ -86,6 +86,7 @@ Test(system, is_read_without_time_for_a_package) {
     bp_system system;
     cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
     cr_expect(memory.path == NULL && !system.has_package, "it is searched for again next time");
+    cr_expect(system.is_package_undecided);
     bp_system_release(&system);
 }
 
