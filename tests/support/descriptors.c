@@ -7,24 +7,36 @@
 
 #include "support/check.h"
 
-enum { fd_max = 1024, settle_turns = 60000 };
+enum { fd_max = 1024, own_pipe_max = 4, settle_turns = 60000 };
 
 unsigned count_descriptors(void) {
-    static _Thread_local ino_t pipes[fd_max];
+    static _Thread_local struct {
+        ino_t inode;
+        unsigned fd_count;
+    } pipes[fd_max];
     unsigned count = 0, pipe_count = 0;
     for (int fd = 0; fd < fd_max; fd++) {
         struct stat facts;
         if (fstat(fd, &facts) != 0) {
             continue;
         }
-        bool is_seen = false;
-        for (unsigned i = 0; S_ISFIFO(facts.st_mode) && i < pipe_count; i++) {
-            is_seen = is_seen || pipes[i] == facts.st_ino;
+        if (!S_ISFIFO(facts.st_mode)) {
+            count++;
+            continue;
         }
-        if (S_ISFIFO(facts.st_mode) && !is_seen) {
-            pipes[pipe_count++] = facts.st_ino;
+        unsigned i = 0;
+        while (i < pipe_count && pipes[i].inode != facts.st_ino) {
+            i++;
         }
-        count += !is_seen;
+        if (i == pipe_count) {
+            pipes[i].inode = facts.st_ino;
+            pipes[i].fd_count = 0;
+            pipe_count++;
+        }
+        pipes[i].fd_count++;
+    }
+    for (unsigned i = 0; i < pipe_count; i++) {
+        count += pipes[i].fd_count <= own_pipe_max ? pipes[i].fd_count : 0;
     }
     return count;
 }
