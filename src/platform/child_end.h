@@ -5,6 +5,7 @@
 #define BP_PLATFORM_CHILD_END_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /*
  * The exit status of a child, or the signal that ended or stopped it: si_status of waitid(2). On
@@ -12,5 +13,12 @@
  * been reaped; 0 when that fails.
  */
 int bp_child_end_status(const siginfo_t *info);
+
+/* Whether waitid reports an end. It also reports stops of a child that is traced, and on macOS of
+ * any, when only ends are asked for. */
+static inline bool bp_child_has_ended(const siginfo_t *info) {
+    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+           info->si_code == CLD_DUMPED;
+}
 
 #endif

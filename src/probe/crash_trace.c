@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/child_end.h"
 #include "platform/host.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
@@ -151,17 +152,16 @@ static void *run(void *context) {
             is_traced = errno == EINTR; /* ECHILD: it has ended */
             continue;
         }
-        bool is_end =
-            info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-        if (is_end && info.si_pid == self->pid) {
+        bool has_ended = bp_child_has_ended(&info);
+        if (has_ended && info.si_pid == self->pid) {
             break;
         }
         /* Only that: a process that had stopped may have ended meanwhile, and is not ours to reap.
          */
         pid_t tid = info.si_pid;
-        int kind = is_end ? WEXITED : WSTOPPED;
+        int kind = has_ended ? WEXITED : WSTOPPED;
         if (waitid(P_PID, (id_t)tid, &info, kind | WNOHANG | __WALL | __WNOTHREAD) == 0 &&
-            info.si_pid == tid && !is_end) {
+            info.si_pid == tid && !has_ended) {
             pass_on(self, tid, info.si_status);
         }
     }

@@ -29,11 +29,6 @@ bp_run_end bp_run_end_of(const siginfo_t *info) {
                         .value = bp_child_end_status(info)};
 }
 
-bool bp_run_is_end(const siginfo_t *info) {
-    return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
-           info->si_code == CLD_DUMPED;
-}
-
 static void do_nothing(int number) {
     (void)number;
 }
@@ -122,7 +117,7 @@ static bool watch(pid_t pid, int socket_fd) {
             }
             return false;
         }
-        if (bp_run_is_end(&info)) {
+        if (bp_child_has_ended(&info)) {
             return send_news(socket_fd, BP_RUN_ENDED, pid, &info);
         }
         siginfo_t taken;
@@ -227,7 +222,7 @@ bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
     if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid == 0 || !bp_run_is_end(&info)) {
+        info.si_pid == 0 || !bp_child_has_ended(&info)) {
         return false;
     }
     *ret_end = bp_run_end_of(&info);
@@ -248,7 +243,7 @@ bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
 static void wait_for_end(pid_t pid) {
     siginfo_t info = {.si_code = 0};
     while ((waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 || errno == EINTR) &&
-           !bp_run_is_end(&info)) {}
+           !bp_child_has_ended(&info)) {}
     (void)waitpid(pid, NULL, 0);
 }
 

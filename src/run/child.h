@@ -61,7 +61,4 @@ void bp_run_child_reap(bp_run_child *child);
 /* How a child ended, or what stopped it, from what waitid(2) filled in. */
 bp_run_end bp_run_end_of(const siginfo_t *info);
 
-/* Whether waitid reports an end. macOS reports a stop also when only ends are asked for. */
-bool bp_run_is_end(const siginfo_t *info);
-
 #endif

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "platform/child_end.h"
 #include "run/child.h"
 
 static siginfo_t told(int code, int status) {
@@ -20,8 +21,8 @@ Test(run_end, a_stop_is_no_end_though_macos_tells_of_it_when_ends_are_asked_for)
     for (size_t i = 0; i < 3; i++) {
         siginfo_t end = told(ends[i], 1);
         siginfo_t other = told(others[i], SIGTSTP);
-        cr_expect(bp_run_is_end(&end));
-        cr_expect(not(bp_run_is_end(&other)));
+        cr_expect(bp_child_has_ended(&end));
+        cr_expect(not(bp_child_has_ended(&other)));
     }
 }
 
