@@ -43,6 +43,15 @@ static bool copy_memory(void *context, void *to, uint64_t from, size_t byte_coun
     return bp_remote_read_one(self->tid, from, to, byte_count) == 0;
 }
 
+/* It is listed until the tracer, which is busy with the crash, has reaped it. */
+static bool has_thread_ended(void *context, pid_t tid) {
+    siginfo_t info = {.si_pid = 0};
+    (void)context;
+    return waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) ==
+               0 &&
+           info.si_pid == tid && bp_child_has_ended(&info);
+}
+
 /* 0 and no register where they cannot be read, as of a program of 32 bits. */
 static uint64_t read_registers(pid_t tid, bp_crash_page *page) {
     bp_thread_copy copy;
@@ -73,7 +82,7 @@ static void copy_crash(struct trace *self, pid_t tid) {
     char maps[path_bytes], threads[path_bytes];
     (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
-    const bp_crash_source source = {maps, threads, copy_memory, self};
+    const bp_crash_source source = {maps, threads, copy_memory, has_thread_ended, self};
     if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) {
         return; /* it was killed meanwhile */
     }

@@ -217,9 +217,21 @@ static int32_t number_of(const char *name) {
     return *name == '\0' ? number : 0;
 }
 
-static void read_threads(bp_crash_page *page, const char *path) {
+static void add_thread(bp_crash_page *page, const bp_crash_source *source, int32_t tid) {
+    if (tid == 0 || tid == page->tid ||
+        (source->has_thread_ended != NULL && source->has_thread_ended(source->context, tid))) {
+        return;
+    }
+    if (page->tid_count == BP_CRASH_TID_MAX) {
+        page->are_tids_cut = 1;
+        return;
+    }
+    page->tids[page->tid_count++] = tid;
+}
+
+static void read_threads(bp_crash_page *page, const bp_crash_source *source) {
     static _Alignas(directory_entry) char entries[4096]; /* one thread is here at a time */
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long count = fd >= 0 ? 1 : 0;
     page->tid_count = 0;
     page->are_tids_cut = fd < 0;
@@ -227,12 +239,7 @@ static void read_threads(bp_crash_page *page, const char *path) {
         count = syscall(SYS_getdents64, fd, entries, sizeof entries);
         for (long at = 0; at < count;) {
             const directory_entry *entry = (const void *)(entries + at);
-            int32_t tid = number_of(entry->name);
-            if (tid != 0 && tid != page->tid && page->tid_count < BP_CRASH_TID_MAX) {
-                page->tids[page->tid_count++] = tid;
-            } else if (tid != 0 && tid != page->tid) {
-                page->are_tids_cut = 1;
-            }
+            add_thread(page, source, number_of(entry->name));
             at += entry->byte_count;
         }
     }
@@ -245,7 +252,7 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
                              uint64_t stack_pointer, bool has_room) {
     read_maps(page, source->maps_path);
     copy_stack(page, source, stack_pointer);
-    read_threads(page, source->threads_path);
+    read_threads(page, source);
     page->module_count = 0;
     if (has_room) {
         read_modules(page, source);
@@ -257,7 +264,8 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
 
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
                       bool has_room, bool is_passed_to_host) {
-    static const bp_crash_source own = {"/proc/self/maps", "/proc/self/task", copy_memory, NULL};
+    static const bp_crash_source own = {
+        .maps_path = "/proc/self/maps", .threads_path = "/proc/self/task", .copy = copy_memory};
     page->check = 0;
     atomic_signal_fence(memory_order_seq_cst);
     page->is_begun = 1;

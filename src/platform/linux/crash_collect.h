@@ -21,6 +21,8 @@ typedef struct bp_crash_source {
     const char *maps_path, *threads_path; /* below /proc */
     /* False when it cannot be read as a whole. */
     bool (*copy)(void *context, void *to, uint64_t from, size_t byte_count);
+    /* Whether a listed thread has ended. NULL: none has. */
+    bool (*has_thread_ended)(void *context, pid_t tid);
     void *context;
 } bp_crash_source;
 
