@@ -306,8 +306,7 @@ int bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
         process->is_kernel_thread = stat.is_kernel_thread;
     }
     process->is_self = process->tgid == reader->self_tgid;
-    bool is_living = (stat.state != 'Z' && stat.state != 'X') || stat.thread_count > 1;
-    if (!is_living || process->is_kernel_thread) {
+    if (bp_proc_has_process_ended(&stat) || process->is_kernel_thread) {
         return 0;
     }
     read_command_line(reader, &stat, process);

@@ -163,6 +163,27 @@ int bp_proc_list_numbers(int directory_fd, uint32_t **ret_numbers, size_t *ret_c
     return result;
 }
 
+int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid) {
+    uint32_t *tids = NULL;
+    size_t count = 0;
+    int fd = -1;
+    (void)bp_proc_list_numbers(threads_fd, &tids, &count);
+    for (size_t i = 0; i < count && fd < 0; i++) {
+        bp_proc_stat stat;
+        fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%u", (unsigned)tids[i]);
+        if (fd >= 0 &&
+            (bp_proc_read_stat(fd, &stat, "stat") != 0 || bp_proc_has_thread_ended(&stat))) {
+            (void)close(fd);
+            fd = -1;
+        }
+        if (fd >= 0 && ret_tid != NULL) {
+            *ret_tid = (pid_t)tids[i];
+        }
+    }
+    free(tids);
+    return fd;
+}
+
 uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start) {
     long count = 0;
     struct iovec ours = {&count, sizeof count};

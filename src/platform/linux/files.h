@@ -45,6 +45,13 @@ int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret
                         size_t *ret_count);
 
 /*
+ * Opens the directory of a thread of /proc/<pid>/task that has not ended, O_PATH: when the first
+ * thread ends before the others, /proc/<pid> itself shows neither memory nor files. -1 when there
+ * is none. `ret_tid` may be NULL.
+ */
+int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid);
+
+/*
  * How many arguments a process was given: the first word of its stack, which no program has a
  * reason to change. 0 where it cannot be read.
  */

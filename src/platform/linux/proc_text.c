@@ -140,6 +140,14 @@ bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_s
     return true;
 }
 
+bool bp_proc_has_thread_ended(const bp_proc_stat *stat) {
+    return stat->state == 'Z' || stat->state == 'X';
+}
+
+bool bp_proc_has_process_ended(const bp_proc_stat *stat) {
+    return bp_proc_has_thread_ended(stat) && stat->thread_count <= 1;
+}
+
 size_t bp_proc_trim_title(const char *line, size_t line_bytes, uint64_t argument_count) {
     uint64_t count = 0;
     size_t filled_bytes = 0; /* up to the end of the last string that is not empty */

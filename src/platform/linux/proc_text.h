@@ -33,6 +33,11 @@ typedef struct bp_proc_stat {
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
 
+/* Whether the thread has ended, and is still listed. */
+bool bp_proc_has_thread_ended(const bp_proc_stat *stat);
+/* The same of a process, by its first thread: others may go on without that. */
+bool bp_proc_has_process_ended(const bp_proc_stat *stat);
+
 /*
  * The bytes of a command line, whose strings each end in NUL, without the padding of a title: a
  * program that writes a title over its arguments fills the rest with NUL (setproctitle(3)). Empty

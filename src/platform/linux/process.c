@@ -84,11 +84,6 @@ static bugpack_status fail_not_there(const bp_process *process, bugpack_error *e
     return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process with id %d", (int)process->pid);
 }
 
-/* A zombie whose other threads go on is a process without its first thread. */
-static bool is_zombie(const bp_proc_stat *stat) {
-    return (stat->state == 'Z' || stat->state == 'X') && stat->thread_count <= 1;
-}
-
 static bugpack_status read_any_stat(const bp_process *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error) {
     char text[2048];
@@ -110,7 +105,8 @@ bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (stat.start_ticks != process->start_ticks || (is_zombie(&stat) && !process->was_zombie)) {
+    if (stat.start_ticks != process->start_ticks ||
+        (bp_proc_has_process_ended(&stat) && !process->was_zombie)) {
         return bp_process_fail_ended(process, error);
     }
     *ret_stat = stat;
@@ -156,7 +152,7 @@ static bugpack_status open_files(bp_process *process, bugpack_error *error) {
     }
     process->start_ticks = stat.start_ticks;
     (void)snprintf(process->name, sizeof process->name, "%s", stat.name);
-    process->was_zombie = is_zombie(&stat);
+    process->was_zombie = bp_proc_has_process_ended(&stat);
     status = refuse_thread(process, error);
     if (status != BUGPACK_OK) {
         return status;

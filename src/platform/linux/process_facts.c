@@ -278,7 +278,8 @@ static bool read_objects(const bp_process *process, bp_process_facts *facts) {
 static bp_process choose_witness(const bp_process *process, const bp_proc_stat *stat) {
     bp_process witness = *process;
     if (stat->is_kernel_thread || stat->state == 'Z') {
-        witness.directory_fd = stat->thread_count > 1 ? bp_process_open_living_thread(process) : -1;
+        witness.directory_fd =
+            stat->thread_count > 1 ? bp_proc_open_living_thread(process->threads_fd, NULL) : -1;
     }
     return witness;
 }

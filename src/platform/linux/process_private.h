@@ -84,10 +84,4 @@ bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret
                                        uint64_t **ret_inodes, size_t *ret_count,
                                        bugpack_error *error);
 
-/*
- * Opens the directory of a thread that has not ended, O_PATH: when the first thread ends before
- * the others, /proc/<pid> itself shows neither memory nor files. -1 when there is none.
- */
-int bp_process_open_living_thread(const bp_process *process);
-
 #endif

@@ -45,25 +45,6 @@ bugpack_status bp_process_list_threads(const bp_process *process, uint32_t **ret
                                        (int)process->pid);
 }
 
-int bp_process_open_living_thread(const bp_process *process) {
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    int fd = -1;
-    (void)bp_process_list_threads(process, &tids, NULL, &count, NULL);
-    for (size_t i = 0; i < count && fd < 0; i++) {
-        bp_proc_stat stat;
-        fd = bp_proc_open_at(process->threads_fd, O_PATH | O_DIRECTORY, "%u", (unsigned)tids[i]);
-        bool is_living = fd >= 0 && bp_proc_read_stat(fd, &stat, "stat") == 0 &&
-                         stat.state != 'Z' && stat.state != 'X';
-        if (fd >= 0 && !is_living) {
-            (void)close(fd);
-            fd = -1;
-        }
-    }
-    free(tids);
-    return fd;
-}
-
 static uint64_t multiply(uint64_t a, uint64_t b) {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -238,7 +219,7 @@ static bugpack_status read_memory(const bp_process *process, bp_task_snapshot *s
 /* When the first thread ends before the others, only theirs show the memory of the process. */
 static void read_memory_of_others(const bp_process *process, bp_task_snapshot *snapshot) {
     char text[256];
-    int fd = bp_process_open_living_thread(process);
+    int fd = bp_proc_open_living_thread(process->threads_fd, NULL);
     ssize_t length = fd < 0 ? -1 : bp_proc_read_small(fd, "statm", text, sizeof text);
     if (length > 0) {
         (void)take_memory(process, text, (size_t)length, snapshot, NULL);
