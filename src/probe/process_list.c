@@ -53,7 +53,7 @@ static bool read_one(int proc_fd, uint32_t pid, bool with_cgroup, bp_listed_proc
     *process = (bp_listed_process){.pid = (pid_t)pid,
                                    .parent_pid = (pid_t)stat.parent_pid,
                                    .start = stat.start_ticks,
-                                   .is_zombie = stat.state == 'Z' || stat.state == 'X'};
+                                   .is_zombie = bp_proc_has_process_ended(&stat)};
     (void)snprintf(process->name, sizeof process->name, "%s", stat.name);
     process->executable = read_link(proc_fd, pid, "exe");
     process->title = read_title(proc_fd, pid);

@@ -22,7 +22,7 @@
 static const uint32_t stop_timeout_ms = 200;
 
 struct reading {
-    pid_t pid;
+    pid_t pid, memory_pid; /* the second has the memory: another thread if the first has ended */
     int process_fd, task_fd, memory_fd;
     bp_stack_files files;
     bp_unwinder unwinder;
@@ -30,15 +30,13 @@ struct reading {
     bool was_helper_started;
 };
 
-static bool name_thread(int thread_fd, bp_stack_thread *thread, uint64_t *ret_birth) {
+static bool name_thread(int thread_fd, bp_stack_thread *thread, bp_proc_stat *ret_stat) {
     char text[1024];
-    bp_proc_stat stat;
     ssize_t count = bp_proc_read_small(thread_fd, "stat", text, sizeof text);
-    if (count <= 0 || !bp_proc_parse_stat(text, (size_t)count, &stat)) {
+    if (count <= 0 || !bp_proc_parse_stat(text, (size_t)count, ret_stat)) {
         return false;
     }
-    memcpy(thread->name, stat.name, sizeof thread->name);
-    *ret_birth = stat.start_ticks;
+    memcpy(thread->name, ret_stat->name, sizeof thread->name);
     return true;
 }
 
@@ -75,9 +73,10 @@ static void ask_helper(struct reading *reading, struct stop *stop) {
 /* Replaces what is known of the thread without a stop; or adds to the reason why it was not. */
 static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread *thread) {
     bp_unwinder *unwinder = &reading->unwinder;
-    struct stop stop = {reading->pid, (pid_t)thread->tid, &unwinder->blocked.copy, 0, ENOMEM};
+    struct stop stop = {reading->memory_pid, (pid_t)thread->tid, &unwinder->blocked.copy, 0,
+                        ENOMEM};
     bp_stack_thread again = {.tid = 0};
-    uint64_t birth;
+    bp_proc_stat stat;
     pthread_t tracer;
     if (reading->pid == getpid()) {
         ask_helper(reading, &stop);
@@ -85,7 +84,7 @@ static void stop_thread(struct reading *reading, int thread_fd, bp_stack_thread 
         (void)pthread_join(tracer, NULL);
     }
     /* While the thread is there, its id is no other's. */
-    if (stop.result == 0 && name_thread(thread_fd, &again, &birth)) {
+    if (stop.result == 0 && name_thread(thread_fd, &again, &stat)) {
         thread->state = BP_STACK_STOPPED;
         thread->stopped_ns = stop.pause_ns;
         bp_unwind_copy(unwinder, thread);
@@ -106,14 +105,14 @@ static bool is_to_be_stopped(const struct reading *reading, const bp_stack_threa
 
 /* A thread that has ended is skipped. An errno where none can be read. */
 static int add_thread(struct reading *reading, uint32_t tid) {
-    uint64_t birth;
+    bp_proc_stat stat;
     bp_stack_thread thread = {.tid = tid, .first_frame = reading->unwinder.out.frame_count};
     int fd = bp_proc_open_at(reading->task_fd, O_PATH | O_DIRECTORY, "%u", tid);
     if (fd < 0) {
         return errno == ENOENT || errno == ESRCH ? 0 : errno;
     }
     int result = 0;
-    if (name_thread(fd, &thread, &birth)) {
+    if (name_thread(fd, &thread, &stat) && !bp_proc_has_thread_ended(&stat)) {
         result = bp_unwind_thread(&reading->unwinder, &thread);
         if (result == 0 && is_to_be_stopped(reading, &thread)) {
             stop_thread(reading, fd, &thread);
@@ -160,9 +159,18 @@ static bugpack_status read_threads(struct reading *reading, bugpack_error *error
     return status;
 }
 
+/* A first thread that has ended shows neither memory nor files; each other one does. */
+static void find_living_thread(struct reading *reading) {
+    int fd = bp_proc_open_living_thread(reading->task_fd, &reading->memory_pid);
+    if (fd >= 0) {
+        bp_file_close(reading->process_fd);
+        reading->process_fd = fd;
+    }
+}
+
 static bugpack_status open_process(struct reading *reading, bugpack_error *error) {
     bp_stack_thread first = {.tid = 0};
-    uint64_t birth;
+    bp_proc_stat stat;
     reading->process_fd =
         bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%ld", (long)reading->pid);
     if (reading->process_fd >= 0) {
@@ -172,9 +180,12 @@ static bugpack_status open_process(struct reading *reading, bugpack_error *error
         return bp_fail_process_errno(error, errno, "cannot look at process %ld",
                                      (long)reading->pid);
     }
-    if (!name_thread(reading->process_fd, &first, &birth) ||
-        (reading->unwinder.plan->birth != 0 && birth != reading->unwinder.plan->birth)) {
+    if (!name_thread(reading->process_fd, &first, &stat) ||
+        (reading->unwinder.plan->birth != 0 && stat.start_ticks != reading->unwinder.plan->birth)) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %ld has ended", (long)reading->pid);
+    }
+    if (bp_proc_has_thread_ended(&stat)) {
+        find_living_thread(reading);
     }
     reading->memory_fd = openat(reading->process_fd, "mem", O_RDONLY | O_CLOEXEC);
     return BUGPACK_OK;
@@ -192,7 +203,7 @@ static bugpack_status check_program(const struct reading *reading, bugpack_error
 
 static bugpack_status open_files(struct reading *reading, bugpack_error *error) {
     reading->files = (bp_stack_files){
-        .dw = reading->unwinder.dw, .pid = reading->pid, .process_fd = reading->process_fd};
+        .dw = reading->unwinder.dw, .pid = reading->memory_pid, .process_fd = reading->process_fd};
     int result = bp_stack_files_open(&reading->files);
     if (result != 0) {
         return bp_fail_process_errno(error, result, "cannot read what process %ld runs",
@@ -204,7 +215,7 @@ static bugpack_status open_files(struct reading *reading, bugpack_error *error) 
                        (long)reading->pid);
     }
     reading->unwinder.files = &reading->files;
-    reading->unwinder.blocked.pid = reading->pid;
+    reading->unwinder.blocked.pid = reading->memory_pid;
     reading->unwinder.blocked.threads_fd = reading->task_fd;
     return bp_unwinder_open(&reading->unwinder, error);
 }
@@ -213,6 +224,7 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
                               bugpack_error *error) {
     struct reading reading = {.unwinder = {.dw = bp_libdw_get(), .plan = plan},
                               .pid = pid != 0 ? pid : getpid(),
+                              .memory_pid = pid != 0 ? pid : getpid(),
                               .process_fd = -1,
                               .task_fd = -1,
                               .memory_fd = -1,

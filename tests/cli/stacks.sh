@@ -222,6 +222,19 @@ take
 expect_same 'the language' Python "$(value "$zip" stacks.json .interpreter)"
 unzip -p "$zip" stacks.txt | grep -q '^A Python interpreter is loaded' || wrong 'nothing in the text'
 
+fact 'where the first thread has ended the others have stacks, and the process is found by its name'
+start python3 -c 'import ctypes, sys, threading, time
+open("/proc/self/comm", "w").write(sys.argv[1])
+threading.Thread(target=time.sleep, args=(300,)).start()
+ctypes.CDLL(None).pthread_exit(None)' "lone$$"
+target=$pid
+await 'grep -q "^State:.Z" /proc/$target/status'
+run capture --name "lone$$" --window 0 -o .
+expect_status 0
+zip=$(cat out)
+expect_same 'the threads' 1 "$(value "$zip" stacks.json '.threads | length')"
+stack symbol 0 | grep -q nanosleep || wrong "$(stack symbol 0)"
+
 fact '--stacks=none leaves both entries out, and other words are refused'
 start sleep 300
 target=$pid
