@@ -178,14 +178,15 @@ static bool draw(bp_run_screen *screen, size_t byte_count) {
     if (screen->is_bare) {
         vterm_input_write(screen->terminal, "\033[20h", 5); /* a line feed returns, too */
     }
+    uint64_t cpu_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     while (at < byte_count && screen->credit_ns > 0) {
         size_t count = bp_utf8_cut(screen->waiting + at, byte_count - at, piece);
         write_valid(screen, screen->waiting + at, count);
         at += count;
-        uint64_t now_ns = bp_clock_monotonic_ns();
-        uint64_t used_ns = now_ns - screen->credited_ns;
+        uint64_t now_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t used_ns = now_ns - cpu_ns;
         screen->credit_ns -= used_ns < screen->credit_ns ? used_ns : screen->credit_ns;
-        screen->credited_ns = now_ns;
+        cpu_ns = now_ns;
     }
     if (at < byte_count) {
         return false;

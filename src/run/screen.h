@@ -37,7 +37,8 @@ void bp_run_screen_resize(bp_run_screen *screen, int rows, int columns);
 
 /*
  * Appends the lines of the screen as UTF-8 text without control characters but line feeds, and
- * without blanks at their ends. `ret_is_partial`: some of what was drawn is missing. Errors:
+ * without blanks at their ends. `ret_is_partial`: some of what was drawn is missing. A mode that
+ * was set in what is missing is lost even when all of the screen was drawn anew since. Errors:
  * NO_MEMORY, LIMIT.
  */
 bugpack_status bp_run_screen_print(bp_run_screen *screen, bp_buffer *out, bool *ret_is_partial,
