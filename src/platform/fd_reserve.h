@@ -15,11 +15,13 @@ enum { BP_FD_RESERVE_COUNT = 16 };
 /* All of them are of one pipe, whose inode distinguishes them from descriptors of the host. */
 typedef struct bp_fd_reserve {
     bool is_held;
+    int had_count;                /* how many it had, which a host near its limit has to spare */
     int fds[BP_FD_RESERVE_COUNT]; /* -1 where none was left */
     bp_fd_mark mark;
 } bp_fd_reserve;
 
-/* Takes as many as there are; none are needed. Not held before. */
+/* Takes as many as there are, but of those that the host never gave before, none of the last
+ * BP_FD_RESERVE_COUNT. Not held before. */
 void bp_fd_reserve_take(bp_fd_reserve *reserve);
 
 /* Closes those that the host has not closed. No-op if it is not held. */

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "platform/fd_reserve.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
@@ -34,12 +35,39 @@ static unsigned count_free(void) {
     return count;
 }
 
-int main(void) {
-    CHECK(temp_dir_make(&dir));
+/* From now on the process may have so many. */
+static void limit_descriptors(rlim_t count) {
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    limit.rlim_cur = fd_count;
+    limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* Nothing is held in reserve that would be the host's last, but for what was held before. */
+static void the_last_ones_are_the_hosts(void) {
+    bp_fd_reserve reserve = {.is_held = false};
+    unsigned free_count = count_free();
+    int first = dup(STDIN_FILENO);
+    CHECK(first >= 0 && close(first) == 0);
+    limit_descriptors((rlim_t)first + BP_FD_RESERVE_COUNT + 4);
+    bp_fd_reserve_take(&reserve);
+    CHECK(free_count - count_free() <= 4);
+    bp_fd_reserve_release(&reserve);
+    limit_descriptors(fd_count);
+    bp_fd_reserve_take(&reserve);
+    CHECK(free_count - count_free() == BP_FD_RESERVE_COUNT);
+    bp_fd_reserve_release(&reserve);
+    limit_descriptors((rlim_t)first + BP_FD_RESERVE_COUNT);
+    bp_fd_reserve_take(&reserve);
+    CHECK(free_count - count_free() > 4);
+    bp_fd_reserve_release(&reserve);
+    CHECK(free_count == count_free());
+}
+
+int main(void) {
+    CHECK(temp_dir_make(&dir));
+    the_last_ones_are_the_hosts();
+    limit_descriptors(fd_count);
     bugpack *session = NULL;
     bugpack_channel *channel = NULL;
     bugpack_options options = BUGPACK_OPTIONS_INIT;
@@ -64,8 +92,7 @@ int main(void) {
         (void)use_up_descriptors();
     }
     bugpack_close(session);
-    limit.rlim_cur = limit.rlim_max;
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit_descriptors(RLIM_INFINITY);
     temp_dir_remove(&dir);
     return 0;
 }

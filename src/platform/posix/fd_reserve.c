@@ -1,11 +1,20 @@
 #include "platform/fd_reserve.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
 #include "platform/wake.h"
 
 enum { standard_stream_count = 3 };
+
+/* The copies get the lowest numbers that are free: there cannot be many above one that is near the
+ * limit. */
+static bool leaves_room(int fd) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+           (rlim_t)fd + BP_FD_RESERVE_COUNT < limit.rlim_cur;
+}
 
 void bp_fd_reserve_take(bp_fd_reserve *reserve) {
     int ends[2] = {-1, -1};
@@ -16,6 +25,13 @@ void bp_fd_reserve_take(bp_fd_reserve *reserve) {
     bp_file_close(ends[1]);
     for (int i = 0; i < BP_FD_RESERVE_COUNT; i++) {
         reserve->fds[i] = error == 0 ? fcntl(ends[0], F_DUPFD_CLOEXEC, standard_stream_count) : -1;
+        if (reserve->fds[i] >= 0 && i >= reserve->had_count && !leaves_room(reserve->fds[i])) {
+            bp_file_close(reserve->fds[i]);
+            reserve->fds[i] = -1;
+        }
+        if (reserve->fds[i] >= 0 && i >= reserve->had_count) {
+            reserve->had_count = i + 1;
+        }
     }
     bp_file_close(ends[0]);
 }
