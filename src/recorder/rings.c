@@ -48,6 +48,7 @@ struct bp_rings {
 static uint64_t note_alive(void *context, uint64_t now_ns) {
     bp_rings *rings = context;
     bp_instant now = bp_clock_now();
+    now.monotonic_ns = now_ns == BP_RING_CLOSED_NS ? now_ns : now.monotonic_ns;
     bp_lock_acquire(&rings->lock);
     for (ring_file *file = rings->files; file != NULL; file = file->next) {
         bp_ring_note_alive(file->ring, now);
@@ -200,6 +201,9 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
 void bp_rings_release_guard(bp_rings *rings) {
     if (rings->monitor != NULL) {
         bp_monitor_remove(rings->monitor, note_alive);
+        if (!atomic_load(&rings->is_kept)) { /* after a change of the user it cannot be removed */
+            (void)note_alive(rings, BP_RING_CLOSED_NS);
+        }
         bp_file_guard_clear(bp_monitor_file_guard(rings->monitor));
         rings->monitor = NULL;
     }
@@ -235,11 +239,7 @@ const bp_session_dir *bp_rings_dir(const bp_rings *rings) {
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
-        if (bp_rings_is_kept(rings)) {
-            bp_session_dir_leave(rings->dir);
-        } else {
-            bp_session_dir_remove(rings->dir);
-        }
+        (bp_rings_is_kept(rings) ? bp_session_dir_leave : bp_session_dir_remove)(rings->dir);
         while (rings->files != NULL) {
             remove_file(rings, rings->files->ring);
         }

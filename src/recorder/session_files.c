@@ -156,6 +156,31 @@ DIR *bp_session_files_list(int dir_fd) {
     return listing;
 }
 
+bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity) {
+    DIR *listing = bp_session_files_list(dir_fd);
+    struct dirent *entry;
+    bool is_known = false;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        bp_instant alive;
+        int fd = -1;
+        if (strstr(entry->d_name, ".ring") == NULL ||
+            bp_file_open_regular(dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
+            continue;
+        }
+        if (bp_ring_read_alive(fd, &alive) &&
+            alive.monotonic_ns > identity->last_alive.monotonic_ns) {
+            identity->last_alive = alive;
+            identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;
+            is_known = true;
+        }
+        bp_file_close(fd);
+    }
+    if (listing != NULL) {
+        (void)closedir(listing);
+    }
+    return is_known;
+}
+
 bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
     char done_name[BP_SESSION_NAME_BYTES + sizeof BP_SESSION_DONE];
     size_t name_bytes = strlen(name);

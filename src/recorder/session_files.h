@@ -99,6 +99,10 @@ bool bp_session_errno_is_damage(int system_errno);
 /* Lists a directory, on a descriptor of its own. NULL with errno. */
 DIR *bp_session_files_list(int dir_fd);
 
+/* When a dead session was last alive, or that it was closed (BP_RING_CLOSED_NS): the newest note in
+ * its rings. False when there is none. */
+bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity);
+
 /*
  * Removes a session directory with its files. It is renamed first, to a name that ends in
  * BP_SESSION_DONE: one that is found later is half removed, and of no session. False with errno

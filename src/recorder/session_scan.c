@@ -98,33 +98,6 @@ static bool examine_files(bp_found_session *found, uint64_t *ret_bytes, uint64_t
     return system_errno == 0;
 }
 
-/* When a dead session was last alive: the newest note in its rings. False when there is none. */
-static bool read_alive(bp_found_session *found) {
-    bp_session_identity *identity = &found->identity;
-    DIR *listing = bp_session_files_list(found->dir_fd);
-    struct dirent *entry;
-    bool is_known = false;
-    while (listing != NULL && (entry = readdir(listing)) != NULL) {
-        bp_instant alive;
-        int fd = -1;
-        if (strstr(entry->d_name, ".ring") == NULL ||
-            bp_file_open_regular(found->dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
-            continue;
-        }
-        if (bp_ring_read_alive(fd, &alive) &&
-            alive.monotonic_ns > identity->last_alive.monotonic_ns) {
-            identity->last_alive = alive;
-            identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;
-            is_known = true;
-        }
-        bp_file_close(fd);
-    }
-    if (listing != NULL) {
-        (void)closedir(listing);
-    }
-    return is_known;
-}
-
 /* Opens the lock and takes it. False when there is nothing to visit. */
 static bool take_lock(bp_found_session *found) {
     struct stat info;
@@ -182,7 +155,12 @@ static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) 
     if (!take_lock(found)) {
         return false;
     }
-    bool is_time_known = found->state == BP_FOUND_DEAD && read_alive(found);
+    bool is_time_known = found->state == BP_FOUND_DEAD &&
+                         bp_session_files_read_alive(found->dir_fd, &found->identity);
+    if (found->identity.last_alive.monotonic_ns == BP_RING_CLOSED_NS) {
+        return !bp_session_files_remove(it->base_fd, found->dir_fd, found->name) &&
+               fail_look(found, errno);
+    }
     if (found->state == BP_FOUND_DEAD && found->identity_error.status != BUGPACK_OK) {
         if (found->identity_error.status != BUGPACK_ERR_CORRUPT) {
             found->state = BP_FOUND_UNSEEN;

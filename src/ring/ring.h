@@ -71,7 +71,9 @@ bugpack_status bp_ring_move_to_memory(bp_ring *ring, bugpack_error *error);
 /* Whether it is in a file: else what is appended dies with the process. Any thread. */
 bool bp_ring_is_in_file(const bp_ring *ring);
 
-/* Notes in the ring that the process is alive now, for bp_ring_read_alive. Any thread. */
+/* Notes in the ring that the process is alive now, for bp_ring_read_alive, or with this as the
+ * monotonic time that its session was closed. Any thread. */
+#define BP_RING_CLOSED_NS UINT64_MAX
 void bp_ring_note_alive(bp_ring *ring, bp_instant now);
 
 /* What its records take now. Any thread. */
@@ -164,8 +166,8 @@ bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, voi
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);
 
-/* When the process was last noted to be alive, according to a ring's file. False where the file is
- * no ring, or has no note. */
+/* When the process was last noted to be alive, or closed, according to a ring's file. False where
+ * the file is no ring, or has no note. */
 bool bp_ring_read_alive(int fd, bp_instant *ret_alive);
 
 #endif

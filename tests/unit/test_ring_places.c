@@ -220,6 +220,39 @@ Test(ring_places, hold_a_killed_hosts_records_without_an_environment) {
     temp_dir_remove(&dir);
 }
 
+static void count_report(const bugpack_report_result *result, void *context) {
+    (void)result;
+    ++*(unsigned *)context;
+}
+
+/* As of a host that is another user by then. Here the name of what is half removed is taken. */
+Test(ring_places, of_a_closed_session_are_no_crash_where_they_could_not_be_removed) {
+    temp_dir dir;
+    bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    char taken[sizeof location.path + 16], app[32];
+    unsigned report_count = 0;
+    cr_assert(temp_dir_make(&dir));
+    cr_assert(zero(int, setenv("XDG_RUNTIME_DIR", dir.path, 1)));
+    bugpack *session = open_session(dir.path, NULL, NULL);
+    cr_assert(zero(int, (int)bugpack_recorder_locate(session, &location)));
+    (void)snprintf(taken, sizeof taken, "%s.done", location.path);
+    cr_assert(zero(int, mkdir(taken, 0700)));
+    (void)snprintf(taken, sizeof taken, "%s.done/file", location.path);
+    cr_assert(zero(int, mkdir(taken, 0700)));
+    bugpack_close(session);
+    cr_assert(zero(int, access(location.path, F_OK)));
+    cr_assert(zero(int, rmdir(taken)));
+    (void)snprintf(app, sizeof app, "places%d", (int)getppid());
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.app_name = app;
+    options.on_report = count_report;
+    options.context = &report_count;
+    cr_expect(zero(int, (int)bugpack_recover_with(&options, NULL)));
+    cr_expect(zero(uint, report_count));
+    cr_expect(ne(int, access(location.path, F_OK), 0), "it is removed");
+    temp_dir_remove(&dir);
+}
+
 Test(ring_places, are_the_users_own_where_there_is_one) {
     temp_dir dir;
     bugpack_recorder_location location;
