@@ -69,6 +69,20 @@ bool bp_snapshot_is_whole(const bp_snapshot *snapshot) {
            snapshot->traffic_error.status == BUGPACK_OK;
 }
 
+uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot) {
+    const uint64_t parts_ns[] = {snapshot->log.view.last_ns, snapshot->notifications.view.last_ns,
+                                 snapshot->history.view.last_ns};
+    uint64_t newest_ns = 0;
+    for (size_t i = 0; i < sizeof parts_ns / sizeof parts_ns[0]; i++) {
+        newest_ns = parts_ns[i] > newest_ns ? parts_ns[i] : newest_ns;
+    }
+    for (size_t i = 0; i < snapshot->channel_count; i++) {
+        uint64_t last_ns = snapshot->channels[i].messages_view.last_ns;
+        newest_ns = last_ns > newest_ns ? last_ns : newest_ns;
+    }
+    return newest_ns;
+}
+
 /* What is recovered, and where its records go. */
 typedef struct source {
     const bp_session_place *place;

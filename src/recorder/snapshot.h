@@ -49,6 +49,9 @@ uint64_t bp_snapshot_bytes(bp_snapshot *snapshot);
 /* Whether every ring could be copied. */
 bool bp_snapshot_is_whole(const bp_snapshot *snapshot);
 
+/* The monotonic time of its newest record; 0: it has none. */
+uint64_t bp_snapshot_newest_ns(const bp_snapshot *snapshot);
+
 /* The number of descriptors that it holds. */
 unsigned bp_snapshot_fds(bp_snapshot *snapshot);
 

@@ -22,14 +22,26 @@
 
 static const size_t json_limit_bytes = (size_t)1 << 20;
 
-static bugpack_status add_metadata(const bp_found_session *found, const bp_host_identity *host,
-                                   const char *report_id, const bp_crash_page *crash,
-                                   bp_bundle *bundle, bugpack_error *error) {
+/* When a session was last known to run: at its newest record, or when it was last noted to be
+ * alive. Without its own file the clocks of its records may be of another start of the machine. */
+static bp_instant last_known(const bp_found_session *found, const bp_snapshot *snapshot) {
+    bp_instant last = found->identity.last_alive;
+    uint64_t newest_ns = bp_snapshot_newest_ns(snapshot);
+    if (found->identity_error.status == BUGPACK_OK && newest_ns > last.monotonic_ns) {
+        last = (bp_instant){newest_ns, newest_ns + snapshot->wall_offset_ns};
+    }
+    return last;
+}
+
+static bugpack_status add_metadata(const bp_found_session *found, bp_instant last,
+                                   const bp_host_identity *host, const char *report_id,
+                                   const bp_crash_page *crash, bp_bundle *bundle,
+                                   bugpack_error *error) {
     const bp_session_identity *dead = &found->identity;
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
     const bugpack_exit end = {.signal = crash != NULL ? crash->signal : 0};
-    /* The session's clock stopped with it: its uptimes end when it was last seen alive. */
+    /* The session's clock stopped with it: its uptimes end when it was last known to run. */
     bp_metadata metadata = {
         .app_name = dead->app_name,
         .app_version = dead->app_version,
@@ -41,15 +53,14 @@ static bugpack_status add_metadata(const bp_found_session *found, const bp_host_
         .kind = BP_REPORT_CRASH,
         .session_end = "died",
         .session_opened = dead->opened,
-        .triggered = crash != NULL ? crash->at : dead->last_alive,
+        .triggered = crash != NULL ? crash->at : last,
         .exit = crash != NULL && crash->was_passed_to_host == 0 ? &end : NULL,
         .is_core_unknown = true,
-        .written = {.monotonic_ns = dead->last_alive.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
+        .written = {.monotonic_ns = last.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
         .target = {.pid = (pid_t)dead->target_pid}};
     if (dead->uptime_ns != 0) {
-        metadata.target_uptime_ns =
-            dead->uptime_ns + dead->last_alive.monotonic_ns - dead->opened.monotonic_ns;
-        metadata.started_wall_ns = dead->last_alive.wall_ns - metadata.target_uptime_ns;
+        metadata.target_uptime_ns = dead->uptime_ns + last.monotonic_ns - dead->opened.monotonic_ns;
+        metadata.started_wall_ns = last.wall_ns - metadata.target_uptime_ns;
     }
     memcpy(metadata.report_id, report_id, sizeof metadata.report_id);
     memcpy(metadata.session_id, dead->session_id, sizeof metadata.session_id);
@@ -134,9 +145,15 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     bp_id_new(report_id);
     bp_host_identify(&host);
     bugpack_status status = bp_dead_crash_read(found->dir_fd, dead, &crash, error);
-    uint64_t ended_wall_ns = crash.page != NULL ? crash.page->at.wall_ns : dead->last_alive.wall_ns;
+    bp_instant last = dead->last_alive;
     if (status == BUGPACK_OK) {
-        status = open_destination(request, found, ended_wall_ns, &destination, error);
+        status = open_destination(request, found, last.wall_ns, &destination, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_recover_rings(&place, dead, destination.dir_fd, snapshot, error);
+        snapshot->restart = describe_restart(found, &host);
+        last = last_known(found, snapshot);
+        destination.wall_ns = crash.page != NULL ? crash.page->at.wall_ns : last.wall_ns;
     }
     if (status == BUGPACK_OK) {
         status = bp_redaction_load(&place, NULL, &redaction, error);
@@ -148,16 +165,12 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         const bp_bundle_target target = {.dir_fd = destination.dir_fd,
                                          .dir_name = destination.dir_path,
                                          .report_id = report_id,
-                                         .wall_ns = ended_wall_ns,
+                                         .wall_ns = destination.wall_ns,
                                          .is_strict = true,
                                          .rules = rules,
                                          .hook = request->hook,
                                          .lacks_before_write = bp_before_write_was_set(&place)};
         status = bp_bundle_new(&target, &bundle, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_recover_rings(&place, dead, destination.dir_fd, snapshot, error);
-        snapshot->restart = describe_restart(found, &host);
     }
     if (status == BUGPACK_OK) {
         status = bp_ring_entries_add(snapshot, NULL, NULL, bundle, error);
@@ -169,7 +182,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = bp_stored_entries_add(found->dir_fd, bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = add_metadata(found, &host, report_id, crash.page, bundle, error);
+        status = add_metadata(found, last, &host, report_id, crash.page, bundle, error);
     }
     if (status == BUGPACK_OK) {
         status = add_metrics(bundle, error);

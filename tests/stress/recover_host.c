@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -166,6 +167,27 @@ static void recover_together(void) {
     CHECK(written_count == 1);
 }
 
+/* The time after a key of a document, as it is written there. */
+static void copy_time(const char *text, const char *key, char time[28]) {
+    const char *at = strstr(text, key);
+    CHECK(at != NULL);
+    (void)snprintf(time, 28, "%s", at + strlen(key));
+    CHECK(time[19] == '.' && time[26] == 'Z');
+}
+
+/* The session is known to have run when it logged. */
+static void check_trigger(const char *path, const char *last_line) {
+    char triggered[28], logged[28];
+    char *metadata = report_read(path, "metadata.json", NULL);
+    CHECK(metadata != NULL);
+    copy_time(metadata, "\"triggered_at\": \"", triggered);
+    copy_time(last_line, "\"time\":\"", logged);
+    CHECK(strncmp(triggered, logged, 26) >= 0);
+    CHECK(strncmp(strrchr(path, '/') + strlen("/dying-crash-"), triggered,
+                  strlen("2026-11-23T10")) == 0);
+    free(metadata);
+}
+
 /* Every record up to the last whose call had returned, and in order. */
 static unsigned check_report(unsigned returned_count) {
     temp_dir reports = {.fd = -1};
@@ -181,7 +203,7 @@ static unsigned check_report(unsigned returned_count) {
     char *log = report_read(path, "logs.jsonl", &log_bytes);
     CHECK(log != NULL);
     unsigned found_count = 0;
-    const char *line = log;
+    const char *line = log, *last = log;
     while (line < log + log_bytes) {
         const char *end = memchr(line, '\n', (size_t)(log + log_bytes - line));
         CHECK(end != NULL);
@@ -189,9 +211,11 @@ static unsigned check_report(unsigned returned_count) {
         int wanted_bytes = snprintf(wanted, sizeof wanted, "\"record %u.\"", found_count + 1);
         CHECK(memmem(line, (size_t)(end - line), wanted, (size_t)wanted_bytes) != NULL);
         found_count++;
+        last = line;
         line = end + 1;
     }
     CHECK(found_count >= returned_count);
+    check_trigger(path, last);
     free(log);
     size_t pcap_bytes = 0;
     char *pcap = report_read(path, "traffic.pcap", &pcap_bytes);
