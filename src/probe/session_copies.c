@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -283,6 +284,15 @@ static bugpack_status search(struct copier *copier, const bp_mapped_files *files
     return status;
 }
 
+/* time_namespaces(7); an old kernel has none. False where it cannot be known. */
+static bool is_clock_ours(int process_fd) {
+    struct stat ours, theirs;
+    bool is_there = stat("/proc/self/ns/time", &ours) == 0;
+    return fstatat(process_fd, "ns/time", &theirs, 0) == 0
+               ? is_there && ours.st_ino == theirs.st_ino
+               : !is_there && errno == ENOENT;
+}
+
 bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_token *token,
                                       bp_session_copies *ret_copies, bugpack_error *error) {
     bp_mapped_files files = {.count = 0};
@@ -301,6 +311,7 @@ bugpack_status bp_session_copies_take(pid_t pid, int dir_fd, const bp_cancel_tok
         status = result == 0 ? search(copier, &files, error) : BUGPACK_OK;
     }
     if (status == BUGPACK_OK) {
+        copier->copies.is_clock_ours = is_clock_ours(process_fd);
         *ret_copies = copier->copies;
     } else if (copier != NULL) {
         bp_session_copies_release(&copier->copies);

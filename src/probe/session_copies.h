@@ -6,6 +6,7 @@
 #ifndef BP_PROBE_SESSION_COPIES_H
 #define BP_PROBE_SESSION_COPIES_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>
@@ -27,6 +28,7 @@ typedef struct bp_session_copies {
     size_t ring_count;
     uint64_t used_bytes; /* of the rings */
     size_t unread_count; /* rings that changed too fast, or were closed meanwhile */
+    bool is_clock_ours;  /* it is in our time namespace, so that its monotonic clock shows ours */
 } bp_session_copies;
 
 void bp_session_copies_release(bp_session_copies *copies);

@@ -37,12 +37,28 @@ static void name_copies(const bp_session_copies *copies, bp_session_copy *named)
     }
 }
 
-static bugpack_status recover(const bp_session_place *place, const bp_redaction *ours, int dir_fd,
-                              bp_snapshot *snapshot, bp_hosted *hosted, bugpack_error *error) {
+/* An instant on both clocks as the process has them: when it was last noted to be alive, or, with
+ * rings in memory alone, when its session was opened. */
+static bp_instant last_instant(const bp_session_copies *copies, bp_instant opened) {
+    bp_instant last = opened, alive;
+    for (size_t i = 0; i < copies->count; i++) {
+        if (copies->items[i].kind != BP_ANCHOR_FILE &&
+            bp_ring_read_alive(copies->items[i].file.fd, &alive) &&
+            alive.monotonic_ns != BP_RING_CLOSED_NS && alive.monotonic_ns > last.monotonic_ns) {
+            last = alive;
+        }
+    }
+    return last;
+}
+
+static bugpack_status recover(const bp_session_place *place, const bp_session_copies *copies,
+                              const bp_redaction *ours, int dir_fd, bp_snapshot *snapshot,
+                              bp_hosted *hosted, bugpack_error *error) {
     bugpack_status status = bp_session_identity_read(place, &hosted->identity, error);
     if (status == BUGPACK_OK) {
-        bp_instant now = bp_clock_now();
-        hosted->identity.wall_offset_ns = now.wall_ns - now.monotonic_ns;
+        bp_instant at =
+            copies->is_clock_ours ? bp_clock_now() : last_instant(copies, hosted->identity.opened);
+        hosted->identity.wall_offset_ns = at.wall_ns - at.monotonic_ns;
         hosted->had_before_write = bp_before_write_was_set(place);
         status = bp_redaction_load(place, ours, &hosted->redaction, error);
     }
@@ -69,7 +85,7 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
     } else {
         const bp_session_place place = {.dir_fd = -1, .copies = named, .copy_count = copies.count};
         name_copies(&copies, named);
-        status = recover(&place, ours, dir_fd, snapshot, hosted, error);
+        status = recover(&place, &copies, ours, dir_fd, snapshot, hosted, error);
         snapshot->token = token;
     }
     free(named);

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "report/hosted.h"
 #include "ring/anchor.h"
 #include "support/check.h"
@@ -296,6 +298,62 @@ static void check_damaged(void) {
     }
 }
 
+/* Begins a time namespace for the children of this process, 50,000 s ahead. */
+static bool shift_clock(void) {
+    static const char offset[] = "monotonic 50000 0\n";
+    if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0) {
+        return false;
+    }
+    int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+    bool is_set = write(fd, offset, sizeof offset - 1) == (ssize_t)sizeof offset - 1;
+    (void)close(fd);
+    return is_set;
+}
+
+/* What was recorded by another monotonic clock has the right time. */
+static void check_other_clock(bool is_in_memory) {
+    static bp_snapshot snapshot;
+    int ends[2];
+    pid_t pid = 0;
+    CHECK(pipe(ends) == 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        pid = shift_clock() ? fork() : -1;
+        if (pid == 0) {
+            bugpack *session = NULL;
+            bugpack_options options = BUGPACK_OPTIONS_INIT;
+            options.app_name = "ahead";
+            options.report_dir = dir.path;
+            options.recorder_dir = rings_dir;
+            options.recorder_in_memory = is_in_memory;
+            CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+            bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "a line");
+            pid = getpid();
+            CHECK(write(ends[1], &pid, sizeof pid) == (ssize_t)sizeof pid);
+            (void)pause();
+        } else if (pid < 0) {
+            CHECK(write(ends[1], &pid, sizeof pid) == (ssize_t)sizeof pid);
+        }
+        (void)waitpid(pid, NULL, 0);
+        _exit(0);
+    }
+    CHECK(read(ends[0], &pid, sizeof pid) == (ssize_t)sizeof pid);
+    if (pid > 0) {
+        bp_hosted_free(take_copies(pid, &snapshot));
+        uint64_t now_ns = bp_clock_wall_ns();
+        uint64_t logged_ns = snapshot.log.view.last_ns + snapshot.wall_offset_ns;
+        CHECK(snapshot.log.view.record_count > 0);
+        CHECK(logged_ns < now_ns + BP_NS_PER_SEC && now_ns - logged_ns < 3600 * BP_NS_PER_SEC);
+        bp_snapshot_release(&snapshot);
+        CHECK(kill(pid, SIGKILL) == 0);
+    } else {
+        (void)fprintf(stderr, "no time namespace can be made here\n");
+    }
+    CHECK(waitpid(parent, NULL, 0) == parent);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void) {
     CHECK(temp_dir_make(&dir));
     (void)snprintf(rings_dir, sizeof rings_dir, "%s/rings", dir.path);
@@ -306,6 +364,8 @@ int main(void) {
     check_fork();
     check_busy();
     check_damaged();
+    check_other_clock(true);
+    check_other_clock(false);
     temp_dir_remove(&dir);
     return 0;
 }
