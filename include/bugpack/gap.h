@@ -62,9 +62,16 @@ BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key
 
 /*
  * The gap of a message without a handler. The key is "<channel>:unknown:<opcode>", with the opcode
- * in decimal, and the report's description has the first BUGPACK_GAP_DUMP_MAX_BYTES of the message
- * in hexadecimal. A channel over 91 bytes is cut. With NULL `bytes` none are reported. Any thread.
- * A NULL session or channel is ignored. Since 0.1.0.
+ * in decimal, and the report's description has the length of the message and its first
+ * BUGPACK_GAP_DUMP_MAX_BYTES in hexadecimal. A channel over 91 bytes is cut in the key. With NULL
+ * `bytes` the report has no description. Any thread. A NULL session or channel is ignored. Since
+ * 0.1.0.
+ *
+ * The description has no byte that traffic.pcap would not have as it is: at most snap_bytes of them
+ * where a traffic channel of this very name has that, and none if the channel has a filter or
+ * BUGPACK_CHANNEL_WITHOUT_PAYLOAD or BUGPACK_CHANNEL_REDACT_PAYLOAD, if the session records no
+ * traffic, or if without_entries names traffic.pcap. That holds after bugpack_channel_close too. If
+ * no traffic channel has the name, the bytes are reported.
  */
 BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);

@@ -41,7 +41,7 @@ typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type
 
 /* Flags of a channel. Since 0.1.0. */
 /* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
- * lengths. The filter is not called. */
+ * lengths. The filter is not called. bugpack_gap_unknown reports no byte of them either. */
 #define BUGPACK_CHANNEL_WITHOUT_PAYLOAD UINT64_C(1)
 /* Apply the redaction rules to the payload when a report is written. A secret is replaced by as
  * many bytes, so that the lengths in its protocol stay right. A message is searched as it was

@@ -48,13 +48,22 @@ static size_t next_ring_bytes(const bp_channels *channels, uint32_t weight) {
     return (size_t)((share < left ? share : left) / page_bytes * page_bytes);
 }
 
-static bool is_name_taken(const bp_channels *channels, const char *name) {
-    for (size_t i = 0; i < channels->count; i++) {
+/* NULL: none. */
+static const bp_traffic *find(const bp_channels *channels, const char *name) {
+    size_t count = atomic_load_explicit(&channels->count, memory_order_acquire);
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(bp_traffic_identity_of(channels->list[i])->name, name) == 0) {
-            return true;
+            return channels->list[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+size_t bp_channels_plain_max(const bp_channels *channels, const char *name) {
+    const bp_traffic *channel = find(channels, name);
+    return channels->budget_bytes == 0 ? 0
+           : channel == NULL           ? SIZE_MAX
+                                       : bp_traffic_plain_max(channel);
 }
 
 /* `ret_ring_bytes`: of the ring of messages. The lock is held, here and below. */
@@ -66,7 +75,7 @@ static bugpack_status check_channel(const bp_channels *channels, const char *nam
     if (weight == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
     }
-    if (is_name_taken(channels, name)) {
+    if (find(channels, name) != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name);
     }
     if (channels->count == BUGPACK_CHANNEL_MAX) {

@@ -61,6 +61,10 @@ void bp_channels_end(bp_channels *channels, const bp_traffic *channel);
  * thread. */
 const char *bp_channels_open_name(const bp_channels *channels, size_t at);
 
+/* bp_traffic_plain_max of the channel of this name, closed or not; SIZE_MAX if there is none, and 0
+ * if no traffic is recorded. Any thread. */
+size_t bp_channels_plain_max(const bp_channels *channels, const char *name);
+
 /* Closes each channel (bp_traffic_close); the channels remain. */
 void bp_channels_close(bp_channels *channels);
 

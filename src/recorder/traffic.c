@@ -147,6 +147,12 @@ const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
     return &traffic->identity;
 }
 
+size_t bp_traffic_plain_max(const bp_traffic *traffic) {
+    bool is_plain =
+        traffic->filter == NULL && (traffic->identity.flags & BUGPACK_CHANNEL_REDACT_PAYLOAD) == 0;
+    return is_plain ? traffic->kept_max : 0;
+}
+
 bp_ring *bp_traffic_ring(const bp_traffic *traffic) {
     return traffic->ring;
 }

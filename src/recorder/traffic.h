@@ -75,6 +75,12 @@ bp_ring *bp_traffic_pins(const bp_traffic *traffic);
 void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_t type,
                        const char *type_name, const void *bytes, size_t byte_count);
 
+/*
+ * How many bytes at the front of a message go into a report as the host gave them: what the channel
+ * keeps of one, and none where a filter or BUGPACK_CHANNEL_REDACT_PAYLOAD may change them.
+ */
+size_t bp_traffic_plain_max(const bp_traffic *traffic);
+
 /* Bytes (before any cut) and messages per direction since the channel was opened. */
 typedef struct bp_traffic_totals {
     uint64_t message_count[2], byte_count[2]; /* by bugpack_direction */

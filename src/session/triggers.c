@@ -50,7 +50,8 @@ void bugpack_gap_unknown(bugpack *session, const char *channel, uint64_t opcode,
                          size_t byte_count) {
     if (channel != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key made;
-        const bp_occurrence occurrence = {.bytes = bytes, .byte_count = byte_count};
+        const bp_occurrence occurrence = {
+            .bytes = bytes, .byte_count = byte_count, .channel = channel};
         bp_gap_key_make_unknown(&made, channel, opcode);
         see(session, &made, &occurrence);
     }

@@ -147,16 +147,32 @@ static const bp_job_type job_type = {.brings_entry = brings_entry,
                                      .settled = settled,
                                      .free = free_payload};
 
+/* How many bytes of a message the report shows: none that traffic.pcap would not have as it is. */
+static size_t shown_bytes(const bp_pedantic *pedantic, const bp_occurrence *occurrence) {
+    const bp_report_context *report = pedantic->context.report;
+    const char *without = report->settings->without_entries;
+    if (without != NULL && bp_name_is_in_list(without, "traffic.pcap")) {
+        return 0;
+    }
+    size_t plain_max = bp_channels_plain_max(&report->recorder->channels, occurrence->channel);
+    size_t max = plain_max < BUGPACK_GAP_DUMP_MAX_BYTES ? plain_max : BUGPACK_GAP_DUMP_MAX_BYTES;
+    return max < occurrence->byte_count ? max : occurrence->byte_count;
+}
+
 /* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
-static bool describe(const bp_occurrence *occurrence, char **ret_description) {
+static bool describe(const bp_pedantic *pedantic, const bp_occurrence *occurrence,
+                     char **ret_description) {
     bp_buffer text;
-    size_t shown = occurrence->byte_count < BUGPACK_GAP_DUMP_MAX_BYTES ? occurrence->byte_count
-                                                                       : BUGPACK_GAP_DUMP_MAX_BYTES;
+    size_t shown = shown_bytes(pedantic, occurrence);
     const unsigned char *bytes = occurrence->bytes;
     bp_buffer_init(&text, 1024);
     (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler",
                            occurrence->byte_count);
-    if (shown < occurrence->byte_count) {
+    if (shown == 0 && occurrence->byte_count > 0) {
+        (void)bp_buffer_printf(&text,
+                               "; reports do not have the payload of channel \"%.*s\" as it is",
+                               BUGPACK_CHANNEL_MAX_BYTES, occurrence->channel);
+    } else if (shown < occurrence->byte_count) {
         (void)bp_buffer_printf(&text, "; the first %zu", shown);
     }
     if (shown > 0) {
@@ -171,7 +187,8 @@ static bool describe(const bp_occurrence *occurrence, char **ret_description) {
     return is_copied;
 }
 
-static bool fill_job(bp_job *job, const bp_gap *gap, const bp_occurrence *occurrence) {
+static bool fill_job(bp_job *job, const bp_pedantic *pedantic, const bp_gap *gap,
+                     const bp_occurrence *occurrence) {
     size_t channel_bytes = bp_gap_channel_bytes(gap);
     if (!bp_job_copy_text(bp_gap_text(gap), &job->gap_key) ||
         !bp_job_copy_text(bp_gap_text(gap), &job->name_detail)) {
@@ -184,7 +201,7 @@ static bool fill_job(bp_job *job, const bp_gap *gap, const bp_occurrence *occurr
             return false;
         }
     }
-    return occurrence->bytes == NULL || describe(occurrence, &job->description);
+    return occurrence->bytes == NULL || describe(pedantic, occurrence, &job->description);
 }
 
 /* NULL without memory. */
@@ -202,7 +219,7 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
     report->gap = gap;
     job->yields = true; /* a burst of gaps loses none, and leaves room for a person's report */
     job->report_dir = pedantic->context.report->settings->pedantic_dir;
-    if (!fill_job(job, gap, occurrence)) {
+    if (!fill_job(job, pedantic, gap, occurrence)) {
         bp_job_free(job);
         return NULL;
     }

@@ -19,6 +19,7 @@ typedef struct bp_occurrence {
     void *context;
     const void *bytes; /* of a message without a handler; NULL: none */
     size_t byte_count;
+    const char *channel; /* what the message came on; the row may be one of overflow. Of `bytes` */
 } bp_occurrence;
 
 /* bp_gaps_read_key, also on a closed session. Any thread. */

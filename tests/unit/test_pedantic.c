@@ -159,6 +159,90 @@ Test(pedantic, keeps_the_front_of_an_unknown_message) {
     pedantic_remove(&p);
 }
 
+static size_t keep(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
+                   void *context) {
+    (void)direction, (void)type, (void)bytes, (void)context;
+    return byte_count;
+}
+
+/* "hunter2" in hexadecimal, in any entry that describes the gap. */
+static void check_unknown(const pedantic *p, const char *name, const char *expected) {
+    const char *path = pedantic_path(p, name, ".zip");
+    cr_expect(says(path, "metadata.json", expected), "%s: %s", name,
+              report_read(path, "metadata.json", NULL));
+    cr_expect(not(says(path, "metadata.json", "75 6e 74")), "%s", name);
+}
+
+Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it_is) {
+    static const struct {
+        const char *name;
+        bugpack_channel_options options;
+        const char *expected;
+    } rows[] = {
+        {"silent", {.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "channel \\\"silent\\\" as it is\""},
+        {"redacted",
+         {.flags = BUGPACK_CHANNEL_REDACT_PAYLOAD},
+         "channel \\\"redacted\\\" as it is\""},
+        {"filtered", {.filter = keep}, "7 bytes without a handler; reports do not"},
+        {"both", {.filter = keep, .flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "; reports do not"},
+        {"snapped", {.snap_bytes = 1}, "7 bytes without a handler; the first 1: 68\""},
+    };
+    enum { row_count = sizeof rows / sizeof rows[0] };
+    bugpack_channel *channels[row_count];
+    pedantic p = pedantic_start();
+    for (size_t i = 0; i < row_count; i++) {
+        bugpack_channel_options options = rows[i].options;
+        options.struct_size = sizeof options;
+        cr_assert(zero(
+            int, (int)bugpack_channel_open(p.session, rows[i].name, &options, &channels[i], NULL)));
+        bugpack_gap_unknown(p.session, rows[i].name, 9, "hunter2", 7);
+    }
+    (void)pedantic_settle(&p);
+    for (size_t i = 0; i < row_count; i++) {
+        check_unknown(&p, rows[i].name, rows[i].expected);
+    }
+    bugpack_channel_close(channels[0]);
+    bugpack_gap_unknown(p.session, "silent", 10, "hunter2", 7); /* closed is no permission */
+    bugpack_gap_unknown(p.session, "silent", 11, "", 0);
+    (void)pedantic_settle(&p);
+    check_unknown(&p, "silent-unknown-10", "; reports do not");
+    check_unknown(&p, "silent-unknown-11", "a message of 0 bytes without a handler\"");
+    pedantic_remove(&p);
+}
+
+Test(pedantic, keeps_a_channels_promise_where_the_table_of_gaps_is_full) {
+    pedantic p = pedantic_start();
+    bugpack_channel *channel = NULL;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    options.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
+    cr_assert(zero(int, (int)bugpack_channel_open(p.session, "silent", &options, &channel, NULL)));
+    (void)bugpack_pedantic_enable(p.session, false);
+    for (unsigned i = 0; i < BUGPACK_GAP_KEYS_MAX; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "other%u:a", i);
+        bugpack_gap(p.session, key);
+    }
+    (void)bugpack_pedantic_enable(p.session, true);
+    bugpack_gap_unknown(p.session, "silent", 9, "hunter2", 7);
+    (void)pedantic_settle(&p);
+    check_unknown(&p, "pedantic-overflow", "channel \\\"silent\\\" as it is\"");
+    pedantic_remove(&p);
+}
+
+Test(pedantic, shows_no_byte_where_the_reports_have_no_traffic) {
+    for (int i = 0; i < 2; i++) {
+        pedantic p;
+        bugpack_options options = pedantic_options(&p);
+        options.traffic_budget_bytes = i == 0 ? BUGPACK_OFF : 0;
+        options.without_entries = i == 0 ? NULL : "traffic.pcap";
+        p.session = open_session(&options);
+        bugpack_gap_unknown(p.session, "display", 9, "hunter2", 7);
+        (void)pedantic_settle(&p);
+        check_unknown(&p, "display-unknown-9", "7 bytes without a handler; reports do not");
+        pedantic_remove(&p);
+    }
+}
+
 Test(pedantic, writes_where_pedantic_dir_says) {
     pedantic p;
     bugpack_options options = pedantic_options(&p);
