@@ -50,7 +50,7 @@ BUGPACK_API void bugpack_logv(struct bugpack *session, bugpack_level level, cons
 
 /*
  * bugpack_log with bytes that are already formatted. NUL and invalid UTF-8 are recorded reversibly
- * (docs/REPORT_FORMAT.md). Since 0.1.0.
+ * (docs/REPORT_FORMAT.md). NULL is recorded as no bytes. Since 0.1.0.
  */
 BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);

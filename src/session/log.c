@@ -40,6 +40,6 @@ void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channe
                        const void *message, size_t message_bytes) {
     if (bugpack_log_wants(session, level)) {
         bp_log_recorder_append(session->context.recorder->log, level, channel, message,
-                               message_bytes, false);
+                               message != NULL ? message_bytes : 0, false);
     }
 }

@@ -18,9 +18,10 @@ Test(log_level, is_what_the_options_say_until_it_is_changed) {
     cr_expect(bugpack_log_wants(made.session, BUGPACK_LEVEL_WARN));
     bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "dropped");
     bugpack_log_bytes(made.session, BUGPACK_LEVEL_WARN, NULL, "kept", 4);
+    bugpack_log_bytes(made.session, BUGPACK_LEVEL_WARN, NULL, NULL, 4);
     bugpack_log_set_level(made.session, BUGPACK_LEVEL_TRACE);
     bugpack_log(made.session, BUGPACK_LEVEL_TRACE, NULL, "kept again");
-    expect_logged(&made, "warn - \"kept\"\ntrace - \"kept again\"\n");
+    expect_logged(&made, "warn - \"kept\"\nwarn - \"\"\ntrace - \"kept again\"\n");
 }
 
 Test(log_level, nothing_drops_even_what_is_fatal) {
