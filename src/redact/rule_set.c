@@ -11,12 +11,37 @@
 enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
 enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
 
+/* What the compiler gets when there is no memory; it takes some 100 KiB for a rule. Never touched,
+ * it is not resident. */
+enum { reserve_bytes = 1024 * 1024, alignment = 16 };
+
 struct bp_matcher {
     const bp_rule_set *set;
     pcre2_match_context *context;
     pcre2_match_data *data;
     pcre2_jit_stack *stack;
 };
+
+/*
+ * The JIT compiler of PCRE2 10.42 uses some memory without asking whether it got any. So it always
+ * gets some while a set is compiled, and the set then fails.
+ */
+static void *allocate(size_t byte_count, void *context) {
+    bp_rule_set *set = context;
+    void *made = malloc(byte_count);
+    if (made == NULL && set->reserve != NULL && byte_count < reserve_bytes - set->reserve_used) {
+        made = set->reserve + set->reserve_used;
+        set->reserve_used += (byte_count + alignment - 1) / alignment * alignment;
+    }
+    return made;
+}
+
+static void release(void *bytes, void *context) {
+    const bp_rule_set *set = context;
+    if (set->reserve == NULL || (uintptr_t)bytes - (uintptr_t)set->reserve >= reserve_bytes) {
+        free(bytes);
+    }
+}
 
 bp_rule_set *bp_rule_set_retain(bp_rule_set *set) {
     (void)atomic_fetch_add_explicit(&set->reference_count, 1, memory_order_relaxed);
@@ -32,12 +57,14 @@ void bp_rule_set_drop(bp_rule_set *set) {
         pcre2_code_free(set->codes[i]);
     }
     free(set->codes);
+    free(set->reserve);
     bp_keywords_free(set->keywords);
     bp_rule_list_release(&set->list);
     free(set);
 }
 
-static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *error) {
+static bugpack_status compile(bp_rule_set *set, size_t index, pcre2_compile_context *context,
+                              bugpack_error *error) {
     const bp_rule *rule = &set->list.rules[index];
     int code = 0;
     PCRE2_SIZE offset = 0;
@@ -48,7 +75,7 @@ static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *err
         options |= PCRE2_ANCHORED | PCRE2_NO_START_OPTIMIZE;
     }
     set->codes[index] = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options,
-                                      &code, &offset, NULL);
+                                      &code, &offset, context);
     if (set->codes[index] == NULL) {
         PCRE2_UCHAR message[128] = "";
         if (code == PCRE2_ERROR_HEAP_FAILED) {
@@ -60,11 +87,35 @@ static bugpack_status compile(bp_rule_set *set, size_t index, bugpack_error *err
     }
     /* Where no page may be made executable, this fails and PCRE2 interprets. */
     (void)pcre2_jit_compile(set->codes[index], PCRE2_JIT_COMPLETE);
+    if (set->reserve_used > 0) {
+        return bp_fail_memory(error, "compile a redaction rule");
+    }
     if (rule->keywords == NULL) {
         set->searches_all = true;
         return BUGPACK_OK;
     }
     return bp_keywords_add(set->keywords, rule->keywords, (uint16_t)index, error);
+}
+
+static bugpack_status compile_all(bp_rule_set *set, bugpack_error *error) {
+    set->reserve = malloc(reserve_bytes);
+    pcre2_general_context *general = pcre2_general_context_create(allocate, release, set);
+    pcre2_compile_context *context = general != NULL ? pcre2_compile_context_create(general) : NULL;
+    bugpack_status status = set->reserve != NULL && context != NULL
+                                ? BUGPACK_OK
+                                : bp_fail_memory(error, "compile redaction rules");
+    for (size_t i = 0; status == BUGPACK_OK && i < set->list.count; i++) {
+        if (!set->list.rules[i].is_off) {
+            status = compile(set, i, context, error);
+        }
+    }
+    pcre2_compile_context_free(context);
+    pcre2_general_context_free(general);
+    if (status == BUGPACK_OK) { /* else some of it is in use */
+        free(set->reserve);
+        set->reserve = NULL;
+    }
+    return status;
 }
 
 bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpack_error *error) {
@@ -81,11 +132,7 @@ bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpac
     bugpack_status status = set->codes != NULL && set->keywords != NULL
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "compile redaction rules");
-    for (size_t i = 0; status == BUGPACK_OK && i < set->list.count; i++) {
-        if (!set->list.rules[i].is_off) {
-            status = compile(set, i, error);
-        }
-    }
+    status = status == BUGPACK_OK ? compile_all(set, error) : status;
     if (status == BUGPACK_OK) {
         status = bp_keywords_compile(set->keywords, error);
     }

@@ -17,6 +17,8 @@ typedef struct bp_rule_set {
     bp_rule_list list;
     void **codes; /* each a pcre2_code; NULL where the rule does not apply */
     bp_keywords *keywords;
+    char *reserve; /* memory for the compiler; NULL once the rules are compiled */
+    size_t reserve_used;
     bool searches_all; /* a rule applies that has no keyword: every record is searched */
 } bp_rule_set;
 
