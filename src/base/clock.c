@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,13 @@ uint64_t bp_clock_wall_tick_ns(void) {
 
 bp_instant bp_clock_now(void) {
     return (bp_instant){.monotonic_ns = bp_clock_monotonic_ns(), .wall_ns = bp_clock_wall_ns()};
+}
+
+int bp_clock_poll_ms(uint64_t deadline_ns) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    uint64_t left_ms = left_ns / BP_NS_PER_MS + (left_ns % BP_NS_PER_MS != 0);
+    return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
 void bp_clock_sleep_until(uint64_t deadline_ns) {

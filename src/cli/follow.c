@@ -38,10 +38,7 @@ bool bp_cli_wait_until(int end_fd, uint64_t until_ns) {
     struct pollfd waited = {end_fd, POLLIN, 0};
     int ready;
     do {
-        uint64_t now_ns = bp_clock_monotonic_ns();
-        uint64_t left_ms =
-            until_ns > now_ns ? (until_ns - now_ns + BP_NS_PER_MS - 1) / BP_NS_PER_MS : 0;
-        ready = poll(&waited, 1, (int)left_ms);
+        ready = poll(&waited, 1, bp_clock_poll_ms(until_ns));
     } while (ready < 0 && errno == EINTR);
     return ready == 0;
 }

@@ -130,12 +130,12 @@ void bp_stop_helper_end(bp_stop_helper *helper) {
 static bool receive(int fd, void *out, size_t byte_count, uint64_t deadline_ns) {
     unsigned char *at = out;
     while (byte_count > 0) {
-        uint64_t now_ns = bp_clock_monotonic_ns();
         struct pollfd waited = {fd, POLLIN, 0};
-        if (now_ns >= deadline_ns) {
+        int left_ms = bp_clock_poll_ms(deadline_ns);
+        if (left_ms == 0) {
             return false;
         }
-        (void)poll(&waited, 1, (int)((deadline_ns - now_ns) / BP_NS_PER_MS) + 1);
+        (void)poll(&waited, 1, left_ms);
         ssize_t count = waited.revents != 0 ? recv(fd, at, byte_count, MSG_DONTWAIT) : -1;
         if (count == 0 || (count < 0 && waited.revents != 0 && errno != EAGAIN && errno != EINTR)) {
             return false;

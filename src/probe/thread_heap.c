@@ -47,11 +47,8 @@ static void judge(const bp_heap_target *target, bp_thread_heap_reading *reading)
 /* Waits for the next snapshot. False when it was interrupted through `stop_fd`. */
 static bool wait_until(uint64_t deadline_ns, int stop_fd) {
     for (;;) {
-        uint64_t now_ns = bp_clock_monotonic_ns();
         struct pollfd waited = {stop_fd, POLLIN, 0}; /* poll passes over -1 */
-        uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns) / BP_NS_PER_MS + 1 : 0;
-        int ready = poll(&waited, 1, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        if (ready > 0) {
+        if (poll(&waited, 1, bp_clock_poll_ms(deadline_ns)) > 0) {
             return false;
         }
         if (bp_clock_monotonic_ns() >= deadline_ns) {

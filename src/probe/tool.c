@@ -45,12 +45,12 @@ static int read_output(int fd, uint64_t deadline_ns, char *out, size_t out_bytes
                        size_t *ret_length) {
     size_t length = 0;
     while (length < out_bytes) {
-        uint64_t now_ns = bp_clock_monotonic_ns();
         struct pollfd waited = {fd, POLLIN, 0};
-        if (now_ns >= deadline_ns) {
+        int left_ms = bp_clock_poll_ms(deadline_ns);
+        if (left_ms == 0) {
             return ETIMEDOUT;
         }
-        (void)poll(&waited, 1, (int)((deadline_ns - now_ns) / BP_NS_PER_MS) + 1);
+        (void)poll(&waited, 1, left_ms);
         ssize_t count = waited.revents != 0 ? read(fd, out + length, out_bytes - length) : -1;
         if (count == 0) {
             *ret_length = length;

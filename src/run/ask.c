@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -120,10 +119,8 @@ void bp_run_ask_free(bp_run_answering *sessions, size_t count) {
 static bool read_answer(int fd, uint64_t deadline_ns, char *answer, size_t answer_bytes) {
     size_t used = 0;
     for (;;) {
-        uint64_t now_ns = bp_clock_monotonic_ns();
-        uint64_t left_ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / BP_NS_PER_MS + 1 : 0;
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
-        int ready = poll(&wanted, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+        int ready = poll(&wanted, 1, bp_clock_poll_ms(deadline_ns));
         ssize_t count = ready > 0 ? read(fd, answer + used, answer_bytes - 1 - used) : -1;
         if (ready == 0) {
             return false;

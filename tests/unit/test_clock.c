@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -130,4 +131,15 @@ Test(clock, sleeps_until_the_deadline_and_not_less) {
     bp_clock_sleep_until(deadline_ns);
     cr_assert(ge(u64, bp_clock_monotonic_ns(), deadline_ns));
     bp_clock_sleep_until(0); /* long past: returns at once, or this test times out */
+}
+
+Test(clock, tells_poll_what_is_left) {
+    uint64_t hour_ns = 3600 * BP_NS_PER_SEC;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    int left_ms = bp_clock_poll_ms(now_ns + hour_ns);
+    cr_expect(gt(int, left_ms, 0));
+    cr_expect(le(int, left_ms, 3600 * 1000));
+    cr_expect(eq(int, bp_clock_poll_ms(now_ns), 0));
+    cr_expect(eq(int, bp_clock_poll_ms(0), 0));
+    cr_expect(eq(int, bp_clock_poll_ms(UINT64_MAX), INT_MAX));
 }
