@@ -1,5 +1,6 @@
 #include "base/spawn.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 int bp_spawn_init(bp_spawn *spawn, short more_flags) {
@@ -20,6 +21,16 @@ int bp_spawn_init(bp_spawn *spawn, short more_flags) {
     (void)posix_spawnattr_setsigmask(&spawn->attributes, &none);
     (void)posix_spawnattr_setsigdefault(&spawn->attributes, &all);
     return 0;
+}
+
+int bp_spawn_streams(bp_spawn *spawn, const int fds[3]) {
+    int result = 0;
+    for (int i = 0; result == 0 && i < 3; i++) {
+        result = fds[i] < 0
+                     ? posix_spawn_file_actions_addopen(&spawn->actions, i, "/dev/null", O_RDWR, 0)
+                     : posix_spawn_file_actions_adddup2(&spawn->actions, fds[i], i);
+    }
+    return result;
 }
 
 void bp_spawn_release(bp_spawn *spawn) {

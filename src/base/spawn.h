@@ -14,6 +14,11 @@ typedef struct bp_spawn {
 
 /* `more_flags` as for posix_spawnattr_setflags. 0, or an errno, and there is nothing to release. */
 int bp_spawn_init(bp_spawn *spawn, short more_flags);
+
+/* What the child has as its standard streams: copies of these, which are none of 0, 1 and 2, or
+ * /dev/null for -1. 0, or an errno. */
+int bp_spawn_streams(bp_spawn *spawn, const int fds[3]);
+
 void bp_spawn_release(bp_spawn *spawn);
 
 #endif

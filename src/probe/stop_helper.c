@@ -97,12 +97,10 @@ int bp_stop_helper_start(const char *path, bool is_ptracer, bp_stop_helper *ret_
     int result = high_fd < 0 ? errno : bp_spawn_init(&spawn, 0);
     if (result == 0) {
         struct start start = {path, &spawn, arguments, 0, 0};
-        (void)posix_spawn_file_actions_adddup2(&spawn.actions, high_fd, STDIN_FILENO);
-        (void)posix_spawn_file_actions_addopen(&spawn.actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
-                                               0);
-        (void)posix_spawn_file_actions_addopen(&spawn.actions, STDERR_FILENO, "/dev/null", O_WRONLY,
-                                               0);
-        result = start_unseen(&start);
+        result = bp_spawn_streams(&spawn, (const int[]){high_fd, -1, -1});
+        if (result == 0) {
+            result = start_unseen(&start);
+        }
         bp_spawn_release(&spawn);
         if (result == 0 && is_ptracer) {
             (void)prctl(PR_SET_PTRACER, start.pid, 0, 0, 0); /* EINVAL: no Yama, which is fine */

@@ -25,14 +25,14 @@ static int start(const bp_tool *tool, int out_fd, pid_t *ret_pid) {
     int result =
         high_out < 0 || (tool->extra_fd >= 0 && high_extra < 0) ? errno : bp_spawn_init(&spawn, 0);
     if (result == 0) {
-        (void)posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
-        (void)posix_spawn_file_actions_adddup2(&spawn.actions, high_out, 1);
-        (void)posix_spawn_file_actions_addopen(&spawn.actions, 2, "/dev/null", O_WRONLY, 0);
-        if (high_extra >= 0) {
-            (void)posix_spawn_file_actions_adddup2(&spawn.actions, high_extra, BP_TOOL_EXTRA_FD);
+        result = bp_spawn_streams(&spawn, (const int[]){-1, high_out, -1});
+        if (result == 0 && high_extra >= 0) {
+            result = posix_spawn_file_actions_adddup2(&spawn.actions, high_extra, BP_TOOL_EXTRA_FD);
         }
-        result = posix_spawn(ret_pid, tool->path, &spawn.actions, &spawn.attributes,
-                             tool->arguments, tool->environment);
+        if (result == 0) {
+            result = posix_spawn(ret_pid, tool->path, &spawn.actions, &spawn.attributes,
+                                 tool->arguments, tool->environment);
+        }
         bp_spawn_release(&spawn);
     }
     bp_file_close(high_out);

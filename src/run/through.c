@@ -34,10 +34,7 @@ static int start(const bp_run_through *through, int out_fd, int said_fd, pid_t *
         return result;
     }
     (void)posix_spawnattr_setpgroup(&spawn.attributes, 0);
-    const int fds[] = {through->from_fd, out_fd, said_fd};
-    for (int i = 0; result == 0 && i < 3; i++) {
-        result = posix_spawn_file_actions_adddup2(&spawn.actions, fds[i], i);
-    }
+    result = bp_spawn_streams(&spawn, (const int[]){through->from_fd, out_fd, said_fd});
     if (result == 0) {
         result = posix_spawnp(ret_pid, through->arguments[0], &spawn.actions, &spawn.attributes,
                               (char *const *)(uintptr_t)through->arguments, environ);
