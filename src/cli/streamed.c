@@ -13,16 +13,34 @@
 enum { piece_bytes = 64 * 1024 };
 
 /* /dev/shm holds files. */
+static bool is_below_dev(const char *absolute) {
+    const char *at = absolute + strspn(absolute, "/");
+    bool is_below = strncmp(at, "dev/", 4) == 0 || strcmp(at, "dev") == 0;
+    bool is_memory = strncmp(at, "dev/shm", 7) == 0 && (at[7] == '/' || at[7] == '\0');
+    return is_below && !is_memory;
+}
+
+static bool leads_below_dev(const char *path) {
+    char *real = realpath(path, NULL);
+    bool is_below = real != NULL && is_below_dev(real);
+    free(real);
+    return is_below;
+}
+
+/* As it is written, where it leads, and where a file would be that is not there yet. */
 static bool is_device(const char *path) {
     char *absolute = NULL;
     if (bp_file_absolute_path(path, &absolute, NULL) != BUGPACK_OK) {
         return false;
     }
-    const char *at = absolute + strspn(absolute, "/");
-    bool is_below = strncmp(at, "dev/", 4) == 0 || strcmp(at, "dev") == 0;
-    bool is_memory = strncmp(at, "dev/shm", 7) == 0 && (at[7] == '/' || at[7] == '\0');
+    bool is_device = is_below_dev(absolute) || leads_below_dev(absolute);
+    char *name = strrchr(absolute, '/');
+    if (name != NULL) {
+        *name = '\0';
+        is_device = is_device || leads_below_dev(absolute);
+    }
     free(absolute);
-    return is_below && !is_memory;
+    return is_device;
 }
 
 static bool read_path(const bp_cli_option *option, const char *text, void *field,

@@ -107,7 +107,8 @@ expect_status 2
 expect_err "'thread.json' is not the name of an entry to leave out; did you mean 'threads.json'?"
 
 fact 'a path below /dev is no place for a report'
-for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null; do
+ln -s /dev ../devices
+for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null /tmp/../dev/new ../devices/null ../devices/new; do
     run capture --pid $me --output "$path"
     expect_usage '- is standard output'
 done
