@@ -83,6 +83,26 @@ bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_cou
     return bp_buffer_append(out, plain, (size_t)(at - plain));
 }
 
+size_t bp_utf8_control(const unsigned char *bytes, size_t available, uint32_t *ret_code) {
+    static const uint32_t ranges[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
+                                         {0x200E, 0x200F}, {0x202A, 0x202E}, {0x2066, 0x2069},
+                                         {0xFEFF, 0xFEFF}};
+    size_t length = bp_utf8_sequence_length(bytes, available);
+    uint32_t code = bytes[0];
+    if (length == 2) {
+        code = (bytes[0] & 0x1Fu) << 6 | (bytes[1] & 0x3Fu);
+    } else if (length == 3) {
+        code = (bytes[0] & 0xFu) << 12 | (bytes[1] & 0x3Fu) << 6 | (bytes[2] & 0x3Fu);
+    }
+    for (size_t i = 0; length > 0 && length < 4 && i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (code >= ranges[i][0] && code <= ranges[i][1]) {
+            *ret_code = code;
+            return length;
+        }
+    }
+    return 0;
+}
+
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit) {
     if (byte_count <= limit) {
         return byte_count;

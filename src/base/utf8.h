@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 
@@ -25,6 +26,13 @@ bool bp_utf8_is_valid(const void *bytes, size_t byte_count);
 
 /* Appends the escaped form: at most three bytes for each one that comes in. */
 bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count);
+
+/*
+ * The length of the character at `bytes`, with its code point, if a terminal or a browser obeys it
+ * instead of showing it, otherwise 0: U+0000 to U+001F, U+007F to U+009F, U+FEFF, and those that
+ * change the order of a text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+ */
+size_t bp_utf8_control(const unsigned char *bytes, size_t available, uint32_t *ret_code);
 
 /* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);

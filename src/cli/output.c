@@ -41,21 +41,13 @@ bool bp_cli_prepare_output(void) {
     return true;
 }
 
-/* U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069: they change the order of what is shown. */
-static bool is_bidirectional_control(const unsigned char bytes[3]) {
-    return bytes[0] == 0xE2 && ((bytes[1] == 0x80 && (bytes[2] == 0x8E || bytes[2] == 0x8F ||
-                                                      (bytes[2] >= 0xAA && bytes[2] <= 0xAE))) ||
-                                (bytes[1] == 0x81 && bytes[2] >= 0xA6 && bytes[2] <= 0xA9));
-}
-
-/* At most 4 bytes are looked at, and none after the NUL. C1 controls are U+0080 to U+009F. */
+/* At most 4 bytes are looked at, and none after the NUL. */
 size_t bp_cli_next_character(const char *text, bool *ret_is_safe) {
     const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = bp_utf8_sequence_length(bytes, strnlen(text, 4));
-    bool is_control = bytes[0] < 0x20 || bytes[0] == 0x7F ||
-                      (bytes[0] == 0xC2 && bytes[1] < 0xA0) ||
-                      (length == 3 && is_bidirectional_control(bytes));
-    *ret_is_safe = length > 0 && !is_control;
+    size_t available = strnlen(text, 4);
+    uint32_t code;
+    size_t length = bp_utf8_sequence_length(bytes, available);
+    *ret_is_safe = length > 0 && bp_utf8_control(bytes, available, &code) == 0;
     return length > 0 ? length : 1;
 }
 
@@ -81,10 +73,10 @@ void bp_cli_print_json(const char *text) {
     while (*text != '\0') {
         bool is_safe;
         size_t length = bp_cli_next_character(text, &is_safe);
-        /* The last byte of a control character is its code point. */
-        unsigned last = (unsigned char)text[length - 1];
-        if (!is_safe && length < 3) {
-            (void)printf("\\u%04x", length == 1 && last >= 0x80 ? 0xEF00 + last : last);
+        if (!is_safe) {
+            uint32_t code = 0xEF00 + (unsigned char)*text; /* of a byte that is no character */
+            (void)bp_utf8_control((const unsigned char *)text, length, &code);
+            (void)printf("\\u%04x", (unsigned)code);
         } else {
             (void)printf("%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length, text);
         }

@@ -30,23 +30,14 @@ bugpack_status bp_html_finish(bp_html *html) {
     return html->status;
 }
 
-/* U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069, U+FEFF: not seen, but obeyed. */
-static bool is_unseen(const unsigned char bytes[3]) {
-    unsigned code = (bytes[0] & 15u) << 12 | (bytes[1] & 63u) << 6 | (bytes[2] & 63u);
-    return code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
-}
-
 static void add_character(bp_buffer *out, const unsigned char *at, size_t length) {
-    bool is_control = at[0] < 0x20 ? at[0] != '\n' && at[0] != '\t'
-                                   : at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0);
+    uint32_t code = at[0];
+    bool is_control =
+        length > 0 && at[0] != '\n' && at[0] != '\t' && bp_utf8_control(at, length, &code) > 0;
     if (at[0] == '&' || at[0] == '<' || at[0] == '>' || at[0] == '"' || at[0] == '\'') {
         (void)bp_buffer_printf(out, "&#%u;", at[0]);
     } else if (length == 0 || is_control) {
-        (void)bp_buffer_printf(out, "\\x%02x", at[length == 2]);
-    } else if (length == 3 && is_unseen(at)) {
-        (void)bp_buffer_printf(out, "\\u%04x",
-                               (at[0] & 15u) << 12 | (at[1] & 63u) << 6 | (at[2] & 63u));
+        (void)bp_buffer_printf(out, code < 0x100 ? "\\x%02x" : "\\u%04x", (unsigned)code);
     } else {
         (void)bp_buffer_append(out, at, length);
     }
