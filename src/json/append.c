@@ -11,27 +11,27 @@
 /* The largest double has 309 digits; besides them a sign, a point, 9 decimals and NUL. */
 enum { number_max_bytes = 336 };
 
-/* The last byte of a control character is its code point. */
-static bugpack_status append_escape(bp_buffer *out, char character) {
-    const char *short_form = character != '\0' ? strchr(bp_json_escaped, character) : NULL;
+static bugpack_status append_escape(bp_buffer *out, uint32_t code) {
+    const char *short_form = code != 0 && code < 0x80 ? strchr(bp_json_escaped, (int)code) : NULL;
     if (short_form != NULL) {
         (void)bp_buffer_append_char(out, '\\');
         return bp_buffer_append_char(out, bp_json_escapes[short_form - bp_json_escaped]);
     }
-    return bp_buffer_printf(out, "\\u%04x", (unsigned)(unsigned char)character);
+    return bp_buffer_printf(out, "\\u%04x", (unsigned)code);
 }
 
 /*
- * The length of the character at `text` if it is escaped, otherwise 0. These are a quote, a
- * backslash and all control characters, C1 (U+0080 to U+009F) and DEL too: a document may be
- * printed to a terminal, to which U+009B is what ESC [ is. NUL is not among them: bp_utf8_encode
- * has a form of its own for it.
+ * The length of the character at `text`, with its code point, if it is escaped, otherwise 0. These
+ * are a quote, a backslash and all control characters: a document may be printed to a terminal, to
+ * which U+009B is what ESC [ is. NUL is not among them: bp_utf8_encode has a form of its own for
+ * it.
  */
-static size_t escaped_length(const char *text, size_t available) {
+static size_t escaped_length(const char *text, size_t available, uint32_t *ret_code) {
     const unsigned char *bytes = (const unsigned char *)text;
-    if (bytes[0] == 0xC2 && available > 1 && bytes[1] >= 0x80 && bytes[1] < 0xA0) {
-        return 2;
+    if (bytes[0] >= 0x80) {
+        return bp_utf8_control(bytes, available, ret_code);
     }
+    *ret_code = bytes[0];
     return (bytes[0] < 0x20 && bytes[0] != 0) || bytes[0] == '"' || bytes[0] == '\\' ||
            bytes[0] == 0x7F;
 }
@@ -42,12 +42,13 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
     (void)bp_buffer_append_char(out, '"');
     size_t plain = 0;
     for (size_t i = 0; i < byte_count; i++) {
-        /* 0xC2 and ASCII begin a character wherever they are, so a cut here never splits one. */
-        size_t length = escaped_length(text + i, byte_count - i);
+        /* What is escaped begins like no rest of a character, so a cut here never splits one. */
+        uint32_t code;
+        size_t length = escaped_length(text + i, byte_count - i, &code);
         if (length > 0) {
             (void)bp_utf8_encode(out, text + plain, i - plain);
             i += length - 1;
-            (void)append_escape(out, text[i]);
+            (void)append_escape(out, code);
             plain = i + 1;
         }
     }
@@ -58,6 +59,22 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
         bp_json_cut(out, size_before);
     }
     return out->status;
+}
+
+bugpack_status bp_json_append_value(bp_buffer *out, const char *text) {
+    size_t byte_count = strlen(text), plain = 0;
+    for (size_t i = 0; i < byte_count; i++) {
+        uint32_t code;
+        size_t length =
+            (unsigned char)text[i] < 0x7F ? 0 : escaped_length(text + i, byte_count - i, &code);
+        if (length > 0) {
+            (void)bp_buffer_append(out, text + plain, i - plain);
+            (void)append_escape(out, code);
+            i += length - 1;
+            plain = i + 1;
+        }
+    }
+    return bp_buffer_append(out, text + plain, byte_count - plain);
 }
 
 bugpack_status bp_json_append_number(bp_buffer *out, double value, unsigned decimals) {

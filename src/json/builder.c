@@ -179,7 +179,7 @@ void bp_json_add_int(bp_json *json, const char *key, int64_t value) {
 
 void bp_json_add_raw(bp_json *json, const char *key, const char *value) {
     if (begin_value(json, key)) {
-        (void)bp_buffer_append_text(json->out, value);
+        (void)bp_json_append_value(json->out, value);
     }
 }
 

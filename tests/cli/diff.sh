@@ -262,7 +262,7 @@ def write(path, entries, app="viewer", version="1.2", build="aa", **metadata):
     manifest = {"schema": 2, "report_id": path, "artefacts": [], "triggers": entries.pop("triggers", [])}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as report:
         for name, document in {"metadata.json": metadata, "manifest.json": manifest, **entries}.items():
-            report.writestr(name, json.dumps(document, indent=2))
+            report.writestr(name, json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def threads(*rows):
@@ -338,6 +338,8 @@ run diff --limit 1 old.zip new.zip
 expect_out '  (6 more)'
 run diff --json old.zip new.zip
 expect_status 1
+expect_out '"after": "\u001b]0;x\u0007\u009b\u202e"'
+expect_same 'the lines with a control' 0 "$(LC_ALL=C grep -c "$(printf '\302\233\|\342\200\256')" out)"
 jq -e '.equal == false and .same_program and .same_build and .same_session and .changes_complete
     and ([.changes[] | select(.redacted) | .path] == ["token", "url"])
     and (.changes[] | select(.path == "io.read_bytes") | .delta == 2097152 and .entry == "process.json")

@@ -88,11 +88,15 @@ Test(json_values, escapes_text_and_keys_alike) {
 
 Test(json_values, escapes_the_controls_that_a_terminal_obeys_and_are_not_ascii) {
     static const char text[] = "\x7f\xc2\x80x\xc2\x9b\xc2\x9f\xc2\xa0\xe2\xc2\x9b\xc2";
+    static const char order[] = "\xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xef\xbb\xbf\xe2\x80\x90";
     bp_json_begin(&json, &out);
     bp_json_add_text(&json, "a", text);
-    cr_expect(
-        eq(str, (char *)line_of(),
-           "{\"a\":\"\\u007f\\u0080x\\u009b\\u009f\xc2\xa0\xee\xbf\xa2\\u009b\xee\xbf\x82\"}"));
+    bp_json_add_text(&json, "b", order);
+    bp_json_add_raw(&json, "c", "[\"\xc2\x9b\", \"\xe2\x81\xa9\xe2\x80\x90\"]");
+    cr_expect(eq(str, (char *)line_of(),
+                 "{\"a\":\"\\u007f\\u0080x\\u009b\\u009f\xc2\xa0\xee\xbf\xa2\\u009b\xee\xbf\x82\","
+                 "\"b\":\"\\u061c\\u202e\\u2066\\ufeff\xe2\x80\x90\","
+                 "\"c\":[\"\\u009b\",\"\\u2069\xe2\x80\x90\"]}"));
 }
 
 /* The streamed form is the same, so that a reader never sees which of the two wrote a text. */
