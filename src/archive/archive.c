@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "archive/deflate.h"
@@ -143,7 +144,7 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
         return refuse_name(archive, name, "not a valid name", error);
     }
     for (size_t i = 0; i < archive->count; i++) {
-        if (strcmp(archive->entries[i].header.name, name) == 0) {
+        if (strcasecmp(archive->entries[i].header.name, name) == 0) { /* readers would refuse */
             return refuse_name(archive, name, "it is there already", error);
         }
     }

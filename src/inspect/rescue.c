@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "archive/archive.h"
@@ -23,6 +24,7 @@ enum { piece_bytes = 64 * 1024, header_bytes_max = BP_ZIP_CENTRAL_BYTES + 2 * UI
 static const size_t document_max_bytes = (size_t)4 << 20;
 static const char manifest_name[] = "manifest.json";
 static const char metadata_name[] = "metadata.json";
+static const char twice[] = "another entry has this name, but for case";
 
 typedef struct rescuing {
     int fd;
@@ -189,6 +191,10 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
         return lose(state, state->name, "it is over the limit", error);
     }
     state->is_document = is_manifest || strcmp(state->name, metadata_name) == 0;
+    if (!state->is_document && (strcasecmp(state->name, manifest_name) == 0 ||
+                                strcasecmp(state->name, metadata_name) == 0)) {
+        return lose(state, state->name, twice, error);
+    }
     state->done = 0;
     state->crc = 0;
     bp_buffer_clear(&state->document);
@@ -197,7 +203,7 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
                                 : bp_archive_begin(state->archive, state->name,
                                                    (unsigned)state->result.saved_count, &detail);
     if (status != BUGPACK_OK) {
-        return status == BUGPACK_ERR_INVALID ? lose(state, state->name, "it is there twice", error)
+        return status == BUGPACK_ERR_INVALID ? lose(state, state->name, twice, error)
                                              : bp_fail(error, status, "%s", detail.message);
     }
     const char *wrong = read_entry(state, offset, &status);
@@ -355,18 +361,12 @@ static bugpack_status write_report(void *context, int fd, const char *name, bugp
     if (status == BUGPACK_OK && state->inflater == NULL) {
         status = fail_memory(error);
     }
-    if (status == BUGPACK_OK) {
-        status = bp_archive_new(&target, &state->archive, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = walk(state, error);
-    }
+    status = status == BUGPACK_OK ? bp_archive_new(&target, &state->archive, error) : status;
+    status = status == BUGPACK_OK ? walk(state, error) : status;
     if (status == BUGPACK_OK && state->result.saved_count == 0) {
         status = bp_fail(error, BUGPACK_ERR_CORRUPT, "nothing of it can be saved");
     }
-    if (status == BUGPACK_OK) {
-        status = add_manifest(state, error);
-    }
+    status = status == BUGPACK_OK ? add_manifest(state, error) : status;
     return status == BUGPACK_OK ? bp_archive_finish(state->archive, &zip_bytes, error) : status;
 }
 

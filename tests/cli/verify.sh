@@ -93,6 +93,23 @@ expect_same 'whether it is complete' false "$(value saved.zip manifest.json .com
 run verify --salvage saved.zip good.zip
 expect_status 0
 expect_same 'the path' "$(pwd -P)/saved-2.zip" "$(cat out)"
+cat >add.py <<'END'
+import zipfile
+good = zipfile.ZipFile("good.zip")
+with zipfile.ZipFile("case.zip", "w") as made:
+    for name in "METADATA.JSON", *good.namelist(), "PROCESS.json", "MANIFEST.json":
+        made.writestr(name, good.read(name) if name in good.namelist() else "{}")
+END
+python3 add.py || wrong 'it is not made'
+run verify --salvage saved-case.zip case.zip
+expect_status 3
+for name in METADATA.JSON PROCESS.json MANIFEST.json; do
+    expect_err "lost: entry \"$name\": another entry has this name, but for case"
+done
+expect_err ', 3 lost'
+run verify saved-case.zip
+expect_status 0
+expect_same 'the app' "$(value good.zip metadata.json .app.name)" "$(value saved-case.zip metadata.json .app.name)"
 run verify --salvage none.zip app.log
 expect_status 1
 expect_err 'nothing of it can be saved'
