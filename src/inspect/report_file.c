@@ -111,7 +111,9 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
     if (bp_json_tree_array(report->manifest, "artefacts") == NULL) {
         return refuse(report, manifest_name, "it lists no artefacts", error);
     }
-    return strcmp(bp_json_tree_text_or(report->manifest, "report_id", ""), id) == 0
+    /* What is left of a damaged report may be without its metadata. */
+    return report->metadata == NULL ||
+                   strcmp(bp_json_tree_text_or(report->manifest, "report_id", ""), id) == 0
                ? BUGPACK_OK
                : refuse(report, manifest_name, "it belongs to another report", error);
 }

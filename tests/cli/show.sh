@@ -104,6 +104,15 @@ with zipfile.ZipFile("threads.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("threads.json", json.dumps({"deadlocks": [{"tids": [40000] * 100000}], "threads": threads}))'
 run show threads.zip
 expect_status 0
+python3 -c 'import json, zipfile
+def at(second): return f"2026-11-22T10:00:{second:02}Z"
+with zipfile.ZipFile("left.zip", "w") as report:
+    report.writestr("threads.json", json.dumps({"deadlocks": [{"description": "a and b"}]}))
+    report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": False, "artefacts": [
+        {"name": "metadata.json", "status": "failed", "reason": "lost"}]}))'
+run show left.zip
+expect_status 0
+grep -q '^!! deadlock: a and b' out || wrong 'what is left of a report, without its metadata, is not shown'
 run show empty.zip
 expect_status 0
 # Entries of over a MiB are read at once.
@@ -131,7 +140,7 @@ run show
 expect_status 2
 
 # They are not ours.
-rm -f long.zip damaged.zip threads.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
+rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip left.zip long.zip damaged.zip threads.zip host.zip last.zip order.zip none.zip cut.zip tid.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
 fact 'a real report is shown'
 start sleep 300
