@@ -131,8 +131,12 @@ bugpack_status bp_diff_threads(const bp_buffer *before, const bp_buffer *after,
                                const bp_diff_relation *relation, bp_json_differences *list,
                                bugpack_error *error) {
     bool is_one_process = relation->session == BP_SAME_YES;
-    const bp_json_diff_rule rule = {"runtime-metrics.json", "threads", is_one_process ? "" : "tid",
+    /* cpu_percent tells of the same. */
+#define OVER_WINDOW "user_ms system_ms voluntary_switches involuntary_switches"
+    const bp_json_diff_rule rule = {"runtime-metrics.json", "threads",
+                                    is_one_process ? OVER_WINDOW : "tid " OVER_WINDOW,
                                     !is_one_process};
+#undef OVER_WINDOW
     return bp_json_diff(before, after, &rule, list, error);
 }
 

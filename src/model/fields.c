@@ -33,6 +33,12 @@ void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint
     }
 }
 
+void bp_model_add_switches(bp_json *json, bool are_known, uint64_t voluntary,
+                           uint64_t involuntary) {
+    bp_model_add_known_uint(json, "voluntary_switches", are_known, voluntary);
+    bp_model_add_known_uint(json, "involuntary_switches", are_known, involuntary);
+}
+
 void bp_model_add_flag(bp_json *json, const char *key, bool is_set) {
     if (is_set) {
         bp_json_add_bool(json, key, true);

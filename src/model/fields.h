@@ -22,6 +22,8 @@ void bp_model_add_hex(bp_json *json, const char *key, uint64_t value);
 /* A number, left out where it is not known. */
 void bp_model_add_known(bp_json *json, const char *key, bp_known_uint number);
 void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint64_t value);
+/* How often a thread was switched. */
+void bp_model_add_switches(bp_json *json, bool are_known, uint64_t voluntary, uint64_t involuntary);
 
 /* `true`, left out where it is not. */
 void bp_model_add_flag(bp_json *json, const char *key, bool is_set);

@@ -58,6 +58,20 @@ static double percent_of(uint64_t before, uint64_t after, uint64_t unit_ns, uint
     return bp_metrics_cpu_percent(0, multiply(subtract(after, before), unit_ns), elapsed_ns);
 }
 
+static void compute_thread(const bp_thread_counters *was, const bp_thread_counters *now,
+                           uint64_t unit_ns, uint64_t elapsed_ns, bp_thread_metrics *thread) {
+    uint64_t system = subtract(now->system_cpu, was->system_cpu);
+    uint64_t user =
+        subtract(subtract(now->cpu, now->system_cpu), subtract(was->cpu, was->system_cpu));
+    thread->cpu_percent = percent_of(was->cpu, now->cpu, unit_ns, elapsed_ns);
+    thread->has_times = was->has_system_cpu && now->has_system_cpu;
+    thread->user_ns = multiply(user, unit_ns);
+    thread->system_ns = multiply(system, unit_ns);
+    thread->has_switches = was->has_switches && now->has_switches;
+    thread->voluntary_switches = subtract(now->voluntary_switches, was->voluntary_switches);
+    thread->involuntary_switches = subtract(now->involuntary_switches, was->involuntary_switches);
+}
+
 /* Walks both sorted arrays once. Returns how many of `before` have no counterpart. */
 static size_t compute_threads(const bp_task_snapshot *before, const bp_task_snapshot *after,
                               uint64_t elapsed_ns, bp_thread_metrics *threads) {
@@ -73,9 +87,8 @@ static size_t compute_threads(const bp_task_snapshot *before, const bp_task_snap
         threads[i] = (bp_thread_metrics){.tid = now->tid};
         memcpy(threads[i].name, now->name, sizeof threads[i].name);
         if (at < before->thread_count && is_same_thread(&before->threads[at], now)) {
-            threads[i].cpu_percent =
-                percent_of(before->threads[at].cpu, now->cpu, after->cpu_unit_ns, elapsed_ns);
-            at++;
+            compute_thread(&before->threads[at++], now, after->cpu_unit_ns, elapsed_ns,
+                           &threads[i]);
         }
     }
     return gone_count + (before->thread_count - at);
@@ -176,6 +189,12 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
     bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
+    if (thread->has_times) {
+        bp_model_add_ms(json, "user_ms", thread->user_ns);
+        bp_model_add_ms(json, "system_ms", thread->system_ns);
+    }
+    bp_model_add_switches(json, thread->has_switches, thread->voluntary_switches,
+                          thread->involuntary_switches);
     bp_json_object_end(json);
 }
 

@@ -25,6 +25,9 @@ typedef struct bp_thread_metrics {
     uint64_t tid;
     char name[64];
     double cpu_percent;
+    /* Over the window, as far as both snapshots have them. */
+    bool has_times, has_switches;
+    uint64_t user_ns, system_ns, voluntary_switches, involuntary_switches;
 } bp_thread_metrics;
 
 typedef struct bp_metrics {

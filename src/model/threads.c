@@ -58,10 +58,8 @@ static void add_totals(const bp_thread_state *thread, bp_json *json) {
         bp_model_add_ms(json, "user_ms", thread->user_ns);
         bp_model_add_ms(json, "system_ms", thread->system_ns);
     }
-    if (thread->has_switches) {
-        bp_json_add_uint(json, "voluntary_switches", thread->voluntary_switches);
-        bp_json_add_uint(json, "involuntary_switches", thread->involuntary_switches);
-    }
+    bp_model_add_switches(json, thread->has_switches, thread->voluntary_switches,
+                          thread->involuntary_switches);
     bp_json_object_end(json);
 }
 

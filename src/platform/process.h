@@ -33,6 +33,10 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
 /* As bp_task_reread_names. */
 void bp_process_reread_names(bp_process *process);
 
+/* As bp_task_read_switches. */
+bugpack_status bp_process_read_switches(const bp_process *process, bp_task_snapshot *snapshot,
+                                        bugpack_error *error);
+
 /* The same of a process that has ended since it was opened, and that its parent has not waited for:
  * its CPU time and that of its first thread. NO_PROCESS where it is gone. */
 bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,

@@ -16,7 +16,11 @@ typedef struct bp_thread_counters {
     /* The thread's start in the system's own unit, constant for its lifetime: with the tid it
      * identifies a thread. 0 where it is not known. */
     uint64_t birth;
-    uint64_t cpu;  /* CPU time so far, user and system, in units of cpu_unit_ns */
+    uint64_t cpu;        /* CPU time so far, user and system, in units of cpu_unit_ns */
+    bool has_system_cpu; /* of other processes on Linux, whose threads have it in the same file */
+    uint64_t system_cpu; /* the part of `cpu` in the kernel */
+    bool has_switches;   /* after bp_task_read_switches */
+    uint64_t voluntary_switches, involuntary_switches;
     char name[64]; /* any bytes, NUL-terminated; "" when it has none or none was asked for */
 } bp_thread_counters;
 
@@ -90,6 +94,11 @@ bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_sna
  */
 bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
                                           bp_task_snapshot *ret_snapshot, bugpack_error *error);
+
+/* Adds how often each thread was switched, where that is known: of another process on Linux. Costs
+ * more than the snapshot. Errors as bp_task_snapshot_take. */
+bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
+                                     bugpack_error *error);
 
 /* Lets the next snapshot with names read a tenth of the remembered names again, in turn. */
 void bp_task_reread_names(bp_task *task);

@@ -55,17 +55,36 @@ bp_task *bp_sampler_task(bp_sampler *sampler) {
     return sampler->task;
 }
 
+typedef bugpack_status snapshot_taker(bp_task *, bool with_names, bp_task_snapshot *,
+                                      bugpack_error *);
+
+/* A snapshot with the switches of its threads. */
+static bugpack_status take(bp_sampler *sampler, snapshot_taker *take_counters, bool with_names,
+                           bp_task_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = take_counters(sampler->task, with_names, &snapshot, error);
+    if (status == BUGPACK_OK) {
+        status = bp_task_read_switches(sampler->task, &snapshot, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_snapshot = snapshot;
+    } else {
+        bp_task_snapshot_release(&snapshot);
+    }
+    return status;
+}
+
 bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     drop_window(sampler);
     /* Names are read once a window, with the threads that will be reported. */
-    bugpack_status status = bp_task_snapshot_take(sampler->task, false, &sampler->first, error);
+    bugpack_status status = take(sampler, bp_task_snapshot_take, false, &sampler->first, error);
     sampler->has_first = status == BUGPACK_OK;
     return status;
 }
 
 bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
     bp_task_snapshot now = {0};
-    bugpack_status status = bp_task_snapshot_take(sampler->task, true, &now, error);
+    bugpack_status status = take(sampler, bp_task_snapshot_take, true, &now, error);
     if (status == BUGPACK_OK) {
         bp_task_snapshot_release(&sampler->last);
         sampler->last = now;
@@ -80,7 +99,7 @@ bugpack_status bp_sampler_end_or_last(bp_sampler *sampler, bp_metrics *ret_metri
         return bp_fail(error, BUGPACK_ERR_INVALID, "the sampler has no open window");
     }
     bp_task_snapshot second = {0};
-    bugpack_status status = bp_task_snapshot_take_last(sampler->task, true, &second, error);
+    bugpack_status status = take(sampler, bp_task_snapshot_take_last, true, &second, error);
     if (status == BUGPACK_ERR_NO_PROCESS && sampler->has_last) {
         status = bp_metrics_compute(&sampler->first, &sampler->last, ret_metrics, NULL);
     } else if (status == BUGPACK_OK) {

@@ -60,10 +60,8 @@ static uint64_t read_status(struct reader *reader, bp_thread_state *thread) {
         return 0;
     }
     size_t bytes = (size_t)length;
-    thread->has_switches = bp_proc_find_number(reader->text, bytes, "voluntary_ctxt_switches", 0,
-                                               &thread->voluntary_switches) &&
-                           bp_proc_find_number(reader->text, bytes, "nonvoluntary_ctxt_switches", 0,
-                                               &thread->involuntary_switches);
+    thread->has_switches = bp_proc_find_switches(reader->text, bytes, &thread->voluntary_switches,
+                                                 &thread->involuntary_switches);
     for (size_t i = 0; bp_proc_find_number(reader->text, bytes, "NSpid", i, &own_tid); i++) {}
     return own_tid;
 }

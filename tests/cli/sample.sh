@@ -15,7 +15,8 @@ expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
     "$(jq -r 'keys_unsorted | join(",")' out)"
 expect_same 'the keys of the process' 'cpu_percent,rss_kb,vm_size_kb,uptime_secs' \
     "$(jq -r '.process | keys_unsorted | join(",")' out)"
-expect_same 'the keys of a thread' 'tid,name,cpu_percent' \
+expect_same 'the keys of a thread' \
+    'tid,name,cpu_percent,user_ms,system_ms,voluntary_switches,involuntary_switches' \
     "$(jq -r '.threads[0] | keys_unsorted | join(",")' out)"
 expect_same 'the thread' "$target sleep" "$(jq -r '.threads[] | "\(.tid) \(.name)"' out)"
 expect_same 'the platform' linux "$(jq -r .platform out)"
@@ -27,6 +28,21 @@ expect_same 'over the default' true "$(jq '.sample_window_ms >= 2100' out)"
 run sample --pid "$target" --window 0
 expect_status 0
 expect_same 'finite' true "$(jq '.process.cpu_percent | isnormal or . == 0' out)"
+
+fact 'times and switches of a thread are those of the window'
+start sh -c 'while :; do /bin/true; done'
+# What the kernel has counted around the sample bounds it.
+switches() {
+    sed -n 's/^\(non\)\{0,1\}voluntary_ctxt_switches:[^0-9]*//p' "/proc/$pid/status" |
+        jq -s 'add'
+}
+ran='.threads[0] | .user_ms + .system_ms'
+begin=$(switches)
+run sample --pid "$pid" --window 300
+expect_same 'times are the CPU time' true \
+    "$(jq "(.threads[0].cpu_percent * .sample_window_ms / 100 - ($ran) | fabs) < 1" out)"
+expect_same 'switches in between' true "$(jq --argjson first "$begin" --argjson last "$(switches)" \
+    '.threads[0] | .voluntary_switches + .involuntary_switches | . > 0 and . <= $last - $first' out)"
 
 fact 'with --follow there is a line each window, until it is ended or the process ends'
 run sample --pid "$target" --follow --window 20ms --count 3

@@ -55,7 +55,15 @@ const bp_metadata sample_metadata_bare = {
 };
 
 static bp_thread_metrics threads[] = {
-    {.tid = 4711, .name = "viewer", .cpu_percent = 9.375},
+    {.tid = 4711,
+     .name = "viewer",
+     .cpu_percent = 9.375,
+     .has_times = true,
+     .user_ns = 150000000,
+     .system_ns = 40000000,
+     .has_switches = true,
+     .voluntary_switches = 184,
+     .involuntary_switches = 3},
     {.tid = 4712, .name = "net)\n\xff", .cpu_percent = 3.1},
     {.tid = 4713, .name = "", .cpu_percent = 0.0},
 };

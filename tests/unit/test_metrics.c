@@ -137,6 +137,39 @@ Test(metrics, without_a_birth_the_id_alone_counts) {
     bp_metrics_release(&metrics);
 }
 
+Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_them) {
+    bp_thread_counters first[] = {{.tid = 1,
+                                   .cpu = 50,
+                                   .has_system_cpu = true,
+                                   .system_cpu = 20,
+                                   .has_switches = true,
+                                   .voluntary_switches = 7,
+                                   .involuntary_switches = 3},
+                                  {.tid = 2, .has_system_cpu = true}};
+    bp_thread_counters second[] = {{.tid = 1,
+                                    .cpu = 90,
+                                    .has_system_cpu = true,
+                                    .system_cpu = 25,
+                                    .has_switches = true,
+                                    .voluntary_switches = 107,
+                                    .involuntary_switches = 4},
+                                   {.tid = 2, .has_switches = true, .voluntary_switches = 9},
+                                   {.tid = 3, .cpu = 1, .has_system_cpu = true}};
+    bp_task_snapshot before = snapshot_of(0, first, 2);
+    bp_task_snapshot after = snapshot_of(1000000000, second, 3);
+    before.cpu_unit_ns = after.cpu_unit_ns = 10000000;
+    bp_metrics metrics = compute(&before, &after);
+    const bp_thread_metrics *threads = metrics.threads;
+    cr_assert(threads[0].has_times && threads[0].has_switches);
+    cr_expect(eq(u64, threads[0].user_ns, 350000000));
+    cr_expect(eq(u64, threads[0].system_ns, 50000000));
+    cr_expect(eq(u64, threads[0].voluntary_switches, 100));
+    cr_expect(eq(u64, threads[0].involuntary_switches, 1));
+    cr_expect(not(threads[1].has_times || threads[1].has_switches));
+    cr_expect(not(threads[2].has_times || threads[2].has_switches), "born inside the window");
+    bp_metrics_release(&metrics);
+}
+
 Test(metrics, process_values_come_from_the_second_snapshot) {
     bp_task_snapshot before = snapshot_of(5, NULL, 0);
     bp_task_snapshot after = snapshot_of(2000000005 + 999999, NULL, 0);

@@ -171,6 +171,15 @@ void bp_process_reread_names(bp_process *process) {
     (void)process;
 }
 
+/* The kernel counts those of whole processes (proc_taskinfo). */
+bugpack_status bp_process_read_switches(const bp_process *process, bp_task_snapshot *snapshot,
+                                        bugpack_error *error) {
+    (void)process;
+    (void)snapshot;
+    (void)error;
+    return BUGPACK_OK;
+}
+
 /* What is left of it has no counters (proc_pidinfo(3) fails with ESRCH). */
 bugpack_status bp_process_snapshot_ended(bp_process *process, bool with_names,
                                          bp_task_snapshot *ret_snapshot, bugpack_error *error) {

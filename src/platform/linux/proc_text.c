@@ -202,6 +202,17 @@ bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, s
     return false;
 }
 
+bool bp_proc_find_switches(const char *text, size_t text_bytes, uint64_t *ret_voluntary,
+                           uint64_t *ret_involuntary) {
+    uint64_t voluntary;
+    if (!bp_proc_find_number(text, text_bytes, "voluntary_ctxt_switches", 0, &voluntary) ||
+        !bp_proc_find_number(text, text_bytes, "nonvoluntary_ctxt_switches", 0, ret_involuntary)) {
+        return false;
+    }
+    *ret_voluntary = voluntary;
+    return true;
+}
+
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value) {
     bp_proc_scan scan = {text, text + text_bytes};
     uint64_t magnitude;

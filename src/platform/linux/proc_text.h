@@ -58,6 +58,10 @@ bool bp_proc_parse_statm(const char *text, size_t text_bytes, uint64_t *ret_size
 bool bp_proc_find_number(const char *text, size_t text_bytes, const char *key, size_t index,
                          uint64_t *ret_value);
 
+/* How often a thread was switched, from its status. */
+bool bp_proc_find_switches(const char *text, size_t text_bytes, uint64_t *ret_voluntary,
+                           uint64_t *ret_involuntary);
+
 /* A signed decimal number, followed by white space only: oom_score. */
 bool bp_proc_parse_number(const char *text, size_t text_bytes, int64_t *ret_value);
 

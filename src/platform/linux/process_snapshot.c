@@ -75,6 +75,8 @@ static int read_thread(const bp_process *process, bool with_names, bp_thread_cou
     }
     thread->birth = stat.start_ticks;
     thread->cpu = stat.cpu_ticks;
+    thread->system_cpu = stat.system_ticks;
+    thread->has_system_cpu = true;
     if (with_names) {
         memcpy(thread->name, stat.name, sizeof thread->name);
     }
@@ -277,6 +279,28 @@ bugpack_status bp_process_snapshot(bp_process *process, bool with_names,
 out:
     bp_task_snapshot_release(&snapshot);
     return status;
+}
+
+bugpack_status bp_process_read_switches(const bp_process *process, bp_task_snapshot *snapshot,
+                                        bugpack_error *error) {
+    char text[8192]; /* they stand at the end, after a few lists */
+    for (size_t i = 0; i < snapshot->thread_count && !process->is_own; i++) {
+        bp_thread_counters *thread = &snapshot->threads[i];
+        unsigned long long tid = thread->tid;
+        ssize_t length =
+            process->is_for_tree
+                ? bp_proc_read_at(process->root.fd, text, sizeof text, "%d/task/%llu/status",
+                                  (int)thread->pid, tid)
+                : bp_proc_read_at(process->threads_fd, text, sizeof text, "%llu/status", tid);
+        if (length < 0 && errno != ENOENT && errno != ESRCH) {
+            return bp_fail_process_errno(error, errno, "cannot read thread %llu of process %d", tid,
+                                         (int)process->pid);
+        }
+        thread->has_switches =
+            length > 0 && bp_proc_find_switches(text, (size_t)length, &thread->voluntary_switches,
+                                                &thread->involuntary_switches);
+    }
+    return BUGPACK_OK;
 }
 
 void bp_process_reread_names(bp_process *process) {

@@ -93,6 +93,11 @@ void bp_task_reread_names(bp_task *task) {
     bp_process_reread_names(task->process);
 }
 
+bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
+                                     bugpack_error *error) {
+    return bp_process_read_switches(task->process, snapshot, error);
+}
+
 /* Adds the counters of all descendants to the snapshot of the first process. */
 static bugpack_status add_descendants(bp_task *task, bool with_names, bp_task_snapshot *snapshot,
                                       bugpack_error *error) {

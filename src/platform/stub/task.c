@@ -60,3 +60,8 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
 
 void bp_task_reread_names(bp_task *task) {
 }
+
+bugpack_status bp_task_read_switches(const bp_task *task, bp_task_snapshot *snapshot,
+                                     bugpack_error *error) {
+    return BUGPACK_OK;
+}
