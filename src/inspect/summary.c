@@ -1,7 +1,6 @@
 #include "inspect/summary.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,29 +14,7 @@
 /* A tree takes up to five times its text. */
 static const size_t document_max_bytes = (size_t)4 << 20;
 
-const char *bp_severity_name(bp_severity severity) {
-    static const char *const names[] = {"critical", "warning", "info"};
-    return names[severity];
-}
-
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
-
-void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
-                     const char *format, ...) {
-    if (summary->finding_count == BP_SUMMARY_FINDING_MAX) {
-        return;
-    }
-    bp_finding *finding = &summary->findings[summary->finding_count++];
-    char name[2 * sizeof finding->entry], text[2 * sizeof finding->text];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    finding->severity = severity;
-    (void)snprintf(name, sizeof name, "%s%s", summary->folder, entry);
-    CUT_TO(finding->entry, name);
-    CUT_TO(finding->text, text);
-}
 
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age) {
     if (age >= summary->record_count || age >= BP_SUMMARY_RECORD_MAX) {
@@ -180,49 +157,6 @@ static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
                     frames);
 }
 
-/* A control group that is near one of its limits, or had to kill. */
-static void read_cgroup(bp_summary *summary, const bp_json_tree *cgroup) {
-    static const struct {
-        const char *group, *used, *max, *what;
-    } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
-                  {"pids", "current", "max", "tasks"}};
-    const char *path = bp_json_tree_text(cgroup, "path");
-    uint64_t used, max, kills;
-    path = path != NULL ? path : "?";
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
-        if (bp_json_tree_uint(group, limits[i].used, &used) &&
-            bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
-            bp_summary_find(summary, BP_SEVERITY_CRITICAL, "system.json",
-                            "the control group \"%.120s\" uses %" PRIu64 " of at most %" PRIu64
-                            " %s",
-                            path, used, max, limits[i].what);
-        }
-    }
-    if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
-        kills > 0) {
-        bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",
-                        "the control group \"%.120s\" ran out of memory: %" PRIu64
-                        " processes were killed",
-                        path, kills);
-    }
-}
-
-static void read_system(bp_summary *summary, const bp_json_tree *system) {
-    const bp_json_tree *memory = bp_json_tree_object(system, "memory");
-    uint64_t total_kb, available_kb;
-    if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
-        bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
-        bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",
-                        "the machine has %" PRIu64 " MiB of memory left, of %" PRIu64 " MiB",
-                        available_kb >> 10, total_kb >> 10);
-    }
-    for (const bp_json_tree *cgroup = bp_json_tree_first(bp_json_tree_array(system, "cgroups"));
-         cgroup != NULL; cgroup = bp_json_tree_next(cgroup)) {
-        read_cgroup(summary, cgroup);
-    }
-}
-
 /* The busiest threads are known before what they did. A brief reading is without the last one. */
 static const struct {
     const char *entry;
@@ -233,7 +167,7 @@ static const struct {
                  {"heap-state.json", read_heap},
                  {"disconnect-cause.json", read_disconnect},
                  {"crash.json", read_crash},
-                 {"system.json", read_system},
+                 {"system.json", bp_summary_read_system},
                  {"stacks.json", read_stacks}};
 enum { brief_count = sizeof documents / sizeof documents[0] - 1 };
 

@@ -186,6 +186,9 @@ const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
+/* Adds what system.json says of limits that are near. */
+void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system);
+
 /* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.
  * Of a further process, what its own numbers say. */
 void bp_summary_judge(bp_summary *summary);
