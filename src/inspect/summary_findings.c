@@ -57,6 +57,58 @@ static void read_cgroup(bp_summary *summary, const bp_json_tree *cgroup) {
     }
 }
 
+/* "/, /tmp and the working directory"; "?" where the document does not say. */
+static void name_places(const bp_json_tree *filesystem, char *out, size_t out_bytes) {
+    static const struct {
+        const char *key, *name;
+    } places[] = {{"root", "/"}, {"tmp", "/tmp"}, {"working_directory", "the working directory"}};
+    size_t used = 0;
+    (void)snprintf(out, out_bytes, "?");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const bp_json_tree *of = bp_json_tree_first(bp_json_tree_array(filesystem, "of"));
+        while (of != NULL && strcmp(bp_json_tree_value(of), places[i].key) != 0) {
+            of = bp_json_tree_next(of);
+        }
+        used += of == NULL ? 0
+                           : (size_t)snprintf(out + used, out_bytes - used, "%s%s",
+                                              used > 0 ? " and " : "", places[i].name);
+    }
+}
+
+static bp_severity judge_use(double used_percent, uint64_t left) {
+    return used_percent >= 98 || left == 0 ? BP_SEVERITY_CRITICAL
+           : used_percent >= 90            ? BP_SEVERITY_WARNING
+                                           : BP_SEVERITY_INFO;
+}
+
+/* A file system that is nearly full. One that is read-only always is. */
+static void read_filesystem(bp_summary *summary, const bp_json_tree *filesystem) {
+    char places[64];
+    double percent;
+    uint64_t left, total;
+    if (bp_json_tree_is_true(filesystem, "read_only")) {
+        return;
+    }
+    name_places(filesystem, places, sizeof places);
+    if (bp_json_tree_uint(filesystem, "available_bytes", &left) &&
+        bp_json_tree_number(filesystem, "used_percent", &percent) && percent >= 0 &&
+        percent <= 100 && judge_use(percent, left) != BP_SEVERITY_INFO) {
+        int unit = left >= UINT64_C(1) << 30 ? 2 : left >= UINT64_C(1) << 20 ? 1 : 0;
+        bp_summary_find(summary, judge_use(percent, left), "system.json",
+                        "the file system of %s is %d %% full: %.1f %ciB are left", places,
+                        (int)percent, (double)left / (double)(1 << 10 * (unit + 1)), "KMG"[unit]);
+    }
+    if (bp_json_tree_uint(filesystem, "total_inodes", &total) &&
+        bp_json_tree_uint(filesystem, "free_inodes", &left) && left <= total && total > 0) {
+        percent = 100.0 * (double)(total - left) / (double)total;
+        if (judge_use(percent, left) != BP_SEVERITY_INFO) {
+            bp_summary_find(summary, judge_use(percent, left), "system.json",
+                            "the file system of %s has %" PRIu64 " of %" PRIu64 " inodes left",
+                            places, left, total);
+        }
+    }
+}
+
 void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system) {
     const bp_json_tree *memory = bp_json_tree_object(system, "memory");
     uint64_t total_kb, available_kb;
@@ -69,5 +121,9 @@ void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system) {
     for (const bp_json_tree *cgroup = bp_json_tree_first(bp_json_tree_array(system, "cgroups"));
          cgroup != NULL; cgroup = bp_json_tree_next(cgroup)) {
         read_cgroup(summary, cgroup);
+    }
+    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(system, "filesystems"));
+         row != NULL; row = bp_json_tree_next(row)) {
+        read_filesystem(summary, row);
     }
 }

@@ -26,7 +26,7 @@ void bp_system_forget_process(bp_system *system) {
     }
     free(system->executable);
     system->executable = NULL;
-    system->cgroup_count = 0;
+    system->cgroup_count = system->filesystem_count = 0;
     system->has_process = system->is_package_undecided = false;
     system->cpu_usable_count.known = false;
 }
@@ -108,6 +108,45 @@ static void add_container(bp_json *json, const bp_system *system) {
     bp_json_array_end(json);
 }
 
+static void add_filesystem(bp_json *json, const bp_filesystem *filesystem) {
+    static const char *const names[] = {
+#define NAME(constant, name) name,
+        BP_SYSTEM_PLACE(NAME)
+#undef NAME
+    };
+    double used = (double)filesystem->used_bytes;
+    double usable = used + (double)filesystem->available_bytes;
+    bp_json_object_begin(json, NULL);
+    bp_json_array_begin(json, "of");
+    for (size_t i = 0; i < BP_SYSTEM_PLACE_COUNT; i++) {
+        if (filesystem->is_of[i]) {
+            bp_json_add_text(json, NULL, names[i]);
+        }
+    }
+    bp_json_array_end(json);
+    bp_json_add_uint(json, "total_bytes", filesystem->total_bytes);
+    bp_json_add_uint(json, "available_bytes", filesystem->available_bytes);
+    if (usable > 0) {
+        bp_json_add_number(json, "used_percent", 100 * used / usable, 1);
+    }
+    bool counts_inodes = filesystem->inode_count > 0;
+    bp_model_add_known_uint(json, "total_inodes", counts_inodes, filesystem->inode_count);
+    bp_model_add_known_uint(json, "free_inodes", counts_inodes, filesystem->inodes_free);
+    bp_model_add_flag(json, "read_only", filesystem->is_read_only);
+    bp_json_object_end(json);
+}
+
+static void add_filesystems(bp_json *json, const bp_system *system) {
+    if (system->filesystem_count == 0) {
+        return;
+    }
+    bp_json_array_begin(json, "filesystems");
+    for (size_t i = 0; i < system->filesystem_count; i++) {
+        add_filesystem(json, &system->filesystems[i]);
+    }
+    bp_json_array_end(json);
+}
+
 static void add_executable(bp_json *json, const bp_system *system) {
     bp_json_object_begin(json, "executable");
     bp_json_add_text(json, "path", system->executable);
@@ -135,6 +174,7 @@ bugpack_status bp_system_print(const bp_system *system, bp_buffer *out, bugpack_
     bp_host_add_pressure(&json, system->pressure);
     if (system->has_process) {
         add_container(&json, system);
+        add_filesystems(&json, system);
     }
     if (system->executable != NULL) {
         add_executable(&json, system);

@@ -40,6 +40,27 @@ const char *bp_system_memory_key(size_t row);
 
 #define BP_SYSTEM_NAMESPACE_MAX 6
 
+/* Directories of a process, whose file systems are described. X(constant, name in the JSON) */
+#define BP_SYSTEM_PLACE(X)                                                                         \
+    X(ROOT, "root")                                                                                \
+    X(TMP, "tmp")                                                                                  \
+    X(WORKING_DIRECTORY, "working_directory")
+
+enum {
+#define BP_SYSTEM_CONSTANT(constant, name) BP_SYSTEM_PLACE_##constant,
+    BP_SYSTEM_PLACE(BP_SYSTEM_CONSTANT)
+#undef BP_SYSTEM_CONSTANT
+        BP_SYSTEM_PLACE_COUNT
+};
+
+typedef struct bp_filesystem {
+    bool is_of[BP_SYSTEM_PLACE_COUNT]; /* several may be on one */
+    uint64_t total_bytes, used_bytes;
+    uint64_t available_bytes;          /* to an unprivileged user */
+    uint64_t inode_count, inodes_free; /* 0 and 0: they are not counted */
+    bool is_read_only;
+} bp_filesystem;
+
 /* What is not known is not `known`, "", NULL or 0. Starts zeroed. */
 typedef struct bp_system {
     char distribution_id[64], distribution_version[64], distribution_name[128];
@@ -60,6 +81,8 @@ typedef struct bp_system {
     size_t namespace_count;
     bp_host_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* from its own one up; paths are owned */
     size_t cgroup_count;
+    bp_filesystem filesystems[BP_SYSTEM_PLACE_COUNT];
+    size_t filesystem_count;
     char *executable; /* owned */
     bool is_executable_deleted;
     bool has_package, is_package_undecided; /* the time for the search was over */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -282,11 +283,57 @@ static bool read_executable(struct reader *reader) {
     return reader->system.executable != NULL;
 }
 
+/* False where the system makes the files up, as in /proc, or its numbers do not fit. */
+static bool measure(const struct statvfs *info, bp_filesystem *filesystem) {
+    uint64_t used = info->f_blocks > info->f_bfree ? info->f_blocks - info->f_bfree : 0;
+    filesystem->inode_count = info->f_files;
+    filesystem->inodes_free = info->f_ffree;
+    filesystem->is_read_only = (info->f_flag & ST_RDONLY) != 0;
+    return info->f_blocks > 0 &&
+           !__builtin_mul_overflow(info->f_blocks, info->f_frsize, &filesystem->total_bytes) &&
+           !__builtin_mul_overflow(used, info->f_frsize, &filesystem->used_bytes) &&
+           !__builtin_mul_overflow(info->f_bavail, info->f_frsize, &filesystem->available_bytes);
+}
+
+/* What is not ours to see is left out. One file system may be mounted in several places, and be
+ * read-only in some. */
+static void read_filesystems(struct reader *reader) {
+    static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    dev_t devices[BP_SYSTEM_PLACE_COUNT];
+    bp_system *system = &reader->system;
+    for (size_t place = 0; reader->has_root && place < BP_SYSTEM_PLACE_COUNT; place++) {
+        bp_filesystem found = {.is_of = {false}};
+        struct statvfs info;
+        struct stat directory;
+        int fd = place == BP_SYSTEM_PLACE_ROOT ? openat(reader->process_fd, "root", flags)
+                 : place == BP_SYSTEM_PLACE_TMP
+                     ? bp_system_open_below(reader->root_fd, "tmp", flags)
+                     : openat(reader->process_fd, "cwd", flags);
+        if (fd >= 0 && fstat(fd, &directory) == 0 && fstatvfs(fd, &info) == 0 &&
+            measure(&info, &found)) {
+            size_t at = 0;
+            while (at < system->filesystem_count &&
+                   (devices[at] != directory.st_dev ||
+                    system->filesystems[at].is_read_only != found.is_read_only)) {
+                at++;
+            }
+            if (at == system->filesystem_count) {
+                devices[at] = directory.st_dev;
+                system->filesystems[system->filesystem_count++] = found;
+            }
+            system->filesystems[at].is_of[place] = true;
+        }
+        bp_file_close(fd);
+    }
+}
+
 static bool read_process(struct reader *reader) {
     read_usable_cpus(reader);
     read_namespaces(reader);
     read_container(reader);
-    return read_cgroups(reader) && read_executable(reader);
+    bool has_memory = read_cgroups(reader) && read_executable(reader);
+    read_filesystems(reader); /* last: one of a network may take long to answer */
+    return has_memory;
 }
 
 static void open_places(struct reader *reader) {

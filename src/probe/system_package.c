@@ -22,14 +22,14 @@ static const size_t status_bytes_max = (size_t)64 << 20;
 static const uint64_t rpm_max_ns = 5 * BP_NS_PER_SEC;
 
 /* Since Linux 5.6; before that, nothing of another root is opened. */
-static int open_below(int root_fd, const char *path, int flags) {
+int bp_system_open_below(int root_fd, const char *path, int flags) {
     const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
                                  .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
 }
 
 int bp_system_open(int root_fd, const char *path) {
-    int path_fd = open_below(root_fd, path, O_PATH);
+    int path_fd = bp_system_open_below(root_fd, path, O_PATH);
     return path_fd < 0 ? -1 : bp_reopen_regular(path_fd);
 }
 
@@ -97,7 +97,7 @@ bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
     bp_package package;
     int lists_fd = !may_be_packaged(path)
                        ? -1
-                       : open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
+                       : bp_system_open_below(root_fd, "var/lib/dpkg/info", O_RDONLY | O_DIRECTORY);
     if (lists_fd < 0 || !find_list(lists_fd, path, deadline_ns, &package)) {
         return false;
     }

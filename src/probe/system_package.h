@@ -15,6 +15,9 @@
  */
 int bp_system_open(int root_fd, const char *path);
 
+/* The same of anything, with these flags. */
+int bp_system_open_below(int root_fd, const char *path, int flags);
+
 /* Searches the lists of dpkg below `root_fd` until the deadline, without running it. */
 bool bp_system_find_package(int root_fd, const char *path, uint64_t deadline_ns,
                             bp_package *ret_package);

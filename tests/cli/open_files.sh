@@ -32,6 +32,16 @@ expect_same 'the kernel' "$(uname -r) $(uname -m)" \
     "$(value "$zip" system.json '"\(.kernel.release) \(.kernel.architecture)"')"
 expect_same 'the distribution' "$(. /etc/os-release && echo "$PRETTY_NAME")" \
     "$(value "$zip" system.json .distribution.name)"
+if [ "$(stat -c %d "/proc/$pid/root/")" = "$(stat -c %d /)" ]; then
+    expect_same 'the size of /' "$(df -B1 --output=size / | tail -n 1 | tr -d ' ')" \
+        "$(value "$zip" system.json '.filesystems[] | select(.of | index("root")).total_bytes')"
+    # Others write meanwhile.
+    available=$(value "$zip" system.json '.filesystems[] | select(.of | index("root")).available_bytes')
+    now=$(df -B1 --output=avail / | tail -n 1 | tr -d ' ')
+    if [ "$((now / 2))" -gt "$available" ] || [ "$((available / 2))" -gt "$now" ]; then
+        wrong "$available bytes were available, and now $now"
+    fi
+fi
 expect_same 'no name' null "$(value "$zip" system.json .hostname)"
 if dpkg-query -W coreutils >/dev/null 2>&1; then
     expect_same 'the package' "$(dpkg-query -W -f '${Package} ${Version} ${Architecture}' coreutils)" \

@@ -64,9 +64,13 @@ for line in '!! crash: SIGSEGV at 0x8 in thread worker (7).*, in draw < main  \[
     '!! the control group "/a" uses 95 of at most 100 bytes of memory  \[system.json\]' \
     '!! the process died; its rings were recovered  \[metadata.json\]' \
     ' ! the control group "/a" ran out of memory: 2 processes were killed  \[system.json\]' \
-    ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]'; do
+    ' ! the machine has 4 MiB of memory left, of 1024 MiB  \[system.json\]' \
+    ' ! the file system of / and /tmp is 97 % full: 1.2 GiB are left  \[system.json\]' \
+    '!! the file system of / and /tmp has 0 of 9 inodes left  \[system.json\]' \
+    '!! the file system of the working directory is 100 % full: 0.0 KiB are left  \[system.json\]'; do
     grep -q "^$line" out || wrong "no finding '$line' in: $(cat out)"
 done
+[ "$(grep -c 'the file system of' out)" = 3 ] || wrong "it is $(cat out)"
 
 fact 'of many further processes the first are listed, and the rest counted'
 [ "$(grep -c '\[processes/[0-9]*-a/\]$' out)" = 64 ] || wrong "it is $(cat out)"

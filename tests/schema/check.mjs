@@ -150,6 +150,7 @@ const broken = [
   ['system.json', (d) => { delete d.kernel; }, "/ must have required property 'kernel'"],
   ['system.json', (d) => { d.executable.package.version = ''; },
     '/executable/package/version must NOT have fewer'],
+  ['system.json', (d) => { d.filesystems[0].of = ['/tmp']; }, '/filesystems/0/of/0 must be equal'],
   ['thread-heap.json', (d) => { d.pid = 0; }, '/pid must be >= 1'],
   ['thread-heap.json', (d) => { d.measured = false; }, "/ must have required property 'failure'"],
   ['thread-heap.json', (d) => { d.failure = 'self'; }, '/failure boolean schema is false'],

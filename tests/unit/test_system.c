@@ -170,9 +170,14 @@ Test(system_json, has_what_is_known_and_nothing_else) {
     cr_expect(strstr(text.data, "\"hostname\": \"vm\"") != NULL);
     cr_expect(strstr(text.data, "\"max_bytes\": null") != NULL);
     cr_expect(strstr(text.data, "\"manager\": \"dpkg\"") != NULL);
+    cr_expect(strstr(text.data, "\"used_percent\": 75,") != NULL);
+    cr_expect(strstr(text.data, "\"free_inodes\": 0") != NULL);
+    cr_expect(strstr(text.data, "\"available_bytes\": 0,\n      \"read_only\": true") != NULL,
+              "neither used_percent nor inodes");
     bp_buffer_clear(&text);
     cr_assert(eq(int, (int)sample_system_print(false, &text, &error), BUGPACK_OK));
     cr_expect(strstr(text.data, "hostname") == NULL && strstr(text.data, "load") == NULL &&
-              strstr(text.data, "own_namespaces") == NULL && strstr(text.data, "cgroups") == NULL);
+              strstr(text.data, "own_namespaces") == NULL && strstr(text.data, "cgroups") == NULL &&
+              strstr(text.data, "filesystems") == NULL);
     bp_buffer_release(&text);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -34,6 +35,7 @@ static bp_system read_system(bool with_process, bool with_hostname) {
 Test(system, is_what_system_calls_say) {
     struct utsname names;
     struct sysinfo info;
+    struct statvfs root;
     cpu_set_t usable;
     struct timespec before, after;
     (void)clock_gettime(CLOCK_BOOTTIME, &before);
@@ -53,6 +55,9 @@ Test(system, is_what_system_calls_say) {
               system.uptime_ns / BP_NS_PER_SEC <= (uint64_t)after.tv_sec);
     cr_expect(system.executable != NULL && strstr(system.executable, "test_system_read") != NULL);
     cr_expect(not(system.has_package), "this test is in no package");
+    cr_assert(system.filesystem_count > 0 && statvfs("/", &root) == 0);
+    cr_expect(system.filesystems[0].is_of[BP_SYSTEM_PLACE_ROOT]);
+    cr_expect(eq(u64, system.filesystems[0].total_bytes, (uint64_t)root.f_blocks * root.f_frsize));
     bp_system_release(&system);
 }
 
@@ -61,6 +66,7 @@ Test(system, names_neither_host_nor_process_where_nobody_asked) {
     cr_expect(eq(str, system.hostname, ""));
     cr_expect(not(system.has_process || system.executable != NULL));
     cr_expect(eq(sz, system.cgroup_count, 0));
+    cr_expect(eq(sz, system.filesystem_count, 0));
     cr_expect(system.memory[BP_SYSTEM_AVAILABLE].known);
     bp_system_release(&system);
 }
