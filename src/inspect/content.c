@@ -140,7 +140,7 @@ bugpack_status bp_content_write(bp_content *content, const void *bytes, size_t b
     switch (content->kind) {
     case KIND_JSON:
     case KIND_LINES:
-        return bp_json_stream_write(&content->json, bytes, byte_count, error);
+        return bp_json_parts_write(&content->json.parts, bytes, byte_count, error);
     case KIND_PCAP:
         return write_pcap(content, bytes, byte_count, error);
     case KIND_PNG:
@@ -155,7 +155,7 @@ bugpack_status bp_content_end(bp_content *content, bugpack_error *error) {
     uint64_t picture_bytes = 0;
     bugpack_status status = BUGPACK_OK;
     if (content->kind == KIND_JSON || content->kind == KIND_LINES) {
-        status = bp_json_stream_end(&content->json, error);
+        status = bp_json_parts_end(&content->json.parts, error);
     } else if (content->kind == KIND_PCAP) {
         status = write_pcap(content, NULL, 0, error);
     } else if (content->kind == KIND_PNG) {

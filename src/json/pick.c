@@ -59,6 +59,7 @@ bugpack_status bp_json_pick_all(const void *text, size_t byte_count, bp_json_pic
         picks[i].token = (bp_json_token){.byte_count = 0};
     }
     bp_json_scanner_init(&scanner, text, byte_count);
+    scanner.key_max = BP_JSON_KEY_MAX;
     while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
            token.kind != BP_JSON_FINISH) {
         if (token.kind == BP_JSON_KEY) {

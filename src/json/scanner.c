@@ -214,6 +214,10 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
                                       begin, ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
+    if (scanner->key_max > 0 && scanner->keys.count > scanner->key_max) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "an object has more than %zu keys",
+                       scanner->key_max);
+    }
     return is_repeated
                ? fail_at(scanner, begin, error, "this key was there before in the same object")
                : BUGPACK_OK;

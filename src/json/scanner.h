@@ -20,6 +20,9 @@ typedef enum bp_json_token_kind {
     BP_JSON_MORE    /* of a part: the next token is not there as a whole */
 } bp_json_token_kind;
 
+/* Of the objects that are open at a time, in a text from outside. */
+#define BP_JSON_KEY_MAX ((size_t)1 << 17)
+
 /* Points into the text. */
 typedef struct bp_json_token {
     bp_json_token_kind kind;
@@ -40,6 +43,7 @@ typedef struct bp_json_scanner {
     bool has_reached_end;
     bp_json_key_taker *take_key; /* set it after the start, or leave it NULL */
     void *key_context;
+    size_t key_max; /* set it after the start: more keys are refused; 0: as many as there are */
     size_t line, column; /* of `text`, from 1 */
     bp_json_level open[BP_JSON_DEPTH_MAX];
     bp_json_keys keys;

@@ -149,8 +149,9 @@ Test(content, knows_the_keywords_of_the_schemas) {
             bp_json_schema_read(keywords[i].schema, strlen(keywords[i].schema), &schema, &error);
         cr_assert(eq(int, status, BUGPACK_OK), "%s: %s", keywords[i].schema, error.message);
         (void)bp_json_stream_begin(&stream, schema, false, 1 << 20, &error);
-        status = bp_json_stream_write(&stream, keywords[i].text, strlen(keywords[i].text), &error);
-        status = status == BUGPACK_OK ? bp_json_stream_end(&stream, &error) : status;
+        status =
+            bp_json_parts_write(&stream.parts, keywords[i].text, strlen(keywords[i].text), &error);
+        status = status == BUGPACK_OK ? bp_json_parts_end(&stream.parts, &error) : status;
         if (keywords[i].why == NULL) {
             cr_expect(eq(int, status, BUGPACK_OK), "%s: %s", keywords[i].text, error.message);
         } else {
@@ -213,17 +214,17 @@ Test(content, bounds_what_json_may_cost) {
     bp_buffer text;
     bp_buffer_init(&text, (size_t)64 << 20);
     (void)bp_buffer_append_char(&text, '"');
-    while (text.size < 2 * BP_CHECK_TOKEN_BYTES_MAX + 100000) {
+    while (text.size < 2 * BP_JSON_PART_TOKEN_BYTES_MAX + 100000) {
         (void)bp_buffer_append_text(&text, "0123456789 and so on");
     }
     cr_expect(eq(int, check("session.json", text.data, text.size, 65536), BUGPACK_ERR_CORRUPT));
     cr_expect(strstr(error.message, "a string has more than") != NULL, "%s", error.message);
-    text.size = BP_CHECK_TOKEN_BYTES_MAX - 100000;
+    text.size = BP_JSON_PART_TOKEN_BYTES_MAX - 100000;
     (void)bp_buffer_append_char(&text, '"');
     cr_expect(eq(int, check("session.json", text.data, text.size, 65536), BUGPACK_OK), "%s",
               error.message);
     bp_buffer_clear(&text);
-    for (unsigned i = 0; i <= BP_CHECK_KEY_MAX + 1; i++) {
+    for (unsigned i = 0; i <= BP_JSON_KEY_MAX + 1; i++) {
         (void)bp_buffer_printf(&text, "%c\"%x\":0", i == 0 ? '{' : ',', i);
     }
     cr_expect(eq(int, check("session.json", text.data, text.size, 65536), BUGPACK_ERR_CORRUPT));
