@@ -1,11 +1,13 @@
 #include "inspect/diff_documents.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "inspect/json_diff.h"
 
-static const size_t document_max_bytes = (size_t)16 << 20;
+static const size_t document_max_bytes = BP_JSON_DIFF_SIDE_BYTES;
+static const size_t process_tree_bytes = (size_t)16 << 20;
 
 static const bp_json_diff_rule rules[] = {
     {"metadata.json", "app platform tags exit", "", false},
@@ -64,15 +66,18 @@ static const char *find_build_id(const bp_json_tree *process) {
 }
 
 static void relate_builds(const bp_buffer texts[2], bp_diff_relation *relation) {
-    bp_json_tree *trees[2] = {NULL, NULL};
-    for (size_t i = 0; i < 2; i++) {
-        (void)bp_json_tree_read(bp_buffer_text(&texts[i]), texts[i].size, &trees[i], NULL);
+    char ids[2][256] = {"", ""};
+    for (size_t i = 0; i < 2; i++) { /* one tree at a time */
+        bp_json_tree *tree = NULL;
+        (void)bp_json_tree_read_within(bp_buffer_text(&texts[i]), texts[i].size, process_tree_bytes,
+                                       &tree, NULL);
+        const char *id = find_build_id(tree);
+        (void)snprintf(ids[i], sizeof ids[i], "%s", id != NULL ? id : "");
+        bp_json_tree_free(tree);
     }
-    if (relation->build == BP_SAME_UNKNOWN && trees[0] != NULL && trees[1] != NULL) {
-        relation->build = compare_texts(find_build_id(trees[0]), find_build_id(trees[1]));
+    if (relation->build == BP_SAME_UNKNOWN) {
+        relation->build = compare_texts(ids[0], ids[1]);
     }
-    bp_json_tree_free(trees[0]);
-    bp_json_tree_free(trees[1]);
 }
 
 /* A document that only one side has. */

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "json/pick.h"
 
-enum { path_max_bytes = 4096, part_max = 16, value_max = 1 << 18 };
+enum { path_max_bytes = 4096, part_max = 16 };
 
 /* A value. Of an object or an array the text reaches from bracket to bracket. */
 typedef struct json_node {
@@ -18,7 +18,7 @@ typedef struct json_node {
 
 typedef struct json_nodes {
     json_node *rows;
-    size_t count, capacity;
+    size_t count, capacity, max;
 } json_nodes;
 
 typedef struct comparison {
@@ -77,9 +77,10 @@ static bugpack_status read_nodes(const char *text, size_t byte_count, const bp_j
             size_t index = add_node(nodes, parents[depth], &lasts[depth], &key, &token);
             if (index == 0) {
                 status = bp_fail_memory(error, "compare two documents");
-            } else if (nodes->count > value_max) {
-                status =
-                    bp_fail(error, BUGPACK_ERR_CORRUPT, "it holds more than %d values", value_max);
+            } else if (nodes->count > nodes->max) {
+                status = bp_fail(error, BUGPACK_ERR_CORRUPT,
+                                 "its comparison would take over %zu MiB of memory",
+                                 2 * BP_JSON_DIFF_SIDE_BYTES >> 20);
             } else if (token.kind == BP_JSON_BEGIN) {
                 parents[++depth] = index;
                 lasts[depth] = 0;
@@ -101,6 +102,9 @@ static bugpack_status read_document(const bp_buffer *text, const bp_json_diff_ru
     bugpack_error detail = BUGPACK_ERROR_INIT;
     size_t count = 0, last = 0;
     const char *word = rule->parts;
+    nodes->max = text->size < BP_JSON_DIFF_SIDE_BYTES ? (BP_JSON_DIFF_SIDE_BYTES - text->size) /
+                                                            (sizeof(json_node) + sizeof(labelled))
+                                                      : 0;
     if (!bp_array_reserve(&nodes->rows, 0, &nodes->capacity)) {
         return bp_fail_memory(error, "compare two documents");
     }

@@ -13,7 +13,7 @@ enum { redacted_hash_bytes = 12 };
 
 void bp_json_differences_init(bp_json_differences *list) {
     *list = (bp_json_differences){0};
-    bp_buffer_init(&list->texts, (size_t)16 << 20);
+    bp_buffer_init(&list->texts, (size_t)8 << 20);
 }
 
 void bp_json_differences_release(bp_json_differences *list) {

@@ -13,8 +13,8 @@
 
 static const char metadata_name[] = "metadata.json";
 static const char manifest_name[] = "manifest.json";
-static const size_t metadata_max_bytes = (size_t)1 << 20;
-static const size_t manifest_max_bytes = (size_t)16 << 20;
+static const size_t metadata_max_bytes = (size_t)1 << 20, metadata_tree_bytes = (size_t)2 << 20;
+static const size_t manifest_max_bytes = (size_t)8 << 20;
 
 struct bp_report_file {
     char *path;
@@ -53,10 +53,11 @@ static bugpack_status refuse(const bp_report_file *report, const char *name, con
 }
 
 static bugpack_status parse(const bp_report_file *report, const char *name, const bp_buffer *text,
-                            bp_json_tree **ret_tree, bugpack_error *error) {
+                            size_t tree_bytes, bp_json_tree **ret_tree, bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     uint64_t schema;
-    bugpack_status status = bp_json_tree_read(bp_buffer_text(text), text->size, ret_tree, &detail);
+    bugpack_status status =
+        bp_json_tree_read_within(bp_buffer_text(text), text->size, tree_bytes, ret_tree, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return refuse(report, name, detail.message, error);
     }
@@ -77,7 +78,8 @@ static bugpack_status parse(const bp_report_file *report, const char *name, cons
 
 /* Reads one of the two documents that every report has. */
 static bugpack_status read_document(bp_report_file *report, const char *name, size_t max_bytes,
-                                    bp_json_tree **ret_tree, bugpack_error *error) {
+                                    size_t tree_bytes, bp_json_tree **ret_tree,
+                                    bugpack_error *error) {
     bp_buffer text;
     if (!bp_report_file_has(report, name, NULL)) {
         return report->is_any ? BUGPACK_OK : refuse(report, name, "it is not there", error);
@@ -85,15 +87,15 @@ static bugpack_status read_document(bp_report_file *report, const char *name, si
     bp_buffer_init(&text, max_bytes);
     bugpack_status status = bp_report_file_read(report, name, &text, error);
     if (status == BUGPACK_OK) {
-        status = parse(report, name, &text, ret_tree, error);
+        status = parse(report, name, &text, tree_bytes, ret_tree, error);
     }
     bp_buffer_release(&text);
     return status;
 }
 
 static bugpack_status read_documents(bp_report_file *report, bugpack_error *error) {
-    bugpack_status status =
-        read_document(report, metadata_name, metadata_max_bytes, &report->metadata, error);
+    bugpack_status status = read_document(report, metadata_name, metadata_max_bytes,
+                                          metadata_tree_bytes, &report->metadata, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -101,7 +103,8 @@ static bugpack_status read_documents(bp_report_file *report, bugpack_error *erro
     if (id[0] == '\0' && !report->is_any) {
         return refuse(report, metadata_name, "it has no report_id", error);
     }
-    status = read_document(report, manifest_name, manifest_max_bytes, &report->manifest, error);
+    status = read_document(report, manifest_name, manifest_max_bytes, BP_REPORT_MANIFEST_TREE_BYTES,
+                           &report->manifest, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -50,6 +50,9 @@ void bp_report_file_close(bp_report_file *report);
 
 bp_report_facts bp_report_file_facts(const bp_report_file *report);
 
+/* Bounds the tree of a manifest, which stays in memory: twice 4,096 entries and gap keys. */
+#define BP_REPORT_MANIFEST_TREE_BYTES ((size_t)10 << 20)
+
 /* The two documents; NULL for one that is not there. Owned by the report. */
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report);
 const bp_json_tree *bp_report_file_manifest(const bp_report_file *report);

@@ -9,6 +9,7 @@
 #include "archive/sha256.h"
 #include "base/status.h"
 #include "inspect/content.h"
+#include "inspect/report_file.h"
 #include "model/metadata.h"
 #include "json/pick.h"
 #include "json/tree.h"
@@ -139,7 +140,8 @@ static bugpack_status read_manifest(verifying *state, bugpack_error *error) {
         bp_buffer_release(&text);
         return add_reader_fault(state, &detail, error);
     }
-    status = bp_json_tree_read(bp_buffer_text(&text), text.size, &state->manifest, &detail);
+    status = bp_json_tree_read_within(bp_buffer_text(&text), text.size,
+                                      BP_REPORT_MANIFEST_TREE_BYTES, &state->manifest, &detail);
     bp_buffer_release(&text);
     if (status == BUGPACK_ERR_CORRUPT) {
         add_fault(state, manifest_name, detail.message);

@@ -7,36 +7,54 @@
 #include "json/json.h"
 #include "json/scanner.h"
 
-static bugpack_status check(const void *text, size_t byte_count, bugpack_error *error) {
-    bp_json_scanner scanner;
-    bp_json_token token;
-    bugpack_status status;
-    size_t value_count = 0;
-    bp_json_scanner_init(&scanner, text, byte_count);
-    while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
-           token.kind != BP_JSON_FINISH) {
-        value_count += token.kind == BP_JSON_BEGIN || token.kind == BP_JSON_SCALAR;
-    }
-    bp_json_scanner_release(&scanner);
-    return status == BUGPACK_OK && value_count > BP_JSON_TREE_VALUE_MAX
-               ? bp_fail(error, BUGPACK_ERR_CORRUPT, "it holds more than %zu values",
-                         BP_JSON_TREE_VALUE_MAX)
-               : status;
+/* What cJSON takes for a token: the allocator adds 8 bytes and rounds up to 16. */
+static size_t memory_of(const bp_json_token *token) {
+    bool is_text = token->kind == BP_JSON_KEY || token->text[0] == '"';
+    bool is_value = token->kind == BP_JSON_BEGIN || token->kind == BP_JSON_SCALAR;
+    size_t text_bytes = token->byte_count < 26 ? 32 : (token->byte_count + 22) & ~(size_t)15;
+    return (is_value ? sizeof(cJSON) + 16 : 0) + (is_text ? text_bytes : 0);
 }
 
-bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
-                                 bugpack_error *error) {
-    bugpack_status status = check(text, byte_count, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    /* What we accept cJSON accepts as well, so that it can only run out of memory. */
+static bugpack_status fail_large(size_t max_bytes, bugpack_error *error) {
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "it would take over %zu MiB of memory",
+                   max_bytes >> 20);
+}
+
+/* What the scanner accepts cJSON accepts as well, so that it can only run out of memory. */
+static bugpack_status parse(const void *text, size_t byte_count, bp_json_tree **ret_tree,
+                            bugpack_error *error) {
     bp_json_tree *tree = cJSON_ParseWithLength(text, byte_count);
     if (tree == NULL) {
         return bp_fail_memory(error, "read a JSON text");
     }
     *ret_tree = tree;
     return BUGPACK_OK;
+}
+
+static bugpack_status check(const void *text, size_t byte_count, size_t max_bytes,
+                            bugpack_error *error) {
+    bp_json_scanner scanner;
+    bp_json_token token;
+    bugpack_status status;
+    size_t memory_bytes = byte_count;
+    bp_json_scanner_init(&scanner, text, byte_count);
+    while ((status = bp_json_scanner_next(&scanner, &token, error)) == BUGPACK_OK &&
+           token.kind != BP_JSON_FINISH && memory_bytes <= max_bytes) {
+        memory_bytes += memory_of(&token);
+    }
+    bp_json_scanner_release(&scanner);
+    return status == BUGPACK_OK && memory_bytes > max_bytes ? fail_large(max_bytes, error) : status;
+}
+
+bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
+                                 bugpack_error *error) {
+    return bp_json_tree_read_within(text, byte_count, BP_JSON_TREE_MAX_BYTES, ret_tree, error);
+}
+
+bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, size_t max_bytes,
+                                        bp_json_tree **ret_tree, bugpack_error *error) {
+    bugpack_status status = check(text, byte_count, max_bytes, error);
+    return status == BUGPACK_OK ? parse(text, byte_count, ret_tree, error) : status;
 }
 
 void bp_json_tree_free(bp_json_tree *tree) {

@@ -13,17 +13,21 @@
 
 #include "base/buffer.h"
 
-/* Bounds the memory of a tree, at some 80 bytes per value besides the text. */
-#define BP_JSON_TREE_VALUE_MAX ((size_t)1 << 18)
+/* Bounds a tree together with its text. What reads reports has 64 MiB for everything. */
+#define BP_JSON_TREE_MAX_BYTES ((size_t)20 << 20)
 
 typedef struct cJSON bp_json_tree;
 
 /*
  * Checks the text as bp_json_reformat does before cJSON sees it. Errors: as there, and CORRUPT for
- * more than BP_JSON_TREE_VALUE_MAX values. The tree is released with bp_json_tree_free.
+ * one that would take more memory than BP_JSON_TREE_MAX_BYTES. The tree is released with
+ * bp_json_tree_free.
  */
 bugpack_status bp_json_tree_read(const void *text, size_t byte_count, bp_json_tree **ret_tree,
                                  bugpack_error *error);
+/* The same with a bound of its own. */
+bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, size_t max_bytes,
+                                        bp_json_tree **ret_tree, bugpack_error *error);
 void bp_json_tree_free(bp_json_tree *tree);
 
 /* These find members by exact name. NULL, or false, for one that is missing or of another type. */

@@ -114,6 +114,18 @@ with zipfile.ZipFile("left.zip", "w") as report:
     report.writestr("threads.json", json.dumps({"deadlocks": [{"description": "a and b"}]}))
     report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": False, "artefacts": [
         {"name": "metadata.json", "status": "failed", "reason": "lost"}]}))'
+# What is read stays within the memory that is meant for it.
+python3 -c 'import zipfile
+with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
+    report.writestr("process.json", "[" + 300000 * "1," + "1]")
+with zipfile.ZipFile("gone.zip", "w", zipfile.ZIP_DEFLATED) as report:
+    report.writestr("manifest.json", "{\"artefacts\": [" + 130000 * "1," + "1]}")'
+run show values.zip
+expect_status 0
+grep -q 'it would take over 20 MiB of memory  \[process.json\]' out || wrong "it is $(cat out)"
+run show gone.zip
+expect_status 1
+expect_err 'manifest.json: it would take over 10 MiB of memory'
 run show left.zip
 expect_status 0
 grep -q '^!! deadlock: a and b' out || wrong 'what is left of a report, without its metadata, is not shown'
