@@ -42,19 +42,23 @@ static void drop_unmeasured_host(bp_diff *diff) {
     }
 }
 
-static bugpack_status compare_host(bp_diff *diff, const bp_buffer *before, const bp_buffer *after,
-                                   bugpack_error *error) {
+/* Each counter reads both captures again: threads take less memory one counter at a time. */
+static bugpack_status compare_host(bp_diff *diff, bugpack_error *error) {
+    const bp_giver before = bp_diff_side_host(&diff->before);
+    const bp_giver after = bp_diff_side_host(&diff->after);
     bugpack_status status =
-        bp_host_diff_compute(bp_buffer_text(before), before->size, bp_buffer_text(after),
-                             after->size, diff->key, diff->counter, &diff->host, error);
+        bp_host_diff_compute(&before, &after, diff->key, diff->counter, &diff->host, error);
     if (status == BUGPACK_OK) {
         drop_unmeasured_host(diff);
-        status = bp_diff_cgroups(before, after, &diff->changes, error);
+        status = bp_diff_cgroups(&diff->host.groups_before, &diff->host.groups_after,
+                                 &diff->changes, error);
     }
     for (size_t i = 0; i < diff->further_count && status == BUGPACK_OK; i++) {
         bp_diff_counter *further = &diff->further[i];
-        status = bp_host_diff_compute(bp_buffer_text(before), before->size, bp_buffer_text(after),
-                                      after->size, diff->key, further->name, &further->host, error);
+        status =
+            bp_host_diff_compute(&before, &after, diff->key, further->name, &further->host, error);
+        bp_buffer_release(&further->host.groups_before);
+        bp_buffer_release(&further->host.groups_after);
         further->is_compared = status == BUGPACK_OK && further->host.measured_before > 0 &&
                                further->host.measured_after > 0;
     }
@@ -103,17 +107,21 @@ typedef bugpack_status compare_function(bp_diff *, const bp_buffer *before, cons
 /* Compares one artefact where both sides have it. */
 static bugpack_status compare_artefact(bp_diff *diff, bp_diff_artefact artefact,
                                        bugpack_error *error) {
-    static compare_function *const compare[] = {[BP_DIFF_HOST] = compare_host,
-                                                [BP_DIFF_METRICS] = compare_metrics,
-                                                [BP_DIFF_HEAP] = compare_heap};
+    static compare_function *const compare[] = {
+        [BP_DIFF_METRICS] = compare_metrics, [BP_DIFF_HEAP] = compare_heap};
+    if (!diff->before.presence[artefact].is_there || !diff->after.presence[artefact].is_there) {
+        return BUGPACK_OK;
+    }
+    if (artefact == BP_DIFF_HOST) {
+        return compare_host(diff, error);
+    }
     bp_buffer before, after;
     bp_buffer_init(&after, 0);
     bugpack_status status = bp_diff_side_take(&diff->before, artefact, &before, error);
     if (status == BUGPACK_OK) {
         status = bp_diff_side_take(&diff->after, artefact, &after, error);
     }
-    if (status == BUGPACK_OK && diff->before.presence[artefact].is_there &&
-        diff->after.presence[artefact].is_there) {
+    if (status == BUGPACK_OK) {
         status = compare[artefact](diff, &before, &after, error);
     }
     bp_buffer_release(&before);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inspect/json_diff.h"
 #include "model/heap_state.h"
 #include "json/pick.h"
 
@@ -80,33 +81,6 @@ static bool begins_as_zip(int fd) {
            memcmp(begin, "PK", 2) == 0;
 }
 
-bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_error *error) {
-    int fd;
-    *side = (bp_diff_side){.path = path, .facts = {"", "", ""}};
-    bp_buffer_init(&side->document, BP_DIFF_DOCUMENT_MAX_BYTES);
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    if (begins_as_zip(fd)) {
-        status = bp_report_file_take(fd, path, &side->report, error);
-        if (status == BUGPACK_OK) {
-            side->facts = bp_report_file_facts(side->report);
-            return BUGPACK_OK;
-        }
-    } else {
-        status = bp_file_read_fd(fd, path, &side->document, error);
-        status = status == BUGPACK_OK ? find_kind(side, error) : status;
-    }
-    (void)close(fd);
-    return status;
-}
-
-void bp_diff_side_release(bp_diff_side *side) {
-    bp_report_file_close(side->report);
-    bp_buffer_release(&side->document);
-}
-
 /* Keeps what fits of a reason, and releases it. */
 static void keep_reason(bp_buffer *reason, bp_diff_presence *presence) {
     size_t kept = bp_utf8_cut(bp_buffer_text(reason), reason->size, sizeof presence->reason - 1);
@@ -127,23 +101,85 @@ static void explain_absence(const bp_diff_side *side, const char *name,
     }
 }
 
+/* Which artefacts are there, and why the others are not. */
+static void look(bp_diff_side *side) {
+    for (bp_diff_artefact artefact = 0; artefact < BP_DIFF_ARTEFACT_COUNT; artefact++) {
+        const char *name = bp_diff_artefact_name(artefact);
+        bp_diff_presence *presence = &side->presence[artefact];
+        presence->is_there = side->report != NULL ? bp_report_file_has(side->report, name, NULL)
+                                                  : side->kind == artefact;
+        if (side->report != NULL && !presence->is_there) {
+            explain_absence(side, name, presence);
+        }
+    }
+}
+
+bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_error *error) {
+    int fd;
+    *side = (bp_diff_side){.path = path, .facts = {"", "", ""}};
+    bp_buffer_init(&side->document, BP_DIFF_DOCUMENT_MAX_BYTES);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (begins_as_zip(fd)) {
+        status = bp_report_file_take(fd, path, &side->report, error);
+        if (status == BUGPACK_OK) {
+            side->facts = bp_report_file_facts(side->report);
+            look(side);
+            bp_report_file_drop_manifest(side->report); /* it has told the reasons */
+            return BUGPACK_OK;
+        }
+    } else {
+        status = bp_file_read_fd(fd, path, &side->document, error);
+        status = status == BUGPACK_OK ? find_kind(side, error) : status;
+        look(side);
+    }
+    (void)close(fd);
+    return status;
+}
+
+void bp_diff_side_release(bp_diff_side *side) {
+    bp_report_file_close(side->report);
+    bp_buffer_release(&side->document);
+}
+
 bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, bp_buffer *ret_text,
                                  bugpack_error *error) {
-    const char *name = bp_diff_artefact_name(artefact);
-    bp_diff_presence *presence = &side->presence[artefact];
-    bp_buffer_init(ret_text, BP_DIFF_DOCUMENT_MAX_BYTES);
-    presence->is_there = side->report != NULL ? bp_report_file_has(side->report, name, NULL)
-                                              : side->kind == artefact;
-    if (side->report == NULL) {
-        if (presence->is_there) {
-            bp_buffer_move(ret_text, &side->document);
-        }
-    } else if (presence->is_there) {
-        return bp_report_file_read(side->report, name, ret_text, error);
-    } else {
-        explain_absence(side, name, presence);
+    bp_buffer_init(ret_text, BP_JSON_DIFF_SIDE_BYTES);
+    if (!side->presence[artefact].is_there) {
+        return BUGPACK_OK;
     }
+    if (side->report != NULL) {
+        return bp_report_file_read(side->report, bp_diff_artefact_name(artefact), ret_text, error);
+    }
+    bp_buffer_move(ret_text, &side->document);
     return BUGPACK_OK;
+}
+
+/* Pieces, since what reads them keeps what is behind the last whole token. */
+static bugpack_status give_document(const bp_buffer *document, bp_sink *sink, void *sink_context) {
+    static const size_t piece_bytes = (size_t)256 << 10;
+    bugpack_status status = BUGPACK_OK;
+    size_t byte_count;
+    for (size_t at = 0; status == BUGPACK_OK && at < document->size; at += byte_count) {
+        byte_count = document->size - at < piece_bytes ? document->size - at : piece_bytes;
+        status = sink(sink_context, bp_buffer_text(document) + at, byte_count);
+    }
+    return status;
+}
+
+static bugpack_status give_host(const void *context, bp_sink *sink, void *sink_context,
+                                bugpack_error *error) {
+    const bp_diff_side *side = context;
+    return side->report == NULL
+               ? give_document(&side->document, sink, sink_context)
+               : bp_report_file_stream(side->report, bp_diff_artefact_name(BP_DIFF_HOST),
+                                       BP_DIFF_DOCUMENT_MAX_BYTES, sink, sink_context, error);
+}
+
+bp_giver bp_diff_side_host(const bp_diff_side *side) {
+    return (bp_giver){.give = give_host, .context = side};
 }
 
 /* Names the document in the sentence of a failure. */

@@ -13,6 +13,7 @@
 #include <bugpack/heap_state.h>
 
 #include "base/buffer.h"
+#include "base/sink.h"
 #include "inspect/change.h"
 #include "inspect/report_file.h"
 
@@ -64,12 +65,14 @@ bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_e
 void bp_diff_side_release(bp_diff_side *side);
 
 /*
- * Moves an artefact, once, into a buffer, which need not be initialised and is the caller's to
- * release whatever is returned. Fills the presence; where there is no artefact, it holds the
- * manifest's reason.
+ * Moves an artefact that is there, once, into a buffer, which need not be initialised
+ * and is the caller's to release whatever is returned.
  */
 bugpack_status bp_diff_side_take(bp_diff_side *side, bp_diff_artefact artefact, bp_buffer *ret_text,
                                  bugpack_error *error);
+
+/* The host-threads.json that is there, which is too long to be held. Borrows the side. */
+bp_giver bp_diff_side_host(const bp_diff_side *side);
 
 typedef struct bp_diff_value {
     bool is_known;

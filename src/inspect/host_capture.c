@@ -10,9 +10,11 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "model/host_threads.h"
+#include "json/parts.h"
 #include "json/pick.h"
 
 static const size_t names_bytes_max = (size_t)1 << 30;
+static const size_t groups_bytes_max = (size_t)16 << 20;
 
 /* Decimals of the uptime that count; ticks are hundredths of a second or longer. */
 enum { uptime_decimals = 3 };
@@ -24,7 +26,9 @@ enum { DEPTH_ROOT = 1, DEPTH_PART = 2, DEPTH_THREAD = 3, DEPTH_GROUP = 4 };
 typedef enum part { PART_OTHER, PART_SUMMARY, PART_THREADS } part;
 
 typedef struct capture_reader {
-    bp_json_scanner scanner;
+    bp_json_parts parts;
+    bp_json_token_kind last_copied;
+    bool is_copied; /* the member of the root that is read */
     bp_captured_host capture;
     const char *name_key, *member; /* what is looked for */
     bp_host_group group;
@@ -58,6 +62,7 @@ static int compare_threads(const void *one, const void *other) {
 void bp_captured_host_release(bp_captured_host *capture) {
     free(capture->threads);
     bp_buffer_release(&capture->names);
+    bp_buffer_release(&capture->groups);
     capture->threads = NULL;
     capture->count = capture->capacity = 0;
 }
@@ -200,7 +205,7 @@ static void take_summary_member(capture_reader *reader, const bp_json_token *tok
 }
 
 static bugpack_status take_scalar(capture_reader *reader, const bp_json_token *token) {
-    size_t depth = reader->scanner.depth;
+    size_t depth = reader->parts.scanner.depth;
     if (reader->part == PART_SUMMARY && depth == DEPTH_PART) {
         take_summary_member(reader, token);
     } else if (reader->part == PART_THREADS && depth == DEPTH_THREAD) {
@@ -227,8 +232,8 @@ static void begin_container(capture_reader *reader, const bp_json_token *token, 
 }
 
 /* CORRUPT, with the key, or NO_MEMORY. */
-static bugpack_status take_token(capture_reader *reader, const bp_json_token *token) {
-    size_t depth = reader->scanner.depth; /* after the token */
+static bugpack_status take_place(capture_reader *reader, const bp_json_token *token) {
+    size_t depth = reader->parts.scanner.depth; /* after the token */
     switch (token->kind) {
     case BP_JSON_KEY:
         take_key(reader, token);
@@ -254,24 +259,40 @@ static bugpack_status take_token(capture_reader *reader, const bp_json_token *to
     return BUGPACK_OK;
 }
 
-static bugpack_status read_tokens(capture_reader *reader, bugpack_error *error) {
-    bp_json_token token = {.kind = BP_JSON_KEY};
-    while (token.kind != BP_JSON_FINISH) {
-        bugpack_status status = bp_json_scanner_next(&reader->scanner, &token, error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-        status = take_token(reader, &token);
-        if (status == BUGPACK_ERR_NO_MEMORY) {
-            return bp_fail_memory(error, "compare two captures");
-        }
-        if (status != BUGPACK_OK) {
-            return bp_fail(error, status, "\"%s\" of a thread is not what it should be",
-                           reader->key);
-        }
+/* Copies the members of the root that are compared as documents. */
+static bool copy_groups(capture_reader *reader, const bp_json_token *token) {
+    size_t depth = reader->parts.scanner.depth; /* after the token */
+    bool is_root = depth == (token->kind == BP_JSON_BEGIN ? 1 : 0);
+    if (token->kind == BP_JSON_KEY && depth == DEPTH_ROOT) {
+        reader->is_copied =
+            strcmp(reader->key, "cgroups") == 0 || strcmp(reader->key, "pressure") == 0;
     }
-    return reader->has_threads
-               ? BUGPACK_OK
+    if (!is_root && !reader->is_copied) {
+        return true;
+    }
+    bp_json_token_append(token, &reader->last_copied, &reader->capture.groups);
+    return reader->capture.groups.status == BUGPACK_OK;
+}
+
+static bugpack_status take_token(void *context, const bp_json_token *token, bugpack_error *error) {
+    capture_reader *reader = context;
+    bugpack_status status = take_place(reader, token);
+    if (status == BUGPACK_OK && !copy_groups(reader, token)) {
+        status = BUGPACK_ERR_NO_MEMORY;
+    }
+    if (status == BUGPACK_ERR_NO_MEMORY) {
+        return bp_fail_memory(error, "compare two captures");
+    }
+    return status == BUGPACK_OK
+               ? status
+               : bp_fail(error, status, "\"%s\" of a thread is not what it should be", reader->key);
+}
+
+static bugpack_status read_text(capture_reader *reader, const bp_giver *text,
+                                bugpack_error *error) {
+    bugpack_status status = bp_json_parts_read(&reader->parts, text, error);
+    return status != BUGPACK_OK || reader->has_threads
+               ? status
                : bp_fail(error, BUGPACK_ERR_CORRUPT, "there is no array \"threads\" in it");
 }
 
@@ -284,21 +305,22 @@ static void compute_uptime(const capture_reader *reader, bp_captured_host *captu
     }
 }
 
-bugpack_status bp_captured_host_read(const void *text, size_t text_bytes, bp_host_key key,
-                                     bp_host_counter counter, bp_captured_host *ret_capture,
-                                     bugpack_error *error) {
+bugpack_status bp_captured_host_read(const bp_giver *text, bp_host_key key, bp_host_counter counter,
+                                     bp_captured_host *ret_capture, bugpack_error *error) {
     static const char *const name_keys[] = {"process", "cgroup", "name"};
     bp_host_group group = bp_host_counter_group(counter);
     capture_reader reader = {.capture = {.is_complete = true},
+                             .last_copied = BP_JSON_BEGIN,
                              .name_key = name_keys[key],
                              .group = group,
                              .member = bp_host_counter_key(counter)};
     (void)snprintf(reader.measured_key, sizeof reader.measured_key, "%s_measured",
                    bp_host_group_name(group));
     bp_buffer_init(&reader.capture.names, names_bytes_max);
-    bp_json_scanner_init(&reader.scanner, text, text_bytes);
-    bugpack_status status = read_tokens(&reader, error);
-    bp_json_scanner_release(&reader.scanner);
+    bp_buffer_init(&reader.capture.groups, groups_bytes_max);
+    bp_json_parts_init(&reader.parts, take_token, &reader);
+    bugpack_status status = read_text(&reader, text, error);
+    bp_json_parts_release(&reader.parts);
     if (status != BUGPACK_OK) {
         bp_captured_host_release(&reader.capture);
         return status;

@@ -11,6 +11,7 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
+#include "base/sink.h"
 #include "platform/host_threads.h"
 
 /* What threads are grouped by. */
@@ -35,6 +36,7 @@ typedef struct bp_captured_host {
     bp_host_reading *threads; /* ascending by identity */
     size_t count, capacity;
     bp_buffer names;
+    bp_buffer groups; /* a document of its members `cgroups` and `pressure` */
     size_t measured_count;
     bool is_complete;     /* no thread was missed */
     char captured_at[40]; /* "" if unknown; captures of one clock order like these texts */
@@ -44,12 +46,11 @@ typedef struct bp_captured_host {
 } bp_captured_host;
 
 /*
- * Reads a capture. Errors: CORRUPT (says where or what), NO_MEMORY. The caller releases
- * `ret_capture`, which is untouched on failure.
+ * Reads a capture as it is given. Errors: CORRUPT (says where or what), NO_MEMORY, those of what
+ * gives it. The caller releases `ret_capture`, which is untouched on failure.
  */
-bugpack_status bp_captured_host_read(const void *text, size_t text_bytes, bp_host_key key,
-                                     bp_host_counter counter, bp_captured_host *ret_capture,
-                                     bugpack_error *error);
+bugpack_status bp_captured_host_read(const bp_giver *text, bp_host_key key, bp_host_counter counter,
+                                     bp_captured_host *ret_capture, bugpack_error *error);
 void bp_captured_host_release(bp_captured_host *capture);
 
 /* As for qsort. One without a start comes before those of the same ids that have one. */

@@ -78,6 +78,8 @@ void bp_host_diff_release(bp_host_diff *diff) {
     free(diff->rows);
     bp_buffer_release(&diff->names_before);
     bp_buffer_release(&diff->names_after);
+    bp_buffer_release(&diff->groups_before);
+    bp_buffer_release(&diff->groups_after);
     *diff = (bp_host_diff){.rows = NULL};
 }
 
@@ -282,15 +284,17 @@ static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
     qsort(diff.rows, diff.row_count, sizeof *diff.rows, compare_rows);
     bp_buffer_move(&diff.names_before, &before->names);
     bp_buffer_move(&diff.names_after, &after->names);
+    bp_buffer_move(&diff.groups_before, &before->groups);
+    bp_buffer_move(&diff.groups_after, &after->groups);
     *ret_diff = diff;
     return BUGPACK_OK;
 }
 
-static bugpack_status read_side(const char *side, const void *text, size_t text_bytes,
-                                bp_host_key key, bp_host_counter counter, bp_captured_host *capture,
+static bugpack_status read_side(const char *side, const bp_giver *text, bp_host_key key,
+                                bp_host_counter counter, bp_captured_host *capture,
                                 bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_captured_host_read(text, text_bytes, key, counter, capture, &detail);
+    bugpack_status status = bp_captured_host_read(text, key, counter, capture, &detail);
     if (status == BUGPACK_ERR_CORRUPT) {
         return bp_fail(error, status, "the capture of %s: %s", side, detail.message);
     }
@@ -300,18 +304,17 @@ static bugpack_status read_side(const char *side, const void *text, size_t text_
     return status;
 }
 
-bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, const void *after,
-                                    size_t after_bytes, bp_host_key key, const char *counter,
-                                    bp_host_diff *ret_diff, bugpack_error *error) {
+bugpack_status bp_host_diff_compute(const bp_giver *before, const bp_giver *after, bp_host_key key,
+                                    const char *counter, bp_host_diff *ret_diff,
+                                    bugpack_error *error) {
     bp_captured_host old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
     bp_host_counter found;
     if (!find_counter(counter, &found)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
     }
-    bugpack_status status =
-        read_side("before", before, before_bytes, key, found, &old_capture, error);
+    bugpack_status status = read_side("before", before, key, found, &old_capture, error);
     if (status == BUGPACK_OK) {
-        status = read_side("after", after, after_bytes, key, found, &new_capture, error);
+        status = read_side("after", after, key, found, &new_capture, error);
     }
     if (status == BUGPACK_OK) {
         status = join(&old_capture, &new_capture, found, ret_diff, error);

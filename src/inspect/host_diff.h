@@ -48,6 +48,8 @@ typedef struct bp_host_diff {
     /* Threads whose counter was measured. */
     size_t measured_before, measured_after;
     bp_buffer names_before, names_after; /* what the rows point into */
+    /* Documents of the members `cgroups` and `pressure`. */
+    bp_buffer groups_before, groups_after;
 } bp_host_diff;
 
 /*
@@ -55,11 +57,11 @@ typedef struct bp_host_diff {
  * either capture, also when nothing has changed.
  *
  * Errors: INVALID (no such counter), CORRUPT (a text is no host-threads.json; says which, where),
- * NO_MEMORY. `ret_diff` is released by the caller.
+ * NO_MEMORY, those of what gives the texts. `ret_diff` is released by the caller.
  */
-bugpack_status bp_host_diff_compute(const void *before, size_t before_bytes, const void *after,
-                                    size_t after_bytes, bp_host_key key, const char *counter,
-                                    bp_host_diff *ret_diff, bugpack_error *error);
+bugpack_status bp_host_diff_compute(const bp_giver *before, const bp_giver *after, bp_host_key key,
+                                    const char *counter, bp_host_diff *ret_diff,
+                                    bugpack_error *error);
 void bp_host_diff_release(bp_host_diff *diff);
 
 /* Whether there is a change, or a measured thread that ended or was born. */

@@ -193,6 +193,11 @@ const bp_json_tree *bp_report_file_manifest(const bp_report_file *report) {
     return report->manifest;
 }
 
+void bp_report_file_drop_manifest(bp_report_file *report) {
+    bp_json_tree_free(report->manifest);
+    report->manifest = NULL;
+}
+
 bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes) {
     size_t index;
     bool is_there = bp_archive_reader_find(report->archive, name, &index);

@@ -57,6 +57,9 @@ bp_report_facts bp_report_file_facts(const bp_report_file *report);
 const bp_json_tree *bp_report_file_metadata(const bp_report_file *report);
 const bp_json_tree *bp_report_file_manifest(const bp_report_file *report);
 
+/* Frees the manifest: from here on there is none. */
+void bp_report_file_drop_manifest(bp_report_file *report);
+
 /* Whether there is an entry of this name, with its size where `ret_bytes` is not NULL; and the
  * names of all, in the order of the archive. */
 bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t *ret_bytes);

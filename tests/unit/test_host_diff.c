@@ -48,6 +48,28 @@ static void print_capture(const bp_host_summary *summary, const made_thread *thr
     }
     bp_buffer_release(&element);
     (void)bp_buffer_append_text(out, count > 0 ? bp_host_tail : bp_host_tail_empty);
+    (void)bp_buffer_append(out, "", 1);
+}
+
+static const char empty[] = "{\"threads\": []}";
+/* In pieces that end anywhere. */
+static bugpack_status give_text(const void *context, bp_sink *sink, void *sink_context,
+                                bugpack_error *error) {
+    const char *text = context;
+    size_t left = strlen(text), piece_bytes = 7;
+    bugpack_status status = BUGPACK_OK;
+    (void)error;
+    for (; status == BUGPACK_OK && left > 0; text += piece_bytes, left -= piece_bytes) {
+        piece_bytes = left < piece_bytes ? left : piece_bytes;
+        status = sink(sink_context, text, piece_bytes);
+    }
+    return status;
+}
+
+static bugpack_status compute(const char *before, const char *after, bp_host_key key,
+                              const char *counter, bp_host_diff *ret_diff, bugpack_error *error) {
+    const bp_giver old_text = {give_text, before}, new_text = {give_text, after};
+    return bp_host_diff_compute(&old_text, &new_text, key, counter, ret_diff, error);
 }
 
 static void compare_with(const bp_host_summary *first, const made_thread *before,
@@ -59,8 +81,8 @@ static void compare_with(const bp_host_summary *first, const made_thread *before
     print_capture(first, before, before_count, &text_before);
     print_capture(second, after, after_count, &text_after);
     cr_assert(eq(int,
-                 bp_host_diff_compute(text_before.data, text_before.size, text_after.data,
-                                      text_after.size, key, counter, ret_diff, &error),
+                 compute(bp_buffer_text(&text_before), bp_buffer_text(&text_after), key, counter,
+                         ret_diff, &error),
                  BUGPACK_OK),
               "%s", error.message);
     bp_buffer_release(&text_before);
@@ -235,16 +257,10 @@ Test(host_diff, the_boot_id_tells_two_boots_apart) {
     bp_host_diff diff;
     (void)snprintf(one, sizeof one, text, "x");
     (void)snprintf(other, sizeof other, text, "y");
-    cr_assert(eq(int,
-                 bp_host_diff_compute(one, strlen(one), other, strlen(other), BP_HOST_BY_PROCESS,
-                                      run_ns, &diff, NULL),
-                 BUGPACK_OK));
+    cr_assert(eq(int, compute(one, other, BP_HOST_BY_PROCESS, run_ns, &diff, NULL), BUGPACK_OK));
     cr_expect(not(diff.is_same_boot));
     bp_host_diff_release(&diff);
-    cr_assert(eq(int,
-                 bp_host_diff_compute(one, strlen(one), one, strlen(one), BP_HOST_BY_PROCESS,
-                                      run_ns, &diff, NULL),
-                 BUGPACK_OK));
+    cr_assert(eq(int, compute(one, one, BP_HOST_BY_PROCESS, run_ns, &diff, NULL), BUGPACK_OK));
     cr_expect(diff.is_same_boot);
     cr_expect(eq(u64, diff.rows[0].threads_in_both, 1));
     bp_host_diff_release(&diff);
@@ -264,11 +280,9 @@ Test(host_diff, reads_what_was_not_measured_from_both_schemas) {
     bp_host_diff diff;
     for (size_t i = 0; i < 3; i++) {
         for (size_t j = 0; j < 2; j++) {
-            cr_assert(eq(int,
-                         bp_host_diff_compute(unmeasured[i], strlen(unmeasured[i]), measured[j],
-                                              strlen(measured[j]), BP_HOST_BY_PROCESS, run_ns,
-                                              &diff, NULL),
-                         BUGPACK_OK));
+            cr_assert(eq(
+                int, compute(unmeasured[i], measured[j], BP_HOST_BY_PROCESS, run_ns, &diff, NULL),
+                BUGPACK_OK));
             cr_expect(eq(sz, diff.measured_before, 0));
             cr_expect(eq(sz, diff.measured_after, 1));
             cr_expect(bp_host_row_is_unknown(&diff.rows[0]));
@@ -299,10 +313,8 @@ Test(host_diff, stays_inside_its_integers) {
 }
 
 static bugpack_status try_text(const char *text, const char *counter, bugpack_error *error) {
-    static const char empty[] = "{\"threads\": []}";
     bp_host_diff diff = {.row_count = 77};
-    bugpack_status status = bp_host_diff_compute(empty, strlen(empty), text, strlen(text),
-                                                 BP_HOST_BY_PROCESS, counter, &diff, error);
+    bugpack_status status = compute(empty, text, BP_HOST_BY_PROCESS, counter, &diff, error);
     if (status == BUGPACK_OK) {
         bp_host_diff_release(&diff);
     } else {
@@ -379,12 +391,8 @@ Test(host_diff, looks_only_where_the_counter_is) {
         "\"process\": \"b\", \"tid\": 4}, \"schedstat_measured\": true, \"schedstat\": "
         "{\"deeper\": {\"run_ns\": 6}, \"run_ns\": 7}}], \"later\": {\"x\": [{\"process\": "
         "\"c\"}]}}";
-    static const char empty[] = "{\"threads\": []}";
     bp_host_diff diff;
-    cr_assert(eq(int,
-                 bp_host_diff_compute(empty, strlen(empty), text, strlen(text), BP_HOST_BY_PROCESS,
-                                      run_ns, &diff, NULL),
-                 BUGPACK_OK));
+    cr_assert(eq(int, compute(empty, text, BP_HOST_BY_PROCESS, run_ns, &diff, NULL), BUGPACK_OK));
     cr_assert(eq(sz, diff.row_count, 1));
     expect_row(&diff.rows[0], "a", 0, 0, 0, 0);
     expect_rest(&diff.rows[0].born, 1, 1, 7);
