@@ -212,26 +212,43 @@ static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
     }
 }
 
-static void write_stacks(bp_html_page *page) {
-    bp_json_tree *stacks = read_tree(page, "stacks.json");
-    const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(stacks, "threads"));
-    if (row != NULL) {
+/* A list that grows below its heading. */
+typedef struct stack_list {
+    bp_html_page *page;
+    bool has_any;
+} stack_list;
+
+/* A bp_json_tree_taker. */
+static bugpack_status write_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
+    stack_list *list = context;
+    bp_html_page *page = list->page;
+    uint64_t tid = 0;
+    (void)error;
+    if (!list->has_any) {
         bp_html_begin_section(page, "stacks", "Stacks");
-        for (; row != NULL; row = bp_json_tree_next(row)) {
-            const bp_json_tree *frames = bp_json_tree_array(row, "frames");
-            uint64_t tid = 0;
-            (void)bp_json_tree_uint(row, "tid", &tid);
-            bp_html_print(
-                &page->html,
-                "<details><summary>%s <span class=\"entry\">%" PRIu64 " %s</span></summary><pre>",
-                bp_json_tree_text_or(row, "name", ""), tid, bp_json_tree_text_or(row, "state", ""));
-            write_frames(page, frames);
-            bp_html_print(&page->html, "%s</pre></details>",
-                          bp_json_tree_text_or(row, "reason", ""));
-        }
+        list->has_any = true;
+    }
+    (void)bp_json_tree_uint(row, "tid", &tid);
+    bp_html_print(&page->html,
+                  "<details><summary>%s <span class=\"entry\">%" PRIu64 " %s</span></summary><pre>",
+                  bp_json_tree_text_or(row, "name", ""), tid,
+                  bp_json_tree_text_or(row, "state", ""));
+    write_frames(page, bp_json_tree_array(row, "frames"));
+    bp_html_print(&page->html, "%s</pre></details>", bp_json_tree_text_or(row, "reason", ""));
+    return page->html.status;
+}
+
+/* What is wrong with the entry is a finding. */
+static void write_stacks(bp_html_page *page) {
+    static const char entry[] = "stacks.json";
+    static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
+    stack_list list = {.page = page};
+    if (bp_html_may_read(page, entry, UINT64_MAX)) {
+        (void)bp_report_file_each(page->summary->report, entry, lists, &list, NULL, NULL);
+    }
+    if (list.has_any) {
         bp_html_end_section(page);
     }
-    bp_json_tree_free(stacks);
 }
 
 static void write_triggers(bp_html_page *page) {

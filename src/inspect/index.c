@@ -29,22 +29,22 @@ static void add_tags(bp_json *json, const bp_summary *summary) {
 
 /* Three arrays of the same length: what an engine can unnest together. */
 static void add_threads(bp_json *json, const bp_summary *summary) {
-    if (summary->name_count == 0) {
+    if (summary->names.count == 0) {
         return;
     }
     bp_json_array_begin(json, "thread_names");
-    for (size_t i = 0; i < summary->name_count; i++) {
-        bp_json_add_text(json, NULL, summary->names[i].name);
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_text(json, NULL, summary->names.rows[i].name);
     }
     bp_json_array_end(json);
     bp_json_array_begin(json, "thread_counts");
-    for (size_t i = 0; i < summary->name_count; i++) {
-        bp_json_add_uint(json, NULL, summary->names[i].count);
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_uint(json, NULL, summary->names.rows[i].count);
     }
     bp_json_array_end(json);
     bp_json_array_begin(json, "thread_cpu_percents");
-    for (size_t i = 0; i < summary->name_count; i++) {
-        bp_json_add_number(json, NULL, summary->names[i].cpu_percent, 2);
+    for (size_t i = 0; i < summary->names.count; i++) {
+        bp_json_add_number(json, NULL, summary->names.rows[i].cpu_percent, 2);
     }
     bp_json_array_end(json);
 }
@@ -139,9 +139,8 @@ static void add_report(bp_json *json, const bp_summary *summary) {
 static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_buffer *out,
                             bugpack_error *error) {
     bp_json json;
-    bp_buffer text;
-    bp_buffer_init(&text, (size_t)16 << 20);
-    bp_json_begin(&json, &text);
+    size_t end = out->size;
+    bp_json_begin(&json, out);
     bp_json_add_text(&json, "path", summary->path);
     bp_json_add_uint(&json, "bytes", byte_count);
     add_report(&json, summary);
@@ -154,18 +153,20 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
     add_gap_keys(&json, summary);
     add_tags(&json, summary);
     bugpack_status status = bp_json_finish(&json, error);
-    /* No text has a raw newline, so what breaks the lines of the document is its layout. */
-    for (const char *at = bp_buffer_text(&text); status == BUGPACK_OK && *at != '\0';) {
-        size_t length = strcspn(at, "\n");
-        (void)bp_buffer_append(out, at, length);
-        at += length + (at[length] == '\n');
-        at += strspn(at, " ");
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    (void)bp_buffer_append_char(out, '\n');
-    bp_buffer_release(&text);
-    return status == BUGPACK_OK && out->status != BUGPACK_OK
-               ? bp_fail_memory(error, "index a report")
-               : status;
+    /* No text has a raw newline, so what breaks the lines of the document is its layout. */
+    for (size_t at = end; at < out->size;) {
+        size_t length = strcspn(out->data + at, "\n");
+        memmove(out->data + end, out->data + at, length);
+        end += length;
+        at += length + 1;
+        at += at < out->size ? strspn(out->data + at, " ") : 0;
+    }
+    out->size = end;
+    return bp_buffer_append_char(out, '\n') == BUGPACK_OK ? status
+                                                          : bp_fail_memory(error, "index a report");
 }
 
 bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,

@@ -41,6 +41,25 @@ bugpack_status bp_report_file_stream(const bp_report_file *report, const char *n
     return bp_archive_reader_read(report->archive, index, max_bytes, sink, context, error);
 }
 
+typedef struct entry_text {
+    const bp_report_file *report;
+    const char *name;
+} entry_text;
+
+static bugpack_status give_entry(const void *context, bp_sink *sink, void *sink_context,
+                                 bugpack_error *error) {
+    const entry_text *text = context;
+    return bp_report_file_stream(text->report, text->name, UINT64_MAX, sink, sink_context, error);
+}
+
+bugpack_status bp_report_file_each(const bp_report_file *report, const char *name,
+                                   const bp_json_tree_list *lists, void *context,
+                                   bp_json_tree **ret_rest, bugpack_error *error) {
+    const entry_text text = {report, name};
+    const bp_giver giver = {.give = give_entry, .context = &text};
+    return bp_json_tree_each(&giver, lists, context, ret_rest, error);
+}
+
 bugpack_status bp_report_file_begin(const bp_report_file *report, size_t index,
                                     bp_archive_stream **ret_stream, bugpack_error *error) {
     return bp_archive_stream_open(report->archive, index, ret_stream, error);

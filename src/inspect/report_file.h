@@ -85,6 +85,11 @@ bugpack_status bp_report_file_stream(const bp_report_file *report, const char *n
                                      uint64_t max_bytes, bp_sink *sink, void *context,
                                      bugpack_error *error);
 
+/* Reads a document, however long it is; as bp_json_tree_each. */
+bugpack_status bp_report_file_each(const bp_report_file *report, const char *name,
+                                   const bp_json_tree_list *lists, void *context,
+                                   bp_json_tree **ret_rest, bugpack_error *error);
+
 /* Starts to read the entry at `index` in steps; see archive/reader.h. */
 bugpack_status bp_report_file_begin(const bp_report_file *report, size_t index,
                                     bp_archive_stream **ret_stream, bugpack_error *error);

@@ -11,9 +11,6 @@
 #include "inspect/summary_lines.h"
 #include "inspect/summary_names.h"
 
-/* A tree takes up to five times its text. */
-static const size_t document_max_bytes = (size_t)4 << 20;
-
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age) {
@@ -56,19 +53,25 @@ static void add_thread(bp_summary *summary, const bp_json_tree *row) {
     summary->threads[at] = thread;
 }
 
+/* A bp_json_tree_taker. */
+static bugpack_status take_measured(void *context, const bp_json_tree *row, bugpack_error *error) {
+    bp_summary *summary = context;
+    summary->thread_count++;
+    add_thread(summary, row);
+    return bp_summary_add_name(&summary->names, row, error);
+}
+
 static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
     const bp_json_tree *process = bp_json_tree_object(metrics, "process");
     summary->has_metrics = bp_json_tree_number(process, "cpu_percent", &summary->cpu_percent);
     (void)bp_json_tree_number(metrics, "sample_window_ms", &summary->window_ms);
     summary->has_rss = bp_json_tree_uint(process, "rss_kb", &summary->rss_kb);
     summary->has_uptime = bp_json_tree_number(process, "uptime_secs", &summary->uptime_secs);
-    const bp_json_tree *threads = bp_json_tree_array(metrics, "threads");
-    for (const bp_json_tree *row = bp_json_tree_first(threads); row != NULL;
-         row = bp_json_tree_next(row)) {
-        summary->thread_count++;
-        add_thread(summary, row);
+    bp_summary_sort_names(&summary->names);
+    if (metrics == NULL) { /* what a part of it says is of no use */
+        summary->thread_count = summary->listed_count = 0;
+        bp_summary_release_names(&summary->names);
     }
-    summary->lacks_memory = bp_summary_add_names(summary, threads) != BUGPACK_OK;
 }
 
 static void read_process(bp_summary *summary, const bp_json_tree *process) {
@@ -84,26 +87,34 @@ static void read_process(bp_summary *summary, const bp_json_tree *process) {
     }
 }
 
-static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
-    summary->knows_deadlocks = bp_summary_looked_for_deadlocks(threads);
-    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "deadlocks"));
-         row != NULL; row = bp_json_tree_next(row)) {
-        const char *text = bp_json_tree_text(row, "description");
-        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
-                        text != NULL ? text : "of threads that are not named");
-        summary->knows_deadlocks = true;
-        bp_summary_add_deadlocked(summary, row, bp_json_tree_array(threads, "threads"));
-    }
-    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
-         row != NULL; row = bp_json_tree_next(row)) {
-        bp_summary_thread *thread = find_thread(summary, row);
-        if (thread == NULL) {
-            continue;
-        }
+/* A bp_json_tree_taker. */
+static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugpack_error *error) {
+    bp_summary *summary = context;
+    (void)error;
+    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
+                    bp_json_tree_text_or(row, "description", "of threads that are not named"));
+    summary->knows_deadlocks = true;
+    bp_summary_add_deadlock(&summary->waiting, row);
+    return BUGPACK_OK;
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpack_error *error) {
+    bp_summary *summary = context;
+    bp_summary_thread *thread = find_thread(summary, row);
+    (void)error;
+    bp_summary_see_thread(summary, row);
+    if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
         bp_summary_read_wait(thread, bp_json_tree_object(row, "waits_for"));
     }
+    return BUGPACK_OK;
+}
+
+static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
+    summary->knows_deadlocks |=
+        threads != NULL && bp_summary_looked_for_deadlocks(&summary->waiting);
 }
 
 /* "poll < wait_for_frame < main": what has a name, as far as it fits. */
@@ -121,14 +132,14 @@ static void print_frames(const bp_json_tree *frames, char *out, size_t out_bytes
     }
 }
 
-static void read_stacks(bp_summary *summary, const bp_json_tree *stacks) {
-    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(stacks, "threads"));
-         row != NULL; row = bp_json_tree_next(row)) {
-        bp_summary_thread *thread = find_thread(summary, row);
-        if (thread != NULL) {
-            print_frames(bp_json_tree_array(row, "frames"), thread->frames, sizeof thread->frames);
-        }
+/* A bp_json_tree_taker. */
+static bugpack_status take_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
+    bp_summary_thread *thread = find_thread(context, row);
+    (void)error;
+    if (thread != NULL) {
+        print_frames(bp_json_tree_array(row, "frames"), thread->frames, sizeof thread->frames);
     }
+    return BUGPACK_OK;
 }
 
 static void read_heap(bp_summary *summary, const bp_json_tree *heap) {
@@ -157,19 +168,22 @@ static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
                     frames);
 }
 
-/* The busiest threads are known before what they did. A brief reading is without the last one. */
+/* The busiest threads are known before what they did, and threads in deadlocks before their names:
+ * that is also the order of the lists in the documents. */
 static const struct {
     const char *entry;
+    bp_json_tree_list lists[3];
+    /* Reads the rest. NULL: a document with lists is not there, or cannot be read to its end. */
     void (*read)(bp_summary *summary, const bp_json_tree *document);
-} documents[] = {{"runtime-metrics.json", read_metrics},
-                 {"process.json", read_process},
-                 {"threads.json", read_threads},
-                 {"heap-state.json", read_heap},
-                 {"disconnect-cause.json", read_disconnect},
-                 {"crash.json", read_crash},
-                 {"system.json", bp_summary_read_system},
-                 {"stacks.json", read_stacks}};
-enum { brief_count = sizeof documents / sizeof documents[0] - 1 };
+} documents[] = {{"runtime-metrics.json", {{"threads", take_measured, false}}, read_metrics},
+                 {"process.json", {{NULL, NULL, false}}, read_process},
+                 {"threads.json",
+                  {{"deadlocks", take_deadlock, false}, {"threads", take_waiting, false}},
+                  read_threads},
+                 {"heap-state.json", {{NULL, NULL, false}}, read_heap},
+                 {"disconnect-cause.json", {{NULL, NULL, false}}, read_disconnect},
+                 {"crash.json", {{NULL, NULL, false}}, read_crash},
+                 {"system.json", {{NULL, NULL, false}}, bp_summary_read_system}};
 
 /* --- reading ------------------------------------------------------------------------------ */
 
@@ -201,27 +215,36 @@ static bugpack_status keep_failure(bp_summary *summary, const char *entry, bugpa
     return BUGPACK_OK;
 }
 
+/* As bp_report_file_each, but within what may still be read; OK for an entry that is not there or
+ * too large, which has no rest. */
+static bugpack_status read_entry(bp_summary *summary, const char *entry,
+                                 const bp_json_tree_list *lists, bp_json_tree **ret_rest,
+                                 bugpack_error *error) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s%s", summary->folder, entry);
+    return may_read(summary, entry, path)
+               ? bp_report_file_each(summary->report, path, lists, summary, ret_rest, error)
+               : BUGPACK_OK;
+}
+
 static bugpack_status read_document(bp_summary *summary, size_t index, bugpack_error *error) {
     const char *entry = documents[index].entry;
+    const bp_json_tree_list *lists = documents[index].lists;
     bugpack_error failure = BUGPACK_ERROR_INIT;
-    bp_json_tree *tree = NULL;
-    char path[128];
-    bp_buffer text;
-    (void)snprintf(path, sizeof path, "%s%s", summary->folder, entry);
-    if (!may_read(summary, entry, path)) {
-        return BUGPACK_OK;
+    bp_json_tree *rest = NULL;
+    bugpack_status status = read_entry(summary, entry, lists, &rest, &failure);
+    if (rest != NULL || lists[0].key != NULL) {
+        documents[index].read(summary, rest);
     }
-    bp_buffer_init(&text, document_max_bytes);
-    bugpack_status status = bp_report_file_read(summary->report, path, &text, &failure);
-    if (status == BUGPACK_OK) {
-        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, &failure);
-    }
-    bp_buffer_release(&text);
-    if (status == BUGPACK_OK) {
-        documents[index].read(summary, tree);
-        status = summary->lacks_memory ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
-    }
-    bp_json_tree_free(tree);
+    bp_json_tree_free(rest);
+    return keep_failure(summary, entry, status, &failure, error);
+}
+
+static bugpack_status read_stacks(bp_summary *summary, bugpack_error *error) {
+    static const char entry[] = "stacks.json";
+    static const bp_json_tree_list lists[] = {{"threads", take_stack, false}, {NULL, NULL, false}};
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bugpack_status status = read_entry(summary, entry, lists, NULL, &failure);
     return keep_failure(summary, entry, status, &failure, error);
 }
 
@@ -292,7 +315,7 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
         (void)bp_clock_parse(triggered, &summary->triggered_wall_ns);
     }
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; status == BUGPACK_OK && i < brief_count; i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof documents / sizeof documents[0]; i++) {
         status = read_document(summary, i, error);
     }
     if (status != BUGPACK_OK) {
@@ -308,7 +331,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
     if (status != BUGPACK_OK) {
         return status;
     }
-    status = read_document(summary, brief_count, error);
+    status = read_stacks(summary, error);
     status = status == BUGPACK_OK ? read_lines(summary, error) : status;
     if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
         status = read_log_file(summary, error);
@@ -321,8 +344,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
 
 void bp_summary_release(bp_summary *summary) {
     free(summary->samples);
-    free(summary->names);
+    bp_summary_release_names(&summary->names);
     bp_buffer_release(&summary->log_tail);
     summary->samples = NULL;
-    summary->names = NULL;
 }

@@ -25,6 +25,7 @@ enum {
     BP_SUMMARY_FINDING_MAX = 48,
     BP_SUMMARY_DEADLOCKED_MAX = 16,
     BP_SUMMARY_PROCESS_MAX = 64,
+    BP_SUMMARY_NAME_MAX = 1 << 17, /* of threads, all different */
     BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
 };
 
@@ -65,6 +66,21 @@ typedef struct bp_summary_name {
     double cpu_percent; /* their sum */
     char name[64];
 } bp_summary_name;
+
+typedef struct bp_summary_names {
+    bp_summary_name *rows;
+    size_t count, capacity;
+    uint32_t *slots; /* places in `rows`, from 1, by hash; 0 is free */
+    size_t slot_count;
+    uint64_t seed;
+} bp_summary_names;
+
+/* What threads.json says of all threads. */
+typedef struct bp_summary_waiting {
+    bool has_syscall, has_running, has_other; /* threads that have ended are none of these */
+    uint64_t tids[BP_SUMMARY_DEADLOCKED_MAX]; /* in deadlocks, to be named */
+    size_t tid_count;
+} bp_summary_waiting;
 
 /* One sample of the metrics history. */
 typedef struct bp_summary_sample {
@@ -115,11 +131,11 @@ typedef struct bp_summary {
     uint64_t thread_count;
     bp_summary_thread threads[BP_SUMMARY_THREAD_MAX]; /* busiest first */
     size_t listed_count;
-    bp_summary_name *names; /* of all threads that have one; busiest first */
-    size_t name_count;
-    bool knows_deadlocks;                           /* by threads.json: there are some, or none */
+    bp_summary_names names; /* of all threads that have one; busiest first */
+    bool knows_deadlocks;   /* by threads.json: there are some, or none */
+    bp_summary_waiting waiting;
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
-    size_t deadlocked_count, deadlocked_tried; /* so many were looked for, with a name or without */
+    size_t deadlocked_count;
 
     bp_summary_sample *samples; /* oldest first */
     size_t sample_count, sample_capacity;
@@ -150,7 +166,6 @@ typedef struct bp_summary {
     uint64_t other_process_count; /* beyond the maximum */
 
     uint64_t left_bytes; /* what may still be read */
-    bool lacks_memory;   /* for a part of what was read */
 } bp_summary;
 
 /* Errors in a log count as recent in this time before the trigger. */
@@ -158,7 +173,7 @@ typedef struct bp_summary {
 
 /*
  * Reads what a report holds, entry by entry, as far as it is there and well-formed: what is not
- * becomes a finding. Reads at most `max_bytes` of content. Memory: some 40 MiB at most, whatever
+ * becomes a finding. Reads at most `max_bytes` of content. Memory: under 64 MiB, whatever
  * the report declares. NO_MEMORY. The report and `path` are borrowed until the summary is released.
  */
 bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,

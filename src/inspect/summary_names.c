@@ -3,102 +3,101 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
-/* While the document is there, a name is a text of it. */
-typedef struct named {
-    const char *name;
-    uint64_t count;
-    double cpu_percent;
-} named;
-
-static int compare_names(const void *one, const void *other) {
-    return strcmp(((const named *)one)->name, ((const named *)other)->name);
-}
-
 /* Busiest first; then by name, so that equal reports have equal lines. */
 static int compare_cpu(const void *one, const void *other) {
-    double first = ((const named *)one)->cpu_percent, second = ((const named *)other)->cpu_percent;
-    return first != second ? (first < second) - (first > second) : compare_names(one, other);
+    const bp_summary_name *first = one, *second = other;
+    return first->cpu_percent != second->cpu_percent
+               ? (first->cpu_percent < second->cpu_percent) -
+                     (first->cpu_percent > second->cpu_percent)
+               : strcmp(first->name, second->name);
 }
 
-/* Adds up neighbours of one name; the number of names. */
-static size_t fold(named *rows, size_t count) {
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (used > 0 && compare_names(&rows[used - 1], &rows[i]) == 0) {
-            rows[used - 1].count++;
-            rows[used - 1].cpu_percent += rows[i].cpu_percent;
-        } else {
-            rows[used++] = rows[i];
+/* The slot of a name, or the free one where it belongs. */
+static uint32_t *find_slot(const bp_summary_names *names, const char *name) {
+    size_t at = (size_t)XXH3_64bits_withSeed(name, strlen(name), names->seed);
+    for (;; at++) {
+        uint32_t *slot = &names->slots[at & (names->slot_count - 1)];
+        if (*slot == 0 || strcmp(names->rows[*slot - 1].name, name) == 0) {
+            return slot;
         }
     }
-    return used;
 }
 
-bugpack_status bp_summary_add_names(bp_summary *summary, const bp_json_tree *threads) {
-    size_t count = 0;
-    if (summary->thread_count == 0 || summary->names != NULL) {
+/* Makes room for a name. Half of the slots stay free. */
+static bool reserve(bp_summary_names *names) {
+    enum { slots_min = 64 };
+    if (!bp_array_reserve(&names->rows, names->count, &names->capacity)) {
+        return false;
+    }
+    if (2 * (names->count + 1) <= names->slot_count) {
+        return true;
+    }
+    size_t slot_count = names->slot_count > 0 ? 2 * names->slot_count : slots_min;
+    uint32_t *slots = calloc(slot_count, sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    free(names->slots);
+    names->slots = slots;
+    names->slot_count = slot_count;
+    names->seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)slots << 20;
+    for (size_t i = 0; i < names->count; i++) {
+        *find_slot(names, names->rows[i].name) = (uint32_t)(i + 1);
+    }
+    return true;
+}
+
+bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *thread,
+                                   bugpack_error *error) {
+    bp_summary_name row = {.count = 1};
+    const char *name = bp_json_tree_text(thread, "name");
+    if (name == NULL || !bp_json_tree_number(thread, "cpu_percent", &row.cpu_percent)) {
         return BUGPACK_OK;
     }
-    named *rows = calloc(summary->thread_count, sizeof *rows);
-    if (rows == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
+    bp_utf8_copy(row.name, sizeof row.name, name);
+    if (!reserve(names)) {
+        return bp_fail_memory(error, "read a report");
     }
-    for (const bp_json_tree *row = bp_json_tree_first(threads); row != NULL;
-         row = bp_json_tree_next(row)) {
-        named *next = &rows[count];
-        next->name = bp_json_tree_text(row, "name");
-        next->count = 1;
-        count += next->name != NULL && bp_json_tree_number(row, "cpu_percent", &next->cpu_percent);
+    uint32_t *slot = find_slot(names, row.name);
+    if (*slot != 0) {
+        names->rows[*slot - 1].count++;
+        names->rows[*slot - 1].cpu_percent += row.cpu_percent;
+    } else if (names->count == BP_SUMMARY_NAME_MAX) {
+        return bp_fail(error, BUGPACK_ERR_LIMIT, "its threads have more than %d names",
+                       BP_SUMMARY_NAME_MAX);
+    } else {
+        names->rows[names->count++] = row;
+        *slot = (uint32_t)names->count;
     }
-    qsort(rows, count, sizeof *rows, compare_names);
-    count = fold(rows, count);
-    qsort(rows, count, sizeof *rows, compare_cpu);
-    summary->names = calloc(count > 0 ? count : 1, sizeof *summary->names);
-    for (size_t i = 0; summary->names != NULL && i < count; i++) {
-        bp_summary_name *name = &summary->names[i];
-        bp_utf8_copy(name->name, sizeof name->name, rows[i].name);
-        name->count = rows[i].count;
-        name->cpu_percent = rows[i].cpu_percent;
-    }
-    free(rows);
-    if (summary->names == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    summary->name_count = count;
     return BUGPACK_OK;
 }
 
-static const char *find_name(const bp_json_tree *threads, uint64_t wanted) {
-    uint64_t tid;
-    for (const bp_json_tree *row = bp_json_tree_first(threads); row != NULL;
-         row = bp_json_tree_next(row)) {
-        if (bp_json_tree_uint(row, "tid", &tid) && tid == wanted) {
-            return bp_json_tree_text(row, "name");
-        }
+void bp_summary_sort_names(bp_summary_names *names) {
+    if (names->count > 0) {
+        qsort(names->rows, names->count, sizeof *names->rows, compare_cpu);
     }
-    return NULL;
+    free(names->slots);
+    names->slots = NULL;
+    names->slot_count = 0;
+}
+
+void bp_summary_release_names(bp_summary_names *names) {
+    free(names->rows);
+    free(names->slots);
+    *names = (bp_summary_names){.count = 0};
 }
 
 static int compare_texts(const void *one, const void *other) {
     return strcmp(one, other);
-}
-
-bool bp_summary_looked_for_deadlocks(const bp_json_tree *threads) {
-    bool has_running = false, has_other = false;
-    for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(threads, "threads"));
-         row != NULL; row = bp_json_tree_next(row)) {
-        const char *state = bp_json_tree_text_or(row, "state", "");
-        bool is_running = strcmp(state, "running") == 0;
-        if (bp_json_tree_object(row, "syscall") != NULL) {
-            return true;
-        }
-        has_running |= is_running;
-        has_other |= !is_running && strcmp(state, "zombie") != 0 && strcmp(state, "dead") != 0;
-    }
-    return has_running && !has_other;
 }
 
 /* A circle begins anywhere: sorted, the same one has the same names in every report. */
@@ -107,19 +106,45 @@ static void sort_deadlocked(bp_summary *summary) {
           compare_texts);
 }
 
-void bp_summary_add_deadlocked(bp_summary *summary, const bp_json_tree *deadlock,
-                               const bp_json_tree *threads) {
-    uint64_t tid;
+void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *deadlock) {
     for (const bp_json_tree *item = bp_json_tree_first(bp_json_tree_array(deadlock, "tids"));
-         item != NULL && summary->deadlocked_tried < BP_SUMMARY_DEADLOCKED_MAX;
-         item = bp_json_tree_next(item), summary->deadlocked_tried++) {
-        const char *name = bp_json_tree_value_uint(item, &tid) ? find_name(threads, tid) : NULL;
-        if (name != NULL) {
+         item != NULL && waiting->tid_count < BP_SUMMARY_DEADLOCKED_MAX;
+         item = bp_json_tree_next(item)) {
+        waiting->tid_count +=
+            bp_json_tree_value_uint(item, &waiting->tids[waiting->tid_count]) ? 1 : 0;
+    }
+}
+
+static void name_deadlocked(bp_summary *summary, const bp_json_tree *thread) {
+    static const uint64_t has_name = UINT64_MAX; /* no tid is as large */
+    const char *name = bp_json_tree_text(thread, "name");
+    uint64_t tid;
+    if (name == NULL || !bp_json_tree_uint(thread, "tid", &tid)) {
+        return;
+    }
+    for (size_t i = 0; i < summary->waiting.tid_count; i++) {
+        if (summary->waiting.tids[i] == tid) {
+            summary->waiting.tids[i] = has_name;
             bp_utf8_copy(summary->deadlocked[summary->deadlocked_count++],
                          sizeof summary->deadlocked[0], name);
+            sort_deadlocked(summary);
         }
     }
-    sort_deadlocked(summary);
+}
+
+void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread) {
+    bp_summary_waiting *waiting = &summary->waiting;
+    const char *state = bp_json_tree_text_or(thread, "state", "");
+    bool is_running = strcmp(state, "running") == 0;
+    bool has_ended = strcmp(state, "zombie") == 0 || strcmp(state, "dead") == 0;
+    waiting->has_syscall |= bp_json_tree_object(thread, "syscall") != NULL;
+    waiting->has_running |= is_running;
+    waiting->has_other |= !is_running && !has_ended;
+    name_deadlocked(summary, thread);
+}
+
+bool bp_summary_looked_for_deadlocks(const bp_summary_waiting *waiting) {
+    return waiting->has_syscall || (waiting->has_running && !waiting->has_other);
 }
 
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {

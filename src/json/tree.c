@@ -5,7 +5,9 @@
 
 #include "base/status.h"
 #include "json/json.h"
-#include "json/scanner.h"
+#include "json/parts.h"
+
+enum { element_max_bytes = 8 << 20 };
 
 /* What cJSON takes for a token: the allocator adds 8 bytes and rounds up to 16. */
 static size_t memory_of(const bp_json_token *token) {
@@ -55,6 +57,119 @@ bugpack_status bp_json_tree_read_within(const void *text, size_t byte_count, siz
                                         bp_json_tree **ret_tree, bugpack_error *error) {
     bugpack_status status = check(text, byte_count, max_bytes, error);
     return status == BUGPACK_OK ? parse(text, byte_count, ret_tree, error) : status;
+}
+
+/* A part of a document, without white space, and what it takes with its tree. */
+typedef struct collected {
+    bp_buffer text;
+    bp_json_token_kind last;
+    size_t memory_bytes, max_bytes;
+} collected;
+
+static void collect_init(collected *part, size_t max_bytes) {
+    *part = (collected){.last = BP_JSON_BEGIN, .max_bytes = max_bytes};
+    bp_buffer_init(&part->text, 2 * max_bytes);
+}
+
+static bugpack_status collect(collected *part, const bp_json_token *token, bugpack_error *error) {
+    part->memory_bytes += memory_of(token) + token->byte_count;
+    if (part->memory_bytes > part->max_bytes) {
+        return fail_large(part->max_bytes, error);
+    }
+    bp_json_token_append(token, &part->last, &part->text);
+    return part->text.status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "read a JSON text");
+}
+
+/* Where in a document it is. */
+typedef struct element_reader {
+    bp_json_parts parts;
+    const bp_json_tree_list *lists;
+    const bp_json_tree_list *list; /* of the last key of the root, or NULL */
+    void *context;
+    bool is_in_element, has_rest;
+    size_t element_count;
+    collected element, rest;
+} element_reader;
+
+static bool is_key(const bp_json_token *token, const char *key) {
+    size_t length = strlen(key);
+    return token->byte_count == length + 2 && memcmp(token->text + 1, key, length) == 0;
+}
+
+static const bp_json_tree_list *find_list(const element_reader *reader,
+                                          const bp_json_token *token) {
+    const bp_json_tree_list *list = reader->lists;
+    while (list->key != NULL && !is_key(token, list->key)) {
+        list++;
+    }
+    return list->key != NULL ? list : NULL;
+}
+
+static bugpack_status end_element(element_reader *reader, bugpack_error *error) {
+    bp_json_tree *tree = NULL;
+    if (reader->element_count++ == BP_JSON_TREE_MAX_ELEMENTS) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "a list has over %zu elements",
+                       BP_JSON_TREE_MAX_ELEMENTS);
+    }
+    bugpack_status status =
+        parse(reader->element.text.data, reader->element.text.size, &tree, error);
+    if (status == BUGPACK_OK) {
+        status = reader->list->take(reader->context, tree, error);
+        cJSON_Delete(tree);
+    }
+    return status;
+}
+
+static bugpack_status take_token(void *context, const bp_json_token *token, bugpack_error *error) {
+    enum { members = 1, elements, of_element }; /* how deep they are */
+    element_reader *reader = context;
+    size_t depth = reader->parts.scanner.depth;
+    bool is_member = token->kind == BP_JSON_BEGIN && depth == elements;
+    if (token->kind == BP_JSON_KEY && depth == members) {
+        reader->list = find_list(reader, token);
+    } else if (is_member && reader->list != NULL &&
+               (token->text[0] == '{') != reader->list->is_object) {
+        reader->list = NULL;
+    }
+    const bp_json_tree_list *list = reader->list;
+    size_t element_depth = list != NULL && list->is_object ? elements : of_element;
+    if (reader->has_rest && (list == NULL || depth < elements || is_member)) {
+        bugpack_status status = collect(&reader->rest, token, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+    }
+    if (list != NULL && token->kind == BP_JSON_BEGIN && depth == element_depth) {
+        reader->is_in_element = token->text[0] == '{';
+        reader->element.last = BP_JSON_BEGIN;
+        reader->element.memory_bytes = 0;
+        bp_buffer_clear(&reader->element.text);
+    }
+    if (!reader->is_in_element) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = collect(&reader->element, token, error);
+    if (status == BUGPACK_OK && token->kind == BP_JSON_END && depth == element_depth - 1) {
+        reader->is_in_element = false;
+        status = end_element(reader, error);
+    }
+    return status;
+}
+
+bugpack_status bp_json_tree_each(const bp_giver *text, const bp_json_tree_list *lists,
+                                 void *context, bp_json_tree **ret_rest, bugpack_error *error) {
+    element_reader reader = {.lists = lists, .context = context, .has_rest = ret_rest != NULL};
+    collect_init(&reader.element, element_max_bytes);
+    collect_init(&reader.rest, BP_JSON_TREE_MAX_BYTES);
+    bp_json_parts_init(&reader.parts, take_token, &reader);
+    bugpack_status status = bp_json_parts_read(&reader.parts, text, error);
+    bp_json_parts_release(&reader.parts);
+    bp_buffer_release(&reader.element.text);
+    if (status == BUGPACK_OK && ret_rest != NULL) {
+        status = parse(bp_buffer_text(&reader.rest.text), reader.rest.text.size, ret_rest, error);
+    }
+    bp_buffer_release(&reader.rest.text);
+    return status;
 }
 
 void bp_json_tree_free(bp_json_tree *tree) {

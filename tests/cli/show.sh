@@ -101,13 +101,28 @@ expect_status 0
 grep -q 'not read: its 3145728 bytes are over the limit  \[logs/a.log\]' out || wrong "it is $(cat out)"
 run show --max-bytes 1 bad.zip
 grep -q 'over the limit' out || wrong 'the limit is not kept'
+# Of 100,000 threads all are counted, and what is busy and what waits is known, too.
 python3 -c 'import json, zipfile
-threads = [{"tid": i, "name": "t"} for i in range(35000)]
+count = 100000
+frames = 8 * [{"symbol": "draw"}] + [{"symbol": "main"}]
 with zipfile.ZipFile("threads.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("metadata.json", "{}")
-    report.writestr("threads.json", json.dumps({"deadlocks": [{"tids": [40000] * 100000}], "threads": threads}))'
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "threads": [
+        {"tid": i, "name": f"t{i}", "cpu_percent": 7 if i == count - 1 else 0} for i in range(count)],
+        "process": {"cpu_percent": 7}}))
+    report.writestr("threads.json", json.dumps({"deadlocks": [{"tids": [count - 2, 9] + [count] * 90000}], "threads": [
+        {"tid": i, "name": f"t{i}", "state": "sleeping", "syscall": {"name": "futex"},
+        "waits_for": {"tid": i + 1, "kind": "mutex"}} for i in range(count)]}))
+    report.writestr("stacks.json", json.dumps({"threads": [{"tid": i, "frames": frames} for i in range(count - 35000, count)]}))'
 run show threads.zip
 expect_status 0
+grep -q 'deadlock: of threads that are not named  \[threads.json\]' out || wrong "it is $(cat out)"
+grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
+grep -q '^   7.0 %    99999 t99999 .* in draw < .* < main, waits for thread 100000 (mutex)$' out || wrong "it is $(cat out)"
+if grep -q 'cannot be read' out; then wrong "it is $(cat out)"; fi
+run index threads.zip
+jq -e '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 and .busiest_thread == "t99999"
+    and .deadlocked_threads == ["t9", "t99998"]' out >/dev/null || wrong "it is $(cut -c 1-300 out)"
 python3 -c 'import json, zipfile
 def at(second): return f"2026-11-22T10:00:{second:02}Z"
 with zipfile.ZipFile("left.zip", "w") as report:
@@ -118,11 +133,19 @@ with zipfile.ZipFile("left.zip", "w") as report:
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("process.json", "[" + 300000 * "1," + "1]")
+    report.writestr("threads.json", "{\"deadlocks\": [{\"tids\": [" + 110000 * "1," + "1]}]}")
+    report.writestr("runtime-metrics.json", "{\"threads\": [" + ",".join(
+        f"{{\"tid\": {i}, \"name\": \"{i}\", \"cpu_percent\": 1}}" for i in range(132000)) + "]}")
+    report.writestr("stacks.json", "{\"threads\": [{\"frames\": [" + 110000 * "1," + "1]}]}")
 with zipfile.ZipFile("gone.zip", "w", zipfile.ZIP_DEFLATED) as report:
     report.writestr("manifest.json", "{\"artefacts\": [" + 130000 * "1," + "1]}")'
 run show values.zip
 expect_status 0
 grep -q 'it would take over 20 MiB of memory  \[process.json\]' out || wrong "it is $(cat out)"
+grep -q 'it would take over 8 MiB of memory  \[threads.json\]' out || wrong "it is $(cat out)"
+grep -q 'its threads have more than 131072 names  \[runtime-metrics.json\]' out || wrong "it is $(cat out)"
+if grep -q '^Busiest' out; then wrong 'some threads of a document that was not read to its end are shown as the busiest'; fi
+grep -q 'it would take over 8 MiB of memory  \[stacks.json\]' out || wrong "it is $(cat out)"
 run show gone.zip
 expect_status 1
 expect_err 'manifest.json: it would take over 10 MiB of memory'

@@ -89,3 +89,73 @@ Test(json_tree, refuses_what_takes_more_memory_than_is_meant_for_it) {
         eq(int, bp_json_tree_read_within(text, sizeof text - 1, max, &tree, &error), BUGPACK_OK));
     bp_json_tree_free(tree);
 }
+
+/* A giver that gives a text byte by byte. */
+static bugpack_status give(const void *context, bp_sink *sink, void *sink_context,
+                           bugpack_error *ret_error) {
+    bugpack_status status = BUGPACK_OK;
+    (void)ret_error;
+    for (const char *at = context; *at != '\0' && status == BUGPACK_OK; at++) {
+        status = sink(sink_context, at, 1);
+    }
+    return status;
+}
+
+/* A bp_json_tree_taker. */
+static bugpack_status add_tid(void *context, const bp_json_tree *element,
+                              bugpack_error *ret_error) {
+    uint64_t tid;
+    (void)ret_error;
+    cr_assert(bp_json_tree_uint(element, "tid", &tid));
+    *(uint64_t *)context = *(uint64_t *)context * 10 + tid;
+    return tid == 8 ? BUGPACK_ERR_LIMIT : BUGPACK_OK;
+}
+
+Test(json_tree, gives_each_element_of_some_arrays_and_the_rest) {
+    static const bp_json_tree_list lists[] = {{"threads", add_tid, false},
+                                              {"others", add_tid, false},
+                                              {"one", add_tid, true},
+                                              {NULL, NULL, false}};
+    static const struct {
+        const char *text;
+        bugpack_status status;
+        uint64_t tids;
+        const char *rest;
+    } cases[] = {
+        {"{\"threads\": [{\"tid\": 1, \"threads\": [{\"tid\": 9}]}, {\"tid\": 2}], \"a\": [{}]}",
+         BUGPACK_OK, 12, "{\n  \"threads\": [],\n  \"a\": [\n    {}\n  ]\n}\n"},
+        {"{\"thread\": [{}], \"a\": {\"threads\": [{}]}, \"threads\": [3, [{}], {\"tid\": 4}]}",
+         BUGPACK_OK, 4,
+         "{\n  \"thread\": [\n    {}\n  ],\n  \"a\": {\n    \"threads\": [\n      {}\n    ]\n  },\n"
+         "  \"threads\": []\n}\n"},
+        {"{\"others\": [{\"tid\": 3}], \"threads\": 5, \"b\": 6}", BUGPACK_OK, 3,
+         "{\n  \"others\": [],\n  \"threads\": 5,\n  \"b\": 6\n}\n"},
+        {"{\"threads\": {\"a\": [{}]}}", BUGPACK_OK, 0,
+         "{\n  \"threads\": {\n    \"a\": [\n      {}\n    ]\n  }\n}\n"},
+        {"[[{\"threads\": [{}]}]]", BUGPACK_OK, 0,
+         "[\n  [\n    {\n      \"threads\": [\n        {}\n      ]\n    }\n  ]\n]\n"},
+        {"7", BUGPACK_OK, 0, "7\n"},
+        {"{\"one\": {\"tid\": 4, \"one\": {}}, \"c\": {\"one\": {}}, \"threads\": [{\"tid\": 2}]}",
+         BUGPACK_OK, 42,
+         "{\n  \"one\": {},\n  \"c\": {\n    \"one\": {}\n  },\n  \"threads\": []\n}\n"},
+        {"{\"one\": [{}]}", BUGPACK_OK, 0, "{\n  \"one\": [\n    {}\n  ]\n}\n"},
+        {"{\"threads\": [{\"tid\": 8}, {\"tid\": 1}]}", BUGPACK_ERR_LIMIT, 8, NULL},
+        {"{\"threads\": [{\"tid\": 5}, {\"tid\": 06}]}", BUGPACK_ERR_CORRUPT, 5, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const bp_giver text = {.give = give, .context = cases[i].text};
+        uint64_t tids = 0;
+        bp_json_tree *rest = NULL;
+        bp_buffer printed;
+        bp_buffer_init(&printed, 1024);
+        cr_expect(eq(int, bp_json_tree_each(&text, lists, &tids, &rest, &error), cases[i].status),
+                  "%zu", i);
+        cr_expect(eq(u64, tids, cases[i].tids), "%zu", i);
+        cr_expect(eq(int, rest != NULL, cases[i].rest != NULL), "%zu", i);
+        if (rest != NULL && cases[i].rest != NULL) {
+            cr_assert(eq(int, bp_json_tree_print(rest, &printed, &error), BUGPACK_OK));
+            cr_expect(eq(str, printed.data, (char *)cases[i].rest), "%zu", i);
+        }
+        bp_buffer_release(&printed);
+        bp_json_tree_free(rest);
+    }
+}
