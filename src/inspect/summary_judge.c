@@ -31,8 +31,10 @@ static void find_gap(bp_summary *summary) {
     }
 }
 
-/* Automatic triggers shortly before the one of this report. */
+/* Automatic triggers shortly before the one of this report: the first are named. */
 static void find_triggers(bp_summary *summary) {
+    enum { named_max = 8 };
+    size_t near_count = 0;
     const char *own_key = bp_json_tree_text_or(
         summary->metadata, "gap_key", bp_json_tree_text_or(summary->metadata, "channel", ""));
     for (const bp_json_tree *row =
@@ -45,13 +47,20 @@ static void find_triggers(bp_summary *summary) {
         (void)bp_json_tree_uint(row, "count", &count);
         bool is_near = last != NULL && now_ns != 0 && bp_clock_parse(last, &last_ns) &&
                        last_ns <= now_ns && now_ns - last_ns <= BP_SUMMARY_RECENT_NS;
-        if (is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(key, own_key) != 0) {
+        is_near = is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(key, own_key) != 0;
+        near_count += is_near;
+        if (is_near && near_count <= named_max) {
             bp_summary_find(summary, BP_SEVERITY_WARNING, "manifest.json",
                             "%.20s \"%.120s\" %.1f s before the trigger (%" PRIu64
                             " in the session)",
                             strcmp(type, "pedantic") == 0 ? "gap" : type, key,
                             (double)(now_ns - last_ns) / 1e9, count);
         }
+    }
+    if (near_count > named_max) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, "manifest.json",
+                        "%zu more gaps and disconnects in the %d s before the trigger",
+                        near_count - named_max, (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC));
     }
 }
 

@@ -125,10 +125,18 @@ jq -e '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 a
     and .deadlocked_threads == ["t9", "t99998"]' out >/dev/null || wrong "it is $(cut -c 1-300 out)"
 python3 -c 'import json, zipfile
 def at(second): return f"2026-11-22T10:00:{second:02}Z"
+with zipfile.ZipFile("many.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"timestamp": at(31), "triggered_at": at(30), "pid": 7, "report_id": "1", "schema": 2}))
+    report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": True, "artefacts": [], "triggers": [
+        {"report_type": "pedantic", "key": f"net:{i}", "count": 1, "last": at(25)} for i in range(60)]}))
+    report.writestr("process.json", json.dumps({"open_files": 9, "limits": [{"name": "Max open files", "soft": 9}]}))
 with zipfile.ZipFile("left.zip", "w") as report:
     report.writestr("threads.json", json.dumps({"deadlocks": [{"description": "a and b"}]}))
     report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": False, "artefacts": [
         {"name": "metadata.json", "status": "failed", "reason": "lost"}]}))'
+run show many.zip
+grep -q '^!! 9 of at most 9 file descriptors are open' out || wrong "many gaps hide what is critical: $(cat out)"
+grep -q '^ ! 52 more gaps and disconnects in the 10 s before the trigger  \[manifest.json\]$' out || wrong "it is $(cat out)"
 # What is read stays within the memory that is meant for it.
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
