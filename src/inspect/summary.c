@@ -104,6 +104,8 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
     bp_summary_thread *thread = find_thread(summary, row);
     (void)error;
     bp_summary_see_thread(summary, row);
+    summary->known_count++;
+    summary->stopped_count += strcmp(bp_json_tree_text_or(row, "state", ""), "stopped") == 0;
     if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
@@ -115,6 +117,13 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
     summary->knows_deadlocks |=
         threads != NULL && bp_summary_looked_for_deadlocks(&summary->waiting);
+    if (threads != NULL && summary->stopped_count > 0 &&
+        summary->stopped_count == summary->known_count) {
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json",
+                        "the process is stopped by a signal (SIGSTOP or the like), with %" PRIu64
+                        " thread%s",
+                        summary->known_count, summary->known_count == 1 ? "" : "s");
+    }
 }
 
 /* "poll < wait_for_frame < main": what has a name, as far as it fits. */

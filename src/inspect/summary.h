@@ -134,6 +134,7 @@ typedef struct bp_summary {
     bp_summary_names names; /* of all threads that have one; busiest first */
     bool knows_deadlocks;   /* by threads.json: there are some, or none */
     bp_summary_waiting waiting;
+    uint64_t known_count, stopped_count; /* of threads.json: all, and those that a signal stopped */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
     size_t deadlocked_count;
 
