@@ -1,91 +1,20 @@
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "cli/screen.h"
 #include "inspect/summary.h"
 
 typedef struct show_options {
     bool as_json;
     uint64_t max_bytes;
 } show_options;
-
-/* The screen: how wide it is, and what it can show. */
-static struct {
-    size_t columns; /* 0: a line is never cut */
-    bool has_colour, has_utf8;
-} screen;
-
-enum { BOLD = 1, DIM = 2, RED = 31, YELLOW = 33, PLAIN = 0 };
-
-static bool is_utf8(void) {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value != NULL && value[0] != '\0') {
-            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
-        }
-    }
-    return false;
-}
-
-static void look_at_screen(void) {
-    struct winsize size;
-    bool is_terminal = bp_cli_is_terminal(STDOUT_FILENO);
-    screen.has_colour = is_terminal && bp_cli_wants_colour();
-    screen.has_utf8 = is_utf8();
-    bool is_known = is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    screen.columns = is_known ? size.ws_col : is_terminal ? 80 : 0;
-}
-
-static void set_style(int style) {
-    if (screen.has_colour) {
-        (void)printf("\033[%dm", style);
-    }
-}
-
-/*
- * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a
- * character beyond U+1100 is counted as two columns.
- */
-BUGPACK_PRINTF(2, 3) static void print_line(int style, const char *format, ...) {
-    size_t used = 0;
-    char text[2048], escaped[4 * sizeof text];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    for (char *tab = text; (tab = strchr(tab, '\t')) != NULL;) {
-        *tab = ' ';
-    }
-    bp_cli_escape(text, escaped, sizeof escaped);
-    const char *end = escaped;
-    while (*end != '\0') {
-        bool is_safe;
-        size_t length = bp_cli_next_character(end, &is_safe);
-        used += length >= 3 ? 2 : 1;
-        if (screen.columns > 0 && used > screen.columns) {
-            break;
-        }
-        end += length;
-    }
-    set_style(style);
-    (void)printf("%.*s", (int)(end - escaped), escaped);
-    set_style(PLAIN);
-    (void)fputc('\n', stdout);
-}
-
-static void print_heading(const char *title) {
-    (void)fputc('\n', stdout);
-    print_line(BOLD, "%s", title);
-}
 
 /* --- the parts ---------------------------------------------------------------------------- */
 
@@ -96,39 +25,42 @@ static void print_identity(const bp_summary *summary) {
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
     uint64_t pid = 0;
-    print_line(BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
-               bp_json_tree_text(app, "version") != NULL ? " " : "",
-               bp_json_tree_text_or(app, "version", ""),
-               bp_json_tree_text_or(metadata, "report_type", "report"));
+    bp_screen_print(BP_SCREEN_BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
+                    bp_json_tree_text(app, "version") != NULL ? " " : "",
+                    bp_json_tree_text_or(app, "version", ""),
+                    bp_json_tree_text_or(metadata, "report_type", "report"));
     if (bp_json_tree_uint(metadata, "pid", &pid)) {
-        print_line(PLAIN, "process    %s %" PRIu64 ", started %s", summary->process_name, pid,
-                   bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
+        bp_screen_print(BP_SCREEN_PLAIN, "process    %s %" PRIu64 ", started %s",
+                        summary->process_name, pid,
+                        bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
     }
-    print_line(PLAIN, "triggered  %s",
-               bp_json_tree_text_or(metadata, "triggered_at", "at an unknown time"));
-    print_line(PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
-               bp_json_tree_text_or(platform, "kernel", ""),
-               bp_json_tree_text_or(platform, "arch", ""));
+    bp_screen_print(BP_SCREEN_PLAIN, "triggered  %s",
+                    bp_json_tree_text_or(metadata, "triggered_at", "at an unknown time"));
+    bp_screen_print(
+        BP_SCREEN_PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
+        bp_json_tree_text_or(platform, "kernel", ""), bp_json_tree_text_or(platform, "arch", ""));
     if (bp_json_tree_text(metadata, "description") != NULL) {
-        print_line(PLAIN, "says       %s", bp_json_tree_text_or(metadata, "description", ""));
+        bp_screen_print(BP_SCREEN_PLAIN, "says       %s",
+                        bp_json_tree_text_or(metadata, "description", ""));
     }
     for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;
          tag = bp_json_tree_next(tag)) {
-        print_line(PLAIN, "tag        %s=%s", bp_json_tree_key(tag), bp_json_tree_value(tag));
+        bp_screen_print(BP_SCREEN_PLAIN, "tag        %s=%s", bp_json_tree_key(tag),
+                        bp_json_tree_value(tag));
     }
 }
 
 static void print_findings(const bp_summary *summary) {
-    static const int styles[] = {RED, YELLOW, DIM};
+    static const int styles[] = {BP_SCREEN_RED, BP_SCREEN_YELLOW, BP_SCREEN_DIM};
     static const char *const signs[] = {"!!", " !", "  "};
-    print_heading("Findings");
+    bp_screen_heading("Findings");
     for (size_t i = 0; i < summary->finding_count; i++) {
         const bp_finding *finding = &summary->findings[i];
-        print_line(styles[finding->severity], "%s %s  [%s]", signs[finding->severity],
-                   finding->text, finding->entry);
+        bp_screen_print(styles[finding->severity], "%s %s  [%s]", signs[finding->severity],
+                        finding->text, finding->entry);
     }
     if (summary->finding_count == 0) {
-        print_line(PLAIN, "   none");
+        bp_screen_print(BP_SCREEN_PLAIN, "   none");
     }
 }
 
@@ -154,17 +86,9 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
     (void)printf("%-10s ", title);
     for (size_t i = 0; i < count; i++) {
         double share = highest > 0 ? values[i] / highest : 0;
-        (void)fputs(bars[screen.has_utf8][(int)(share * 7 + 0.5)], stdout);
+        (void)fputs(bars[bp_screen_has_utf8()][(int)(share * 7 + 0.5)], stdout);
     }
     (void)printf("  %.0f to %.0f %s\n", lowest, highest, unit);
-}
-
-static double cpu_of(const bp_summary_sample *sample) {
-    return sample->cpu_percent_100 / 100.0;
-}
-
-static double memory_of(const bp_summary_sample *sample) {
-    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
 }
 
 static void print_metrics(const bp_summary *summary) {
@@ -172,24 +96,25 @@ static void print_metrics(const bp_summary *summary) {
     if (!summary->has_metrics && summary->sample_count == 0) {
         return;
     }
-    print_heading("CPU and memory");
+    bp_screen_heading("CPU and memory");
     if (summary->has_metrics) {
-        print_line(PLAIN,
-                   "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
-                   " thread%s, up %.0f s",
-                   summary->cpu_percent, summary->window_ms / 1000,
-                   summary->has_rss ? bp_cli_format_bytes(summary->rss_kb << 10, rss) : "?",
-                   summary->thread_count, summary->thread_count == 1 ? "" : "s",
-                   summary->uptime_secs);
+        bp_screen_print(BP_SCREEN_PLAIN,
+                        "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
+                        " thread%s, up %.0f s",
+                        summary->cpu_percent, summary->window_ms / 1000,
+                        summary->has_rss ? bp_cli_format_bytes(summary->rss_kb << 10, rss) : "?",
+                        summary->thread_count, summary->thread_count == 1 ? "" : "s",
+                        summary->uptime_secs);
     }
-    print_sparkline(summary, "CPU", "%", cpu_of);
-    print_sparkline(summary, "memory", "MiB", memory_of);
+    print_sparkline(summary, "CPU", "%", bp_summary_sample_cpu);
+    print_sparkline(summary, "memory", "MiB", bp_summary_sample_memory);
     if (summary->has_heap[0]) {
-        print_line(PLAIN, "heap       %s allocated%s%s, %s",
-                   bp_cli_format_bytes(summary->heap_bytes[0], heap[0]),
-                   summary->has_heap[1] ? ", resident " : "",
-                   summary->has_heap[1] ? bp_cli_format_bytes(summary->heap_bytes[1], heap[1]) : "",
-                   summary->allocator);
+        bp_screen_print(BP_SCREEN_PLAIN, "heap       %s allocated%s%s, %s",
+                        bp_cli_format_bytes(summary->heap_bytes[0], heap[0]),
+                        summary->has_heap[1] ? ", resident " : "",
+                        summary->has_heap[1] ? bp_cli_format_bytes(summary->heap_bytes[1], heap[1])
+                                             : "",
+                        summary->allocator);
     }
 }
 
@@ -197,44 +122,45 @@ static void print_threads(const bp_summary *summary) {
     if (summary->listed_count == 0) {
         return;
     }
-    print_heading("Busiest threads");
+    bp_screen_heading("Busiest threads");
     for (size_t i = 0; i < summary->listed_count; i++) {
         const bp_summary_thread *thread = &summary->threads[i];
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
-        print_line(PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s", thread->cpu_percent,
-                   thread->tid, thread->name, thread->state, place[0] != '\0' ? " in " : "", place,
-                   bp_summary_wait_words(thread), thread->waits_for);
+        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s",
+                        thread->cpu_percent, thread->tid, thread->name, thread->state,
+                        place[0] != '\0' ? " in " : "", place, bp_summary_wait_words(thread),
+                        thread->waits_for);
     }
 }
 
 static void print_processes(const bp_summary *summary) {
     char cpu[16], rss[16];
     if (summary->process_count > 0) {
-        print_heading("Further processes");
+        bp_screen_heading("Further processes");
     }
     for (size_t i = 0; i < summary->process_count; i++) {
         const bp_summary_process *process = &summary->processes[i];
         (void)snprintf(cpu, sizeof cpu, process->has_metrics ? "%.1f" : "?", process->cpu_percent);
-        print_line(PLAIN, "%6s %%  %9s  %7" PRIu64 " %-16s [%s]", cpu,
-                   process->has_rss ? bp_cli_format_bytes(process->rss_kb << 10, rss) : "?",
-                   process->pid, process->name, process->folder);
+        bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %9s  %7" PRIu64 " %-16s [%s]", cpu,
+                        process->has_rss ? bp_cli_format_bytes(process->rss_kb << 10, rss) : "?",
+                        process->pid, process->name, process->folder);
     }
     if (summary->other_process_count > 0) {
-        print_line(PLAIN, "and %" PRIu64 " more", summary->other_process_count);
+        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more", summary->other_process_count);
     }
 }
 
 static void print_triggers(const bp_summary *summary) {
     const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(summary->manifest, "triggers"));
     if (row != NULL) {
-        print_heading("Gaps and other automatic triggers");
+        bp_screen_heading("Gaps and other automatic triggers");
     }
     for (; row != NULL; row = bp_json_tree_next(row)) {
         uint64_t count = 0;
         (void)bp_json_tree_uint(row, "count", &count);
-        print_line(PLAIN, "%9" PRIu64 "  %s %s", count,
-                   bp_json_tree_text_or(row, "report_type", "?"),
-                   bp_json_tree_text_or(row, "key", ""));
+        bp_screen_print(BP_SCREEN_PLAIN, "%9" PRIu64 "  %s %s", count,
+                        bp_json_tree_text_or(row, "report_type", "?"),
+                        bp_json_tree_text_or(row, "key", ""));
     }
 }
 
@@ -249,9 +175,9 @@ static void print_records(const bp_summary *summary) {
             double secs = ((double)record->wall_ns - (double)summary->triggered_wall_ns) / 1e9;
             (void)snprintf(before, sizeof before, "%+.3f s", secs);
         }
-        print_line(record->level >= BUGPACK_LEVEL_ERROR ? RED : YELLOW, "%12s  %-5s %s%s%s", before,
-                   bp_level_name((uint8_t)record->level), record->channel,
-                   record->channel[0] != '\0' ? ": " : "", record->message);
+        bp_screen_print(record->level >= BUGPACK_LEVEL_ERROR ? BP_SCREEN_RED : BP_SCREEN_YELLOW,
+                        "%12s  %-5s %s%s%s", before, bp_level_name((uint8_t)record->level),
+                        record->channel, record->channel[0] != '\0' ? ": " : "", record->message);
     }
 }
 
@@ -267,17 +193,17 @@ static void print_tail(const bp_summary *summary) {
     }
     for (size_t length; *at != '\0'; at += length + (at[length] == '\n')) {
         length = strcspn(at, "\n");
-        print_line(PLAIN, "  %.*s", (int)length, at);
+        bp_screen_print(BP_SCREEN_PLAIN, "  %.*s", (int)length, at);
     }
 }
 
 static void print_log(const bp_summary *summary) {
     if (summary->record_count > 0) {
-        print_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
+        bp_screen_heading("Newest warnings and errors, in seconds from the trigger  [logs.jsonl]");
         print_records(summary);
     } else if (summary->log_tail.size > 0) {
         (void)fputc('\n', stdout);
-        print_line(BOLD, "End of the log  [%s]", summary->log_name);
+        bp_screen_print(BP_SCREEN_BOLD, "End of the log  [%s]", summary->log_name);
         print_tail(summary);
     }
 }
@@ -285,13 +211,14 @@ static void print_log(const bp_summary *summary) {
 static void print_traffic(const bp_summary *summary) {
     char bytes[2][16];
     if (summary->channel_count > 0) {
-        print_heading("Traffic  [traffic-index.jsonl]");
+        bp_screen_heading("Traffic  [traffic-index.jsonl]");
     }
     for (size_t i = 0; i < summary->channel_count; i++) {
         const bp_summary_channel *channel = &summary->channels[i];
-        print_line(PLAIN, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)", channel->name,
-                   channel->messages[0], bp_cli_format_bytes(channel->bytes[0], bytes[0]),
-                   channel->messages[1], bp_cli_format_bytes(channel->bytes[1], bytes[1]));
+        bp_screen_print(BP_SCREEN_PLAIN, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)",
+                        channel->name, channel->messages[0],
+                        bp_cli_format_bytes(channel->bytes[0], bytes[0]), channel->messages[1],
+                        bp_cli_format_bytes(channel->bytes[1], bytes[1]));
     }
 }
 
@@ -319,7 +246,7 @@ static bp_cli_exit show_summary(const char *path, const show_options *options) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
         bp_buffer_release(&text);
     } else if (status == BUGPACK_OK) {
-        look_at_screen();
+        bp_screen_look();
         print_screen(summary);
     }
     bp_summary_close(summary);

@@ -15,14 +15,6 @@ enum {
     column_max = 328
 };
 
-static double cpu_of(const bp_summary_sample *sample) {
-    return sample->cpu_percent_100 / 100.0;
-}
-
-static double memory_of(const bp_summary_sample *sample) {
-    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
-}
-
 /* The smallest of 1, 2, 5, 10, 20 and so on that is not below a value. */
 static double round_up(double value) {
     double scale = 1;
@@ -120,8 +112,8 @@ static void draw_chart(bp_html *html, const bp_summary *summary, const char *tit
 
 void bp_html_history(bp_html *html, const bp_summary *summary) {
     if (summary->sample_count > 0) {
-        draw_chart(html, summary, "CPU", "%", cpu_of);
-        draw_chart(html, summary, "Resident memory", "MiB", memory_of);
+        draw_chart(html, summary, "CPU", "%", bp_summary_sample_cpu);
+        draw_chart(html, summary, "Resident memory", "MiB", bp_summary_sample_memory);
     }
 }
 

@@ -90,6 +90,10 @@ typedef struct bp_summary_sample {
     uint64_t rss_kb;
 } bp_summary_sample;
 
+/* What is drawn of a sample: percent, and MiB; negative for what is not known. */
+double bp_summary_sample_cpu(const bp_summary_sample *sample);
+double bp_summary_sample_memory(const bp_summary_sample *sample);
+
 typedef struct bp_summary_record {
     uint64_t wall_ns; /* 0: not known */
     int level;

@@ -9,6 +9,14 @@
 
 static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
+double bp_summary_sample_cpu(const bp_summary_sample *sample) {
+    return sample->cpu_percent_100 / 100.0;
+}
+
+double bp_summary_sample_memory(const bp_summary_sample *sample) {
+    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
+}
+
 static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
     bp_summary *summary = context;
     bp_json_field fields[] = {
