@@ -24,18 +24,22 @@ static void print_identity(const bp_summary *summary) {
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
-    uint64_t pid = 0;
+    uint64_t pid = 0, collector_pid = 0;
     bp_screen_print(BP_SCREEN_BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
                     bp_json_tree_text(app, "version") != NULL ? " " : "",
                     bp_json_tree_text_or(app, "version", ""),
                     bp_json_tree_text_or(metadata, "report_type", "report"));
-    if (bp_json_tree_uint(metadata, "pid", &pid)) {
-        bp_screen_print(BP_SCREEN_PLAIN, "process    %s %" PRIu64 ", started %s",
-                        summary->process_name, pid,
+    (void)bp_json_tree_uint(bp_json_tree_object(metadata, "collector"), "pid", &collector_pid);
+    /* What captured the machine is no process of the report. */
+    if (bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid) {
+        bp_screen_print(BP_SCREEN_PLAIN, "process    %s%s%" PRIu64 ", started %s",
+                        summary->process_name, summary->process_name[0] != '\0' ? " " : "", pid,
                         bp_json_tree_text_or(metadata, "started_at", "at an unknown time"));
     }
-    bp_screen_print(BP_SCREEN_PLAIN, "triggered  %s",
-                    bp_json_tree_text_or(metadata, "triggered_at", "at an unknown time"));
+    const char *triggered = bp_json_tree_text(metadata, "triggered_at");
+    const char *written = bp_json_tree_text_or(metadata, "timestamp", "at an unknown time");
+    bp_screen_print(BP_SCREEN_PLAIN, "%-10s %s", triggered != NULL ? "triggered" : "written",
+                    triggered != NULL ? triggered : written);
     bp_screen_print(
         BP_SCREEN_PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
         bp_json_tree_text_or(platform, "kernel", ""), bp_json_tree_text_or(platform, "arch", ""));
@@ -92,19 +96,20 @@ static void print_sparkline(const bp_summary *summary, const char *title, const 
 }
 
 static void print_metrics(const bp_summary *summary) {
-    char rss[16], heap[2][16];
+    char rss[16], heap[2][16], uptime[32];
     if (!summary->has_metrics && summary->sample_count == 0) {
         return;
     }
     bp_screen_heading("CPU and memory");
     if (summary->has_metrics) {
+        (void)snprintf(uptime, sizeof uptime, summary->has_uptime ? "%.0f s" : "?",
+                       summary->uptime_secs);
         bp_screen_print(BP_SCREEN_PLAIN,
                         "now        %.1f %% of one CPU over %.2f s, %s resident, %" PRIu64
-                        " thread%s, up %.0f s",
+                        " thread%s, up %s",
                         summary->cpu_percent, summary->window_ms / 1000,
                         summary->has_rss ? bp_cli_format_bytes(summary->rss_kb << 10, rss) : "?",
-                        summary->thread_count, summary->thread_count == 1 ? "" : "s",
-                        summary->uptime_secs);
+                        summary->thread_count, summary->thread_count == 1 ? "" : "s", uptime);
     }
     print_sparkline(summary, "CPU", "%", bp_summary_sample_cpu);
     print_sparkline(summary, "memory", "MiB", bp_summary_sample_memory);

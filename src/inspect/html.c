@@ -82,6 +82,9 @@ static void write_identity(bp_html_page *page) {
                   bp_json_tree_text_or(metadata, "report_type", "report"));
     write_fact(page, "Description", bp_json_tree_text(metadata, "description"));
     write_fact(page, "Triggered", bp_json_tree_text(metadata, "triggered_at"));
+    if (bp_json_tree_text(metadata, "triggered_at") == NULL) {
+        write_fact(page, "Written", bp_json_tree_text(metadata, "timestamp"));
+    }
     write_fact(page, "Process", page->summary->process_name);
     write_fact(page, "Started", bp_json_tree_text(metadata, "started_at"));
     write_fact(page, "Build", bp_json_tree_text(app, "build_id"));

@@ -102,7 +102,7 @@ static void find_growth(bp_summary *summary) {
     const bp_summary_sample *from = &summary->samples[first], *to = &summary->samples[last - 1];
     uint64_t middle_kb = summary->samples[first + (last - first) / 2].rss_kb;
     if (to->rss_kb >= from->rss_kb + least_kb && to->rss_kb / 5 >= from->rss_kb / 4 &&
-        middle_kb > from->rss_kb && middle_kb < to->rss_kb) {
+        middle_kb > from->rss_kb && middle_kb < to->rss_kb && to->wall_ns > from->wall_ns) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, "metrics-history.jsonl",
                         "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s",
                         from->rss_kb >> 10, to->rss_kb >> 10,

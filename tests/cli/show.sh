@@ -130,6 +130,9 @@ with zipfile.ZipFile("many.zip", "w") as report:
     report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": True, "artefacts": [], "triggers": [
         {"report_type": "pedantic", "key": f"net:{i}", "count": 1, "last": at(25)} for i in range(60)]}))
     report.writestr("process.json", json.dumps({"open_files": 9, "limits": [{"name": "Max open files", "soft": 9}]}))
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2, "process": {"cpu_percent": 1}}))
+with zipfile.ZipFile("machine.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"timestamp": at(31), "pid": 7, "collector": {"pid": 7}}))
 for path, states in ("stopped.zip", ["stopped", "stopped"]), ("half.zip", ["stopped", "sleeping"]):
     with zipfile.ZipFile(path, "w") as report:
         report.writestr("threads.json", json.dumps({"threads": [{"tid": i + 1, "name": "t", "state": state} for i, state in enumerate(states)]}))
@@ -140,10 +143,15 @@ with zipfile.ZipFile("left.zip", "w") as report:
 run show many.zip
 grep -q '^!! 9 of at most 9 file descriptors are open' out || wrong "many gaps hide what is critical: $(cat out)"
 grep -q '^ ! 52 more gaps and disconnects in the 10 s before the trigger  \[manifest.json\]$' out || wrong "it is $(cat out)"
+grep -q '^process    7, ' out || wrong 'a process without a name has two blanks'
+grep -q '1.0 % of one CPU over 0.00 s, ? resident, 0 threads, up ?$' out || wrong 'an unknown time is shown as 0'
 run show stopped.zip
 grep -q '^!! the process is stopped by a signal (SIGSTOP or the like), with 2 threads  \[threads.json\]$' out || wrong "it is $(cat out)"
 run show half.zip
 if grep -q 'stopped by' out; then wrong "one of two threads is the process: $(cat out)"; fi
+run show machine.zip
+grep -q '^written    2026-11-22T10:00:31Z$' out || wrong 'a report without a trigger does not say when it was written'
+if grep -q '^process' out; then wrong 'what captured the machine is shown as its process'; fi
 # What is read stays within the memory that is meant for it.
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
