@@ -225,6 +225,10 @@ static void print_traffic(const bp_summary *summary) {
                         bp_cli_format_bytes(channel->bytes[0], bytes[0]), channel->messages[1],
                         bp_cli_format_bytes(channel->bytes[1], bytes[1]));
     }
+    if (summary->other_message_count > 0) {
+        bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more messages",
+                        summary->other_message_count);
+    }
 }
 
 static void print_screen(const bp_summary *summary) {

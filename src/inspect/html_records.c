@@ -96,7 +96,7 @@ void bp_html_log(bp_html_page *page) {
 /* Messages by type, and of each channel over time. */
 typedef struct traffic_counts {
     const bp_summary *summary;
-    uint64_t from_ns, to_ns;
+    uint64_t from_ns, to_ns, bin_ns; /* the bins of a channel reach to `to_ns` at least */
     uint64_t bins[BP_SUMMARY_CHANNEL_MAX][bin_count];
     struct {
         char name[64];
@@ -140,9 +140,7 @@ static bugpack_status count_message(void *context, const char *line, size_t line
     for (size_t i = 0; i < traffic->summary->channel_count; i++) {
         if (strcmp(traffic->summary->channels[i].name, channel) == 0 &&
             wall_ns >= traffic->from_ns && wall_ns <= traffic->to_ns) {
-            double share = (double)(wall_ns - traffic->from_ns) /
-                           (double)(traffic->to_ns - traffic->from_ns + 1);
-            traffic->bins[i][(size_t)(share * bin_count)]++;
+            traffic->bins[i][(wall_ns - traffic->from_ns) / traffic->bin_ns]++;
         }
     }
     return BUGPACK_OK;
@@ -167,6 +165,10 @@ static void write_channels(bp_html_page *page, const traffic_counts *traffic) {
         bp_html_print(&page->html, "</td></tr>");
     }
     bp_html_print(&page->html, "</tbody></table>");
+    if (page->summary->other_message_count > 0) {
+        bp_html_print(&page->html, "<p>%" PRIu64 " messages are of further channels.</p>",
+                      page->summary->other_message_count);
+    }
 }
 
 static void write_types(bp_html_page *page, const traffic_counts *traffic) {
@@ -201,6 +203,7 @@ void bp_html_traffic(bp_html_page *page) {
             channel->last_wall_ns > traffic->to_ns ? channel->last_wall_ns : traffic->to_ns;
     }
     traffic->to_ns = traffic->to_ns < traffic->from_ns ? traffic->from_ns : traffic->to_ns;
+    traffic->bin_ns = (traffic->to_ns - traffic->from_ns) / bin_count + 1;
     bp_html_begin_section(page, "traffic", "Traffic");
     if (bp_html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
         bp_line_stream lines;

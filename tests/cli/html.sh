@@ -30,6 +30,20 @@ picture = base64.b64decode(re.search(r"base64,([A-Za-z0-9+/=]*)\"", text).group(
 assert picture == zipfile.ZipFile("bad.zip").read("screenshot.png")
 END
 
+fact 'messages are counted in the bar of their own channel, also over years'
+python3 -c 'import json, zipfile
+lines = [(2001, "a"), (2013, "b"), (2026, "a")]
+with zipfile.ZipFile("years.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"timestamp": "2026-01-02T03:04:05Z"}))
+    report.writestr("traffic-index.jsonl", "".join(json.dumps(
+        {"time": f"{year}-01-01T00:00:00Z", "channel": name, "direction": "sent", "bytes": 1}) + "\n" for year, name in lines))'
+run html years.zip
+expect_status 0
+rm years.zip # it is not ours
+[ "$(grep -o 'row">[ab]<\|rect x="[0-9]*"' out | tr '\n' ' ')" = 'row">a< rect x="0" rect x="236" row">b< rect x="112" ' ] ||
+    wrong "the bars are $(grep -o 'row">[ab]<\|rect x="[0-9]*"' out)"
+grep -q '<dt>Written</dt><dd>2026-01-02T03:04:05Z</dd>' out || wrong 'the page does not say when the report was written'
+
 fact 'no text of a report is markup, or obeyed'
 run html everywhere.zip
 expect_status 0

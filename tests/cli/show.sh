@@ -131,6 +131,7 @@ with zipfile.ZipFile("many.zip", "w") as report:
         {"report_type": "pedantic", "key": f"net:{i}", "count": 1, "last": at(25)} for i in range(60)]}))
     report.writestr("process.json", json.dumps({"open_files": 9, "limits": [{"name": "Max open files", "soft": 9}]}))
     report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2, "process": {"cpu_percent": 1}}))
+    report.writestr("traffic-index.jsonl", "".join(json.dumps({"channel": f"c{i}", "direction": "sent", "seq": 1 if i else 9}) + "\n" for i in range(70)))
 with zipfile.ZipFile("machine.zip", "w") as report:
     report.writestr("metadata.json", json.dumps({"timestamp": at(31), "pid": 7, "collector": {"pid": 7}}))
 for path, states in ("stopped.zip", ["stopped", "stopped"]), ("half.zip", ["stopped", "sleeping"]):
@@ -145,6 +146,7 @@ grep -q '^!! 9 of at most 9 file descriptors are open' out || wrong "many gaps h
 grep -q '^ ! 52 more gaps and disconnects in the 10 s before the trigger  \[manifest.json\]$' out || wrong "it is $(cat out)"
 grep -q '^process    7, ' out || wrong 'a process without a name has two blanks'
 grep -q '1.0 % of one CPU over 0.00 s, ? resident, 0 threads, up ?$' out || wrong 'an unknown time is shown as 0'
+grep -q '^and 6 more messages$' out || wrong 'messages of further channels are not counted'
 run show stopped.zip
 grep -q '^!! the process is stopped by a signal (SIGSTOP or the like), with 2 threads  \[threads.json\]$' out || wrong "it is $(cat out)"
 run show half.zip
