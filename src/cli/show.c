@@ -220,10 +220,12 @@ static void print_traffic(const bp_summary *summary) {
     }
     for (size_t i = 0; i < summary->channel_count; i++) {
         const bp_summary_channel *channel = &summary->channels[i];
-        bp_screen_print(BP_SCREEN_PLAIN, "%-16s sent %" PRIu64 " (%s), received %" PRIu64 " (%s)",
-                        channel->name, channel->messages[0],
-                        bp_cli_format_bytes(channel->bytes[0], bytes[0]), channel->messages[1],
-                        bp_cli_format_bytes(channel->bytes[1], bytes[1]));
+        const char *least = bp_summary_channel_is_partial(channel) ? "at least " : "";
+        bp_screen_print(BP_SCREEN_PLAIN,
+                        "%-16s sent %s%" PRIu64 " (%s), received %s%" PRIu64 " (%s)", channel->name,
+                        least, channel->messages[0],
+                        bp_cli_format_bytes(channel->bytes[0], bytes[0]), least,
+                        channel->messages[1], bp_cli_format_bytes(channel->bytes[1], bytes[1]));
     }
     if (summary->other_message_count > 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more messages",

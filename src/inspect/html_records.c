@@ -157,7 +157,8 @@ static void write_channels(bp_html_page *page, const traffic_counts *traffic) {
         const bp_summary_channel *channel = &page->summary->channels[i];
         bp_html_print(&page->html, "<tr><th scope=\"row\">%s</th>", channel->name);
         for (size_t way = 0; way < 2; way++) {
-            bp_html_print(&page->html, "<td>%" PRIu64 " (%" PRIu64 " bytes)</td>",
+            bp_html_print(&page->html, "<td>%s%" PRIu64 " (%" PRIu64 " bytes)</td>",
+                          bp_summary_channel_is_partial(channel) ? "at least " : "",
                           channel->messages[way], channel->bytes[way]);
         }
         bp_html_print(&page->html, "<td>");

@@ -182,6 +182,10 @@ static void add_traffic(bp_json *json, const bp_summary *summary) {
             bp_json_add_uint(json, "bytes", channel->bytes[way]);
             bp_json_object_end(json);
         }
+        if (bp_summary_channel_is_partial(channel)) {
+            bp_json_add_bool(json, "at_least", true);
+            bp_json_add_uint(json, "recorded", channel->recorded_count);
+        }
         if (channel->last_wall_ns != 0) {
             bp_model_add_time(json, "last", channel->last_wall_ns);
         }

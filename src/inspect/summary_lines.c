@@ -17,6 +17,10 @@ double bp_summary_sample_memory(const bp_summary_sample *sample) {
     return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
 }
 
+bool bp_summary_channel_is_partial(const bp_summary_channel *channel) {
+    return channel->recorded_count > channel->messages[0] + channel->messages[1];
+}
+
 static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
     bp_summary *summary = context;
     bp_json_field fields[] = {
@@ -92,10 +96,11 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     bp_json_field fields[] = {{.key = "\"time\""},
                               {.key = "\"channel\""},
                               {.key = "\"direction\""},
-                              {.key = "\"bytes\""}};
+                              {.key = "\"bytes\""},
+                              {.key = "\"seq\""}};
     char name[sizeof summary->channels[0].name];
-    uint64_t byte_count = 0;
-    bp_json_line_find(line, line_bytes, fields, 4);
+    uint64_t byte_count = 0, number = 0;
+    bp_json_line_find(line, line_bytes, fields, 5);
     bp_json_line_text(&fields[1].value, name, sizeof name);
     bp_summary_channel *channel = find_channel(summary, name);
     if (channel == NULL) {
@@ -104,6 +109,8 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     }
     size_t way = bp_json_token_is(&fields[2].value, "\"received\"");
     (void)bp_json_token_fixed(&fields[3].value, 0, &byte_count);
+    (void)bp_json_token_fixed(&fields[4].value, 0, &number);
+    channel->recorded_count = number > channel->recorded_count ? number : channel->recorded_count;
     channel->messages[way]++;
     channel->bytes[way] += byte_count;
     channel->last_wall_ns = bp_json_line_time(&fields[0].value);

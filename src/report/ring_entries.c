@@ -129,7 +129,8 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
     }
 }
 
-static void tell_extent(const struct adding *adding, bugpack_writer *writer) {
+/* `cut_count`: messages without some of their bytes, which the index has all the same. */
+static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack_writer *writer) {
     const bp_traffic_extent *extent = &adding->extent;
     const bp_ring_view *views[2 * BUGPACK_CHANNEL_MAX];
     char pinned[64] = "", missing[128] = "", cuts[256] = "", damage[160];
@@ -140,7 +141,7 @@ static void tell_extent(const struct adding *adding, bugpack_writer *writer) {
         views[2 * i + 1] = &adding->channels[i].pins_view;
     }
     describe_damage(adding, views, 2 * adding->channel_count, damage, sizeof damage);
-    if (extent->missing_count == 0 && extent->cut_count == 0 && damage[0] == '\0') {
+    if (extent->missing_count == 0 && cut_count == 0 && damage[0] == '\0') {
         return;
     }
     if (extent->pinned_count > 0) {
@@ -153,15 +154,15 @@ static void tell_extent(const struct adding *adding, bugpack_writer *writer) {
             extent->pinned_count > 0 ? "between the pinned ones and the rest" : "older ones",
             damage[0] != '\0' ? "are missing" : "made room for others");
     }
-    if (extent->cut_count > 0) {
+    if (cut_count > 0) {
         list_cuts(extent, cuts, sizeof cuts);
     }
     bp_writer_truncate(writer, damage[0] != '\0', "%llu messages%s%s%s",
                        (unsigned long long)extent->message_count, pinned, missing, damage);
     size_t used = strlen(writer->line.reason);
-    if (extent->cut_count > 0) {
+    if (cut_count > 0) {
         (void)snprintf(writer->line.reason + used, sizeof writer->line.reason - used,
-                       "; %llu were cut%s", (unsigned long long)extent->cut_count, cuts);
+                       "; %llu were cut%s", (unsigned long long)cut_count, cuts);
     }
 }
 
@@ -197,7 +198,7 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
     bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count, &search,
                                                   bp_writer_sink, writer, &adding->extent, error);
     if (status == BUGPACK_OK) {
-        tell_extent(adding, writer);
+        tell_extent(adding, adding->extent.cut_count, writer);
         tell_memory(first_in_memory(adding), adding->snapshot->wall_offset_ns, writer);
     }
     return status;
@@ -205,8 +206,7 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
 
 static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error) {
-    writer->line.covers_from_wall_ns = adding->extent.from_wall_ns;
-    writer->line.covers_to_wall_ns = adding->extent.to_wall_ns;
+    tell_extent(adding, 0, writer);
     return bp_traffic_print_index(adding->channels, adding->channel_count, bp_writer_sink, writer,
                                   error);
 }

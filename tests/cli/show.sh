@@ -147,6 +147,10 @@ grep -q '^ ! 52 more gaps and disconnects in the 10 s before the trigger  \[mani
 grep -q '^process    7, ' out || wrong 'a process without a name has two blanks'
 grep -q '1.0 % of one CPU over 0.00 s, ? resident, 0 threads, up ?$' out || wrong 'an unknown time is shown as 0'
 grep -q '^and 6 more messages$' out || wrong 'messages of further channels are not counted'
+grep -q '^c0  *sent at least 1 (0 B), received at least 0 (0 B)$' out || wrong "the missing messages are not told: $(cat out)"
+grep -q '^c1  *sent 1 (0 B), received 0 (0 B)$' out || wrong "it is $(cat out)"
+run show --json many.zip
+jq -e '[.traffic[] | select(.at_least) | [.channel, .recorded]] == [["c0", 9]]' out >/dev/null || wrong "it is $(cat out)"
 run show stopped.zip
 grep -q '^!! the process is stopped by a signal (SIGSTOP or the like), with 2 threads  \[threads.json\]$' out || wrong "it is $(cat out)"
 run show half.zip

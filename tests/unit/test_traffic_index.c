@@ -126,6 +126,12 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
                  5),
               "%.300s", reason);
     cr_expect(eq(uint, shown + missing, message_count));
+    char index_reason[200];
+    (void)snprintf(index_reason, sizeof index_reason,
+                   "\"reason\": \"%u messages, %u of them only pinned; %u between the pinned ones "
+                   "and the rest made room for others\"",
+                   shown, pinned, missing);
+    cr_expect(ne(ptr, strstr(manifest, index_reason), NULL), "%s", manifest);
     cr_expect(eq(uint, pinned, 2));
     cr_expect(eq(uint, cut, 1));
     cr_expect(eq(uint, by_pins, 1));
