@@ -273,39 +273,40 @@ static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
     return status;
 }
 
-/* A bp_sink: keeps the end. */
-static bugpack_status keep_tail(void *context, const void *bytes, size_t byte_count) {
-    static const size_t tail_bytes = 4096;
-    bp_buffer *tail = context;
-    const char *next = bytes;
-    if (byte_count > tail_bytes) {
-        next += byte_count - tail_bytes;
-        byte_count = tail_bytes;
+static void find_log_errors(bp_summary *summary, const char *entry, const bp_buffer *tail) {
+    bp_log_errors found = bp_log_errors_count(tail, summary->triggered_wall_ns);
+    if (found.count > 0) {
+        bp_summary_find(summary, BP_SEVERITY_WARNING, entry,
+                        "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
+                        found.is_cut ? "at least " : "", found.count, found.count == 1 ? "" : "s",
+                        (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC), found.condition,
+                        (int)(found.last_bytes < 400 ? found.last_bytes : 400), found.last);
     }
-    if (tail->size + byte_count > tail_bytes) {
-        size_t kept = tail_bytes - byte_count;
-        memmove(tail->data, tail->data + tail->size - kept, kept);
-        tail->size = kept;
-    }
-    return bp_buffer_append(tail, next, byte_count);
 }
 
-/* The end of the first log file, where there is no ring. */
-static bugpack_status read_log_file(bp_summary *summary, bugpack_error *error) {
-    for (size_t i = 0; i < bp_report_file_count(summary->report); i++) {
+/* The ends of the log files, where there is no ring: the first is kept, in all errors are found. */
+static bugpack_status read_log_files(bp_summary *summary, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(summary->report); i++) {
         const char *name = bp_report_file_name(summary->report, i);
-        if (strncmp(name, "logs/", 5) == 0) {
+        bugpack_error failure = BUGPACK_ERROR_INIT;
+        bp_buffer tail;
+        if (strncmp(name, "logs/", 5) != 0 || !may_read(summary, name, name)) {
+            continue;
+        }
+        bp_buffer_init(&tail, BP_SUMMARY_TAIL_BYTES);
+        status = bp_report_file_stream(summary->report, name, UINT64_MAX, bp_summary_keep_tail,
+                                       &tail, &failure);
+        status = keep_failure(summary, name, status, &failure, error);
+        find_log_errors(summary, name, &tail);
+        if (summary->log_name[0] == '\0') {
             CUT_TO(summary->log_name, name);
-            bugpack_error failure = BUGPACK_ERROR_INIT;
-            bugpack_status status =
-                may_read(summary, name, name)
-                    ? bp_report_file_stream(summary->report, name, UINT64_MAX, keep_tail,
-                                            &summary->log_tail, &failure)
-                    : BUGPACK_OK;
-            return keep_failure(summary, name, status, &failure, error);
+            summary->log_tail = tail;
+        } else {
+            bp_buffer_release(&tail);
         }
     }
-    return BUGPACK_OK;
+    return status;
 }
 
 bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
@@ -318,7 +319,7 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
                             .metadata = bp_report_file_metadata(report),
                             .manifest = bp_report_file_manifest(report),
                             .left_bytes = max_bytes};
-    bp_buffer_init(&summary->log_tail, 8192);
+    bp_buffer_init(&summary->log_tail, BP_SUMMARY_TAIL_BYTES);
     const char *triggered = bp_json_tree_text(summary->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &summary->triggered_wall_ns);
@@ -343,7 +344,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
     status = read_stacks(summary, error);
     status = status == BUGPACK_OK ? read_lines(summary, error) : status;
     if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
-        status = read_log_file(summary, error);
+        status = read_log_files(summary, error);
     }
     if (status != BUGPACK_OK) {
         bp_summary_release(summary);

@@ -24,6 +24,7 @@ enum {
     BP_SUMMARY_SAMPLE_MAX = 1 << 16, /* eighteen hours of the metrics history */
     BP_SUMMARY_FINDING_MAX = 48,
     BP_SUMMARY_DEADLOCKED_MAX = 16,
+    BP_SUMMARY_TAIL_BYTES = 64 << 10, /* of a text log */
     BP_SUMMARY_PROCESS_MAX = 64,
     BP_SUMMARY_NAME_MAX = 1 << 17, /* of threads, all different */
     BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1

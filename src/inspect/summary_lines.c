@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/status.h"
 #include "inspect/json_lines.h"
+#include "inspect/line_time.h"
 
 static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
 
@@ -164,4 +165,42 @@ void bp_summary_read_lines(bp_summary *summary, bp_summary_lines lines[BP_SUMMAR
             (void)pthread_join(jobs[i].thread, NULL);
         }
     }
+}
+
+bugpack_status bp_summary_keep_tail(void *context, const void *bytes, size_t byte_count) {
+    const size_t tail_bytes = BP_SUMMARY_TAIL_BYTES;
+    bp_buffer *tail = context;
+    const char *next = bytes;
+    if (byte_count > tail_bytes) {
+        next += byte_count - tail_bytes;
+        byte_count = tail_bytes;
+    }
+    if (tail->size + byte_count > tail_bytes) {
+        size_t kept = tail_bytes - byte_count;
+        memmove(tail->data, tail->data + tail->size - kept, kept);
+        tail->size = kept;
+    }
+    return bp_buffer_append(tail, next, byte_count);
+}
+
+bp_log_errors bp_log_errors_count(const bp_buffer *tail, uint64_t trigger_ns) {
+    const bp_line_clock clock = {.until_ns = trigger_ns};
+    const char *at = bp_buffer_text(tail), *end = at + tail->size, *next;
+    bp_log_errors errors = {.is_cut = tail->size == BP_SUMMARY_TAIL_BYTES, .condition = ""};
+    for (; at < end; at = next) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t used = 0, length = (size_t)((newline != NULL ? newline : end) - at);
+        bp_line_time time = {0};
+        next = newline != NULL ? newline + 1 : end;
+        bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
+                         time.wall_ns <= trigger_ns &&
+                         trigger_ns - time.wall_ns <= BP_SUMMARY_RECENT_NS;
+        if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
+            errors.count++;
+            errors.condition = time.lacks_zone ? " if its times are in UTC" : errors.condition;
+            errors.last = at + used;
+            errors.last_bytes = length - used;
+        }
+    }
+    return errors;
 }

@@ -23,4 +23,17 @@ typedef struct bp_summary_lines {
 /* Reads those that are wanted: long ones at once, each by a thread of its own. */
 void bp_summary_read_lines(bp_summary *summary, bp_summary_lines lines[BP_SUMMARY_LINES]);
 
+/* A bp_sink for a bp_buffer: keeps the last BP_SUMMARY_TAIL_BYTES. */
+bugpack_status bp_summary_keep_tail(void *context, const void *bytes, size_t byte_count);
+
+/* Errors of the last seconds before the trigger in the end of a text log, in which `last` is. */
+typedef struct bp_log_errors {
+    size_t count;
+    bool is_cut;
+    const char *condition; /* " if ...", or "" */
+    const char *last;      /* without its time */
+    size_t last_bytes;
+} bp_log_errors;
+bp_log_errors bp_log_errors_count(const bp_buffer *tail, uint64_t trigger_ns);
+
 #endif

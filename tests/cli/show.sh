@@ -158,6 +158,16 @@ if grep -q 'stopped by' out; then wrong "one of two threads is the process: $(ca
 run show machine.zip
 grep -q '^written    2026-11-22T10:00:31Z$' out || wrong 'a report without a trigger does not say when it was written'
 if grep -q '^process' out; then wrong 'what captured the machine is shown as its process'; fi
+python3 -c 'import zipfile
+with zipfile.ZipFile("logs.zip", "w") as report:
+    report.writestr("metadata.json", "{\"triggered_at\": \"2026-11-22T10:00:30Z\"}")
+    report.writestr("logs/a.log", "2026-11-22T10:00:19Z ERROR early\n2026-11-22 12:00:21+0200 ERROR a\n2026-11-22T10:00:31Z ERROR late\nERROR\n")
+    report.writestr("logs/b.log", 9000 * "2026-11-22 10:00:29 ERROR b\n")'
+run show logs.zip
+grep -q '^ ! 1 error in the 10 s before the trigger, the last: ERROR a  \[logs/a.log\]$' out || wrong "it is $(cat out)"
+grep -q '^ ! at least 234[01] errors in the 10 s before the trigger if its times are in UTC, the last: ERROR b  \[logs/b.log\]$' out ||
+    wrong "it is $(cat out)"
+grep -q '^End of the log  \[logs/a.log\]$' out || wrong 'the end of the first log is missing'
 # What is read stays within the memory that is meant for it.
 python3 -c 'import zipfile
 with zipfile.ZipFile("values.zip", "w", zipfile.ZIP_DEFLATED) as report:
