@@ -9,6 +9,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/screen.h"
+#include "cli/show_machine.h"
 #include "inspect/summary.h"
 
 typedef struct show_options {
@@ -239,6 +240,7 @@ static void print_screen(const bp_summary *summary) {
     print_metrics(summary);
     print_threads(summary);
     print_processes(summary);
+    bp_cli_show_machine(&summary->machine);
     print_triggers(summary);
     print_log(summary);
     print_traffic(summary);

@@ -345,9 +345,9 @@ static void write_documents(bp_html_page *page) {
 /* --- the page ----------------------------------------------------------------------------- */
 
 static void (*const sections[])(bp_html_page *page) = {
-    write_identity,   write_findings, write_history,  write_threads,       write_processes,
-    write_stacks,     write_triggers, bp_html_log,    write_notifications, bp_html_traffic,
-    bp_html_pictures, write_manifest, write_documents};
+    write_identity,  write_findings,   write_history,  write_threads,  write_processes,
+    bp_html_machine, write_stacks,     write_triggers, bp_html_log,    write_notifications,
+    bp_html_traffic, bp_html_pictures, write_manifest, write_documents};
 
 static void write_head(bp_html_page *page) {
     struct sha256_ctx hash;

@@ -218,6 +218,54 @@ void bp_html_traffic(bp_html_page *page) {
     free(traffic);
 }
 
+static void write_tasks(bp_html_page *page, const char *title, const bp_machine_list *list,
+                        bool is_process) {
+    if (list->count == 0) {
+        return;
+    }
+    bp_html_print(&page->html,
+                  "<h3>%s</h3><table><thead><tr><th scope=\"col\">%s</th><th scope=\"col\">CPU</th>"
+                  "<th scope=\"col\">CPU time</th><th scope=\"col\">%s</th></tr></thead><tbody>",
+                  title, is_process ? "Process" : "Thread", is_process ? "Resident" : "State");
+    for (size_t i = 0; i < list->count; i++) {
+        const bp_machine_task *task = &list->rows[i];
+        bp_html_print(&page->html,
+                      "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64
+                      " %s</span></th><td>",
+                      task->name, is_process ? task->pid : task->tid, task->process);
+        if (task->has_percent) {
+            bp_html_print(&page->html, "%.1f %%", task->cpu_percent);
+        }
+        bp_html_print(&page->html, "</td><td>");
+        if (task->has_cpu) {
+            bp_html_print(&page->html, "%.1f s", (double)task->cpu_ns / 1e9);
+        }
+        bp_html_print(&page->html, "</td><td>%s", is_process ? "" : bp_machine_state_name(task));
+        if (task->has_rss) {
+            bp_html_print(&page->html, "%.1f MiB", (double)task->rss_kb / 1024);
+        }
+        bp_html_print(&page->html, "</td></tr>");
+    }
+    bp_html_print(&page->html, "</tbody></table>");
+}
+
+void bp_html_machine(bp_html_page *page) {
+    const bp_machine *machine = &page->summary->machine;
+    if (!machine->is_there) {
+        return;
+    }
+    bp_html_begin_section(page, "machine", "Machine");
+    bp_html_print(&page->html,
+                  "<p>%" PRIu64 " threads of %" PRIu64 " processes: %" PRIu64
+                  " running or ready to, %" PRIu64 " blocked.</p>",
+                  machine->thread_count, machine->process_count, machine->running_count,
+                  machine->blocked_count);
+    write_tasks(page, "Processes by CPU since they began", &machine->busiest, true);
+    write_tasks(page, "Processes by resident memory", &machine->largest, true);
+    write_tasks(page, "Threads by CPU since they began", &machine->threads, false);
+    bp_html_end_section(page);
+}
+
 /* A picture in pieces that base64 can be made of one by one. */
 typedef struct picture_stream {
     bp_html *html;

@@ -26,6 +26,7 @@ void bp_html_stream(bp_html_page *page, const char *entry, bp_sink *sink, void *
 
 void bp_html_log(bp_html_page *page);
 void bp_html_traffic(bp_html_page *page);
+void bp_html_machine(bp_html_page *page);
 void bp_html_pictures(bp_html_page *page);
 
 #endif

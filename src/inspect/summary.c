@@ -257,6 +257,22 @@ static bugpack_status read_stacks(bp_summary *summary, bugpack_error *error) {
     return keep_failure(summary, entry, status, &failure, error);
 }
 
+static bugpack_status read_machine(bp_summary *summary, bugpack_error *error) {
+    static const char entry[] = "host-threads.json";
+    bugpack_error failure = BUGPACK_ERROR_INIT;
+    bp_machine *machine = &summary->machine;
+    if (!may_read(summary, entry, entry)) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status =
+        bp_report_file_each(summary->report, entry, bp_machine_lists, machine, NULL, &failure);
+    if (status == BUGPACK_OK && machine->thread_count == 0) {
+        status = bp_fail(&failure, BUGPACK_ERR_CORRUPT, "there are no threads in it");
+    }
+    bp_machine_end(machine, status == BUGPACK_OK);
+    return keep_failure(summary, entry, status, &failure, error);
+}
+
 static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
     bp_summary_lines lines[BP_SUMMARY_LINES];
     bugpack_status status = BUGPACK_OK;
@@ -342,6 +358,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_
         return status;
     }
     status = read_stacks(summary, error);
+    status = status == BUGPACK_OK ? read_machine(summary, error) : status;
     status = status == BUGPACK_OK ? read_lines(summary, error) : status;
     if (status == BUGPACK_OK && !bp_report_file_has(report, "logs.jsonl", NULL)) {
         status = read_log_files(summary, error);

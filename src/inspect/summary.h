@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "inspect/report_file.h"
+#include "inspect/summary_machine.h"
 
 enum {
     BP_SUMMARY_THREAD_MAX = 12,
@@ -174,6 +175,8 @@ typedef struct bp_summary {
     bp_summary_process processes[BP_SUMMARY_PROCESS_MAX];
     size_t process_count;
     uint64_t other_process_count; /* beyond the maximum */
+
+    bp_machine machine;
 
     uint64_t left_bytes; /* what may still be read */
 } bp_summary;

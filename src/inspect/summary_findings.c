@@ -112,6 +112,7 @@ static void read_filesystem(bp_summary *summary, const bp_json_tree *filesystem)
 void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system) {
     const bp_json_tree *memory = bp_json_tree_object(system, "memory");
     uint64_t total_kb, available_kb;
+    bp_machine_read_system(&summary->machine, system);
     if (bp_json_tree_uint(memory, "total_kb", &total_kb) &&
         bp_json_tree_uint(memory, "available_kb", &available_kb) && available_kb < total_kb / 20) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",

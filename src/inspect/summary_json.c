@@ -194,6 +194,77 @@ static void add_traffic(bp_json *json, const bp_summary *summary) {
     bp_json_array_end(json);
 }
 
+static void add_tasks(bp_json *json, const char *key, const bp_machine_list *list,
+                      bool is_process) {
+    bp_json_array_begin(json, key);
+    for (size_t i = 0; i < list->count; i++) {
+        const bp_machine_task *task = &list->rows[i];
+        bp_json_object_begin(json, NULL);
+        bp_json_add_uint(json, "pid", task->pid);
+        if (!is_process) {
+            bp_json_add_uint(json, "tid", task->tid);
+            bp_model_add_known_text(json, "process", task->process);
+        }
+        bp_model_add_known_text(json, "name", task->name);
+        if (task->has_percent) {
+            bp_json_add_number(json, "cpu_percent", task->cpu_percent, 2);
+        }
+        if (task->has_cpu) {
+            bp_json_add_uint(json, "cpu_ns", task->cpu_ns);
+        }
+        if (!is_process) {
+            bp_json_add_text(json, "state", bp_machine_state_name(task));
+        } else {
+            bp_json_add_uint(json, "thread_count", task->thread_count);
+            bp_json_add_uint(json, "running_threads", task->running_count);
+        }
+        if (task->has_rss) {
+            bp_json_add_uint(json, "rss_kb", task->rss_kb);
+        }
+        bp_json_object_end(json);
+    }
+    bp_json_array_end(json);
+}
+
+static void add_machine(bp_json *json, const bp_machine *machine) {
+    static const char *const averages[] = {"avg1", "avg5", "avg15"};
+    if (!machine->is_there) {
+        return;
+    }
+    bp_json_object_begin(json, "machine");
+    bp_model_add_known_text(json, "captured_at", machine->captured_at);
+    bp_json_add_uint(json, "processes", machine->process_count);
+    bp_json_add_uint(json, "denied_processes", machine->denied_process_count);
+    bp_json_add_uint(json, "threads", machine->thread_count);
+    bp_json_add_uint(json, "kernel_threads", machine->kernel_thread_count);
+    bp_json_add_uint(json, "running_threads", machine->running_count);
+    bp_json_add_uint(json, "blocked_threads", machine->blocked_count);
+    bp_json_object_begin(json, "load");
+    for (size_t i = 0; machine->has_load && i < sizeof averages / sizeof averages[0]; i++) {
+        bp_json_add_number(json, averages[i], machine->load[i], 2);
+    }
+    bp_json_object_end(json);
+    if (machine->cpu_count > 0) {
+        bp_json_add_uint(json, "cpus", machine->cpu_count);
+    }
+    if (machine->has_memory) {
+        bp_json_add_uint(json, "memory_total_kb", machine->total_kb);
+        bp_json_add_uint(json, "memory_available_kb", machine->available_kb);
+    }
+    bp_json_object_begin(json, "pressure_avg10_percent");
+    for (size_t i = 0; i < BP_MACHINE_PRESSURES; i++) {
+        if (machine->has_pressure[i]) {
+            bp_json_add_number(json, bp_machine_pressures[i], machine->pressure_percent[i], 2);
+        }
+    }
+    bp_json_object_end(json);
+    add_tasks(json, "busiest_processes", &machine->busiest, true);
+    add_tasks(json, "largest_processes", &machine->largest, true);
+    bp_json_add_uint(json, "unknown_rss_processes", machine->no_rss_count);
+    add_tasks(json, "busiest_threads", &machine->threads, false);
+    bp_json_object_end(json);
+}
+
 bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
@@ -206,6 +277,7 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
     add_findings(&json, summary);
     add_process(&json, summary);
     add_processes(&json, summary);
+    add_machine(&json, &summary->machine);
     add_history(&json, summary);
     add_heap(&json, summary);
     add_triggers(&json, summary);

@@ -109,3 +109,24 @@ const char *bp_model_signal_name(int number) {
     };
     return number > 0 && (size_t)number < sizeof names / sizeof names[0] ? names[number] : NULL;
 }
+
+const char *bp_model_state_word(char letter) {
+    static const struct {
+        char letter;
+        const char *word;
+    } rows[] = {{'R', "running"},
+                {'S', "sleeping"},
+                {'D', "uninterruptible sleep"},
+                {'T', "stopped"},
+                {'t', "stopped by tracer"},
+                {'Z', "zombie"},
+                {'X', "dead"},
+                {'I', "idle"},
+                {'P', "parked"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].letter == letter) {
+            return rows[i].word;
+        }
+    }
+    return NULL;
+}

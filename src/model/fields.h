@@ -25,6 +25,9 @@ void bp_model_add_known_uint(bp_json *json, const char *key, bool is_known, uint
 /* How often a thread was switched. */
 void bp_model_add_switches(bp_json *json, bool are_known, uint64_t voluntary, uint64_t involuntary);
 
+/* The word of proc(5) for the state of a thread; NULL for a letter that is not known. Static. */
+const char *bp_model_state_word(char letter);
+
 /* `true`, left out where it is not. */
 void bp_model_add_flag(bp_json *json, const char *key, bool is_set);
 

@@ -19,27 +19,10 @@ void bp_process_threads_release(bp_process_threads *process) {
     *process = (bp_process_threads){0};
 }
 
-/* The words of proc(5); a letter that is not known stays one. */
 static void add_state(char letter, bp_json *json) {
-    static const struct {
-        char letter;
-        const char *word;
-    } rows[] = {{'R', "running"},
-                {'S', "sleeping"},
-                {'D', "uninterruptible sleep"},
-                {'T', "stopped"},
-                {'t', "stopped by tracer"},
-                {'Z', "zombie"},
-                {'X', "dead"},
-                {'I', "idle"},
-                {'P', "parked"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].letter == letter) {
-            bp_json_add_text(json, "state", rows[i].word);
-            return;
-        }
-    }
-    bp_json_add_bytes(json, "state", &letter, 1);
+    const char *word = bp_model_state_word(letter);
+    bp_json_add_bytes(json, "state", word != NULL ? word : &letter,
+                      word != NULL ? strlen(word) : 1);
 }
 
 static void add_scheduling(const bp_thread_state *thread, bp_json *json) {

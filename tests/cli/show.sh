@@ -217,6 +217,85 @@ expect_status 1
 run show
 expect_status 2
 
+fact 'of a capture of the machine the processes and threads are shown that were busy or large'
+python3 -c 'import json, zipfile
+def thread(tgid, tid, start, run_ms, state, **more):
+    return {"tgid": tgid, "tid": tid, "process": f"p{tgid}", "name": f"t{tid}", "start_ticks": start, "kernel_thread": tgid == 2,
+        "scheduling_measured": True, "scheduling": {"state": state}, "schedstat_measured": True,
+        "schedstat": {"run_ns": run_ms * 1000000}, "smaps_rollup_measured": "smaps_rollup" in more, **more}
+def write(path, document):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("system.json", json.dumps({"load": {"avg1": 3.5, "avg5": 2, "avg15": 1}, "cpus": {"online": 2},
+            "memory": {"total_kb": 4194304, "available_kb": 2097152},
+            "pressure": {"cpu": {"some": {"avg10_percent": 12.5}}, "io": {"some": {"avg10_percent": 0}}}}))
+        report.writestr("host-threads.json", document if isinstance(document, str) else json.dumps(document))
+summary = {"captured_at": "2026-11-22T10:00:00Z", "machine_uptime_secs": 999.5, "duration_ms": 500.0, "ticks_per_sec": 100,
+    "denied_processes": 3}
+threads = [thread(1, 1, 0, 10000, "S"), thread(2, 2, 0, 1000, "I"),
+    thread(7, 7, 90000, 40000, "R", smaps_rollup={"rss_kb": 2048}), thread(7, 8, 90000, 50000, "D"),
+    thread(9, 9, 99999, 5, "R", smaps_rollup={"rss_kb": 1048576}), thread(9, 10, 99900, 500, "R")]
+old = thread(11, 11, 0, 999999, "S", smaps_rollup={"rss_kb": 0})
+old["schedstat_measured"] = False
+write("host.zip", {"schema": 2, "summary": summary, "processes": [{"command_line": ["x" * 4096]}] * 9000, "threads": threads + [old]})
+write("last.zip", {"threads": threads, "summary": summary})
+write("order.zip", {"summary": summary, "threads": threads[::-1]})
+write("none.zip", {"summary": summary, "threads": {"tgid": 1, "tid": 1}})
+write("cut.zip", json.dumps({"summary": summary, "threads": threads})[:-9])
+write("tid.zip", {"summary": summary, "threads": threads + [{"tgid": 99}]})'
+run show host.zip
+expect_status 0
+sed -n '/^Machine/,$p' out >machine
+cat >expected <<'END'
+Machine  [host-threads.json]
+captured   2026-11-22T10:00:00Z
+threads    7 of 5 processes, 1 of them of the kernel; 3 running or ready to, 1 blocked
+refused    3 more processes
+load       3.50 over 1 min, 2.00 over 5 min, 1.00 over 15 min; 2 CPUs  [system.json]
+memory     2.0 GiB of 4.0 GiB available  [system.json]
+waiting    for CPUs 12.5 %, for memory ?, for I/O 0.0 % of the last 10 s  [system.json]
+
+Processes by CPU since they began  [host-threads.json]
+  90.0 %       90.00 s    2.0 MiB        7 p7               2 threads, 1 running
+   1.0 %       10.00 s          ?        1 p1               1 thread
+   0.1 %        1.00 s          -        2 p2               1 thread
+     ? %        0.51 s    1.0 GiB        9 p9               2 threads, 2 running
+
+Processes by resident memory  [host-threads.json]
+     ? %        0.51 s    1.0 GiB        9 p9               2 threads, 2 running
+  90.0 %       90.00 s    2.0 MiB        7 p7               2 threads, 1 running
+and 1 whose memory is not known
+
+Threads by CPU since they began  [host-threads.json]
+  50.0 %       50.00 s        8 t8               uninterruptible sleep, of 7 p7
+  50.0 %        0.50 s       10 t10              running, of 9 p9
+  40.0 %       40.00 s        7 t7               running, of 7 p7
+   1.0 %       10.00 s        1 t1               sleeping, of 1 p1
+   0.1 %        1.00 s        2 t2               idle, of 2 p2
+     ? %        0.01 s        9 t9               running, of 9 p9
+END
+cmp -s expected machine || wrong "it is $(diff expected machine)"
+run show --json host.zip
+jq -e '.machine | (.busiest_processes[0] | .pid == 7 and .cpu_percent == 90) and .largest_processes[0].rss_kb == 1048576
+    and .threads == 7 and .busiest_threads[0].tid == 8 and .pressure_avg10_percent == {cpu: 12.5, io: 0}' out >/dev/null ||
+    wrong "it is $(cat out)"
+if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then
+    cp out show.json
+    node "$source_dir/tests/schema/validate.mjs" show.json >out 2>err || wrong "host.zip: $(cat out)"
+fi
+run html host.zip
+grep -q '<h3>Processes by resident memory</h3>.*p9' out || wrong 'the page has no machine'
+# Without an uptime in front of the threads no share is known.
+run show last.zip
+grep -q '^     ? %       90.00 s .* p7 ' out || wrong "it is $(cat out)"
+for case in 'order its threads are not sorted by process' 'none there are no threads in it' 'cut line 1, column' \
+    'tid a thread of it has no tgid or no tid'; do
+    run show "${case%% *}.zip"
+    expect_status 0
+    grep -q "cannot be read: ${case#* }.*\[host-threads.json\]" out || wrong "it is $(cat out)"
+    if grep -q '^Machine' out; then wrong "a part of ${case%% *} is shown"; fi
+done
+
 # They are not ours.
 rm -f values.zip gone.zip many.zip stopped.zip half.zip logs.zip machine.zip left.zip long.zip damaged.zip threads.zip host.zip last.zip order.zip none.zip cut.zip tid.zip bad.zip everywhere.zip plain.zip broken.zip bomb.zip crash.zip empty.zip
 
