@@ -25,13 +25,18 @@ count() {
 }
 
 # follow FILE STREAM NODE: the payload of one side; node 0 is the client.
+followed=
 follow() {
-    look "$1" -q -z "follow,tcp,raw,$2"
+    if [ "$followed" != "$1 $2" ]; then # else it has both sides already
+        look "$1" -q -z "follow,tcp,raw,$2"
+        mv "$scratch/out" "$scratch/followed"
+        followed="$1 $2"
+    fi
     tab=$(printf '\t')
     if [ "$3" = 0 ]; then
-        sed -n "s/^\([0-9a-f][0-9a-f]*\)\$/\1/p" "$scratch/out"
+        sed -n "s/^\([0-9a-f][0-9a-f]*\)\$/\1/p" "$scratch/followed"
     else
-        sed -n "s/^$tab\([0-9a-f][0-9a-f]*\)\$/\1/p" "$scratch/out"
+        sed -n "s/^$tab\([0-9a-f][0-9a-f]*\)\$/\1/p" "$scratch/followed"
     fi | tr -d '\n' | xxd -r -p
 }
 
