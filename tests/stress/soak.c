@@ -4,9 +4,10 @@
  * be what it held after its first reports, within 5 %: descriptors, threads, memory, rings.
  *
  * Both are measured while the writers rest, and not before each of them has written enough to have
- * touched what it allocates from: on a busy machine a thread may begin seconds after it was made,
- * and its arena is half a megabyte. What a report in flight holds goes away when it is waited for;
- * a leak stays.
+ * allocated what it keeps. What a report in flight holds goes away when it is waited for; a leak
+ * stays. Of the heap the bytes in use count, and not its pages: how many of those stay resident
+ * depends on which threads happened to allocate at once. For the same reason all threads share one
+ * arena and none keeps a cache, which glibc counts as in use.
  *
  *     stress_soak [SECONDS]        (10 unless told)
  *
@@ -43,9 +44,9 @@ static atomic_bool must_stop, must_rest, meets_gaps;
 static atomic_uint warm_writers, resting_writers;
 static bugpack *session;
 
-/* What a leak would show in. */
+/* What a leak would show in. Without glibc `heap_bytes` is 0 and `rss_kb` has the heap in it. */
 struct holdings {
-    size_t descriptors, threads, rings, ring_kb, rss_kb;
+    size_t descriptors, threads, rings, ring_kb, heap_bytes, rss_kb;
 };
 
 static void pause_us(long microseconds) {
@@ -82,18 +83,26 @@ static void find_session(const char *base_dir, char *path, size_t path_bytes) {
     CHECK(path[0] != '\0');
 }
 
-/* The resident part of the mapped rings: their pages come as records are written. */
-static size_t resident_rings_kb(void) {
+static bool is_left_out(const char *mapping) {
+#ifdef __GLIBC__
+    return strstr(mapping, ".ring") != NULL || strstr(mapping, "[heap]") != NULL;
+#else
+    return strstr(mapping, ".ring") != NULL;
+#endif
+}
+
+/* The resident memory without the rings, whose pages come as records are written, and the heap. */
+static size_t resident_kb(void) {
     char line[4096];
     size_t sum_kb = 0, rss_kb = 0;
-    bool is_ring = false;
+    bool is_counted = false;
     FILE *smaps = fopen("/proc/self/smaps", "re");
     CHECK(smaps != NULL);
     while (fgets(line, sizeof line, smaps) != NULL) {
         if (sscanf(line, "Rss: %zu", &rss_kb) == 1) {
-            sum_kb += is_ring ? rss_kb : 0;
+            sum_kb += is_counted ? rss_kb : 0;
         } else if (strchr(line, '-') != NULL && strchr(line, ':') != NULL) {
-            is_ring = strstr(line, ".ring") != NULL;
+            is_counted = !is_left_out(line);
         }
     }
     (void)fclose(smaps);
@@ -102,26 +111,23 @@ static size_t resident_rings_kb(void) {
 
 static struct holdings measure(const char *base_dir) {
     char path[4096];
-#ifdef __GLIBC__
-    (void)malloc_trim(0); /* what was freed and is kept for reuse comes and goes by a megabyte */
-#endif
-    unsigned long size_pages = 0, rss_pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "re");
-    CHECK(statm != NULL && fscanf(statm, "%lu %lu", &size_pages, &rss_pages) == 2);
-    (void)fclose(statm);
     struct holdings held = {.descriptors = count_descriptors(),
-                            .threads = count_entries("/proc/self/task"),
-                            .rss_kb = rss_pages * ((size_t)sysconf(_SC_PAGESIZE) / 1024)};
+                            .threads = count_entries("/proc/self/task")};
     find_session(base_dir, path, sizeof path);
     measure_rings(path, &held);
+#ifdef __GLIBC__
+    held.heap_bytes = mallinfo2().uordblks;
+#endif
     /* As if every page of the rings were there. */
-    held.rss_kb += held.ring_kb - resident_rings_kb();
+    held.rss_kb = held.ring_kb + resident_kb();
     return held;
 }
 
 static void print(const char *when, struct holdings held) {
-    (void)printf("%s: %zu descriptors, %zu threads, %zu rings of %zu KiB, %zu KiB resident\n", when,
-                 held.descriptors, held.threads, held.rings, held.ring_kb, held.rss_kb);
+    (void)printf("%s: %zu descriptors, %zu threads, %zu rings of %zu KiB, %zu KiB of heap in use, "
+                 "%zu KiB resident beside it\n",
+                 when, held.descriptors, held.threads, held.rings, held.ring_kb,
+                 held.heap_bytes / 1024, held.rss_kb);
     (void)fflush(stdout);
 }
 
@@ -130,6 +136,7 @@ static bool is_within(const struct holdings *before, const struct holdings *afte
            after->threads * 100 <= before->threads * 105 &&
            after->rings * 100 <= before->rings * 105 &&
            after->ring_kb * 100 <= before->ring_kb * 105 &&
+           after->heap_bytes * 100 <= before->heap_bytes * 105 &&
            after->rss_kb * 100 <= before->rss_kb * 105;
 }
 
@@ -159,6 +166,7 @@ static struct holdings measure_at_rest(const char *base_dir, const struct holdin
         } else { /* the least that it ever holds is what it is measured against */
             held.descriptors = least(held.descriptors, now.descriptors);
             held.threads = least(held.threads, now.threads);
+            held.heap_bytes = least(held.heap_bytes, now.heap_bytes);
             held.rss_kb = least(held.rss_kb, now.rss_kb);
         }
     }
@@ -257,6 +265,12 @@ static uint64_t take_reports(uint64_t seconds) {
 }
 
 int main(int argument_count, char **arguments) {
+#ifdef __GLIBC__
+    if (getenv("GLIBC_TUNABLES") == NULL) {
+        (void)setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1", 1);
+        (void)execv("/proc/self/exe", arguments);
+    }
+#endif
     unsigned long seconds = run_length(argument_count, arguments, 10);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
