@@ -82,14 +82,19 @@ static bool verify(const char *path, const verify_options *options) {
     return is_whole;
 }
 
-/* Says what was lost, a line each, on standard error. */
-static void say_lost(const bp_rescue_result *result) {
-    const char *line = bp_buffer_text(&result->lost);
+static void say_lines(const char *what, const bp_buffer *lines) {
+    const char *line = bp_buffer_text(lines);
     while (*line != '\0') {
         int length = (int)strcspn(line, "\n");
-        bp_cli_say("lost: %.*s", length, line);
+        bp_cli_say("%s: %.*s", what, length, line);
         line += length + 1;
     }
+}
+
+/* Says what was lost, and what nobody vouches for, a line each, on standard error. */
+static void say_result(const bp_rescue_result *result) {
+    say_lines("lost", &result->lost);
+    say_lines("saved, and not listed in its manifest", &result->unlisted);
     bp_cli_say("%zu entries saved, %zu lost", result->saved_count, result->lost_count);
 }
 
@@ -113,7 +118,7 @@ static bp_cli_exit rescue(const char *path, const verify_options *options) {
     }
     *strrchr(output, '/') = '\0';
     (void)printf("%s/%s\n", output, name);
-    say_lost(&result);
+    say_result(&result);
     bp_cli_exit exit_status = result.lost_count > 0 ? BP_CLI_INCOMPLETE : BP_CLI_COMPLETE;
     bp_rescue_release(&result);
     free(output);

@@ -14,27 +14,25 @@
 #include "archive/inflate.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/id.h"
 #include "base/status.h"
 #include "inspect/new_file.h"
-#include "model/metadata.h"
-#include "json/tree.h"
+#include "inspect/rescue_manifest.h"
 
 enum { piece_bytes = 64 * 1024, header_bytes_max = BP_ZIP_CENTRAL_BYTES + 2 * UINT16_MAX };
 static const size_t document_max_bytes = (size_t)4 << 20;
+static const size_t said_max_bytes = (size_t)4 << 20; /* a name for each entry that may be met */
 static const char manifest_name[] = "manifest.json";
 static const char metadata_name[] = "metadata.json";
 static const char twice[] = "another entry has this name, but for case";
+static const char too_many[] = "a report has no more entries";
 
 typedef struct rescuing {
     int fd;
     uint64_t file_bytes, left_bytes; /* of the file, and of what may still be decompressed */
     bp_archive *archive;
     bp_inflater *inflater;
-    bp_json_tree *manifest; /* the old one, or NULL; then the new one */
-    bp_json_tree *lines;    /* of what was saved and lost, as artefacts of an object */
-    char report_id[BP_ID_BYTES];
-    uint64_t missing_count;
+    bp_rescue_manifest *manifest;
+    bool has_manifest; /* the old one was met */
     bp_rescue_result result;
     /* The entry being read. */
     bp_directory_entry entry;
@@ -49,34 +47,13 @@ typedef struct rescuing {
 
 void bp_rescue_release(bp_rescue_result *result) {
     bp_buffer_release(&result->lost);
+    bp_buffer_release(&result->unlisted);
 }
 
 #define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
 
-static bp_json_tree *add_line(rescuing *state, const char *name, const char *status,
-                              uint64_t byte_count) {
-    bp_json_tree *line = bp_json_tree_append(state->lines, "artefacts");
-    bool is_set = line != NULL && bp_json_tree_set_text(line, "name", name) &&
-                  bp_json_tree_set_text(line, "status", status) &&
-                  bp_json_tree_set_uint(line, "bytes", byte_count) &&
-                  bp_json_tree_set_uint(line, "duration_ms", 0);
-    return is_set ? line : NULL;
-}
-
-/* Notes an entry that cannot be saved; NULL: what has no name. */
-static bugpack_status lose(rescuing *state, const char *name, const char *why,
-                           bugpack_error *error) {
-    char reason[200];
-    state->result.lost_count++;
-    (void)bp_buffer_printf(&state->result.lost, name != NULL ? "entry \"%s\": %s\n" : "%s%s\n",
-                           name != NULL ? name : "", why);
-    if (name == NULL) {
-        return BUGPACK_OK;
-    }
-    (void)snprintf(reason, sizeof reason, "lost: %s", why);
-    bp_json_tree *line = add_line(state, name, "failed", 0);
-    return line != NULL && bp_json_tree_set_text(line, "reason", reason) ? BUGPACK_OK
-                                                                         : fail_memory(error);
+static bugpack_status lose(rescuing *state, const char *why, bugpack_error *error) {
+    return bp_rescue_manifest_lose(state->manifest, state->name, why, error);
 }
 
 /*
@@ -88,7 +65,7 @@ static const char *read_header(rescuing *state, uint64_t offset, size_t *ret_len
     int64_t count = bp_file_read_range(state->fd, local, sizeof local, offset);
     /* The directory, or what is left of it behind the manifest, which is the last entry. */
     if (count <= 0 || (count >= 4 && memcmp(local, "PK\1\2", 4) == 0) ||
-        (count < (int64_t)sizeof local && state->manifest != NULL)) {
+        (count < (int64_t)sizeof local && state->has_manifest)) {
         return "";
     }
     if (count < (int64_t)sizeof local) {
@@ -162,24 +139,20 @@ static const char *read_entry(rescuing *state, uint64_t offset, bugpack_status *
                                                    : NULL;
 }
 
-/* The manifest that was there, and the id of the report. */
-static void keep_document(rescuing *state) {
-    bp_json_tree *tree = NULL;
-    if (bp_json_tree_read(bp_buffer_text(&state->document), state->document.size, &tree, NULL) !=
-        BUGPACK_OK) {
-        return;
+/* Why an entry is not to be read at all, or NULL. */
+static const char *find_refusal(const rescuing *state, bool is_manifest) {
+    uint64_t max_bytes = state->left_bytes;
+    if (state->is_document && document_max_bytes < max_bytes) {
+        max_bytes = document_max_bytes;
     }
-    const char *id = bp_json_tree_text(tree, "report_id");
-    if (id != NULL && strlen(id) == sizeof state->report_id - 1) {
-        memcpy(state->report_id, id, sizeof state->report_id);
-    }
-    bool is_manifest =
-        strcmp(state->name, manifest_name) == 0 && bp_json_tree_array(tree, "artefacts") != NULL;
-    if (is_manifest && state->manifest == NULL) {
-        state->manifest = tree;
-    } else {
-        bp_json_tree_free(tree);
-    }
+    bool is_twice = is_manifest
+                        ? state->has_manifest
+                        : !state->is_document && (strcasecmp(state->name, manifest_name) == 0 ||
+                                                  strcasecmp(state->name, metadata_name) == 0);
+    return is_twice                                                                ? twice
+           : !is_manifest && state->result.saved_count + 1 >= BP_ARCHIVE_ENTRY_MAX ? too_many
+           : state->entry.bytes > max_bytes ? "it is over the limit"
+                                            : NULL;
 }
 
 /* Saves one entry, or says why not. */
@@ -187,13 +160,10 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
     bool is_manifest = strcmp(state->name, manifest_name) == 0;
     char sha256[BP_SHA256_TEXT_BYTES];
     bugpack_error detail = BUGPACK_ERROR_INIT;
-    if (state->entry.bytes > state->left_bytes) {
-        return lose(state, state->name, "it is over the limit", error);
-    }
     state->is_document = is_manifest || strcmp(state->name, metadata_name) == 0;
-    if (!state->is_document && (strcasecmp(state->name, manifest_name) == 0 ||
-                                strcasecmp(state->name, metadata_name) == 0)) {
-        return lose(state, state->name, twice, error);
+    const char *wrong = find_refusal(state, is_manifest);
+    if (wrong != NULL) {
+        return lose(state, wrong, error);
     }
     state->done = 0;
     state->crc = 0;
@@ -203,23 +173,24 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
                                 : bp_archive_begin(state->archive, state->name,
                                                    (unsigned)state->result.saved_count, &detail);
     if (status != BUGPACK_OK) {
-        return status == BUGPACK_ERR_INVALID ? lose(state, state->name, twice, error)
+        return status == BUGPACK_ERR_INVALID ? lose(state, twice, error)
                                              : bp_fail(error, status, "%s", detail.message);
     }
-    const char *wrong = read_entry(state, offset, &status);
+    wrong = read_entry(state, offset, &status);
     state->left_bytes -= state->done;
     if (wrong != NULL) {
         if (status != BUGPACK_OK && !is_manifest) {
             (void)bp_archive_check(state->archive, error);
         }
         bp_archive_roll_back(state->archive);
-        return status != BUGPACK_OK ? status : lose(state, state->name, wrong, error);
-    }
-    if (state->is_document) {
-        keep_document(state);
+        return status != BUGPACK_OK ? status : lose(state, wrong, error);
     }
     if (is_manifest) {
-        return BUGPACK_OK;
+        state->has_manifest = true;
+        return bp_rescue_manifest_read_old(state->manifest, &state->document, error);
+    }
+    if (state->is_document) {
+        bp_rescue_manifest_read_id(state->manifest, &state->document);
     }
     uint64_t byte_count = 0;
     status = bp_archive_end(state->archive, &byte_count, error);
@@ -227,24 +198,24 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
         return status;
     }
     bp_archive_take_sha256(state->archive, sha256);
-    state->result.saved_count++;
-    bp_json_tree *line = add_line(state, state->name, "ok", byte_count);
-    return line != NULL && bp_json_tree_set_text(line, "sha256", sha256) ? BUGPACK_OK
-                                                                         : fail_memory(error);
+    return bp_rescue_manifest_add(state->manifest, state->name, byte_count, sha256, error);
 }
 
 static bugpack_status walk(rescuing *state, bugpack_error *error) {
     uint64_t offset = 0;
-    for (;;) {
+    for (size_t count = 0;; count++) {
         size_t length = 0;
         char why[120];
         const char *wrong = read_header(state, offset, &length);
         if (wrong != NULL && wrong[0] == '\0') {
             return BUGPACK_OK;
         }
+        if (wrong == NULL && count == BP_ARCHIVE_ENTRY_MAX) {
+            wrong = too_many;
+        }
         if (wrong != NULL) {
             (void)snprintf(why, sizeof why, "all from byte %" PRIu64 " on: %s", offset, wrong);
-            return lose(state, NULL, why, error);
+            return bp_rescue_manifest_lose(state->manifest, NULL, why, error);
         }
         uint64_t end = state->file_bytes - offset - length;
         bugpack_status status = save_entry(state, offset + length, error);
@@ -255,89 +226,11 @@ static bugpack_status walk(rescuing *state, bugpack_error *error) {
     }
 }
 
-static const bp_json_tree *first_line(const bp_json_tree *manifest) {
-    const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
-    return bp_json_tree_first(lines);
-}
-
-static const bp_json_tree *find_line(const bp_json_tree *manifest, const char *name) {
-    const bp_json_tree *line = first_line(manifest);
-    while (line != NULL && strcmp(bp_json_tree_text(line, "name"), name) != 0) {
-        line = bp_json_tree_next(line);
-    }
-    return line;
-}
-
-/* Corrects the old manifest: what it lists and was not saved. */
-static bugpack_status correct_old(rescuing *state, bugpack_error *error) {
-    (void)bp_json_tree_uint(state->manifest, "missing", &state->missing_count);
-    for (const bp_json_tree *one = first_line(state->manifest); one != NULL;
-         one = bp_json_tree_next(one)) {
-        bp_json_tree *line = (bp_json_tree *)(uintptr_t)one; /* of a tree that is ours */
-        const char *name = bp_json_tree_text(line, "name");
-        const char *status = bp_json_tree_text(line, "status");
-        bool is_there =
-            status != NULL && (strcmp(status, "ok") == 0 || strcmp(status, "truncated") == 0);
-        const bp_json_tree *found = name != NULL ? find_line(state->lines, name) : NULL;
-        bool is_lost =
-            found != NULL ? strcmp(bp_json_tree_text(found, "status"), "ok") != 0 : is_there;
-        if (name == NULL || !is_lost) {
-            continue;
-        }
-        const char *reason = found != NULL ? bp_json_tree_text(found, "reason") : "lost";
-        if (found == NULL) {
-            bugpack_status noted = lose(state, name, "it is not there", error);
-            if (noted != BUGPACK_OK) {
-                return noted;
-            }
-        }
-        bp_json_tree_remove(line, "sha256");
-        bp_json_tree_remove(line, "note");
-        state->missing_count++;
-        if (!bp_json_tree_set_text(line, "status", "failed") ||
-            !bp_json_tree_set_uint(line, "bytes", 0) ||
-            !bp_json_tree_set_text(line, "reason", reason)) {
-            return fail_memory(error);
-        }
-    }
-    return BUGPACK_OK;
-}
-
-/* Without the old manifest: the lines of what was met, of which nobody knows whether it is all. */
-static bugpack_status complete_new(rescuing *state, bugpack_error *error) {
-    bugpack_status status = find_line(state->lines, manifest_name) == NULL
-                                ? lose(state, manifest_name, "it is not there", error)
-                                : BUGPACK_OK;
-    if (status == BUGPACK_OK && find_line(state->lines, metadata_name) == NULL) {
-        status = lose(state, metadata_name, "it is not there", error);
-    }
-    for (const bp_json_tree *one = first_line(state->lines); status == BUGPACK_OK && one != NULL;
-         one = bp_json_tree_next(one)) {
-        bp_json_tree *line = (bp_json_tree *)(uintptr_t)one;
-        bool is_saved = strcmp(bp_json_tree_text(line, "status"), "ok") == 0;
-        state->missing_count += !is_saved;
-        if (is_saved &&
-            !bp_json_tree_set_text(line, "note", "from a damaged report without a manifest")) {
-            status = fail_memory(error);
-        }
-    }
-    return status;
-}
-
 static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count;
-    bool has_old = state->manifest != NULL;
-    bp_json_tree *manifest = has_old ? state->manifest : state->lines;
-    bugpack_status status = has_old ? correct_old(state, error) : complete_new(state, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    bool is_set = has_old || bp_json_tree_set_text(manifest, "report_id", state->report_id);
-    is_set = is_set && bp_json_tree_set_uint(manifest, "missing", state->missing_count) &&
-             bp_json_tree_set_bool(manifest, "complete", state->missing_count == 0);
     bp_buffer_init(&text, 4 * document_max_bytes);
-    status = is_set ? bp_json_tree_print(manifest, &text, error) : fail_memory(error);
+    bugpack_status status = bp_rescue_manifest_print(state->manifest, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(state->archive, manifest_name, UINT_MAX, error);
     }
@@ -352,15 +245,12 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
 /* A bp_new_file_fill. */
 static bugpack_status write_report(void *context, int fd, const char *name, bugpack_error *error) {
     rescuing *state = context;
-    static const char start[] =
-        "{\"schema\": 2, \"report_id\": \"\", \"complete\": false, \"missing\": 0}";
     const bp_archive_target target = {.fd = fd, .name = name, .wall_ns = bp_clock_wall_ns()};
     uint64_t zip_bytes;
-    bugpack_status status = bp_json_tree_read(start, sizeof start - 1, &state->lines, error);
     state->inflater = bp_inflater_new();
-    if (status == BUGPACK_OK && state->inflater == NULL) {
-        status = fail_memory(error);
-    }
+    state->manifest = bp_rescue_manifest_new(&state->result);
+    bugpack_status status =
+        state->inflater != NULL && state->manifest != NULL ? BUGPACK_OK : fail_memory(error);
     status = status == BUGPACK_OK ? bp_archive_new(&target, &state->archive, error) : status;
     status = status == BUGPACK_OK ? walk(state, error) : status;
     if (status == BUGPACK_OK && state->result.saved_count == 0) {
@@ -380,9 +270,9 @@ bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, ch
     state->fd = fd;
     state->left_bytes = max_bytes;
     state->file_bytes = fstat(fd, &info) == 0 ? (uint64_t)info.st_size : 0;
-    bp_id_new(state->report_id);
     bp_buffer_init(&state->document, document_max_bytes);
-    bp_buffer_init(&state->result.lost, (size_t)1 << 20);
+    bp_buffer_init(&state->result.lost, said_max_bytes);
+    bp_buffer_init(&state->result.unlisted, said_max_bytes);
     bugpack_status status =
         bp_new_file_write(output_path, write_report, state, ret_name, name_bytes, error);
     if (status == BUGPACK_OK) {
@@ -393,8 +283,7 @@ bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, ch
     bp_buffer_release(&state->document);
     bp_archive_free(state->archive);
     bp_inflater_free(state->inflater);
-    bp_json_tree_free(state->manifest);
-    bp_json_tree_free(state->lines);
+    bp_rescue_manifest_free(state->manifest);
     free(state);
     return status;
 }

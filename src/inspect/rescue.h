@@ -12,16 +12,17 @@
 #include "base/buffer.h"
 
 typedef struct bp_rescue_result {
-    size_t saved_count, lost_count;
-    /* What was lost, a line each: "entry "logs.jsonl": the file ends in it". Text of the report is
-     * in it as it is. */
-    bp_buffer lost;
+    size_t saved_count, lost_count, unlisted_count;
+    /* What was lost, and what was saved though the manifest does not list it, a line each: "entry
+     * "logs.jsonl": the file ends in it", "entry "x"". Text of the report is in it as it is. */
+    bp_buffer lost, unlisted;
 } bp_rescue_result;
 
 /*
  * Walks the entries from the first byte of `fd`, a regular file that stays the caller's, and writes
- * those whose checksum is right to a new report. Its manifest is that of the old one if it is among
- * them, and says in any case what was lost. At most `max_bytes` are decompressed.
+ * those whose checksum is right to a new report, which `bugpack verify` accepts if what its entries
+ * hold is right. Its manifest is that of the old one, corrected, if it is among them and valid; and
+ * says in any case what was lost. At most `max_bytes` are decompressed.
  *
  * `output_path` has a slash; "-2" and so on is added to a name that is taken, and `ret_name` gets
  * the name without the directory. CORRUPT: not one entry can be saved. IO, NO_MEMORY. Nothing is

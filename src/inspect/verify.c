@@ -9,6 +9,7 @@
 #include "archive/sha256.h"
 #include "base/status.h"
 #include "inspect/content.h"
+#include "inspect/manifest_lines.h"
 #include "inspect/report_file.h"
 #include "model/metadata.h"
 #include "json/pick.h"
@@ -21,19 +22,11 @@ static const char metadata_name[] = "metadata.json";
 static const size_t manifest_max_bytes = (size_t)4 << 20;
 static const size_t metadata_max_bytes = (size_t)1 << 20;
 
-/* What the manifest says of an artefact. */
-typedef struct manifest_line {
-    const char *name, *status, *sha256; /* borrowed from the tree; sha256 may be NULL */
-    uint64_t bytes;
-    bool has_bytes, is_in_zip;
-} manifest_line;
-
 typedef struct verifying {
     uint64_t max_bytes;
     bp_archive_reader *reader;
     bp_json_tree *manifest; /* NULL: it cannot be read */
-    manifest_line *lines;   /* by name */
-    size_t line_count;
+    bp_manifest_lines lines;
     uint64_t schema;
     bp_content *content;
     bp_content_budget budget;
@@ -76,44 +69,13 @@ static bugpack_status add_reader_fault(verifying *state, const bugpack_error *de
     return BUGPACK_OK;
 }
 
-static int compare_lines(const void *one, const void *other) {
-    return strcmp(((const manifest_line *)one)->name, ((const manifest_line *)other)->name);
-}
-
-static bool is_listed_as_there(const manifest_line *line) {
-    return strcmp(line->status, "ok") == 0 || strcmp(line->status, "truncated") == 0 ||
-           (line->has_bytes && line->bytes > 0) || line->sha256 != NULL;
-}
-
-/* Lists what the manifest says, by name. */
 static bugpack_status read_lines(verifying *state, bugpack_error *error) {
-    const bp_json_tree *artefacts = bp_json_tree_array(state->manifest, "artefacts");
-    const bp_json_tree *first = bp_json_tree_first(artefacts);
-    size_t count = 0;
-    for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one)) {
-        count++;
+    bugpack_status status = bp_manifest_lines_read(state->manifest, &state->lines, error);
+    state->result.lacks_sha256 = !state->lines.has_sha256;
+    if (state->lines.repeats_name) {
+        add_fault(state, manifest_name, "an artefact is listed twice");
     }
-    state->lines = calloc(count + 1, sizeof *state->lines);
-    if (state->lines == NULL) {
-        return bp_fail_memory(error, "verify a report");
-    }
-    state->result.lacks_sha256 = true;
-    for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one)) {
-        manifest_line *line = &state->lines[state->line_count++];
-        *line = (manifest_line){.name = bp_json_tree_text_or(one, "name", ""),
-                                .status = bp_json_tree_text_or(one, "status", ""),
-                                .sha256 = bp_json_tree_text(one, "sha256")};
-        line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);
-        state->result.lacks_sha256 = state->result.lacks_sha256 && line->sha256 == NULL;
-    }
-    qsort(state->lines, state->line_count, sizeof *state->lines, compare_lines);
-    for (size_t i = 1; i < state->line_count; i++) {
-        if (compare_lines(&state->lines[i - 1], &state->lines[i]) == 0) {
-            add_fault(state, manifest_name, "an artefact is listed twice");
-            break;
-        }
-    }
-    return BUGPACK_OK;
+    return status;
 }
 
 /* Reads a whole entry, to be released in any case. OK without one. */
@@ -170,16 +132,9 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
     return state->content_status == BUGPACK_ERR_NO_MEMORY ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
 }
 
-static manifest_line *find_line(const verifying *state, const char *name) {
-    const manifest_line key = {.name = name};
-    return state->line_count == 0
-               ? NULL
-               : bsearch(&key, state->lines, state->line_count, sizeof key, compare_lines);
-}
-
 /* Compares an entry with its line of the manifest; NULL: it has none. */
-static void check_line(verifying *state, const bp_archive_member *entry, const manifest_line *line,
-                       const char *sha256) {
+static void check_line(verifying *state, const bp_archive_member *entry,
+                       const bp_manifest_line *line, const char *sha256) {
     if (line == NULL) {
         add_fault(state, entry->name, "the manifest does not list it");
     } else if (!line->has_bytes || line->bytes != entry->bytes) {
@@ -207,7 +162,7 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
     bugpack_status status =
         bp_archive_reader_read(state->reader, index, UINT64_MAX, take, state, &detail);
     bp_sha256_print(&state->hash, sha256);
-    manifest_line *line = find_line(state, entry.name);
+    bp_manifest_line *line = bp_manifest_lines_find(&state->lines, entry.name);
     if (line != NULL) {
         line->is_in_zip = true;
     }
@@ -257,10 +212,10 @@ static bugpack_status check_entries(verifying *state, bugpack_error *error) {
         status = check_entry(state, i, error);
     }
     bool has_metadata = false;
-    for (size_t i = 0; i < state->line_count; i++) {
-        const manifest_line *line = &state->lines[i];
+    for (size_t i = 0; i < state->lines.count; i++) {
+        const bp_manifest_line *line = &state->lines.lines[i];
         has_metadata = has_metadata || strcmp(line->name, metadata_name) == 0;
-        if (!line->is_in_zip && is_listed_as_there(line)) {
+        if (!line->is_in_zip && bp_manifest_line_is_present(line)) {
             add_fault(state, line->name, "the manifest lists it, and it is not there");
         }
     }
@@ -334,7 +289,7 @@ bugpack_status bp_verify(int fd, uint64_t max_bytes, bp_verify_result *ret_resul
     }
     bp_content_free(state->content);
     bp_json_tree_free(state->manifest);
-    free(state->lines);
+    bp_manifest_lines_release(&state->lines);
     bp_archive_reader_free(state->reader);
     free(state);
     return status;

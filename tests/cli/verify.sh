@@ -110,6 +110,14 @@ expect_err ', 3 lost'
 run verify saved-case.zip
 expect_status 0
 expect_same 'the app' "$(value good.zip metadata.json .app.name)" "$(value saved-case.zip metadata.json .app.name)"
+cp good.zip more.zip && printf 'mine' >note.txt && zip -q -X -D more.zip note.txt
+run verify --salvage saved-more.zip more.zip
+expect_status 0
+expect_err 'saved, and not listed in its manifest: entry "note.txt"'
+expect_err ', 0 lost'
+expect_same 'the entry' mine "$(unzip -p saved-more.zip note.txt)"
+run verify saved-more.zip
+expect_status 0
 run verify --salvage none.zip app.log
 expect_status 1
 expect_err 'nothing of it can be saved'
