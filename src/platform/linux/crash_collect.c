@@ -127,10 +127,9 @@ static bool find_stack(const bp_crash_page *page, uint64_t at, uint64_t *ret_fro
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {
-        const char *blank = memchr(line.next, ' ', (size_t)(line.end - line.next));
         bp_proc_map map;
-        if (blank != NULL && blank[1] == 'r' &&
-            bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.end > at) {
+        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.is_readable &&
+            map.end > at) {
             *ret_from = map.start > at ? map.start : at;
             *ret_to = map.end;
             return *ret_from - at < overflow_max_bytes;
@@ -184,15 +183,22 @@ static void add_module(bp_crash_page *page, const bp_crash_source *source, const
     }
 }
 
+/* The dynamic linker maps files privately. What is shared may be a device, whose registers change
+ * when they are read; and what cannot be read would raise a signal, which is first a handler's that
+ * was put over ours. */
+static bool may_be_module(const bp_proc_map *map) {
+    return map->inode != 0 && map->path_bytes > 0 && map->path[0] == '/' && map->is_readable &&
+           !map->is_shared;
+}
+
 static void read_modules(bp_crash_page *page, const bp_crash_source *source) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
     bp_proc_scan line;
     uint64_t inode = 0, device_minor = 0;
     while (page->module_count < BP_CRASH_MODULE_MAX && bp_proc_take_line(&scan, &line)) {
         bp_proc_map map;
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && map.inode != 0 &&
-            map.path_bytes > 0 && map.path[0] == '/' &&
-            (map.inode != inode || map.device_minor != device_minor)) {
+        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) &&
+            may_be_module(&map) && (map.inode != inode || map.device_minor != device_minor)) {
             inode = map.inode;
             device_minor = map.device_minor;
             add_module(page, source, &map);

@@ -342,7 +342,9 @@ bool bp_proc_parse_map(const char *line, size_t line_bytes, bp_proc_map *ret_map
     if (map.end <= map.start || (scan.next < scan.end && *scan.next != ' ')) {
         return false;
     }
+    map.is_readable = permissions.next[0] == 'r';
     map.is_executable = permissions.next[2] == 'x';
+    map.is_shared = permissions.next[3] == 's';
     /* The kernel pads to a column; a path of a file begins with '/', so no space of it is lost. */
     bp_proc_skip_blanks(&scan);
     if (scan.next < scan.end) {
