@@ -28,6 +28,16 @@ enum { signal_count = sizeof fatal_signals / sizeof fatal_signals[0] };
 
 /* What was there before; written before ours is. */
 static struct sigaction previous[signal_count];
+/* What was there before, when a session ended and another handler was over ours. That one may pass
+ * its signals on to ours, and be below ours again in a later session. */
+static struct sigaction covered[signal_count];
+static bool is_covered[signal_count];
+
+/* The call of ours that passes a signal on in this thread. */
+static _Thread_local struct {
+    const void *context;
+    const void *frame;
+} passing;
 
 /*
  * In memory that the kernel wipes in a child, which so has no page. It is mapped once, and never
@@ -150,8 +160,7 @@ static void call_previous(const struct sigaction *action, const crash *it) {
  * Does what was there before. True when the process goes on. abort() ends it whatever a handler
  * does; one that has set the default action wants it to end.
  */
-static bool pass_on(const crash *it) {
-    const struct sigaction *action = &previous[index_of(it->number)];
+static bool pass_on(const crash *it, const struct sigaction *action) {
     bool is_plain = (action->sa_flags & SA_SIGINFO) == 0;
     bool was_sent = it->info->si_code <= 0;
     bool is_abort = it->number == SIGABRT && it->info->si_code == SI_TKILL;
@@ -168,8 +177,15 @@ static bool pass_on(const crash *it) {
            ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL);
 }
 
+/* Whether a handler that ours has called calls ours. The kernel makes a context for each call, and
+ * begins the frame at the same distance from it. */
+static bool is_passed_back(const void *context, const void *frame) {
+    return passing.context == context && passing.frame != frame;
+}
+
 static void handle(int number, siginfo_t *info, void *context) {
     int saved_errno = errno;
+    const void *frame = __builtin_frame_address(0);
     crash_owner *mine = atomic_load(&owner);
     pid_t tid = gettid();
     bool is_ours = mine != NULL && atomic_load(&mine->pid) == getpid();
@@ -177,13 +193,20 @@ static void handle(int number, siginfo_t *info, void *context) {
         bp_guard_escape(); /* a fault of our own */
     }
     crash it = {NULL, number, info, context};
+    if (is_passed_back(context, frame)) {
+        (void)pass_on(&it, &covered[index_of(number)]);
+        return;
+    }
     it.page = is_ours ? claim(mine, tid) : NULL;
     if (it.page != NULL) {
         (void)bp_guard_run(collect, &it);
     }
+    passing.context = context;
+    passing.frame = frame;
     errno = saved_errno;
-    bool goes_on = pass_on(&it);
+    bool goes_on = pass_on(&it, &previous[index_of(number)]);
     saved_errno = errno;
+    passing.context = NULL;
     if (it.page != NULL && goes_on) {
         (void)bp_guard_run(forget, &it);
     }
@@ -288,8 +311,15 @@ bool bp_crash_handler_remove(const bp_crash_page *page) {
     }
     for (size_t i = 0; i < signal_count; i++) {
         struct sigaction now;
-        if (sigaction(fatal_signals[i], NULL, &now) == 0 && is_handler_ours(&now)) {
+        if (sigaction(fatal_signals[i], NULL, &now) != 0) {
+            continue;
+        }
+        if (is_handler_ours(&now)) {
             (void)sigaction(fatal_signals[i], &previous[i], NULL);
+            previous[i] = is_covered[i] ? covered[i] : previous[i];
+        } else if (!is_covered[i]) {
+            covered[i] = previous[i];
+            is_covered[i] = true;
         }
     }
     int tid = atomic_load(&mine->tid);
