@@ -174,8 +174,12 @@ static void pass_on(struct relay *relay, const bp_run_signal *signal) {
     }
     bool is_hangup = number == SIGHUP && bp_run_terminal_has_hung_up(&child->pipes.terminal);
     if (child->monitor_pid > 0 && (signal->is_of_kernel || is_hangup)) {
-        /* A terminal signals the whole job, and so does a shell whose terminal is gone. */
+        /* A terminal signals the whole job, and so does a shell whose terminal is gone. Both make a
+         * job that is stopped go on, so that it hears of that. */
         (void)kill(-child->pid, number);
+        if (number == SIGHUP) {
+            (void)kill(-child->pid, SIGCONT);
+        }
     } else if (child->monitor_pid > 0 || !signal->is_of_kernel) {
         /* A command in our group has received what the terminal sent to the group. */
         (void)kill(child->pid, number);

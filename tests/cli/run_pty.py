@@ -99,6 +99,10 @@ def descendants(pid):
     return [found for child in children for found in [child] + descendants(child)]
 
 
+def state(pid):
+    return said(f"/proc/{pid}/stat").rpartition(") ")[2][:1]
+
+
 def wait_until(is_so):
     end = time.monotonic() + PATIENCE_SECS
     while not is_so() and time.monotonic() < end:
@@ -147,6 +151,15 @@ def hangups():
     os.kill(terminal.pid, signal.SIGHUP)
     fact("a hang-up reaches the command's whole job",
          wait_until(lambda: said("inner") == "told\n"))
+    terminal.end()
+
+    terminal = run("trap 'echo told >stopped; exit' HUP; echo ready; kill -STOP $$")
+    terminal.until(b"ready")
+    is_stopped = wait_until(lambda: "T" in [state(pid) for pid in descendants(terminal.pid)])
+    terminal.hang_up()
+    os.kill(terminal.pid, signal.SIGHUP)
+    fact("a hang-up reaches a command that is stopped",
+         is_stopped and wait_until(lambda: said("stopped") == "told\n"))
     terminal.end()
 
 
