@@ -54,6 +54,7 @@ static bugpack_status open_controlled(bp_run_pipes *pipes, bugpack_error *error)
     if (status != BUGPACK_OK) {
         return status;
     }
+    (void)tcgetattr(master, &pipes->terminal.lent);
     pipes->standard[STDOUT_FILENO] = pipes->slave;
     if (isatty(STDIN_FILENO) == 1) {
         pipes->standard[STDIN_FILENO] = pipes->slave;

@@ -89,13 +89,8 @@ static void note_end(struct relay *relay, const bp_run_end *end) {
 /* The command uses the terminal while our process group may. */
 static void take_terminal(struct relay *relay) {
     bp_run_pipes *pipes = &relay->child->pipes;
-    if (pipes->keyboard_to_fd < 0) {
-        return;
-    }
-    relay->keyboard.is_ours = bp_run_terminal_is_ours(&pipes->terminal);
-    if (relay->keyboard.is_ours) {
-        bp_run_terminal_make_raw(&pipes->terminal);
-        bp_run_pty_copy_size(pipes->terminal.fd, pipes->keyboard_to_fd);
+    if (pipes->keyboard_to_fd >= 0) {
+        relay->keyboard.is_ours = bp_run_terminal_take(&pipes->terminal, pipes->keyboard_to_fd);
     }
 }
 

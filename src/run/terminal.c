@@ -20,7 +20,7 @@ bool bp_run_terminal_init(bp_run_terminal *terminal, int fd) {
     return true;
 }
 
-bool bp_run_terminal_is_ours(const bp_run_terminal *terminal) {
+static bool is_ours(const bp_run_terminal *terminal) {
     if (terminal->fd < 0) {
         return false;
     }
@@ -57,15 +57,42 @@ static bool is_raw(const struct termios *settings) {
            (settings->c_oflag & (tcflag_t)OPOST) == 0;
 }
 
-void bp_run_terminal_make_raw(bp_run_terminal *terminal) {
+static void make_raw(bp_run_terminal *terminal) {
     struct termios now;
-    if (terminal->fd < 0 || tcgetattr(terminal->fd, &now) != 0 ||
-        (terminal->is_raw && is_raw(&now))) {
+    if (tcgetattr(terminal->fd, &now) != 0 || (terminal->is_raw && is_raw(&now))) {
         return;
     }
     terminal->before = now;
     cfmakeraw(&now);
     terminal->is_raw = tcsetattr(terminal->fd, TCSADRAIN, &now) == 0;
+}
+
+static bool is_same(const struct termios *one, const struct termios *other) {
+    return one->c_iflag == other->c_iflag && one->c_oflag == other->c_oflag &&
+           one->c_cflag == other->c_cflag && one->c_lflag == other->c_lflag &&
+           memcmp(one->c_cc, other->c_cc, sizeof one->c_cc) == 0;
+}
+
+/* When the command was started, a shell may have had the terminal, with the settings of its own
+ * prompt. The command gets those of a command, unless it has chosen others. */
+static void pass_settings(const bp_run_terminal *terminal, int master) {
+    struct termios now;
+    if (tcgetattr(master, &now) == 0 && is_same(&now, &terminal->lent)) {
+        (void)tcsetattr(master, TCSANOW, &terminal->before);
+    }
+}
+
+bool bp_run_terminal_take(bp_run_terminal *terminal, int master) {
+    if (!is_ours(terminal)) {
+        return false;
+    }
+    make_raw(terminal);
+    if (!terminal->was_taken) {
+        pass_settings(terminal, master);
+        terminal->was_taken = true;
+    }
+    bp_run_pty_copy_size(terminal->fd, master);
+    return true;
 }
 
 void bp_run_terminal_restore(bp_run_terminal *terminal) {

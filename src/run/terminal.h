@@ -13,25 +13,24 @@
 
 typedef struct bp_run_terminal {
     int fd; /* borrowed; -1: there is none, and every call does nothing */
-    bool is_raw;
+    bool is_raw, was_taken;
     struct termios before;
+    struct termios lent; /* what the command's pseudo-terminal had at first */
 } bp_run_terminal;
 
 /* False, and no terminal, when the settings cannot be read. */
 bool bp_run_terminal_init(bp_run_terminal *terminal, int fd);
 
-/* Whether our process group may read it now: not after a shell's "&". */
-bool bp_run_terminal_is_ours(const bp_run_terminal *terminal);
-
 /* Whether it is gone: its window was closed, its line was cut. */
 bool bp_run_terminal_has_hung_up(const bp_run_terminal *terminal);
 
 /*
- * Passes every byte through, both ways. Call it again after this program was stopped: a shell may
- * have changed the settings, and those are then restored. When this program is killed, the monitor
- * (child.h) restores them.
+ * Where our process group may read it now, which it may not after a shell's "&", makes it pass
+ * every byte through, both ways, and gives the command's pseudo-terminal its window size. Call it
+ * again after this program was stopped: a shell may have changed the settings, and those are then
+ * restored. When this program is killed, the monitor (child.h) restores them.
  */
-void bp_run_terminal_make_raw(bp_run_terminal *terminal);
+bool bp_run_terminal_take(bp_run_terminal *terminal, int master);
 void bp_run_terminal_restore(bp_run_terminal *terminal);
 
 /* Whether poll can wait for a descriptor. On macOS it cannot wait for /dev/tty (poll(2), BUGS): it

@@ -101,7 +101,10 @@ type_command '$BUGPACK run -q -o reports sh -c "touch begun; exec cat" &'
 await '[ -e begun ]'
 tm send-keys fg Enter
 wait_for_raw
-tm send-keys C-c
+tm send-keys abc Enter C-d # bash's own settings end no input
+prompt
+tm send-keys C-l 'echo status $?' Enter
+see 'status 0'
 
 fact 'after the end the terminal is as before, and Ctrl-C went to the command'
 type_command run cat
