@@ -94,8 +94,9 @@ typedef struct bugpack_report_request {
 /* For answer_flags of bugpack_options: `bugpack trigger` may ask for a report. It asks by a socket
  * of mode 0600 in the session's directory; only this user and root are heard. One report at a time
  * is written so, as if by bugpack_report_async without a request. Needs a session directory
- * (bugpack_recorder_locate); on_diagnostic says if there is none. The command looks where sessions
- * are that name no recorder_dir, and finds no other. Since 0.1.0. */
+ * (bugpack_recorder_locate); on_diagnostic says if there is none. The command finds a recorder_dir
+ * by the files that the process has mapped, unless it may not be read (prctl(2),
+ * PR_SET_DUMPABLE). Since 0.1.0. */
 #define BUGPACK_ANSWER_TRIGGER UINT64_C(1)
 
 #define BUGPACK_REPORT_REQUEST_INIT BUGPACK_INIT(bugpack_report_request)

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <bugpack/session.h>
 
@@ -22,6 +23,23 @@ typedef struct bp_ring_dir {
  * confstr(3).
  */
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir);
+
+/*
+ * Visits the directories of files that a process has mapped: those that `is_wanted` by their last
+ * component, as the process sees them, opened for reading without following a link at the end. A
+ * directory may be visited more than once, and anything may be in it. With a `pid` of 0 the
+ * processes of this user are read, one after the other.
+ */
+typedef struct bp_mapped_dirs {
+    bool (*is_wanted)(const char *name);
+    /* Takes `dir_fd` over. Anything but OK ends the search. */
+    bugpack_status (*visit)(void *context, pid_t pid, int dir_fd, bugpack_error *error);
+    void *context; /* of `visit` */
+} bp_mapped_dirs;
+
+/* A process that may not be read has none; systems other than Linux show none. Errors: NO_MEMORY,
+ * and those of `visit`. */
+bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error);
 
 /* Whether the file system of a directory is in memory. */
 bool bp_ring_dirs_is_in_memory(const char *path);

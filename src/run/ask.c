@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,47 +25,83 @@ struct list {
     size_t count;
 };
 
-/* Of a session whose process has ended, nobody answers. */
-static bool can_answer(int dir_fd, const bp_session_identity *identity) {
+static bool has_socket(int dir_fd) {
     struct stat info;
     return fstatat(dir_fd, BP_ASK_SOCKET_NAME, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISSOCK(info.st_mode) && (kill((pid_t)identity->pid, 0) == 0 || errno == EPERM);
+           S_ISSOCK(info.st_mode);
 }
 
+static bool is_listed(const struct list *list, int dir_fd) {
+    struct stat info, other;
+    bool is_found = false;
+    for (size_t i = 0; !is_found && i < list->count; i++) {
+        is_found = fstat(dir_fd, &info) == 0 && fstat(list->sessions[i].dir_fd, &other) == 0 &&
+                   info.st_ino == other.st_ino && info.st_dev == other.st_dev;
+    }
+    return is_found;
+}
+
+/* Takes `dir_fd` over. */
 static bugpack_status add_session(struct list *list, int dir_fd,
-                                  const bp_session_identity *identity, bugpack_error *error) {
+                                  const bp_session_identity *identity, pid_t mapped_pid,
+                                  bugpack_error *error) {
     bp_run_answering *sessions =
         realloc(list->sessions, (list->count + 1) * sizeof *list->sessions);
     if (sessions == NULL) {
+        bp_file_close(dir_fd);
         return bp_fail_memory(error, "list the sessions");
     }
     list->sessions = sessions;
     bp_run_answering *added = &sessions[list->count++];
-    *added = (bp_run_answering){
-        .pid = (pid_t)identity->pid, .target_pid = (pid_t)identity->target_pid, .dir_fd = dir_fd};
+    *added = (bp_run_answering){.pid = mapped_pid != 0 ? mapped_pid : (pid_t)identity->pid,
+                                .target_pid = (pid_t)identity->target_pid,
+                                .is_mapped = mapped_pid != 0,
+                                .dir_fd = dir_fd};
     (void)snprintf(added->app_name, sizeof added->app_name, "%s", identity->app_name);
     (void)snprintf(added->target_name, sizeof added->target_name, "%s", identity->target_name);
     return BUGPACK_OK;
 }
 
-/* One directory below a base: a session that can be asked is added to the list. */
+/* One directory below a base: a session that can be asked is added to the list. Of one whose
+ * process has ended, nobody answers. */
 static bugpack_status look(struct list *list, int base_fd, const char *name, bugpack_error *error) {
     bp_session_identity identity;
-    bugpack_status status = BUGPACK_OK;
     if (!bp_session_name_read(name, &identity)) {
-        return status;
+        return BUGPACK_OK;
     }
     int dir_fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir_fd >= 0 &&
         bp_session_identity_read(&(bp_session_place){.dir_fd = dir_fd}, &identity, NULL) ==
             BUGPACK_OK &&
         (list->pid == 0 || list->pid == identity.pid || list->pid == identity.target_pid) &&
-        can_answer(dir_fd, &identity)) {
-        status = add_session(list, dir_fd, &identity, error);
-        dir_fd = status == BUGPACK_OK ? -1 : dir_fd;
+        has_socket(dir_fd) && (kill((pid_t)identity.pid, 0) == 0 || errno == EPERM)) {
+        return add_session(list, dir_fd, &identity, 0, error);
     }
     bp_file_close(dir_fd);
-    return status;
+    return BUGPACK_OK;
+}
+
+static bool is_session_name(const char *name) {
+    bp_session_identity identity;
+    return bp_session_name_read(name, &identity);
+}
+
+/* Of bp_mapped_dirs. A process may have any file mapped: the directory has to be this user's, and
+ * of that process, which the identity says where its pid is of our namespace, and the peer of the
+ * socket in any case. */
+static bugpack_status look_mapped(void *context, pid_t pid, int dir_fd, bugpack_error *error) {
+    struct list *list = context;
+    struct stat info;
+    bp_session_identity identity;
+    if (fstat(dir_fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0 &&
+        bp_session_identity_read(&(bp_session_place){.dir_fd = dir_fd}, &identity, NULL) ==
+            BUGPACK_OK &&
+        (identity.pid == pid || identity.pid_namespace != bp_session_pid_namespace()) &&
+        has_socket(dir_fd) && !is_listed(list, dir_fd)) {
+        return add_session(list, dir_fd, &identity, pid, error);
+    }
+    bp_file_close(dir_fd);
+    return BUGPACK_OK;
 }
 
 static bugpack_status search(struct list *list, const bp_ring_base *base, bugpack_error *error) {
@@ -99,6 +134,10 @@ bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_
         status = search(&list, &base, error);
     }
     free(choice);
+    if (status == BUGPACK_OK && (pid == 0 || list.count == 0)) {
+        const bp_mapped_dirs dirs = {is_session_name, look_mapped, &list};
+        status = bp_mapped_dirs_visit(&dirs, pid, error);
+    }
     if (status != BUGPACK_OK) {
         bp_run_ask_free(list.sessions, list.count);
         return status;
@@ -139,7 +178,8 @@ bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
                           bugpack_error *error) {
     char answer[8192];
     int fd = -1;
-    bugpack_status status = bp_ask_socket_connect(session->dir_fd, &fd, error);
+    bugpack_status status =
+        bp_ask_socket_connect(session->dir_fd, session->is_mapped ? session->pid : 0, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -4,6 +4,7 @@
 #ifndef BP_RUN_ASK_H
 #define BP_RUN_ASK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,11 +16,13 @@ typedef struct bp_run_answering {
     char app_name[65];
     char target_name[64]; /* "": it is about its own process */
     pid_t pid, target_pid;
-    int dir_fd; /* the caller's to close, and the list's to free */
+    bool is_mapped; /* found in the memory of `pid`, which has to be the process that answers */
+    int dir_fd;     /* the caller's to close, and the list's to free */
 } bp_run_answering;
 
 /* Lists the sessions of this user that have a socket; with a `pid` those of this process or about
- * it. Errors: NO_MEMORY. */
+ * it. They are looked for where sessions are, and then in the mappings of processes: of `pid`
+ * where it was not found, or of all. Errors: NO_MEMORY. */
 bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_t *ret_count,
                                bugpack_error *error);
 void bp_run_ask_free(bp_run_answering *sessions, size_t count);

@@ -39,6 +39,42 @@ expect_status 5
 expect_no_out
 kill -CONT "$asked"
 
+fact 'one whose session is where nobody looks is found by what it has mapped'
+mkdir -m 700 elsewhere
+XDG_RUNTIME_DIR=$scratch/elsewhere
+# The report that was asked for before may still be written.
+await 'run trigger "$asked"; ! grep -q "being written" err'
+expect_status 0
+unzip -tq "$(cat out)" >unzipped 2>&1 || wrong "it is no zip: $(cat out)"
+run trigger 1
+expect_status 4
+# Others run meanwhile, or none does.
+run trigger
+if [ "$status" -ne 0 ]; then
+    expect_status 1
+    expect_err "  $asked  asked, about process $(cat command) (sh)"
+fi
+
+fact 'a process that has mapped a file of a session is not the one that is asked'
+cat >decoy.py <<'END'
+import glob, mmap, time
+[name] = glob.glob("runtime/bugpack/asked-*/session")
+with open(name, "rb") as file:
+    kept = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+open("mapped", "w").close()
+time.sleep(1000)
+END
+start python3 decoy.py
+await '[ -e mapped ]'
+run trigger "$pid"
+expect_status 4
+expect_err "process $pid has no session that answers"
+chmod 750 runtime/bugpack/asked-*
+run trigger "$asked"
+expect_status 4
+chmod 700 runtime/bugpack/asked-*
+XDG_RUNTIME_DIR=$scratch/runtime
+
 if can_be_nobody && [ "$(id -u)" -eq 0 ]; then
     fact 'another user is not heard'
     chmod 755 "$scratch" runtime runtime/bugpack runtime/bugpack/asked-*

@@ -22,12 +22,16 @@ static struct sockaddr_un address_in(int dir_fd) {
     return address;
 }
 
-/* Whether the other end is of this user, or of root (unix(7), SO_PEERCRED). */
-static bool is_trusted(int fd) {
+/* Whether the other end is of this user, or of root; `ret_pid` is who began to listen, or connected
+ * (unix(7), SO_PEERCRED). */
+static bool is_trusted(int fd, pid_t *ret_pid) {
     struct ucred peer;
     socklen_t length = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+        return false;
+    }
+    *ret_pid = peer.pid;
+    return peer.uid == geteuid() || peer.uid == 0;
 }
 
 bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error) {
@@ -49,8 +53,9 @@ bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *e
 
 int bp_ask_socket_accept(int fd) {
     for (;;) {
+        pid_t peer_pid;
         int asking = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (asking >= 0 && !is_trusted(asking)) {
+        if (asking >= 0 && !is_trusted(asking, &peer_pid)) {
             (void)close(asking);
         } else if (asking >= 0 || (errno != EINTR && errno != ECONNABORTED)) {
             return asking;
@@ -63,7 +68,8 @@ void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
     (void)ignored;
 }
 
-bugpack_status bp_ask_socket_connect(int dir_fd, int *ret_fd, bugpack_error *error) {
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, int *ret_fd, bugpack_error *error) {
+    pid_t peer_pid;
     const struct sockaddr_un address = address_in(dir_fd);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
@@ -76,9 +82,12 @@ bugpack_status bp_ask_socket_connect(int dir_fd, int *ret_fd, bugpack_error *err
         }
         return is_nobody ? BUGPACK_ERR_NO_PROCESS : BUGPACK_ERR_IO;
     }
-    if (!is_trusted(fd)) {
+    const char *refusal = !is_trusted(fd, &peer_pid)    ? "another user answers there"
+                          : pid != 0 && peer_pid != pid ? "another process answers there"
+                                                        : NULL;
+    if (refusal != NULL) {
         (void)close(fd);
-        return bp_fail(error, BUGPACK_ERR_DENIED, "another user answers there");
+        return bp_fail(error, BUGPACK_ERR_DENIED, "%s", refusal);
     }
     *ret_fd = fd;
     return BUGPACK_OK;

@@ -16,6 +16,10 @@
 #include "platform/linux/build_id.h"
 #include "platform/linux/proc_scan.h"
 
+#ifdef SYS_openat2
+#include <linux/openat2.h>
+#endif
+
 /* The most ids that Linux gives out (PID_MAX_LIMIT in include/linux/threads.h). */
 static const size_t number_max = (size_t)4 << 20;
 
@@ -262,4 +266,24 @@ int bp_read_build_id(int fd, char out[65]) {
     }
     out[0] = '\0';
     return file.read_errno;
+}
+
+int bp_open_in_root(int process_fd, const char *path, int flags) {
+    int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0) {
+        return -1;
+    }
+    int fd = -1;
+    errno = ENOSYS;
+#ifdef SYS_openat2
+    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+#endif
+    if (fd < 0 && errno == ENOSYS) {
+        /* Before Linux 5.6 a link may lead elsewhere: the caller checks what it is. */
+        fd = openat(root_fd, path + strspn(path, "/"), flags | O_CLOEXEC);
+    }
+    bp_file_close(root_fd);
+    return fd;
 }

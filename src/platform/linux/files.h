@@ -71,6 +71,13 @@ int bp_open_regular(const char *path);
 /* The same for the file of an O_PATH descriptor, which it closes. */
 int bp_reopen_regular(int path_fd);
 
+/*
+ * Opens a path as the process sees it whose /proc/<pid> is `process_fd`: below its root, and with
+ * links that cannot lead out of it; close-on-exec. With O_PATH nothing is opened, so that a device
+ * or a FIFO in that place notices nothing. -1 with errno.
+ */
+int bp_open_in_root(int process_fd, const char *path, int flags);
+
 /* The build id of an open file (build_id.h); "" when it has none. Returns 0, or the errno for which
  * the file could not be read. */
 int bp_read_build_id(int fd, char out[65]);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -18,10 +17,6 @@
 #include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
-
-#ifdef SYS_openat2
-#include <linux/openat2.h>
-#endif
 
 static const size_t maps_max_bytes = (size_t)16 << 20;
 static const size_t file_max = 4096;
@@ -171,31 +166,6 @@ bool bp_mapped_file_cut_deleted(bp_mapped_file *file) {
 }
 
 /*
- * Opens a path as the process sees it: below its root, and with links that cannot lead out of it.
- * An O_PATH descriptor opens nothing, so that a device or a FIFO in that place notices nothing.
- */
-static int open_in_root(int process_fd, const char *path) {
-    const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-    int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0) {
-        return -1;
-    }
-    int fd = -1;
-    errno = ENOSYS;
-#ifdef SYS_openat2
-    struct open_how how = {.flags = (uint64_t)flags,
-                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
-#endif
-    if (fd < 0 && errno == ENOSYS) {
-        /* Before Linux 5.6 a link may lead elsewhere, which the inode then shows. */
-        fd = openat(root_fd, path + strspn(path, "/"), flags);
-    }
-    bp_file_close(root_fd);
-    return fd;
-}
-
-/*
  * Whether a descriptor is of the file that is mapped: 0, or an errno, ESTALE when it is not. maps
  * shows the device of the inode, while stat on btrfs and overlayfs shows that of the subvolume or
  * the overlay: there the inode number alone decides.
@@ -234,7 +204,7 @@ static int check_mapped(int fd, const bp_mapped_file *file) {
 }
 
 int bp_mapped_file_open(int process_fd, const bp_mapped_file *file, bool *ret_is_there) {
-    int path_fd = check_mapped(open_in_root(process_fd, file->path), file);
+    int path_fd = check_mapped(bp_open_in_root(process_fd, file->path, O_PATH | O_NOFOLLOW), file);
     int path_errno = errno;
     *ret_is_there = path_fd >= 0;
     if (path_fd < 0) {

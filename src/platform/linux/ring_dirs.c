@@ -1,12 +1,22 @@
 #include "platform/ring_dirs.h"
 
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
+#include "base/file.h"
 #include "platform/host.h"
+#include "platform/linux/files.h"
+#include "platform/linux/proc_scan.h"
+#include "platform/linux/proc_text.h"
+
+static const size_t maps_max_bytes = (size_t)16 << 20;
 
 /* Users whose files in /dev/shm systemd removes: at the end of the last log-in (RemoveIPC in
  * logind.conf(5)), and with the service of a dynamic user (DynamicUser in systemd.exec(5)). */
@@ -66,6 +76,76 @@ bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
         return true;
     }
     return next_of_service(cursor, ret_dir);
+}
+
+/* The length of the path of the directory of a mapped file, or 0. */
+static size_t cut_file(char path[PATH_MAX], const bp_proc_map *map) {
+    if (map->inode == 0 || map->path_bytes == 0 || map->path_bytes >= PATH_MAX ||
+        map->path[0] != '/') {
+        return 0;
+    }
+    (void)bp_proc_unescape_path(map->path, map->path_bytes, path);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    return (size_t)(slash - path);
+}
+
+static bugpack_status visit_maps(const bp_mapped_dirs *dirs, pid_t pid, int process_fd,
+                                 const bp_buffer *maps, bugpack_error *error) {
+    char path[PATH_MAX], last[PATH_MAX] = "";
+    bp_proc_scan scan = {maps->data, maps->data + maps->size};
+    bp_proc_scan line;
+    bugpack_status status = BUGPACK_OK;
+    while (status == BUGPACK_OK && bp_proc_take_line(&scan, &line)) {
+        bp_proc_map map;
+        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) ||
+            cut_file(path, &map) == 0 || strcmp(path, last) == 0 ||
+            !dirs->is_wanted(strrchr(path, '/') + 1)) {
+            continue;
+        }
+        memcpy(last, path, sizeof last);
+        int fd = bp_open_in_root(process_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        if (fd >= 0) {
+            status = dirs->visit(dirs->context, pid, fd, error);
+        }
+    }
+    return status;
+}
+
+static bugpack_status visit_process(const bp_mapped_dirs *dirs, pid_t pid, bool is_ours,
+                                    bp_buffer *maps, bugpack_error *error) {
+    struct stat info;
+    bugpack_status status = BUGPACK_OK;
+    int process_fd = bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
+    bp_buffer_clear(maps);
+    if (process_fd >= 0 &&
+        (!is_ours || (fstat(process_fd, &info) == 0 && info.st_uid == geteuid()))) {
+        (void)bp_file_read_at(process_fd, "maps", maps, NULL); /* or the first 16 MiB */
+        status = visit_maps(dirs, pid, process_fd, maps, error);
+    }
+    bp_file_close(process_fd);
+    return status;
+}
+
+bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error) {
+    bp_buffer maps;
+    uint32_t *pids = NULL;
+    size_t count = 0;
+    bugpack_status status = BUGPACK_OK;
+    bp_buffer_init(&maps, maps_max_bytes);
+    if (pid != 0) {
+        status = visit_process(dirs, pid, false, &maps, error);
+    } else {
+        int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        (void)bp_proc_list_numbers(proc_fd, &pids, &count);
+        bp_file_close(proc_fd);
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = visit_process(dirs, (pid_t)pids[i], true, &maps, error);
+    }
+    free(pids);
+    bp_buffer_release(&maps);
+    return status;
 }
 
 bool bp_ring_dirs_is_in_memory(const char *path) {
