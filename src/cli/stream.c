@@ -183,20 +183,31 @@ static int provide_journal(const bp_cli_stream *stream, uint64_t deadline_ns, ta
     return 0;
 }
 
-static void write_end(const bp_cli_stream *stream, bugpack_status status, int wait_status,
-                      uint64_t began_ns, bugpack_writer *writer) {
+static void write_end(const bp_cli_stream *stream, bugpack_status status,
+                      const bp_run_program_end *end, uint64_t began_ns, bugpack_writer *writer) {
     double secs = (double)(bp_clock_monotonic_ns() - began_ns) / BP_NS_PER_SEC;
-    if (status == BUGPACK_ERR_TIMEOUT) {
+    int wait_status = end->wait_status;
+    char after[40] = "";
+    if (end->was_killed) {
         (void)bugpack_printf(writer, "\n[killed after %.3f s]\n", secs);
         bugpack_truncate(writer, true, "it did not end within %.1f s, and was killed",
                          stream->timeout_ms / 1000.0);
-    } else if (WIFSIGNALED(wait_status)) {
-        const char *name = strsignal(WTERMSIG(wait_status));
-        (void)bugpack_printf(writer, "\n[ended by signal %d (%s) after %.3f s]\n",
-                             WTERMSIG(wait_status), name != NULL ? name : "unknown", secs);
+        return;
+    }
+    if (status == BUGPACK_ERR_TIMEOUT) {
+        bugpack_truncate(writer, true,
+                         "it ended, and a process that it left behind did not close its output "
+                         "within %.1f s",
+                         stream->timeout_ms / 1000.0);
     } else {
-        (void)bugpack_printf(writer, "\n[exit status %d after %.3f s]\n", WEXITSTATUS(wait_status),
-                             secs);
+        (void)snprintf(after, sizeof after, " after %.3f s", secs);
+    }
+    if (WIFSIGNALED(wait_status)) {
+        const char *name = strsignal(WTERMSIG(wait_status));
+        (void)bugpack_printf(writer, "\n[ended by signal %d (%s)%s]\n", WTERMSIG(wait_status),
+                             name != NULL ? name : "unknown", after);
+    } else {
+        (void)bugpack_printf(writer, "\n[exit status %d%s]\n", WEXITSTATUS(wait_status), after);
     }
 }
 
@@ -221,7 +232,7 @@ static int provide_command(const bp_cli_stream *stream, uint64_t deadline_ns, ta
     }
     (void)bugpack_printf(writer, "$ %s\n", stream->source);
     write_tail(newest, writer);
-    write_end(stream, status, end.wait_status, began_ns, writer);
+    write_end(stream, status, &end, began_ns, writer);
     return 0;
 }
 

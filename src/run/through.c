@@ -100,6 +100,13 @@ static void reap(struct running *running, int flags) {
     running->pid = pid == 0 ? running->pid : 0;
 }
 
+/* A process that it started may still have its output. */
+static bool has_ended(const struct running *running) {
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0;
+}
+
 /* Until its output has ended and it has been reaped. */
 static bugpack_status relay(struct running *running, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -174,13 +181,14 @@ bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end 
     if (status == BUGPACK_OK) {
         status = relay(&running, error);
         if (running.pid != 0) { /* its group is no other's while it is not reaped */
+            running.end.was_killed = !has_ended(&running);
             (void)kill(-group, SIGKILL);
             reap(&running, 0);
         }
     }
     bp_descriptor_close(&running.out_fd);
     bp_descriptor_close(&running.said_fd);
-    if (status == BUGPACK_OK) {
+    if (status == BUGPACK_OK || status == BUGPACK_ERR_TIMEOUT) {
         trim(&running);
         *ret_end = running.end;
     }

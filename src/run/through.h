@@ -28,6 +28,7 @@ typedef struct bp_run_through {
 /* How a program ended. */
 typedef struct bp_run_program_end {
     int wait_status;
+    bool was_killed; /* by bp_run_program; false too where only its output did not end */
     bool has_printed;
     char said[300]; /* the beginning of its standard error, as one line, unless it was joined */
 } bp_run_program_end;
@@ -37,7 +38,8 @@ typedef struct bp_run_program_end {
  * so that no terminal's signal reaches it, and it cannot ask a question there. The group is killed
  * where the program does not end by itself.
  *
- * IO: it cannot be started; or what the sink returned. TIMEOUT, CANCELLED: it was killed.
+ * IO: it cannot be started; or what the sink returned. CANCELLED: it was killed. TIMEOUT: likewise,
+ * or it had ended, and a process that it left behind had its output; `ret_end` is set.
  */
 bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end *ret_end,
                               bugpack_error *error);

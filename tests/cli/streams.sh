@@ -124,6 +124,12 @@ unzip -p "$zip" commands/sh.txt | grep -qx printed || wrong 'its output is gone'
 # shellcheck disable=SC2016 # await expands it
 await '! kill -0 "$(cat child)" 2>/dev/null'
 
+fact 'of a command that has ended, and left a process behind with its output, the status is known'
+capture --shell --command 'echo printed; sleep 319 & exit 4' --input-timeout 1
+expect_status 3
+expect_err 'commands/echo.txt: it ended, and a process that it left behind did not close its output within 1.0 s'
+expect_same 'the entry' 'printed|[exit status 4]' "$(unzip -p "$zip" commands/echo.txt | sed '1d;/^$/d' | paste -sd '|')"
+
 fact 'a signal ends a command, too'
 rm -f child
 mkdir -p none
