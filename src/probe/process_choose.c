@@ -52,6 +52,24 @@ static bool is_file_name(const char *path, const char *name) {
            (slash[1 + length] == '\0' || strcmp(slash + 1 + length, deleted) == 0);
 }
 
+/* The kernel keeps 15 bytes of a name. All of a script's is a file name of its command line. */
+static bool is_cut_name(const bp_listed_process *process, const char *name) {
+    enum { kept_bytes = 15 };
+    size_t length = strlen(name);
+    const char *title = process->title != NULL ? process->title : "";
+    if (length <= kept_bytes || strncmp(process->name, name, kept_bytes) != 0 ||
+        process->name[kept_bytes] != '\0') {
+        return false;
+    }
+    for (const char *at = strstr(title, name); at != NULL; at = strstr(at + 1, name)) {
+        if ((at == title || at[-1] == '/' || at[-1] == ' ') &&
+            (at[length] == '\0' || at[length] == ' ')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether a component of the path is the unit. `ret_bytes` is how much of it leads there. */
 static bool has_unit(const char *path, const char *unit, size_t *ret_bytes) {
     static const char usual[] = ".service";
@@ -89,7 +107,7 @@ static bool is_asked_for(const bp_process_query *query, const bp_listed_process 
     switch (query->kind) {
     case BP_PROCESS_BY_NAME:
         return strcmp(process->name, query->text) == 0 ||
-               is_file_name(process->executable, query->text);
+               is_file_name(process->executable, query->text) || is_cut_name(process, query->text);
     case BP_PROCESS_BY_UNIT:
         return has_unit(process->cgroup, query->text, &ignored);
     case BP_PROCESS_BY_CGROUP:

@@ -18,6 +18,8 @@ static char python[] = "/usr/bin/python3.11", vim[] = "/usr/bin/vim", php[] = "/
 static char web[] = "/system.slice/nginx.service", below_web[] = "/system.slice/nginx.service/sub";
 static char near_web[] = "/system.slice/nginx.service2";
 static char user_web[] = "/user.slice/user-1000.slice/user@1000.service/app.slice/nginx.service";
+static char long_title[] = "/bin/sh ./long-script-name.sh -v";
+static char other_title[] = "/bin/sh long-script-name.sh.old";
 
 static bp_listed_process machine[] = {
     PROCESS(1, 0, 1, "init", NULL, NULL),
@@ -36,6 +38,8 @@ static bp_listed_process machine[] = {
     PROCESS(600, 1, 60, "old", removed, NULL),
     {.pid = 700, .parent_pid = 100, .start = 70, .name = "nginx", .is_zombie = true},
     PROCESS(800, 1, 80, "bugpack", NULL, NULL),
+    {.pid = 850, .parent_pid = 1, .start = 85, .name = "long-script-nam", .title = long_title},
+    {.pid = 851, .parent_pid = 1, .start = 86, .name = "long-script-nam", .title = other_title},
     PROCESS(900, 1, 90, "postgres", postgres, NULL),
 };
 
@@ -73,6 +77,12 @@ Test(process_choose, a_name_means_a_tree_from_its_root) {
 
 Test(process_choose, workers_that_run_the_same_file_belong_to_it_whatever_they_are_called) {
     expect(by(BP_PROCESS_BY_NAME, "myserver"), false, (const pid_t[]){500, 501, 0});
+}
+
+Test(process_choose, the_whole_name_of_a_script_means_it_though_the_kernel_has_cut_it) {
+    expect(by(BP_PROCESS_BY_NAME, "long-script-name.sh"), false, (const pid_t[]){850, 0});
+    expect(by(BP_PROCESS_BY_NAME, "long-script-nam"), true, (const pid_t[]){850, 851, 0});
+    expect(by(BP_PROCESS_BY_NAME, "long-script-name"), false, (const pid_t[]){0});
 }
 
 Test(process_choose, several_trees_are_ambiguous_and_their_roots_are_told) {
