@@ -46,6 +46,8 @@ static struct {
     char **known; /* paths of an earlier index, sorted */
     size_t known_count, known_capacity;
     bool lacks_memory;
+    bool is_refused; /* something that was named */
+    bool has_unread; /* a directory below */
 } list;
 
 static int compare_texts(const void *one, const void *other) {
@@ -80,14 +82,18 @@ static void add_report(const char *path, uint64_t byte_count) {
 
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *place) {
     size_t length = strlen(path);
-    (void)place;
     if (kind == FTW_DNR) {
         bp_cli_say("cannot read the directory \"%s\"", path);
+        list.has_unread = true;
+        list.is_refused = place->level == 0;
     } else if (kind == FTW_F && S_ISREG(info->st_mode) && length > 4 &&
                strcmp(path + length - 4, ".zip") == 0) {
         add_report(path, info->st_size > 0 ? (uint64_t)info->st_size : 0);
+    } else if (kind != FTW_D && place->level == 0) {
+        bp_cli_say("\"%s\" is neither a directory nor a report (*.zip)", path);
+        list.is_refused = true;
     }
-    return list.lacks_memory;
+    return list.lacks_memory || list.is_refused;
 }
 
 /* A bp_json_line_taker. */
@@ -188,7 +194,7 @@ static int compare_reports(const void *one, const void *other) {
 }
 
 static bp_cli_exit index_all(void) {
-    bool has_all = true;
+    bool has_all = !list.has_unread;
     if (list.count > 0) {
         qsort(list.reports, list.count, sizeof *list.reports, compare_reports);
     }
@@ -238,6 +244,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
             result = BP_CLI_FAILED;
         } else if (list.lacks_memory) {
             bp_cli_say("out of memory");
+            result = BP_CLI_FAILED;
+        } else if (list.is_refused) {
             result = BP_CLI_FAILED;
         }
     }

@@ -68,6 +68,32 @@ jq -e '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
     and .thread_cpu_percents == [30.5, 20.25, 9, 0]' out >/dev/null || wrong "the line is $(cat out)"
 rm -r named
 
+fact 'what is named has to be a directory or a report'
+mkfifo pipe pipe.zip
+for name in pipe pipe.zip fleet/link.zip fleet/loop /dev/null "$here/lib.sh"; do
+    run index fleet "$name"
+    expect_status 1
+    expect_no_out
+    expect_err "\"$name\" is neither a directory nor a report (*.zip)"
+done
+mv pipe pipe.zip fleet
+run index fleet
+expect_status 3
+expect_same 'lines' 7 "$(wc -l <out | tr -d ' ')"
+rm fleet/pipe fleet/pipe.zip
+if can_be_nobody && as_nobody test -x "$BUGPACK"; then
+    mkdir -p theirs/closed
+    chmod 755 . theirs
+    chmod 700 theirs/closed
+    [ "$(id -u)" -eq 0 ] || chmod 0 theirs/closed
+    for name in theirs theirs/closed; do
+        as_nobody "$BUGPACK" index "$name" >out 2>err
+        status=$?
+        expect_status "$([ "$name" = theirs ] && echo 3 || echo 1)"
+        expect_err 'cannot read the directory "theirs/closed"'
+    done
+fi
+
 fact 'with an index only what is new is added'
 cp fleet/a/b/bad.zip fleet/third.zip
 rm fleet/torn.zip
