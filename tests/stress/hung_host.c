@@ -41,19 +41,29 @@ static void record(bugpack *session, bugpack_channel *channel, unsigned number) 
     bugpack_traffic(channel, BUGPACK_SENT, 1, "word", text, strlen(text));
 }
 
-/* The host records, waits for a byte, records once more, and closes its session. */
-static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
-    bugpack *session = NULL;
-    bugpack_channel *channel = NULL;
+static bugpack_options host_options(const char *app_name, bool is_in_memory) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
-    char word = 'r';
-    options.app_name = "viewer app";
-    options.app_version = "4.2";
+    options.app_name = app_name;
     options.report_dir = dir.path;
     options.recorder_dir = rings_dir;
     options.recorder_in_memory = is_in_memory;
+    return options;
+}
+
+static bugpack *open_host(const bugpack_options *options) {
+    bugpack *session = NULL;
+    CHECK(bugpack_open(options, &session, NULL) == BUGPACK_OK);
+    return session;
+}
+
+/* The host records, waits for a byte, records once more, and closes its session. */
+static _Noreturn void run_host(int socket_fd, bool is_in_memory) {
+    bugpack_channel *channel = NULL;
+    bugpack_options options = host_options("viewer app", is_in_memory);
+    char word = 'r';
+    options.app_version = "4.2";
     options.sample_window_ms = BUGPACK_OFF;
-    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    bugpack *session = open_host(&options);
     CHECK(bugpack_redact_add(session, "[ticket]\npattern = TKT-[0-9]+", NULL) == BUGPACK_OK);
     CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
     for (unsigned i = 0; i < record_count; i++) {
@@ -182,13 +192,8 @@ static void check_fork(void) {
     CHECK(pipe(to_host) == 0 && pipe(from_child) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        bugpack *session = NULL;
-        bugpack_options options = BUGPACK_OPTIONS_INIT;
-        options.app_name = "viewer app";
-        options.report_dir = dir.path;
-        options.recorder_in_memory = true;
-        CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-        bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "of the parent");
+        bugpack_options options = host_options("viewer app", true);
+        bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "of the parent");
         child = fork();
         if (child != 0) {
             CHECK(write(from_child[1], &child, sizeof child) == (ssize_t)sizeof child);
@@ -220,13 +225,9 @@ static void check_busy(void) {
     static bp_snapshot snapshot;
     pid_t pid = fork();
     if (pid == 0) {
-        bugpack *session = NULL;
-        bugpack_options options = BUGPACK_OPTIONS_INIT;
-        options.app_name = "busy";
-        options.report_dir = dir.path;
-        options.recorder_in_memory = true;
+        bugpack_options options = host_options("busy", true);
         options.log_ring_bytes = (size_t)1 << 20;
-        CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+        bugpack *session = open_host(&options);
         for (unsigned i = 0;; i++) {
             bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "line %u of a busy host", i);
         }
@@ -276,14 +277,9 @@ static void check_damaged(void) {
         CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
         pid_t pid = fork();
         if (pid == 0) {
-            bugpack *session = NULL;
-            bugpack_options options = BUGPACK_OPTIONS_INIT;
-            options.app_name = "damaged";
-            options.report_dir = dir.path;
-            options.recorder_in_memory = true;
+            bugpack_options options = host_options("damaged", true);
             options.history_interval_ms = BUGPACK_OFF;
-            CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-            bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "a line");
+            bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
             scribble(round);
             CHECK(write(ends[1], "r", 1) == 1);
             (void)pause();
@@ -320,14 +316,8 @@ static void check_other_clock(bool is_in_memory) {
     if (parent == 0) {
         pid = shift_clock() ? fork() : -1;
         if (pid == 0) {
-            bugpack *session = NULL;
-            bugpack_options options = BUGPACK_OPTIONS_INIT;
-            options.app_name = "ahead";
-            options.report_dir = dir.path;
-            options.recorder_dir = rings_dir;
-            options.recorder_in_memory = is_in_memory;
-            CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-            bugpack_log(session, BUGPACK_LEVEL_INFO, "net", "a line");
+            bugpack_options options = host_options("ahead", is_in_memory);
+            bugpack_log(open_host(&options), BUGPACK_LEVEL_INFO, "net", "a line");
             pid = getpid();
             CHECK(write(ends[1], &pid, sizeof pid) == (ssize_t)sizeof pid);
             (void)pause();
