@@ -152,6 +152,18 @@ static bugpack_status set_counters(bp_diff *diff, const char *counters, bugpack_
     }
 }
 
+/* Two reports that have none of the artefacts, as of processes that died, have their documents. */
+static bool are_alike(const bp_diff *diff) {
+    bool have_none = diff->before.report != NULL && diff->after.report != NULL;
+    for (int i = 0; i < BP_DIFF_ARTEFACT_COUNT; i++) {
+        const bp_diff_presence *before = &diff->before.presence[i];
+        const bp_diff_presence *after = &diff->after.presence[i];
+        have_none &= !before->is_there && !after->is_there && !before->lacks_counter &&
+                     !after->lacks_counter;
+    }
+    return have_none;
+}
+
 bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
                                const char *counters, bp_diff *ret_diff, bugpack_error *error) {
     bp_diff diff = {.key = key};
@@ -175,7 +187,7 @@ bugpack_status bp_diff_compute(const char *before_path, const char *after_path, 
         bp_diff_release(&diff);
         return status;
     }
-    diff.has_any = diff.has_host || diff.has_metrics || diff.has_heap;
+    diff.has_any = diff.has_host || diff.has_metrics || diff.has_heap || are_alike(&diff);
     *ret_diff = diff;
     return BUGPACK_OK;
 }

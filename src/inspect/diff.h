@@ -24,7 +24,8 @@ enum { BP_DIFF_COUNTER_MAX = 16 };
 
 typedef struct bp_diff {
     bp_diff_side before, after;
-    /* What both sides have; has_any is set where there is anything. */
+    /* What both sides have; has_any is set where there is anything, and of two reports without any
+     * artefact, which have documents. */
     bool has_any, has_host, has_metrics, has_heap;
     bp_host_key key;
     char counter[48];

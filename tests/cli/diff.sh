@@ -358,7 +358,7 @@ expect_status 1
 expect_out 'another program, another build, same session'
 expect_err '"old.zip" and "other.zip" are of different programs: viewer and server'
 run diff --json plain-old.zip plain-rebuilt.zip
-expect_status 2 # no metrics
+expect_status 1 # of the documents: there are no metrics
 run diff old.zip secret.zip
 expect_status 0
 expect_out '  token: redacted on both sides'
@@ -413,6 +413,29 @@ if command -v script >/dev/null 2>&1; then
 else
     echo 'not tried: script is not installed'
 fi
+
+fact 'reports without metrics, heap and capture, as of processes that died, are compared by their documents'
+for side in 1 2; do
+    mkdir "dead$side"
+    cat >"dead$side/metadata.json" <<END
+{"schema": 2, "report_id": "$side", "app": {"name": "viewer"}, "tags": {"gpu": "card $side"}, "timestamp": "2026-11-22T10:00:0${side}Z"}
+END
+    cat >"dead$side/manifest.json" <<END
+{"schema": 2, "report_id": "$side", "complete": true, "missing": 0, "artefacts": []}
+END
+    echo '{"available": false, "reason": "the process had ended"}' >"dead$side/runtime-metrics.json"
+    (cd "dead$side" && python3 -m zipfile -c "../dead$side.zip" metadata.json runtime-metrics.json manifest.json)
+done
+run diff dead1.zip dead1.zip
+expect_status 0
+expect_out 'same program'
+run diff dead1.zip dead2.zip
+expect_status 1
+expect_out 'tags.gpu: "card 1"'
+run diff --json dead1.zip dead2.zip
+expect_status 1
+jq -e '.equal == false and .changes[0].path == "tags.gpu"' out >/dev/null || wrong "it is $(cat out)"
+rm dead1.zip dead2.zip # they are not ours
 
 fact 'nothing in common is said, and is a failure'
 run diff before.zip one.zip
