@@ -36,6 +36,9 @@ typedef struct indexed {
  * bounded. */
 enum { group_max = 512, thread_max = 16, descriptor_max = 16 };
 
+/* Of a report: 131,072 names of threads have room. */
+static const size_t line_max_bytes = (size_t)16 << 20;
+
 /* A path that can be opened, in UTF-8. */
 enum { text_max_bytes = 3 * PATH_MAX + 1 };
 
@@ -122,6 +125,7 @@ static bool read_known(const char *path) {
         return false;
     }
     bp_line_stream_init(&lines, add_known, NULL);
+    lines.rest.max_size = line_max_bytes;
     ssize_t count;
     bugpack_status status = BUGPACK_OK;
     while (status == BUGPACK_OK && (count = read(fd, piece, sizeof piece)) > 0) {
@@ -152,7 +156,7 @@ static void *read_group(void *context) {
     for (size_t i; (i = atomic_fetch_add(&group->next, 1)) < group->count;) {
         indexed *report = &group->reports[i];
         report->error = (bugpack_error)BUGPACK_ERROR_INIT;
-        bp_buffer_init(&report->line, (size_t)16 << 20);
+        bp_buffer_init(&report->line, line_max_bytes);
         report->status = bp_index_line(report->path, report->bytes, &report->line, &report->error);
     }
     return NULL;

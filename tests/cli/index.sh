@@ -109,6 +109,18 @@ expect_no_out
 run index --since-index missing fleet
 expect_status 1
 
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("fleet/many.zip", "w", zipfile.ZIP_DEFLATED) as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("runtime-metrics.json", json.dumps({"process": {}, "threads": [
+        {"tid": i, "name": f"connection-{i:07}", "cpu_percent": 0} for i in range(50000)]}))'
+run index fleet/many.zip
+[ "$(wc -c <out)" -gt 1048576 ] || wrong 'the line is not long'
+mv out before
+run index --since-index before fleet/many.zip
+expect_no_out
+rm fleet/many.zip
+
 fact 'each hostile zip has its line, or is named'
 mkdir hostile
 "$source_dir/fixtures/hostile/make" "$scratch/hostile" >reasons || wrong 'they are not made'
