@@ -67,6 +67,11 @@ static void print_findings(const bp_summary *summary) {
     if (summary->finding_count == 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "   none");
     }
+    if (bp_summary_other_findings(summary) > 0) {
+        bp_screen_print(BP_SCREEN_PLAIN, "   and %" PRIu64 " more, %" PRIu64 " of them critical",
+                        bp_summary_other_findings(summary),
+                        summary->other_finding_counts[BP_SEVERITY_CRITICAL]);
+    }
 }
 
 /* The samples of a history as a row of bars, each the largest of its part. */

@@ -114,6 +114,11 @@ static void write_findings(bp_html_page *page) {
                       name, name, finding->text, finding->entry);
     }
     bp_html_print(&page->html, summary->finding_count > 0 ? "</ul>" : "");
+    if (bp_summary_other_findings(summary) > 0) {
+        bp_html_print(&page->html, "<p>And %" PRIu64 " more, %" PRIu64 " of them critical.</p>",
+                      bp_summary_other_findings(summary),
+                      summary->other_finding_counts[BP_SEVERITY_CRITICAL]);
+    }
     bp_html_end_section(page);
 }
 

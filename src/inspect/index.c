@@ -74,15 +74,12 @@ static void add_numbers(bp_json *json, const bp_summary *summary) {
 
 /* The worst finding, and whether there is a deadlock: the question of every fleet. */
 static void add_findings(bp_json *json, const bp_summary *summary) {
-    static const char deadlock[] = "deadlock: ";
-    bool has_deadlock = false;
-    uint64_t critical_count = 0;
+    uint64_t critical_count = summary->other_finding_counts[BP_SEVERITY_CRITICAL];
     for (size_t i = 0; i < summary->finding_count; i++) {
         critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
-        has_deadlock |= strncmp(summary->findings[i].text, deadlock, sizeof deadlock - 1) == 0;
     }
     if (summary->knows_deadlocks) {
-        bp_json_add_bool(json, "deadlock", has_deadlock);
+        bp_json_add_bool(json, "deadlock", summary->has_deadlock);
     }
     if (summary->deadlocked_count > 0) {
         bp_json_array_begin(json, "deadlocked_threads");
@@ -92,7 +89,7 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
         bp_json_array_end(json);
     }
     bp_json_add_uint(json, "critical_findings", critical_count);
-    bp_json_add_uint(json, "findings", summary->finding_count);
+    bp_json_add_uint(json, "findings", summary->finding_count + bp_summary_other_findings(summary));
     if (summary->finding_count > 0) {
         bp_json_add_text(json, "finding", summary->findings[0].text);
     }

@@ -93,7 +93,7 @@ static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugp
     (void)error;
     bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
                     bp_json_tree_text_or(row, "description", "of threads that are not named"));
-    summary->knows_deadlocks = true;
+    summary->knows_deadlocks = summary->has_deadlock = true;
     bp_summary_add_deadlock(&summary->waiting, row);
     return BUGPACK_OK;
 }

@@ -35,7 +35,8 @@ enum {
 typedef enum bp_severity {
     BP_SEVERITY_CRITICAL,
     BP_SEVERITY_WARNING,
-    BP_SEVERITY_INFO
+    BP_SEVERITY_INFO,
+    BP_SEVERITY_COUNT
 } bp_severity;
 const char *bp_severity_name(bp_severity severity);
 
@@ -132,6 +133,7 @@ typedef struct bp_summary {
 
     bp_finding findings[BP_SUMMARY_FINDING_MAX]; /* most severe first */
     size_t finding_count;
+    uint64_t other_finding_counts[BP_SEVERITY_COUNT]; /* beyond the maximum, the least severe */
 
     bool has_metrics;
     double window_ms, cpu_percent;
@@ -143,6 +145,7 @@ typedef struct bp_summary {
     size_t listed_count;
     bp_summary_names names; /* of all threads that have one; busiest first */
     bool knows_deadlocks;   /* by threads.json: there are some, or none */
+    bool has_deadlock;      /* of any process of the report */
     bp_summary_waiting waiting;
     uint64_t known_count, stopped_count; /* of threads.json: all, and those that a signal stopped */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
@@ -215,6 +218,12 @@ void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entr
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
 /* Adds what system.json says of limits that are near. */
+/* Takes over the findings of a further process. */
+void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process);
+
+/* Those that are beyond the maximum. */
+uint64_t bp_summary_other_findings(const bp_summary *summary);
+
 void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system);
 
 /* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.

@@ -12,21 +12,55 @@ const char *bp_severity_name(bp_severity severity) {
     return names[severity];
 }
 
+/* Beyond the maximum, the newest of the least severe ones is only counted. */
+static void add(bp_summary *summary, const bp_finding *finding) {
+    bp_finding *findings = summary->findings;
+    if (summary->finding_count == BP_SUMMARY_FINDING_MAX) {
+        size_t least = 0;
+        for (size_t i = 1; i < BP_SUMMARY_FINDING_MAX; i++) {
+            least = findings[i].severity >= findings[least].severity ? i : least;
+        }
+        bool makes_room = findings[least].severity > finding->severity;
+        summary->other_finding_counts[makes_room ? findings[least].severity : finding->severity]++;
+        if (!makes_room) {
+            return;
+        }
+        summary->finding_count--;
+        memmove(&findings[least], &findings[least + 1],
+                (summary->finding_count - least) * sizeof findings[0]);
+    }
+    findings[summary->finding_count++] = *finding;
+}
+
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) {
-    if (summary->finding_count == BP_SUMMARY_FINDING_MAX) {
-        return;
-    }
-    bp_finding *finding = &summary->findings[summary->finding_count++];
-    char name[2 * sizeof finding->entry], text[2 * sizeof finding->text];
+    bp_finding finding = {.severity = severity};
+    char name[2 * sizeof finding.entry], text[2 * sizeof finding.text];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    finding->severity = severity;
     (void)snprintf(name, sizeof name, "%s%s", summary->folder, entry);
-    bp_utf8_copy(finding->entry, sizeof finding->entry, name);
-    bp_utf8_copy(finding->text, sizeof finding->text, text);
+    bp_utf8_copy(finding.entry, sizeof finding.entry, name);
+    bp_utf8_copy(finding.text, sizeof finding.text, text);
+    add(summary, &finding);
+}
+
+void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process) {
+    for (size_t i = 0; i < of_process->finding_count; i++) {
+        add(summary, &of_process->findings[i]);
+    }
+    for (size_t i = 0; i < BP_SEVERITY_COUNT; i++) {
+        summary->other_finding_counts[i] += of_process->other_finding_counts[i];
+    }
+}
+
+uint64_t bp_summary_other_findings(const bp_summary *summary) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < BP_SEVERITY_COUNT; i++) {
+        count += summary->other_finding_counts[i];
+    }
+    return count;
 }
 
 /* A control group that is near one of its limits, or had to kill. */

@@ -41,6 +41,8 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
+    bp_model_add_known_uint(json, "other_findings", bp_summary_other_findings(summary) > 0,
+                            bp_summary_other_findings(summary));
 }
 
 static void add_process(bp_json *json, const bp_summary *summary) {

@@ -149,6 +149,7 @@ bool bp_summary_looked_for_deadlocks(const bp_summary_waiting *waiting) {
 
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {
     summary->knows_deadlocks |= of_process->knows_deadlocks;
+    summary->has_deadlock |= of_process->has_deadlock;
     for (size_t i = 0;
          i < of_process->deadlocked_count && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;
          i++) {

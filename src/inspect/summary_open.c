@@ -13,10 +13,7 @@ static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summ
     row->cpu_percent = of_process->cpu_percent;
     row->rss_kb = of_process->rss_kb;
     row->thread_count = of_process->thread_count;
-    for (size_t i = 0;
-         i < of_process->finding_count && summary->finding_count < BP_SUMMARY_FINDING_MAX; i++) {
-        summary->findings[summary->finding_count++] = of_process->findings[i];
-    }
+    bp_summary_take_findings(summary, of_process);
     bp_summary_join_deadlocked(summary, of_process);
     summary->left_bytes = of_process->left_bytes;
 }

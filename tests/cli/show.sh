@@ -76,6 +76,36 @@ fact 'of many further processes the first are listed, and the rest counted'
 [ "$(grep -c '\[processes/[0-9]*-a/\]$' out)" = 64 ] || wrong "it is $(cat out)"
 grep -q '^and 6 more$' out || wrong "it is $(cat out)"
 
+fact 'findings beyond the maximum are counted, and never hide a worse one'
+python3 -c 'import json, zipfile
+metadata = json.dumps({"exit": {"signal": 11, "name": "SIGSEGV"}})
+with zipfile.ZipFile("busy.zip", "w") as report:
+    report.writestr("metadata.json", metadata)
+    for i in range(1, 61):
+        report.writestr(f"processes/{i}-w/runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 100},
+            "threads": [{"tid": i, "name": "w", "cpu_percent": 100}]}))
+with zipfile.ZipFile("groups.zip", "w") as report:
+    report.writestr("metadata.json", metadata)
+    report.writestr("system.json", json.dumps({"cgroups": [
+        {"path": f"/{i}", "memory": {"current_bytes": 95, "max_bytes": 100, "oom_kills": 1}} for i in range(60)]}))'
+run show busy.zip
+expect_status 0
+sed -n '/^Findings/,/^$/p' out >findings
+[ "$(sed -n 2p findings)" = '!! it died of SIGSEGV  [metadata.json]' ] || wrong "it is $(cat findings)"
+[ "$(sed -n 3p findings)" = ' ! thread 1 "w" used 100 % of one CPU for 2.0 s  [processes/1-w/runtime-metrics.json]' ] ||
+    wrong "it is $(cat findings)"
+grep -q '^   and 14 more, 0 of them critical$' findings || wrong "it is $(cat findings)"
+run show --json busy.zip
+jq -e '(.findings | length) == 48 and .other_findings == 14' out >/dev/null || wrong "it is $(cat out)"
+run show groups.zip
+[ "$(grep -c '^!! the control group' out)" = 48 ] || wrong "it is $(cat out)"
+grep -q '^   and 74 more, 13 of them critical$' out || wrong "it is $(cat out)"
+run html groups.zip
+grep -q '<p>And 74 more, 13 of them critical.</p>' out || wrong 'the page does not count them'
+run index groups.zip
+jq -e '.findings == 122 and .critical_findings == 61' out >/dev/null || wrong "it is $(cat out)"
+rm busy.zip groups.zip # they are not ours
+
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
 expect_status 0
