@@ -198,8 +198,9 @@ void bp_html_traffic(bp_html_page *page) {
     traffic->from_ns = UINT64_MAX;
     for (size_t i = 0; i < summary->channel_count; i++) {
         const bp_summary_channel *channel = &summary->channels[i];
-        traffic->from_ns =
-            channel->first_wall_ns < traffic->from_ns ? channel->first_wall_ns : traffic->from_ns;
+        traffic->from_ns = channel->first_wall_ns != 0 && channel->first_wall_ns < traffic->from_ns
+                               ? channel->first_wall_ns
+                               : traffic->from_ns;
         traffic->to_ns =
             channel->last_wall_ns > traffic->to_ns ? channel->last_wall_ns : traffic->to_ns;
     }

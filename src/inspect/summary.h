@@ -105,9 +105,9 @@ typedef struct bp_summary_record {
 
 typedef struct bp_summary_channel {
     char name[64];
-    uint64_t messages[2], bytes[2]; /* sent, received */
-    uint64_t recorded_count;        /* with those that are not in the report; 0: not known */
-    uint64_t first_wall_ns, last_wall_ns;
+    uint64_t messages[2], bytes[2];       /* sent, received */
+    uint64_t recorded_count;              /* with those that are not in the report; 0: not known */
+    uint64_t first_wall_ns, last_wall_ns; /* the earliest and the latest; 0: not known */
 } bp_summary_channel;
 
 /* Whether messages of it are not in the report, so that its counts are lower bounds. */

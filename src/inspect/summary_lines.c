@@ -114,9 +114,11 @@ static bugpack_status add_message(void *context, const char *line, size_t line_b
     channel->recorded_count = number > channel->recorded_count ? number : channel->recorded_count;
     channel->messages[way]++;
     channel->bytes[way] += byte_count;
-    channel->last_wall_ns = bp_json_line_time(&fields[0].value);
-    channel->first_wall_ns =
-        channel->first_wall_ns != 0 ? channel->first_wall_ns : channel->last_wall_ns;
+    uint64_t wall_ns = bp_json_line_time(&fields[0].value); /* the clock may have been set back */
+    bool is_first =
+        wall_ns != 0 && (channel->first_wall_ns == 0 || wall_ns < channel->first_wall_ns);
+    channel->first_wall_ns = is_first ? wall_ns : channel->first_wall_ns;
+    channel->last_wall_ns = wall_ns > channel->last_wall_ns ? wall_ns : channel->last_wall_ns;
     return BUGPACK_OK;
 }
 

@@ -44,6 +44,19 @@ rm years.zip # it is not ours
     wrong "the bars are $(grep -o 'row">[ab]<\|rect x="[0-9]*"' out)"
 grep -q '<dt>Written</dt><dd>2026-01-02T03:04:05Z</dd>' out || wrong 'the page does not say when the report was written'
 
+fact 'messages without a time, and a clock that was set back, leave the others where they are'
+python3 -c 'import json, zipfile
+lines = [("a", None), ("b", 10), ("b", 5), ("b", 8)]
+with zipfile.ZipFile("back.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("traffic-index.jsonl", "".join(json.dumps({"channel": name, "direction": "sent", "bytes": 1,
+        **({"time": f"2026-01-01T00:00:{second:02}Z"} if second else {})}) + "\n" for name, second in lines))'
+run html back.zip
+rm back.zip # it is not ours
+grep -q 'Messages over 5.0 s' out || wrong "the time is $(grep -o 'Messages over [^<]*' out)"
+[ "$(grep -o 'row">[ab]<\|rect x="[0-9]*"' out | tr '\n' ' ')" = 'row">a< row">b< rect x="0" rect x="140" rect x="236" ' ] ||
+    wrong "the bars are $(grep -o 'row">[ab]<\|rect x="[0-9]*"' out)"
+
 fact 'no text of a report is markup, or obeyed'
 run html everywhere.zip
 expect_status 0
