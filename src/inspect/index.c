@@ -120,14 +120,14 @@ static void add_report(bp_json *json, const bp_summary *summary) {
                                        "channel",   "triggered_at", "started_at",  "session_end"};
     const bp_json_tree *app = bp_json_tree_object(summary->metadata, "app");
     const bp_json_tree *platform = bp_json_tree_object(summary->metadata, "platform");
-    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    char signal[BP_SUMMARY_SIGNAL_BYTES];
     bp_json_add_text(json, "app", bp_json_tree_text(app, "name"));
     bp_json_add_text(json, "version", bp_json_tree_text(app, "version"));
     bp_json_add_text(json, "build_id", bp_json_tree_text(app, "build_id"));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         bp_json_add_text(json, keys[i], bp_json_tree_text(summary->metadata, keys[i]));
     }
-    bp_json_add_text(json, "signal", bp_json_tree_text(end, "name"));
+    bp_json_add_text(json, "signal", bp_summary_signal(summary, signal) ? signal : NULL);
     bp_json_add_text(json, "os", bp_json_tree_text(platform, "os"));
     bp_json_add_text(json, "arch", bp_json_tree_text(platform, "arch"));
     bp_json_add_text(json, "kernel", bp_json_tree_text(platform, "kernel"));

@@ -28,7 +28,8 @@ enum {
     BP_SUMMARY_TAIL_BYTES = 64 << 10, /* of a text log */
     BP_SUMMARY_PROCESS_MAX = 64,
     BP_SUMMARY_NAME_MAX = 1 << 17, /* of threads, all different */
-    BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1
+    BP_SUMMARY_LEVELS = BUGPACK_LEVEL_FATAL + 1,
+    BP_SUMMARY_SIGNAL_BYTES = 41
 };
 
 /* Most severe first. */
@@ -211,6 +212,10 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
 void bp_summary_close(bp_summary *summary);
 
 /* The record of this age, 0 the newest, or NULL. */
+/* What ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name. False with
+ * "" for none. */
+bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYTES]);
+
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
 
 /* Adds a finding about an entry of the process that is read; what does not fit is cut. */

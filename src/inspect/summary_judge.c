@@ -5,15 +5,27 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "inspect/summary.h"
+
+bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYTES]) {
+    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    const char *name = bp_json_tree_text(end, "name");
+    uint64_t number;
+    bp_utf8_copy(out, BP_SUMMARY_SIGNAL_BYTES, name);
+    if (name == NULL && bp_json_tree_uint(end, "signal", &number)) {
+        (void)snprintf(out, BP_SUMMARY_SIGNAL_BYTES, "signal %" PRIu64, number);
+    }
+    return out[0] != '\0';
+}
 
 static void find_end(bp_summary *summary) {
     const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
-    const char *signal = bp_json_tree_text_or(end, "name", NULL);
+    char signal[BP_SUMMARY_SIGNAL_BYTES];
     uint64_t status;
-    if (signal != NULL) {
-        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json", "it died of %.40s%s",
-                        signal, bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "");
+    if (bp_summary_signal(summary, signal)) {
+        bp_summary_find(summary, BP_SEVERITY_CRITICAL, "metadata.json", "it died of %s%s", signal,
+                        bp_json_tree_is_true(end, "core_dumped") ? " (core dumped)" : "");
     } else if (bp_json_tree_uint(end, "status", &status) && status != 0) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, "metadata.json",
                         "it ended with exit status %" PRIu64, status);

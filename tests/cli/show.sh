@@ -106,6 +106,16 @@ run index groups.zip
 jq -e '.findings == 122 and .critical_findings == 61' out >/dev/null || wrong "it is $(cat out)"
 rm busy.zip groups.zip # they are not ours
 
+fact 'a signal without a name ended a process as well'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("signal.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({"exit": {"signal": 36, "core_dumped": False}}))'
+run show signal.zip
+grep -q '^!! it died of signal 36  \[metadata.json\]$' out || wrong "it is $(cat out)"
+run index signal.zip
+jq -e '.signal == "signal 36"' out >/dev/null || wrong "it is $(cat out)"
+rm signal.zip # it is not ours
+
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
 expect_status 0
