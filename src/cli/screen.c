@@ -1,6 +1,7 @@
 #include "cli/screen.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,10 @@ void bp_screen_look(void) {
 
 bool bp_screen_has_utf8(void) {
     return screen.has_utf8;
+}
+
+size_t bp_screen_columns_left(size_t used) {
+    return screen.columns == 0 ? SIZE_MAX : used < screen.columns ? screen.columns - used : 0;
 }
 
 static void set_style(int style) {

@@ -5,6 +5,7 @@
 #define BP_CLI_SCREEN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <bugpack/export.h>
 
@@ -19,6 +20,8 @@ typedef enum bp_screen_style {
 /* Finds out how wide the screen is and what it can show: before anything is printed. */
 void bp_screen_look(void);
 bool bp_screen_has_utf8(void);
+/* How many columns a line has behind those that are used; SIZE_MAX if it is never cut. */
+size_t bp_screen_columns_left(size_t used);
 
 /*
  * Prints a line, and cuts it at the end of the screen. What is from a report is escaped; a

@@ -74,36 +74,47 @@ static void print_findings(const bp_summary *summary) {
     }
 }
 
-/* The samples of a history as a row of bars, each the largest of its part. */
+/* The samples of a history as a row of bars, each the largest of its part; blank where none of it
+ * is known. */
 static void print_sparkline(const bp_summary *summary, const char *title, const char *unit,
                             double (*value_of)(const bp_summary_sample *sample)) {
     static const char *const bars[2][8] = {
         {"_", ".", ":", "-", "=", "+", "*", "#"},
         {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"}};
-    enum { bar_max = 50 };
-    size_t count = summary->sample_count < bar_max ? summary->sample_count : bar_max;
-    double values[bar_max] = {0}, lowest = -1, highest = -1;
+    enum { bar_max = 50, bar_bytes = sizeof "\u2581" - 1 };
+    double values[bar_max], lowest = -1, highest = -1;
+    char range[64], row[bar_max * bar_bytes + 1] = "";
     for (size_t i = 0; i < summary->sample_count; i++) {
         double value = value_of(&summary->samples[i]);
-        double *bar = &values[i * count / summary->sample_count];
-        *bar = value > *bar ? value : *bar;
         lowest = value >= 0 && (lowest < 0 || value < lowest) ? value : lowest;
         highest = value > highest ? value : highest;
     }
     if (highest < 0) {
         return;
     }
-    (void)printf("%-10s ", title);
+    (void)snprintf(range, sizeof range, "%.0f to %.0f %s", lowest, highest, unit);
+    size_t count = bp_screen_columns_left(strlen("memory       ") + strlen(range));
+    count = count < bar_max ? count : bar_max;
+    count = count < summary->sample_count ? count : summary->sample_count;
     for (size_t i = 0; i < count; i++) {
-        double share = highest > 0 ? values[i] / highest : 0;
-        (void)fputs(bars[bp_screen_has_utf8()][(int)(share * 7 + 0.5)], stdout);
+        values[i] = -1;
     }
-    (void)printf("  %.0f to %.0f %s\n", lowest, highest, unit);
+    for (size_t i = 0; count > 0 && i < summary->sample_count; i++) {
+        double value = value_of(&summary->samples[i]);
+        double *bar = &values[i * count / summary->sample_count];
+        *bar = value > *bar ? value : *bar;
+    }
+    for (size_t i = 0, used = 0; i < count; i++) {
+        double share = highest > 0 ? values[i] / highest : 0;
+        const char *bar = bars[bp_screen_has_utf8()][values[i] < 0 ? 0 : (int)(share * 7 + 0.5)];
+        used += (size_t)snprintf(row + used, sizeof row - used, "%s", values[i] < 0 ? " " : bar);
+    }
+    (void)printf("%-10s %s  %s\n", title, row, range);
 }
 
 static void print_metrics(const bp_summary *summary) {
     char rss[16], heap[2][16], uptime[32];
-    if (!summary->has_metrics && summary->sample_count == 0) {
+    if (!summary->has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
         return;
     }
     bp_screen_heading("CPU and memory");
@@ -192,19 +203,37 @@ static void print_records(const bp_summary *summary) {
     }
 }
 
+/* A line that may hold NUL: a power cut leaves runs of it, of which one is shown. */
+static void print_log_line(const char *line, size_t length) {
+    static const char nul[] = "\\x00";
+    char text[2000];
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + sizeof nul < sizeof text; i++) {
+        if (line[i] != '\0') {
+            text[used++] = line[i];
+        } else if (i == 0 || line[i - 1] != '\0') {
+            memcpy(text + used, nul, sizeof nul - 1);
+            used += sizeof nul - 1;
+        }
+    }
+    text[used] = '\0';
+    bp_screen_print(BP_SCREEN_PLAIN, "  %s", text);
+}
+
 /* The last whole lines of a text log. */
 static void print_tail(const bp_summary *summary) {
-    const char *text = bp_buffer_text(&summary->log_tail);
-    const char *at = text + strlen(text);
+    const char *text = bp_buffer_text(&summary->log_tail), *end = text + summary->log_tail.size;
+    const char *at = end;
     for (int lines = 0; at > text && lines < 9; at--) {
         lines += at[-1] == '\n';
         if (lines == 9) {
             break;
         }
     }
-    for (size_t length; *at != '\0'; at += length + (at[length] == '\n')) {
-        length = strcspn(at, "\n");
-        bp_screen_print(BP_SCREEN_PLAIN, "  %.*s", (int)length, at);
+    for (const char *next; at < end; at = next) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        next = newline != NULL ? newline + 1 : end;
+        print_log_line(at, (size_t)((newline != NULL ? newline : end) - at));
     }
 }
 

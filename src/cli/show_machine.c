@@ -7,7 +7,7 @@
 #include "cli/screen.h"
 
 static void print_state(const bp_machine *machine) {
-    char bytes[2][16], pressure[BP_MACHINE_PRESSURES][24];
+    char bytes[2][16], pressure[BP_MACHINE_PRESSURES][24], cpus[32] = "";
     bp_screen_heading("Machine  [host-threads.json]");
     if (machine->captured_at[0] != '\0') {
         bp_screen_print(BP_SCREEN_PLAIN, "captured   %s", machine->captured_at);
@@ -21,11 +21,15 @@ static void print_state(const bp_machine *machine) {
         bp_screen_print(BP_SCREEN_PLAIN, "refused    %" PRIu64 " more processes",
                         machine->denied_process_count);
     }
+    if (machine->cpu_count > 0) {
+        (void)snprintf(cpus, sizeof cpus, "; %" PRIu64 " CPU%s", machine->cpu_count,
+                       machine->cpu_count == 1 ? "" : "s");
+    }
     if (machine->has_load) {
         bp_screen_print(BP_SCREEN_PLAIN,
-                        "load       %.2f over 1 min, %.2f over 5 min, %.2f over 15 min; %" PRIu64
-                        " CPUs  [system.json]",
-                        machine->load[0], machine->load[1], machine->load[2], machine->cpu_count);
+                        "load       %.2f over 1 min, %.2f over 5 min, %.2f over 15 min%s"
+                        "  [system.json]",
+                        machine->load[0], machine->load[1], machine->load[2], cpus);
     }
     if (machine->has_memory) {
         bp_screen_print(BP_SCREEN_PLAIN, "memory     %s of %s available  [system.json]",

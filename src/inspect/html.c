@@ -124,7 +124,7 @@ static void write_findings(bp_html_page *page) {
 
 static void write_history(bp_html_page *page) {
     const bp_summary *summary = page->summary;
-    if (!summary->has_metrics && summary->sample_count == 0) {
+    if (!summary->has_metrics && summary->sample_count == 0 && !summary->has_heap[0]) {
         return;
     }
     bp_html_begin_section(page, "metrics", "CPU and memory");

@@ -64,7 +64,7 @@ static void add_numbers(bp_json *json, const bp_summary *summary) {
         bp_json_add_text(json, "busiest_thread", summary->threads[0].name);
         bp_json_add_number(json, "busiest_thread_cpu_percent", summary->threads[0].cpu_percent, 2);
     }
-    if (summary->open_files_limit > 0) {
+    if (summary->has_open_files) {
         bp_json_add_uint(json, "open_files", summary->open_files);
     }
     if (summary->has_heap[0]) {

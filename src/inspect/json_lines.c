@@ -82,7 +82,7 @@ void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *field
     while (found < count && at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         const char *key = at;
         const char *key_end = end_of_string(at, end);
-        for (at = key_end; at < end && (*at == ':' || *at == ' '); at++) {}
+        for (at = key_end; at < end && (*at == ':' || *at == ' ' || *at == '\t'); at++) {}
         if (at == end) {
             return;
         }
@@ -90,8 +90,8 @@ void bp_json_line_find(const char *line, size_t line_bytes, bp_json_field *field
         at = end_of_value(at, end);
         for (size_t i = 0; i < count; i++) {
             if (is_key(key, (size_t)(key_end - key), fields[i].key)) {
+                found += fields[i].value.byte_count == 0; /* not a key that is there twice */
                 fields[i].value = (bp_json_token){BP_JSON_SCALAR, value, (size_t)(at - value)};
-                found++;
             }
         }
     }

@@ -36,10 +36,10 @@ static bp_summary_thread *find_thread(bp_summary *summary, const bp_json_tree *r
 static void add_thread(bp_summary *summary, const bp_json_tree *row) {
     bp_summary_thread thread = {0};
     size_t at = summary->listed_count;
-    if (!bp_json_tree_uint(row, "tid", &thread.tid)) {
+    if (!bp_json_tree_uint(row, "tid", &thread.tid) ||
+        !bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent)) {
         return;
     }
-    (void)bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent);
     CUT_TO(thread.name, bp_json_tree_text(row, "name"));
     while (at > 0 && summary->threads[at - 1].cpu_percent < thread.cpu_percent) {
         at--;
@@ -77,7 +77,7 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
 static void read_process(bp_summary *summary, const bp_json_tree *process) {
     CUT_TO(summary->process_name, bp_json_tree_text(process, "name"));
     (void)bp_json_tree_uint(process, "pid", &summary->pid);
-    (void)bp_json_tree_uint(process, "open_files", &summary->open_files);
+    summary->has_open_files = bp_json_tree_uint(process, "open_files", &summary->open_files);
     for (const bp_json_tree *row = bp_json_tree_first(bp_json_tree_array(process, "limits"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *name = bp_json_tree_text(row, "name");
@@ -160,21 +160,20 @@ static void read_heap(bp_summary *summary, const bp_json_tree *heap) {
 }
 
 static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
-    const char *channel = bp_json_tree_text(cause, "channel");
-    const char *error = bp_json_tree_text(cause, "error");
+    char channel[64];
+    CUT_TO(channel, bp_json_tree_text_or(cause, "channel", "?"));
     bp_summary_find(summary, BP_SEVERITY_CRITICAL, "disconnect-cause.json",
-                    "the channel \"%.60s\" was lost: %.200s", channel != NULL ? channel : "?",
-                    error != NULL ? error : "no error was given");
+                    "the channel \"%s\" was lost: %s", channel,
+                    bp_json_tree_text_or(cause, "error", "no error was given"));
 }
 
 static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
-    const char *text = bp_json_tree_text(crash, "summary");
-    char frames[160] = "";
+    char text[224], frames[160] = "";
+    CUT_TO(text, bp_json_tree_text_or(crash, "summary", "of an unknown signal"));
     print_frames(bp_json_tree_array(bp_json_tree_object(crash, "backtrace"), "frames"), frames,
                  sizeof frames);
-    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %.220s%s%s",
-                    text != NULL ? text : "of an unknown signal", frames[0] != '\0' ? ", in " : "",
-                    frames);
+    bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %s%s%s", text,
+                    frames[0] != '\0' ? ", in " : "", frames);
 }
 
 /* The busiest threads are known before what they did, and threads in deadlocks before their names:

@@ -156,6 +156,7 @@ typedef struct bp_summary {
     size_t sample_count, sample_capacity;
 
     /* Of process.json; the limit of descriptors is 0 where it is not known. */
+    bool has_open_files;
     uint64_t pid; /* 0: not known */
     char process_name[64];
     uint64_t open_files, open_files_limit;
@@ -211,24 +212,24 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
 /* NULL is fine. */
 void bp_summary_close(bp_summary *summary);
 
-/* The record of this age, 0 the newest, or NULL. */
 /* What ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name. False with
  * "" for none. */
 bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYTES]);
 
+/* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);
 
 /* Adds a finding about an entry of the process that is read; what does not fit is cut. */
 void bp_summary_find(bp_summary *summary, bp_severity severity, const char *entry,
                      const char *format, ...) BUGPACK_PRINTF(4, 5);
 
-/* Adds what system.json says of limits that are near. */
 /* Takes over the findings of a further process. */
 void bp_summary_take_findings(bp_summary *summary, const bp_summary *of_process);
 
 /* Those that are beyond the maximum. */
 uint64_t bp_summary_other_findings(const bp_summary *summary);
 
+/* Adds what system.json says of limits that are near. */
 void bp_summary_read_system(bp_summary *summary, const bp_json_tree *system);
 
 /* Adds what the numbers of a summary that was read say together, and sorts all by severity. Once.

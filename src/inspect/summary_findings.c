@@ -69,23 +69,22 @@ static void read_cgroup(bp_summary *summary, const bp_json_tree *cgroup) {
         const char *group, *used, *max, *what;
     } limits[] = {{"memory", "current_bytes", "max_bytes", "bytes of memory"},
                   {"pids", "current", "max", "tasks"}};
-    const char *path = bp_json_tree_text(cgroup, "path");
+    char path[121];
     uint64_t used, max, kills;
-    path = path != NULL ? path : "?";
+    bp_utf8_copy(path, sizeof path, bp_json_tree_text_or(cgroup, "path", "?"));
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         const bp_json_tree *group = bp_json_tree_object(cgroup, limits[i].group);
         if (bp_json_tree_uint(group, limits[i].used, &used) &&
             bp_json_tree_uint(group, limits[i].max, &max) && used >= max - max / 10) {
             bp_summary_find(summary, BP_SEVERITY_CRITICAL, "system.json",
-                            "the control group \"%.120s\" uses %" PRIu64 " of at most %" PRIu64
-                            " %s",
+                            "the control group \"%s\" uses %" PRIu64 " of at most %" PRIu64 " %s",
                             path, used, max, limits[i].what);
         }
     }
     if (bp_json_tree_uint(bp_json_tree_object(cgroup, "memory"), "oom_kills", &kills) &&
         kills > 0) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, "system.json",
-                        "the control group \"%.120s\" ran out of memory: %" PRIu64
+                        "the control group \"%s\" ran out of memory: %" PRIu64
                         " processes were killed",
                         path, kills);
     }

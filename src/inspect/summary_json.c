@@ -58,10 +58,9 @@ static void add_process(bp_json *json, const bp_summary *summary) {
     if (summary->has_uptime) {
         bp_json_add_number(json, "uptime_secs", summary->uptime_secs, 3);
     }
-    if (summary->open_files_limit > 0) {
-        bp_json_add_uint(json, "open_files", summary->open_files);
-        bp_json_add_uint(json, "open_files_limit", summary->open_files_limit);
-    }
+    bp_model_add_known_uint(json, "open_files", summary->has_open_files, summary->open_files);
+    bp_model_add_known_uint(json, "open_files_limit", summary->open_files_limit > 0,
+                            summary->open_files_limit);
     bp_json_object_end(json);
     bp_json_array_begin(json, "busiest_threads");
     for (size_t i = 0; i < summary->listed_count; i++) {

@@ -62,11 +62,12 @@ static void find_triggers(bp_summary *summary) {
         is_near = is_near && strcmp(type, "auto-snapshot") != 0 && strcmp(key, own_key) != 0;
         near_count += is_near;
         if (is_near && near_count <= named_max) {
+            char kind[21], cut_key[121];
+            bp_utf8_copy(kind, sizeof kind, strcmp(type, "pedantic") == 0 ? "gap" : type);
+            bp_utf8_copy(cut_key, sizeof cut_key, key);
             bp_summary_find(summary, BP_SEVERITY_WARNING, "manifest.json",
-                            "%.20s \"%.120s\" %.1f s before the trigger (%" PRIu64
-                            " in the session)",
-                            strcmp(type, "pedantic") == 0 ? "gap" : type, key,
-                            (double)(now_ns - last_ns) / 1e9, count);
+                            "%s \"%s\" %.1f s before the trigger (%" PRIu64 " in the session)",
+                            kind, cut_key, (double)(now_ns - last_ns) / 1e9, count);
         }
     }
     if (near_count > named_max) {
@@ -90,7 +91,7 @@ static void find_busy_threads(bp_summary *summary) {
 }
 
 static void find_limits(bp_summary *summary) {
-    if (summary->open_files_limit > 0 &&
+    if (summary->has_open_files && summary->open_files_limit > 0 &&
         summary->open_files >= summary->open_files_limit - summary->open_files_limit / 10) {
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "process.json",
                         "%" PRIu64 " of at most %" PRIu64 " file descriptors are open",

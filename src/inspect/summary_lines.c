@@ -191,9 +191,13 @@ bp_log_errors bp_log_errors_count(const bp_buffer *tail, uint64_t trigger_ns) {
     bp_log_errors errors = {.is_cut = tail->size == BP_SUMMARY_TAIL_BYTES, .condition = ""};
     for (; at < end; at = next) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t used = 0, length = (size_t)((newline != NULL ? newline : end) - at);
+        size_t used = 0;
         bp_line_time time = {0};
         next = newline != NULL ? newline + 1 : end;
+        while (at < next && *at == '\0') { /* of a power cut; the line behind them is whole */
+            at++;
+        }
+        size_t length = (size_t)((newline != NULL ? newline : end) - at);
         bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
                          time.wall_ns <= trigger_ns &&
                          trigger_ns - time.wall_ns <= BP_SUMMARY_RECENT_NS;

@@ -204,14 +204,16 @@ const char *bp_json_tree_value(const bp_json_tree *member) {
     return cJSON_IsString(member) ? member->valuestring : "";
 }
 
+/* 2^53, to which 2^53 + 1 is rounded. */
+static const double exact_max = 9007199254740992.0;
+
 bool bp_json_tree_uint(const bp_json_tree *object, const char *key, uint64_t *ret_value) {
     return bp_json_tree_value_uint(cJSON_GetObjectItemCaseSensitive(object, key), ret_value);
 }
 
 bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value) {
-    static const double max = 9007199254740992.0; /* 2^53 */
     double value = cJSON_IsNumber(member) ? member->valuedouble : -1;
-    if (!(value >= 0 && value <= max) || (double)(uint64_t)value != value) {
+    if (!(value >= 0 && value < exact_max) || (double)(uint64_t)value != value) {
         return false;
     }
     *ret_value = (uint64_t)value;
@@ -220,7 +222,8 @@ bool bp_json_tree_value_uint(const bp_json_tree *member, uint64_t *ret_value) {
 
 bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *ret_value) {
     const bp_json_tree *member = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!cJSON_IsNumber(member)) {
+    if (!cJSON_IsNumber(member) ||
+        !(member->valuedouble > -exact_max && member->valuedouble < exact_max)) {
         return false;
     }
     *ret_value = member->valuedouble;

@@ -116,6 +116,75 @@ run index signal.zip
 jq -e '.signal == "signal 36"' out >/dev/null || wrong "it is $(cat out)"
 rm signal.zip # it is not ours
 
+fact 'what is not known is neither shown as 0, nor hides what is known'
+python3 -c 'import json, zipfile
+def at(second): return f"2026-11-22T10:00:{second:02}Z"
+def write(path, **entries):
+    with zipfile.ZipFile(path, "w") as report:
+        report.writestr("metadata.json", json.dumps({"schema": 2, "report_id": "1", "triggered_at": at(30)}))
+        for name, text in entries.items():
+            report.writestr(name.replace("_", "-") + ".json", json.dumps(text))
+        if path == "unlimited.zip":
+            report.writestr("metrics-history.jsonl", "".join(json.dumps(
+                {"time": at(i), "cpu_percent": 4, **({"rss_kb": 2048} if i % 2 else {})}) + "\n" for i in range(10)))
+        if path == "keys.zip":
+            report.writestr("logs.jsonl", "{\"time\":1,\"time\":2,\"level\":\"error\",\"message\":\"twice\"}\n{\"level\"\t:\t\"error\",\"message\":\"tab\"}\n")
+        if path == "power.zip":
+            report.writestr("logs/a.log", b"one\n" + 4096 * b"\0" + b"2026-11-22T10:00:25Z ERROR after\nlast\n")
+infinite, beyond = float("inf"), (1 << 53) + 1
+write("hidden.zip", process={"limits": [{"name": "Max open files", "soft": 1}]}, heap_state={"allocator": "glibc", "allocated_bytes": 1 << 20})
+write("unlimited.zip", process={"open_files": 12})
+write("keys.zip")
+write("power.zip")
+write("euro.zip", manifest={"schema": 2, "report_id": "1", "complete": True, "artefacts": [], "triggers": [
+    {"report_type": "pedantic", "key": 118 * "a" + 50 * "\u20ac", "count": 1, "last": at(25)}]})
+write("huge.zip", system={"load": {"avg1": 1, "avg5": 1, "avg15": 1}}, host_threads={"threads": [{"tgid": 1, "tid": 1}]},
+    runtime_metrics={"sample_window_ms": 12345e300, "process": {"cpu_percent": -12345e300, "rss_kb": beyond, "uptime_secs": 1e300},
+    "threads": [{"tid": 1, "name": "a", "cpu_percent": 12345e300}, {"tid": beyond, "name": "b", "cpu_percent": 1}, {"tid": 2, "name": "c", "cpu_percent": 5}]})'
+python3 -c 'import zipfile
+with zipfile.ZipFile("huge.zip") as report:
+    entries = {name: report.read(name).replace(b"e+304", b"e+999") for name in report.namelist()}
+with zipfile.ZipFile("huge.zip", "w") as report:
+    for name, text in entries.items():
+        report.writestr(name, text)'
+unzip -p huge.zip runtime-metrics.json | grep -q 'e+999' || wrong 'there is no number beyond a double'
+run show --json hidden.zip
+jq -e '.process == {open_files_limit: 1}' out >/dev/null || wrong "it is $(cat out)"
+run index hidden.zip
+jq -e 'has("open_files") | not' out >/dev/null || wrong "it is $(cat out)"
+run show hidden.zip
+grep -q '^heap       1.0 MiB allocated, glibc$' out || wrong "a heap without metrics is not shown: $(cat out)"
+run html hidden.zip
+grep -q 'Heap: 1024 KiB allocated, glibc' out || wrong 'a heap without metrics is not on the page'
+run index unlimited.zip
+jq -e '.open_files == 12' out >/dev/null || wrong "it is $(cat out)"
+LC_ALL=C run show unlimited.zip
+grep -q '^memory      # # # # #  2 to 2 MiB$' out || wrong "memory that is not known has a bar: $(cat out)"
+env LC_ALL=C TERM=xterm script -qec "stty cols 30; '$BUGPACK' show unlimited.zip" /dev/null </dev/null 2>&1 |
+    sed 's/\x1b\[[0-9]*m//g; s/\r//g' >typed
+awk '/^CPU  |^memory/ && length($0) > 30' typed >wide
+grep -q '^CPU  ' typed || wrong "there is no history: $(cat typed)"
+[ ! -s wide ] || wrong "these are over 30 columns: $(cat wide)"
+for command in 'show --json' index; do
+    # shellcheck disable=SC2086 # an option
+    run $command huge.zip
+    expect_status 0
+    if grep -q '900719925474099\|e+' out; then wrong "a number that is not exact is printed: $(cat out)"; fi
+done
+run show huge.zip
+grep -q '^   5.0 %        2 c' out || wrong "it is $(cat out)"
+grep -q '^load       1.00 over 1 min, 1.00 over 5 min, 1.00 over 15 min  \[system.json\]$' out || wrong "it is $(cat out)"
+run show --json keys.zip
+jq -e '.log.counts.error == 2' out >/dev/null || wrong "it is $(cat out)"
+run show power.zip
+grep -q '^ ! 1 error in the 10 s before the trigger, the last: .*ERROR after  ' out || wrong "it is $(cat out)"
+printf '  one\n  %s\n  last\n' '\x002026-11-22T10:00:25Z ERROR after' >expected
+tail -n 3 out >end
+cmp -s expected end || wrong "it is $(cat out)"
+run show euro.zip
+grep -q '^ ! gap "a\{118\}" 5.0 s before' out || wrong "a character is cut: $(cat out)"
+rm hidden.zip unlimited.zip huge.zip keys.zip power.zip euro.zip # they are not ours
+
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
 expect_status 0

@@ -38,6 +38,18 @@ Test(json_tree, finds_members_by_their_exact_name_and_type) {
     bp_json_tree_free(tree);
 }
 
+Test(json_tree, an_infinite_number_is_none) {
+    bp_json_tree *tree = read("{\"a\": 1e999, \"b\": -1e999, \"c\": 1e17, \"d\": -0.5}");
+    double value = 7;
+    cr_expect(not(bp_json_tree_number(tree, "a", &value)));
+    cr_expect(not(bp_json_tree_number(tree, "b", &value)));
+    cr_expect(not(bp_json_tree_number(tree, "c", &value)));
+    cr_expect(eq(dbl, value, 7));
+    cr_expect(bp_json_tree_number(tree, "d", &value));
+    cr_expect(eq(dbl, value, -0.5));
+    bp_json_tree_free(tree);
+}
+
 Test(json_tree, numbers_are_whole_and_exact_or_none) {
     static const struct {
         const char *text;
@@ -45,8 +57,8 @@ Test(json_tree, numbers_are_whole_and_exact_or_none) {
         uint64_t value;
     } cases[] = {{"0", true, 0},
                  {"7", true, 7},
-                 {"9007199254740992", true, UINT64_C(9007199254740992)},
-                 {"9007199254740994", false, 0},
+                 {"9007199254740991", true, UINT64_C(9007199254740991)},
+                 {"9007199254740993", false, 0}, /* a double of 2^53 */
                  {"-1", false, 0},
                  {"1.5", false, 0},
                  {"1e999", false, 0},
