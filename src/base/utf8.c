@@ -64,13 +64,14 @@ static void append_escape(bp_buffer *out, unsigned char byte) {
     (void)bp_buffer_append(out, encoded, sizeof encoded);
 }
 
-bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count) {
+static bugpack_status encode(bp_buffer *out, const void *bytes, size_t byte_count,
+                             bool keeps_escapes) {
     const unsigned char *at = bytes;
     const unsigned char *end = at + byte_count;
     const unsigned char *plain = at; /* what may be copied as it is begins here */
     while (at < end) {
         size_t length = bp_utf8_sequence_length(at, (size_t)(end - at));
-        if (length > 0 && *at != 0 && !is_escape(at, length)) {
+        if (length > 0 && *at != 0 && (keeps_escapes || !is_escape(at, length))) {
             at += length;
             continue;
         }
@@ -81,6 +82,14 @@ bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_cou
         plain = at;
     }
     return bp_buffer_append(out, plain, (size_t)(at - plain));
+}
+
+bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return encode(out, bytes, byte_count, false);
+}
+
+bugpack_status bp_utf8_complete(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return encode(out, bytes, byte_count, true);
 }
 
 size_t bp_utf8_control(const unsigned char *bytes, size_t available, uint32_t *ret_code) {

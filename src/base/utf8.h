@@ -27,6 +27,9 @@ bool bp_utf8_is_valid(const void *bytes, size_t byte_count);
 /* Appends the escaped form: at most three bytes for each one that comes in. */
 bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count);
 
+/* The same of a text with escapes, such as a member of a report: they are not escaped again. */
+bugpack_status bp_utf8_complete(bp_buffer *out, const void *bytes, size_t byte_count);
+
 /*
  * The length of the character at `bytes`, with its code point, if a terminal or a browser obeys it
  * instead of showing it, otherwise 0: U+0000 to U+001F, U+007F to U+009F, U+FEFF, and those that

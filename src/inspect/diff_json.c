@@ -6,7 +6,9 @@
 
 static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
     bp_json_object_begin(json, key);
+    bp_json_quote(json, false);
     bp_json_add_text(json, "path", side->path);
+    bp_json_quote(json, true);
     bp_model_add_known_text(json, "report_id", side->facts.report_id);
     bp_model_add_known_text(json, "app", side->facts.app_name);
     bp_model_add_known_text(json, "timestamp", side->facts.timestamp);

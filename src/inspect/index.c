@@ -139,6 +139,7 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
     size_t end = out->size;
     bp_json_begin(&json, out);
     bp_json_add_text(&json, "path", summary->path);
+    bp_json_quote(&json, true);
     bp_json_add_uint(&json, "bytes", byte_count);
     add_report(&json, summary);
     if (summary->manifest != NULL) {

@@ -303,13 +303,14 @@ void bp_log_line_print(const bp_log_line *line, uint64_t trigger_ns, bp_buffer *
         (void)bp_buffer_printf(out, "\"level\":\"%s\",", bp_level_name((uint8_t)line->level));
     }
     (void)bp_buffer_append_text(out, "\"source\":");
-    (void)bp_json_append_string(out, line->source->entry, strlen(line->source->entry));
+    (void)bp_json_append_quote(out, line->source->entry, strlen(line->source->entry));
     if (line->channel[0] != '\0') {
         (void)bp_buffer_append_text(out, ",\"channel\":");
-        (void)bp_json_append_string(out, line->channel, strlen(line->channel));
+        (void)bp_json_append_quote(out, line->channel, strlen(line->channel));
     }
     (void)bp_buffer_append_text(out, ",\"message\":");
-    (void)bp_json_append_string(out, line->message, line->message_bytes);
+    (void)(line->source->is_ring ? bp_json_append_quote(out, line->message, line->message_bytes)
+                                 : bp_json_append_string(out, line->message, line->message_bytes));
     (void)bp_buffer_printf(out, "%s%s}\n", line->continues ? ",\"continues\":true" : "",
                            line->is_cut ? ",\"cut\":true" : "");
 }

@@ -20,6 +20,7 @@ static void add_report(bp_json *json, const bp_summary *summary) {
     uint64_t pid;
     bp_json_object_begin(json, "report");
     bp_json_add_text(json, "path", summary->path);
+    bp_json_quote(json, true);
     bp_json_add_text(json, "app", bp_json_tree_text(app, "name"));
     bp_json_add_text(json, "version", bp_json_tree_text(app, "version"));
     bp_json_add_text(json, "build_id", bp_json_tree_text(app, "build_id"));

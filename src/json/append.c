@@ -36,7 +36,10 @@ static size_t escaped_length(const char *text, size_t available, uint32_t *ret_c
            bytes[0] == 0x7F;
 }
 
-bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
+typedef bugpack_status encoder(bp_buffer *out, const void *bytes, size_t byte_count);
+
+static bugpack_status append_string(bp_buffer *out, const void *bytes, size_t byte_count,
+                                    encoder *encode) {
     const char *text = bytes;
     size_t size_before = out->size;
     (void)bp_buffer_append_char(out, '"');
@@ -46,19 +49,27 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
         uint32_t code;
         size_t length = escaped_length(text + i, byte_count - i, &code);
         if (length > 0) {
-            (void)bp_utf8_encode(out, text + plain, i - plain);
+            (void)encode(out, text + plain, i - plain);
             i += length - 1;
             (void)append_escape(out, code);
             plain = i + 1;
         }
     }
     if (byte_count > plain) {
-        (void)bp_utf8_encode(out, text + plain, byte_count - plain);
+        (void)encode(out, text + plain, byte_count - plain);
     }
     if (bp_buffer_append_char(out, '"') != BUGPACK_OK) {
         bp_json_cut(out, size_before);
     }
     return out->status;
+}
+
+bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return append_string(out, bytes, byte_count, bp_utf8_encode);
+}
+
+bugpack_status bp_json_append_quote(bp_buffer *out, const void *bytes, size_t byte_count) {
+    return append_string(out, bytes, byte_count, bp_utf8_complete);
 }
 
 bugpack_status bp_json_append_value(bp_buffer *out, const char *text) {

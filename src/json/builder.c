@@ -143,13 +143,18 @@ void bp_json_array_end(bp_json *json) {
     end(json, false);
 }
 
+void bp_json_quote(bp_json *json, bool is_quoting) {
+    json->is_quoting = is_quoting;
+}
+
 void bp_json_add_text(bp_json *json, const char *key, const char *text) {
     bp_json_add_bytes(json, key, text, text != NULL ? strlen(text) : 0);
 }
 
 void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t byte_count) {
     if (bytes != NULL && begin_value(json, key)) {
-        (void)bp_json_append_string(json->out, bytes, byte_count);
+        (void)(json->is_quoting ? bp_json_append_quote(json->out, bytes, byte_count)
+                                : bp_json_append_string(json->out, bytes, byte_count));
     }
 }
 

@@ -185,6 +185,36 @@ run show euro.zip
 grep -q '^ ! gap "a\{118\}" 5.0 s before' out || wrong "a character is cut: $(cat out)"
 rm hidden.zip unlimited.zip huge.zip keys.zip power.zip euro.zip # they are not ours
 
+fact 'a byte of a name that is no UTF-8 is escaped once, in the report'
+python3 -c 'import json, zipfile
+name = "a\uefff\uef00b"
+for side in "one", "two":
+    with zipfile.ZipFile(side + ".zip", "w") as report:
+        report.writestr("metadata.json", json.dumps({"schema": 2, "report_id": side, "app": {"name": name}, "tags": {name: side}}))
+        report.writestr("runtime-metrics.json", json.dumps({"process": {"cpu_percent": 1}, "threads": [
+            {"tid": 1, "name": name, "cpu_percent": 99}]}))
+        report.writestr("host-threads.json", json.dumps({"summary": {}, "threads": [{"tgid": 1, "tid": 1, "process": name, "name": name,
+            "start_ticks": 1, "schedstat_measured": True, "schedstat": {"run_ns": 5 if side == "one" else 7}}]}))
+        report.writestr("logs.jsonl", json.dumps({"level": "error", "channel": name, "message": name}) + "\n")
+        report.writestr("logs/a.log", b"raw \xff\n")
+        report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": side, "complete": True, "artefacts": [], "triggers": [
+            {"report_type": "pedantic", "key": name, "count": 1}]}))'
+unzip -p one.zip runtime-metrics.json | jq '.threads[0].name' >name
+has_names() { # COUNT: so many texts of the output are the name, and none is another form of it
+    jq --slurpfile name name '[.. | strings | select(test("^a.*b$"))] | [length, all(. == $name[0])]' -c out | sort -u >found
+    [ "$(cat found)" = "[$1,true]" ] || wrong "it is $(cat found): $(cat out)"
+}
+run show --json one.zip
+has_names 8
+run index one.zip
+has_names 4
+run diff --json one.zip two.zip
+has_names 3
+run logs --json one.zip
+jq -e --slurpfile name name 'if .source == "logs.jsonl" then .message == $name[0] and .channel == $name[0] else .message == "raw \uefff" end' out >/dev/null ||
+    wrong "it is $(cat out)"
+rm one.zip two.zip # they are not ours
+
 fact 'one entry is printed as it is into a pipe, and escaped on a terminal'
 run show plain.zip logs/ryll.log
 expect_status 0

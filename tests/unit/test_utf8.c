@@ -188,3 +188,18 @@ Test(utf8, cuts_at_the_last_whole_character) {
 Test(utf8, cuts_bytes_that_are_no_text_at_the_limit_itself) {
     cr_assert(eq(sz, bp_utf8_cut("\x80\x80\x80\x80\x80\x80\x80\x80", 8, 6), 6));
 }
+
+Test(utf8, what_is_escaped_is_not_escaped_again) {
+    bp_buffer once, twice;
+    bp_buffer_init(&once, 100);
+    bp_buffer_init(&twice, 100);
+    cr_assert(eq(int, bp_utf8_encode(&once, "a\xFF\0b", 4), BUGPACK_OK));
+    cr_assert(eq(int, bp_utf8_complete(&twice, bp_buffer_text(&once), once.size), BUGPACK_OK));
+    cr_expect(eq(str, (char *)bp_buffer_text(&twice), (char *)bp_buffer_text(&once)));
+    cr_assert(eq(int, bp_utf8_complete(&twice, "\xFF", 1), BUGPACK_OK));
+    cr_expect(eq(str, (char *)bp_buffer_text(&twice),
+                 "a\xEE\xBF\xBF\xEE\xBC\x80"
+                 "b\xEE\xBF\xBF"));
+    bp_buffer_release(&once);
+    bp_buffer_release(&twice);
+}
