@@ -82,7 +82,7 @@ static void copy_crash(struct trace *self, pid_t tid) {
     char maps[path_bytes], threads[path_bytes];
     (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
-    const bp_crash_source source = {maps, threads, copy_memory, has_thread_ended, self};
+    const bp_crash_source source = {maps, threads, -1, copy_memory, has_thread_ended, self};
     if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) {
         return; /* it was killed meanwhile */
     }

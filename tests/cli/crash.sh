@@ -24,7 +24,7 @@ dies() {
 # The shell says how its children died; that is not the host's.
 exec 2>/dev/null
 dies 139 segv null-call sent thread two overflow-main overflow overflow-plain inside constructor early kept \
-    small-stack chained-default truncated without
+    no-descriptors small-stack chained-default truncated without
 dies 135 bus
 dies 132 ill
 dies 136 fpe
@@ -49,7 +49,7 @@ fact 'each session that died becomes a report, and no other'
 run recover "$scratch/sessions"
 expect_status 3 # for the pages that are not whole
 for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept \
-    small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
+    no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
     abort-ignored trap sys killed resumed-killed replaced; do
     echo "$mode"
 done | sort >wanted
@@ -88,6 +88,7 @@ fpe SIGFPE 8 FPE_INTDIV address
 ill SIGILL 4 ILL_ILLOPN address
 inside SIGSEGV 11 SEGV_MAPERR 0x0
 kept SIGSEGV 11 SEGV_MAPERR 0x0
+no-descriptors SIGSEGV 11 SEGV_MAPERR 0x0
 null-call SIGSEGV 11 SEGV_MAPERR 0x0
 overflow SIGSEGV 11 SEGV_ACCERR address
 overflow-main SIGSEGV 11 SEGV_MAPERR address
@@ -140,6 +141,8 @@ if [ "$(of segv '.backtrace.frames | length')" -gt 0 ]; then
     expect_same 'inside' crash_provider "$(frames inside | sed -n 4p)"
     expect_same 'null-call' '?? call_nowhere crash_plainly run main ' \
         "$(frames null-call | tr '\n' ' ')"
+    expect_same 'without a descriptor' 'crash_inner crash_middle crash_outer run main true' \
+        "$(frames no-descriptors | tr '\n' ' ')$(of no-descriptors .other_threads_are_cut)"
     expect_same 'overflow' 'recurse recurse' "$(frames overflow | sed 2q | tr '\n' ' ' | sed 's/ $//')"
     expect_same 'overflow' false "$(of overflow .backtrace.complete)"
     of abort '.backtrace.frames[].symbol' | grep -qx abort || wrong 'abort is not in it'

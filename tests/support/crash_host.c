@@ -4,7 +4,6 @@
  */
 #include <bugpack/bugpack.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -196,10 +195,19 @@ static void set_handler(int number, void (*handler)(int)) {
     MUST(sigaction(number, &action, NULL) == 0);
 }
 
-/* The handlers are as before, too. */
+static int descriptor_count;
+
+static int count_descriptors(void) {
+    int count = 0;
+    for (int fd = 0; fd < 1024; count += fcntl(fd++, F_GETFD) >= 0) {}
+    return count;
+}
+
+/* The handlers and the descriptors are as before, too. */
 static void close_session(void) {
     struct sigaction action;
     bugpack_close(session);
+    MUST(count_descriptors() == descriptor_count);
     MUST(sigaction(SIGBUS, NULL, &action) == 0 && action.sa_handler == SIG_DFL);
 }
 
@@ -291,8 +299,7 @@ static void crash_and_kill(void) {
 /* As small as some hosts have it. */
 static void use_small_stack(void) {
     static _Alignas(16) char memory[8192];
-    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    MUST(sigaltstack(&stack, NULL) == 0);
+    MUST(sigaltstack(&(stack_t){.ss_sp = memory, .ss_size = sizeof memory}, NULL) == 0);
 }
 
 static void refuse_others(void) {
@@ -308,6 +315,13 @@ static void refuse_others(void) {
     exit(0);
 }
 
+/* No thread of this process can open anything any more. */
+static void use_up_descriptors(void) {
+    install();
+    MUST(setrlimit(RLIMIT_NOFILE, &(struct rlimit){128, 128}) == 0);
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {}
+}
+
 static const struct {
     const char *name;
     void (*before)(void); /* the installation */
@@ -318,6 +332,7 @@ static const struct {
             {"abort-handler", NULL, SIGABRT, go_back},
             {"abort-ignored", NULL, SIGABRT, SIG_IGN},
             {"small-stack", use_small_stack, 0, NULL},
+            {"no-descriptors", use_up_descriptors, 0, NULL},
             {"resumed", resume, 0, NULL},
             {"resumed-killed", resume, 0, NULL},
             {"jump", resume, 0, NULL},
@@ -347,10 +362,8 @@ static void run(void) {
         crash_two();
     } else if (strcmp(mode, "overflow-main") == 0) {
         exit(recurse(0));
-    } else if (strcmp(mode, "overflow") == 0) {
-        run_thread(overflow_thread, &session);
-    } else if (strcmp(mode, "overflow-plain") == 0) {
-        run_thread(overflow_thread, NULL);
+    } else if (strncmp(mode, "overflow", 8) == 0) {
+        run_thread(overflow_thread, strcmp(mode, "overflow-plain") == 0 ? NULL : &session);
     } else if (strcmp(mode, "inside") == 0) {
         crash_inside();
     } else if (strcmp(mode, "killed") == 0) {
@@ -365,11 +378,11 @@ static void run(void) {
 
 /* Before main, as a static constructor of C++. */
 __attribute__((constructor)) static void construct(int argument_count, char **arguments) {
-    struct rlimit no_core = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     MUST(argument_count == 3);
     mode = arguments[1];
     directory = arguments[2];
+    descriptor_count = count_descriptors();
     if (strcmp(mode, "early") == 0) {
         crash_outer();
     } else if (strcmp(mode, "constructor") == 0) {

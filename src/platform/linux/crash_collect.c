@@ -100,16 +100,20 @@ void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info) {
     }
 }
 
-static void read_maps(bp_crash_page *page, const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+static void read_maps(bp_crash_page *page, const bp_crash_source *source) {
+    int opened_fd = open(source->maps_path, O_RDONLY | O_CLOEXEC);
+    int fd = opened_fd;
+    if (fd < 0 && source->maps_fd >= 0 && lseek(source->maps_fd, 0, SEEK_SET) == 0) {
+        fd = source->maps_fd;
+    }
     size_t used = 0;
     ssize_t count = fd >= 0 ? 1 : 0;
     while (count > 0 && used < sizeof page->maps) {
         count = read(fd, page->maps + used, sizeof page->maps - used);
         used += count > 0 ? (size_t)count : 0;
     }
-    if (fd >= 0) {
-        (void)close(fd);
+    if (opened_fd >= 0) {
+        (void)close(opened_fd);
     }
     page->are_maps_cut = count != 0 || fd < 0;
     while (used > 0 && page->maps[used - 1] != '\n') {
@@ -256,7 +260,7 @@ static void read_threads(bp_crash_page *page, const bp_crash_source *source) {
 
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
                              uint64_t stack_pointer, bool has_room) {
-    read_maps(page, source->maps_path);
+    read_maps(page, source);
     copy_stack(page, source, stack_pointer);
     read_threads(page, source);
     page->module_count = 0;
@@ -268,10 +272,12 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
     page->check = check;
 }
 
-void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
+void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context, int maps_fd,
                       bool has_room, bool is_passed_to_host) {
-    static const bp_crash_source own = {
-        .maps_path = "/proc/self/maps", .threads_path = "/proc/self/task", .copy = copy_memory};
+    const bp_crash_source own = {.maps_path = BP_CRASH_MAPS_PATH,
+                                 .threads_path = "/proc/self/task",
+                                 .maps_fd = maps_fd,
+                                 .copy = copy_memory};
     page->check = 0;
     atomic_signal_fence(memory_order_seq_cst);
     page->is_begun = 1;

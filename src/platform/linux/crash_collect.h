@@ -8,17 +8,22 @@
 
 #include "platform/crash_page.h"
 
+/* The mappings of this process. */
+#define BP_CRASH_MAPS_PATH "/proc/self/maps"
+
 /*
  * Fills the page, its check last. Calls only what is safe in a signal handler, and needs 3 KiB of
- * stack, with `has_room` 8 KiB more for the build ids. Memory that cannot be read ends what it is
- * part of: the handler must call bp_guard_escape when it is entered again on this thread.
+ * stack, with `has_room` 8 KiB more for the build ids. `maps_fd` is of a bp_crash_source. Memory
+ * that cannot be read ends what it is part of: the handler must call bp_guard_escape when it is
+ * entered again on this thread.
  */
-void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context,
+void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context, int maps_fd,
                       bool has_room, bool is_passed_to_host);
 
 /* How the memory of a process is read: our own, or another one. */
 typedef struct bp_crash_source {
     const char *maps_path, *threads_path; /* below /proc */
+    int maps_fd; /* the same file, for when it cannot be opened any more; borrowed; -1: none */
     /* False when it cannot be read as a whole. */
     bool (*copy)(void *context, void *to, uint64_t from, size_t byte_count);
     /* Whether a listed thread has ended. NULL: none has. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
@@ -48,6 +49,10 @@ typedef struct crash_owner {
     atomic_int pid; /* a child that shares our memory has another one */
     atomic_int tid; /* the thread that writes the page, or passed the signal on; 0: none */
     _Atomic(uint64_t) claimed_ns;
+    /* /proc/self/maps, open for a crash that finds no descriptor left. */
+    atomic_bool holds_maps;
+    int maps_fd;
+    bp_fd_mark maps_mark;
 } crash_owner;
 
 static crash_owner *_Atomic owner;
@@ -113,12 +118,20 @@ static bool has_room(const ucontext_t *context) {
     return !is_alternate || here - lowest >= roomy_bytes;
 }
 
+/* -1 where the host has closed it. */
+static int find_maps(const crash_owner *mine) {
+    return atomic_load(&mine->holds_maps) && bp_fd_is_ours(mine->maps_fd, mine->maps_mark)
+               ? mine->maps_fd
+               : -1;
+}
+
 static void collect(void *context) {
     const crash *it = context;
     const struct sigaction *next = &previous[index_of(it->number)];
     bool is_passed_to_host = (next->sa_flags & SA_SIGINFO) != 0 ||
                              (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN);
-    bp_crash_collect(it->page, it->info, it->context, has_room(it->context), is_passed_to_host);
+    bp_crash_collect(it->page, it->info, it->context, find_maps(atomic_load(&owner)),
+                     has_room(it->context), is_passed_to_host);
 }
 
 static void forget(void *context) {
@@ -261,6 +274,15 @@ static void install_actions(void) {
     }
 }
 
+/* Best effort. It may still be held, of a crash that was under way when its session ended. */
+static void hold_maps(crash_owner *mine) {
+    if (!atomic_load(&mine->holds_maps)) {
+        mine->maps_fd = open(BP_CRASH_MAPS_PATH, O_RDONLY | O_CLOEXEC);
+        mine->maps_mark = bp_fd_mark_of(mine->maps_fd);
+        atomic_store(&mine->holds_maps, mine->maps_fd >= 0);
+    }
+}
+
 bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *error) {
     crash_owner *mine;
     bp_crash_page *other = NULL;
@@ -275,6 +297,7 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
         return bp_fail(error, BUGPACK_ERR_BUSY, "another session has the crash handler");
     }
     atomic_store(&mine->pid, getpid());
+    hold_maps(mine);
     install_actions();
     return BUGPACK_OK;
 }
@@ -323,7 +346,11 @@ bool bp_crash_handler_remove(const bp_crash_page *page) {
         }
     }
     int tid = atomic_load(&mine->tid);
-    return tid == 0 || tid == gettid() || has_jumped_out(tid, page->signal);
+    bool is_over = tid == 0 || tid == gettid() || has_jumped_out(tid, page->signal);
+    if (is_over && atomic_exchange(&mine->holds_maps, false)) {
+        bp_fd_close_ours(mine->maps_fd, mine->maps_mark);
+    }
+    return is_over;
 }
 
 void bp_crash_handler_check(bp_crash_page *page) {
