@@ -156,16 +156,19 @@ static void print_threads(const bp_summary *summary) {
 }
 
 static void print_processes(const bp_summary *summary) {
-    char cpu[16], rss[16];
+    char cpu[16], rss[16], pid[24];
     if (summary->process_count > 0) {
         bp_screen_heading("Further processes");
     }
     for (size_t i = 0; i < summary->process_count; i++) {
         const bp_summary_process *process = &summary->processes[i];
         (void)snprintf(cpu, sizeof cpu, process->has_metrics ? "%.1f" : "?", process->cpu_percent);
-        bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %9s  %7" PRIu64 " %-16s [%s]", cpu,
+        if (process->pid > 0) {
+            (void)snprintf(pid, sizeof pid, "%" PRIu64, process->pid);
+        }
+        bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %9s  %7s %-16s [%s]", cpu,
                         process->has_rss ? bp_cli_format_bytes(process->rss_kb << 10, rss) : "?",
-                        process->pid, process->name, process->folder);
+                        process->pid > 0 ? pid : "?", process->name, process->folder);
     }
     if (summary->other_process_count > 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " more", summary->other_process_count);

@@ -181,9 +181,11 @@ static void write_processes(bp_html_page *page) {
                                "<th scope=\"col\">Entries</th></tr></thead><tbody>");
     for (size_t i = 0; i < summary->process_count; i++) {
         const bp_summary_process *process = &summary->processes[i];
-        bp_html_print(&page->html,
-                      "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64 "</span></th><td>",
-                      process->name, process->pid);
+        bp_html_print(&page->html, "<tr><th scope=\"row\">%s", process->name);
+        if (process->pid > 0) {
+            bp_html_print(&page->html, " <span class=\"entry\">%" PRIu64 "</span>", process->pid);
+        }
+        bp_html_print(&page->html, "</th><td>");
         if (process->has_metrics) {
             bp_html_print(&page->html, "%.1f %%", process->cpu_percent);
         }

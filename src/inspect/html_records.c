@@ -101,7 +101,7 @@ typedef struct traffic_counts {
     struct {
         char name[64];
         uint64_t messages, bytes;
-    } types[type_max];
+    } types[type_max + 1]; /* the last are all further ones */
     size_t type_count;
 } traffic_counts;
 
@@ -113,10 +113,8 @@ static void count_type(traffic_counts *traffic, const char *name, uint64_t byte_
     if (i == traffic->type_count && i < type_max) {
         (void)memcpy(traffic->types[traffic->type_count++].name, name, strlen(name) + 1);
     }
-    if (i < type_max) {
-        traffic->types[i].messages++;
-        traffic->types[i].bytes += byte_count;
-    }
+    traffic->types[i].messages++;
+    traffic->types[i].bytes += byte_count;
 }
 
 static bugpack_status count_message(void *context, const char *line, size_t line_bytes) {
@@ -178,11 +176,18 @@ static void write_types(bp_html_page *page, const traffic_counts *traffic) {
         "<details><summary>By message type</summary><table><thead><tr>"
         "<th scope=\"col\">Type</th><th scope=\"col\">Messages</th><th scope=\"col\">Bytes</th>"
         "</tr></thead><tbody>");
-    for (size_t i = 0; i < traffic->type_count; i++) {
+    for (size_t i = 0; i <= type_max; i++) {
+        const char *name = traffic->types[i].name;
+        if (traffic->types[i].messages == 0) {
+            continue;
+        }
         bp_html_print(&page->html,
                       "<tr><th scope=\"row\">%s</th><td class=\"number\">%" PRIu64
                       "</td><td class=\"number\">%" PRIu64 "</td></tr>",
-                      traffic->types[i].name, traffic->types[i].messages, traffic->types[i].bytes);
+                      i == type_max     ? "further types"
+                      : name[0] != '\0' ? name
+                                        : "no type",
+                      traffic->types[i].messages, traffic->types[i].bytes);
     }
     bp_html_print(&page->html, "</tbody></table></details>");
 }
@@ -261,8 +266,16 @@ void bp_html_machine(bp_html_page *page) {
                   " running or ready to, %" PRIu64 " blocked.</p>",
                   machine->thread_count, machine->process_count, machine->running_count,
                   machine->blocked_count);
+    if (machine->denied_process_count > 0) {
+        bp_html_print(&page->html, "<p>%" PRIu64 " more processes could not be read.</p>",
+                      machine->denied_process_count);
+    }
     write_tasks(page, "Processes by CPU since they began", &machine->busiest, true);
     write_tasks(page, "Processes by resident memory", &machine->largest, true);
+    if (machine->no_rss_count > 0) {
+        bp_html_print(&page->html, "<p>And %" PRIu64 " whose memory is not known.</p>",
+                      machine->no_rss_count);
+    }
     write_tasks(page, "Threads by CPU since they began", &machine->threads, false);
     bp_html_end_section(page);
 }

@@ -57,6 +57,19 @@ grep -q 'Messages over 5.0 s' out || wrong "the time is $(grep -o 'Messages over
 [ "$(grep -o 'row">[ab]<\|rect x="[0-9]*"' out | tr '\n' ' ')" = 'row">a< row">b< rect x="0" rect x="140" rect x="236" ' ] ||
     wrong "the bars are $(grep -o 'row">[ab]<\|rect x="[0-9]*"' out)"
 
+fact 'of many message types the first are listed, and the others counted'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("types.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("traffic-index.jsonl", "".join(json.dumps({"channel": "a", "direction": "sent", "bytes": 2, **type}) + "\n"
+        for type in [{}] + [{"type": i} for i in range(60)] + [{"type": 0}] * 3))'
+run html types.zip
+rm types.zip # it is not ours
+for row in 'no type</th><td class="number">1</td><td class="number">2' '0</th><td class="number">4</td><td class="number">8' \
+    'further types</th><td class="number">13</td><td class="number">26'; do
+    grep -q "<th scope=\"row\">$row</td>" out || wrong "there is no '$row'"
+done
+
 fact 'no text of a report is markup, or obeyed'
 run html everywhere.zip
 expect_status 0

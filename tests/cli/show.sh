@@ -135,6 +135,8 @@ infinite, beyond = float("inf"), (1 << 53) + 1
 write("hidden.zip", process={"limits": [{"name": "Max open files", "soft": 1}]}, heap_state={"allocator": "glibc", "allocated_bytes": 1 << 20})
 write("unlimited.zip", process={"open_files": 12})
 write("keys.zip")
+with zipfile.ZipFile("nameless.zip", "w") as report:
+    report.writestr("processes/9-a/threads.json", json.dumps({"threads": [{"tid": 9, "state": "stopped"}]}))
 write("power.zip")
 write("euro.zip", manifest={"schema": 2, "report_id": "1", "complete": True, "artefacts": [], "triggers": [
     {"report_type": "pedantic", "key": 118 * "a" + 50 * "\u20ac", "count": 1, "last": at(25)}]})
@@ -176,6 +178,10 @@ grep -q '^   5.0 %        2 c' out || wrong "it is $(cat out)"
 grep -q '^load       1.00 over 1 min, 1.00 over 5 min, 1.00 over 15 min  \[system.json\]$' out || wrong "it is $(cat out)"
 run show --json keys.zip
 jq -e '.log.counts.error == 2' out >/dev/null || wrong "it is $(cat out)"
+run show nameless.zip
+grep -q '^     ? %          ?        ?  *\[processes/9-a/\]$' out || wrong "it is $(cat out)"
+run html nameless.zip
+grep -q '<th scope="row"></th><td></td>' out || wrong 'a process whose id is not known has one on the page'
 run show power.zip
 grep -q '^ ! 1 error in the 10 s before the trigger, the last: .*ERROR after  ' out || wrong "it is $(cat out)"
 printf '  one\n  %s\n  last\n' '\x002026-11-22T10:00:25Z ERROR after' >expected
@@ -183,7 +189,7 @@ tail -n 3 out >end
 cmp -s expected end || wrong "it is $(cat out)"
 run show euro.zip
 grep -q '^ ! gap "a\{118\}" 5.0 s before' out || wrong "a character is cut: $(cat out)"
-rm hidden.zip unlimited.zip huge.zip keys.zip power.zip euro.zip # they are not ours
+rm hidden.zip unlimited.zip huge.zip keys.zip nameless.zip power.zip euro.zip # they are not ours
 
 fact 'a byte of a name that is no UTF-8 is escaped once, in the report'
 python3 -c 'import json, zipfile
@@ -424,6 +430,8 @@ if [ -n "${BUGPACK_SCHEMA_NODE_MODULES:-}" ]; then
 fi
 run html host.zip
 grep -q '<h3>Processes by resident memory</h3>.*p9' out || wrong 'the page has no machine'
+grep -q '<p>3 more processes could not be read.</p>.*<p>And 1 whose memory is not known.</p>' out ||
+    wrong 'the page does not say which processes are missing'
 # Without an uptime in front of the threads no share is known.
 run show last.zip
 grep -q '^     ? %       90.00 s .* p7 ' out || wrong "it is $(cat out)"
