@@ -155,6 +155,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (options.pid == 0) {
         return bp_cli_say_usage("option '--pid' is missing");
     }
+    if (options.follows && options.interval_ms == 0) {
+        return bp_cli_say_usage("--follow needs an --interval-ms over 0");
+    }
     const bp_cli_heap_follow follow = {.pid = options.pid,
                                        .interval_ms = options.interval_ms,
                                        .count = options.snapshot_count,

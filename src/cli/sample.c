@@ -67,6 +67,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (options.count > 0 && !options.follows) {
         return bp_cli_say_usage("--count needs --follow");
     }
+    if (options.follows && options.window_ms == 0) {
+        return bp_cli_say_usage("--follow needs a --window over 0");
+    }
     const bp_cli_sample_follow follow = {.pid = options.pid,
                                          .window_ms = options.window_ms,
                                          .count = options.count,

@@ -334,6 +334,8 @@ expect_status 0
 expect_err 'jemalloc-not-found'
 run heap --state --follow
 expect_usage '--state and --follow exclude each other'
+run heap --pid 1 --follow --interval-ms 0
+expect_usage '--follow needs an --interval-ms over 0'
 
 fact 'SIGINT ends it with what was read so far'
 # A shell without job control starts background commands with SIGINT ignored.

@@ -84,6 +84,8 @@ run sample --pid 999999999 --follow
 expect_status 4
 run sample --pid "$target" --count 2
 expect_usage '--count needs --follow'
+run sample --pid "$target" --follow --window 0 --count 2
+expect_usage '--follow needs a --window over 0'
 
 fact 'a change of memory is the one that it was'
 : >waits
