@@ -32,6 +32,14 @@ for who in "$asked" "$(cat command)"; do
 done
 expect_same 'the reports' 2 "$(find reports -name '*.zip' | wc -l | tr -d ' ')"
 
+if [ -w /dev/full ]; then
+    fact 'a path that could not be printed is no success'
+    "$BUGPACK" trigger "$asked" >/dev/full 2>err
+    status=$?
+    expect_status 1
+    expect_err 'the report is written: '
+fi
+
 fact 'who does not wait long enough gets no path'
 kill -STOP "$asked"
 run trigger --timeout 1 "$asked"
