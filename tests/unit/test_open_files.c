@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,9 @@ Test(fd_info, names_each_flag_once) {
     cr_expect(eq(str, (char *)bp_fd_flag(append_sync_path, 1), "sync"));
     cr_expect(bp_fd_flag(append_sync_path, 2) == NULL, "O_DSYNC is part of O_SYNC");
     cr_expect(eq(str, (char *)bp_fd_flag(010000, 0), "dsync"));
+    cr_expect(eq(str, (char *)bp_fd_flag(O_TMPFILE, 0), "temporary_file"));
+    cr_expect(bp_fd_flag(O_TMPFILE, 1) == NULL, "O_DIRECTORY is part of O_TMPFILE");
+    cr_expect(eq(str, (char *)bp_fd_flag(O_DIRECTORY, 0), "directory"));
     cr_expect(bp_fd_access(3) == NULL);
 }
 

@@ -158,10 +158,12 @@ const char *bp_fd_flag(uint64_t flags, size_t index) {
         {020000, "async"},
 #if defined(__aarch64__)
         {0200000, "direct"},
+        {020040000, "temporary_file"},
         {040000, "directory"},
         {0100000, "no_follow"},
 #else
         {040000, "direct"},
+        {020200000, "temporary_file"},
         {0200000, "directory"},
         {0400000, "no_follow"},
 #endif
@@ -169,7 +171,7 @@ const char *bp_fd_flag(uint64_t flags, size_t index) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if ((flags & rows[i].bits) == rows[i].bits) {
-            /* O_SYNC is O_DSYNC with one more bit. */
+            /* O_SYNC is O_DSYNC with one more bit, and O_TMPFILE is O_DIRECTORY with one. */
             flags &= ~rows[i].bits;
             if (index-- == 0) {
                 return rows[i].name;
