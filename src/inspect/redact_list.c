@@ -75,18 +75,23 @@ static int name_width(const bp_json_tree *lines) {
     return (int)width;
 }
 
-static uint64_t append_line(bp_buffer *out, const bp_json_tree *line, int width) {
-    const char *name = bp_json_tree_text(line, "name");
-    const bp_json_tree *all = bp_json_tree_array(line, "redactions");
-    uint64_t byte_count = 0, total = 0;
-    (void)bp_json_tree_uint(line, "bytes", &byte_count);
-    if (name == NULL || byte_count == 0) {
-        return 0;
-    }
+static void append_entry(bp_buffer *out, const char *name, uint64_t byte_count, int width) {
     append_safe(out, name);
     int length = (int)strlen(name);
     (void)bp_buffer_printf(out, "%*s %10" PRIu64 "  %s", length < width ? width - length : 0, "",
                            byte_count, find_holding(name));
+}
+
+/* An entry that the manifest lists, with the size that it has. */
+static uint64_t append_line(bp_buffer *out, const bp_report_file *report, const bp_json_tree *line,
+                            int width) {
+    const char *name = bp_json_tree_text(line, "name");
+    const bp_json_tree *all = bp_json_tree_array(line, "redactions");
+    uint64_t byte_count = 0, total = 0;
+    if (name == NULL || !bp_report_file_has(report, name, &byte_count) || byte_count == 0) {
+        return 0;
+    }
+    append_entry(out, name, byte_count, width);
     if (bp_json_tree_is_true(line, "not_searched")) {
         (void)bp_buffer_append_text(out, "; NOT SEARCHED for secrets");
     }
@@ -104,13 +109,24 @@ static uint64_t append_line(bp_buffer *out, const bp_json_tree *line, int width)
     return total;
 }
 
-static void append_all(bp_buffer *out, const bp_json_tree *manifest) {
+static void append_all(bp_buffer *out, const bp_report_file *report) {
+    const bp_json_tree *manifest = bp_report_file_manifest(report);
     const bp_json_tree *lines = bp_json_tree_array(manifest, "artefacts");
-    uint64_t total = 0;
+    uint64_t total = 0, byte_count = 0;
     int width = name_width(lines);
     for (const bp_json_tree *line = bp_json_tree_first(lines); line != NULL;
          line = bp_json_tree_next(line)) {
-        total += append_line(out, line, width);
+        total += append_line(out, report, line, width);
+    }
+    for (size_t i = 0; i < bp_report_file_count(report); i++) {
+        const char *name = bp_report_file_name(report, i);
+        bp_report_line line;
+        if (strcmp(name, "manifest.json") != 0 && !bp_report_file_line(report, name, &line) &&
+            bp_report_file_has(report, name, &byte_count)) {
+            append_entry(out, name, byte_count, width);
+            (void)bp_buffer_append_text(
+                out, "; NOT IN THE MANIFEST, which does not say whether it was searched\n");
+        }
     }
     if (bp_json_tree_is_true(manifest, "redacted")) {
         (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", total);
@@ -126,7 +142,7 @@ bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_
         bp_file_close(fd);
         return status;
     }
-    append_all(out, bp_report_file_manifest(report));
+    append_all(out, report);
     bp_report_file_close(report);
     return out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "list a report");
 }

@@ -55,15 +55,22 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
                         uint64_t byte_count) {
     bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", name);
     const uint64_t *counts = bp_redactor_counts(rewriting->redactor);
-    if (line == NULL) {
-        return true; /* a report that somebody added to: bugpack lists every entry */
-    }
     char sha256[BP_SHA256_TEXT_BYTES];
+    bool is_new = line == NULL; /* somebody added the entry to the report */
+    bool is_set = true;
+    if (is_new) {
+        line = bp_json_tree_append(rewriting->manifest, "artefacts");
+        is_set = line != NULL && bp_json_tree_set_text(line, "name", safe_name) &&
+                 bp_json_tree_set_text(line, "status", "ok") &&
+                 bp_json_tree_set_uint(line, "duration_ms", 0) &&
+                 bp_json_tree_set_text(line, "note", "the manifest did not list it");
+    }
     bp_archive_take_sha256(rewriting->archive, sha256);
-    bool is_set = bp_json_tree_set_uint(line, "bytes", byte_count) &&
-                  bp_json_tree_set_text(line, "sha256", sha256) &&
-                  bp_json_tree_set_text(line, "name", safe_name);
-    if (is_set && byte_count > 0 && !bp_json_tree_is_true(rewriting->manifest, "redacted") &&
+    is_set = is_set && bp_json_tree_set_uint(line, "bytes", byte_count) &&
+             bp_json_tree_set_text(line, "sha256", sha256) &&
+             bp_json_tree_set_text(line, "name", safe_name);
+    bool was_redacted = bp_json_tree_is_true(rewriting->manifest, "redacted") && !is_new;
+    if (is_set && byte_count > 0 && !was_redacted &&
         !bp_redactor_is_searched(rewriting->redactor)) {
         is_set = bp_json_tree_set_bool(line, "not_searched", true);
     }

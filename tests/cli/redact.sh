@@ -67,6 +67,38 @@ expect_status 0
 expect_err '0 replaced'
 expect_same 'the log' "$(unzip -p clean.zip logs/app.log)" "$(unzip -p again.zip logs/app.log)"
 
+fact 'an entry that somebody added is searched, counted and listed, also where the manifest lies'
+cp clean.zip added.zip
+python3 - <<'END'
+import json, zipfile
+with zipfile.ZipFile("clean.zip") as report:
+    entries = {name: report.read(name) for name in report.namelist()}
+manifest = json.loads(entries["manifest.json"])
+next(line for line in manifest["artefacts"] if line["name"] == "metadata.json")["bytes"] = 0
+entries["manifest.json"] = json.dumps(manifest).encode()
+entries["notes.txt"] = b"password=correct-horse-9\n"
+entries["core.bin"] = b"\0\1password=correct-horse-9"
+with zipfile.ZipFile("added.zip", "w") as report:
+    for name in [name for name in entries if name != "manifest.json"] + ["manifest.json"]:
+        report.writestr(name, entries[name])
+END
+run redact --list added.zip
+expect_status 0
+grep -q '^notes.txt  *25 .*NOT IN THE MANIFEST' out || wrong "it is $(cat out)"
+grep -q '^core.bin  *26 .*NOT IN THE MANIFEST' out || wrong "it is $(cat out)"
+grep -q '^metadata.json  *[1-9]' out || wrong "it is $(cat out)"
+run redact added.zip -o searched.zip
+expect_status 0
+expect_err '1 replaced'
+expect_same 'the rule' password "$(ledger searched.zip notes.txt redactions | jq -r '.[0].rule')"
+expect_same 'what was not searched' true "$(ledger searched.zip core.bin not_searched)"
+run verify searched.zip
+expect_status 0
+run redact --list searched.zip
+grep -q '^core.bin .*NOT SEARCHED for secrets' out || wrong "it is $(cat out)"
+if grep -q 'NOT IN' out; then wrong "it is $(cat out)"; fi
+rm added.zip
+
 fact 'the list says what is in a report and what was replaced'
 run redact --list clean.zip
 expect_status 0
