@@ -95,7 +95,8 @@ static void say_lines(const char *what, const bp_buffer *lines) {
 static void say_result(const bp_rescue_result *result) {
     say_lines("lost", &result->lost);
     say_lines("saved, and not listed in its manifest", &result->unlisted);
-    bp_cli_say("%zu entries saved, %zu lost", result->saved_count, result->lost_count);
+    bp_cli_say("%zu entries saved, %s%zu lost", result->saved_count,
+               result->lacks_manifest ? "at least " : "", result->lost_count);
 }
 
 static bp_cli_exit rescue(const char *path, const verify_options *options) {

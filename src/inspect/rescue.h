@@ -4,6 +4,7 @@
 #ifndef BP_INSPECT_RESCUE_H
 #define BP_INSPECT_RESCUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
 
 typedef struct bp_rescue_result {
     size_t saved_count, lost_count, unlisted_count;
+    bool lacks_manifest; /* nothing says which entries there were: more may be lost */
     /* What was lost, and what was saved though the manifest does not list it, a line each: "entry
      * "logs.jsonl": the file ends in it", "entry "x"". Text of the report is in it as it is. */
     bp_buffer lost, unlisted;

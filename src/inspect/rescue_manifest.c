@@ -321,6 +321,7 @@ bugpack_status bp_rescue_manifest_print(bp_rescue_manifest *manifest, bp_buffer 
     if (status == BUGPACK_OK && !sort_entries(manifest)) {
         status = fail_memory(error);
     }
+    manifest->result->lacks_manifest = !manifest->has_old;
     status = status == BUGPACK_OK && !manifest->has_old ? begin_new(manifest, error) : status;
     status = status == BUGPACK_OK ? correct_lines(manifest, error) : status;
     if (status != BUGPACK_OK) {

@@ -85,7 +85,7 @@ run verify --salvage saved.zip cut.zip
 expect_status 3
 expect_same 'the path' "$(pwd -P)/saved.zip" "$(cat out)"
 expect_err 'lost: entry "manifest.json": it is not there'
-expect_err 'entries saved, '
+expect_err 'entries saved, at least '
 run verify saved.zip
 expect_status 0
 unzip -tq saved.zip >/dev/null || wrong 'unzip does not read it'
