@@ -23,20 +23,27 @@ see() {
     await 'screen | grep -qxF -e "$line"' || wrong "but: $(screen | tail -n 5)"
 }
 
+# see_last TEXT: until that is the last line above the prompt of a pager.
+see_last() {
+    line=$1
+    await '[ "$(screen | tail -n 2 | head -n 1)" = "$line" ]' || wrong "but: $(screen | tail -n 5)"
+}
+
 running() {
     tm display-message -p '#{pane_current_command}'
 }
 
 # Until the shell has the terminal: what is typed before the command has ended is the command's.
 prompt() {
-    await '[ "$(running)" = bash ]'
+    await '[ "$(running)" = bash ]' || wrong "but: $(running)"
 }
 
 # Until the terminal gives each key at once: then bugpack run has it, and not the shell, whose prompt
 # is not canonical either.
 wait_for_raw() {
     await '[ "$(running)" != bash ] &&
-        stty -a -F "$(tm display-message -p "#{pane_tty}")" | grep -q -e -icanon'
+        stty -a -F "$(tm display-message -p "#{pane_tty}")" | grep -q -e -icanon' ||
+        wrong "but: $(running), and $(screen | tail -n 5)"
 }
 
 # type KEY...: to the shell, with a prompt on a clean screen before it.
@@ -76,13 +83,12 @@ expect_same 'the channel' terminal "$(unzip -p "$1" logs.jsonl | jq -r .channel 
 
 fact 'the window size follows'
 tm resize-window -x 60 -y 15
-tm send-keys g
-see 14
+see_last 14
 tm resize-window -x 80 -y 24
+see_last 23
 
+# Not before the window has its size: less forgets a stop that comes together with a new size.
 fact 'Ctrl-Z stops both, and fg goes on'
-tm send-keys g
-see 23
 tm send-keys C-z
 prompt
 tm send-keys C-l
