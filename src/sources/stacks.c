@@ -50,11 +50,12 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s",
                    blocked_count, stopped, running);
     if (stacks->passed_over_count > 0) {
-        bp_writer_truncate(writer, true, "%zu threads were passed over: no time, or over a limit",
-                           stacks->passed_over_count);
+        bp_writer_truncate(writer, true, "%zu thread%s passed over: no time, or over a limit",
+                           stacks->passed_over_count,
+                           stacks->passed_over_count == 1 ? " was" : "s were");
     } else if (rest_count > 0) {
-        bp_writer_truncate(writer, false, "%zu threads ran meanwhile or could not be read",
-                           rest_count);
+        bp_writer_truncate(writer, false, "%zu thread%s ran meanwhile or could not be read",
+                           rest_count, rest_count == 1 ? "" : "s");
     }
 }
 

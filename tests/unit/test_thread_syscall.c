@@ -38,6 +38,19 @@ Test(thread_syscall, reads_the_registers_of_a_thread_that_is_blocked_outside_of_
     cr_expect(eq(u64, syscall.stack_pointer, 0x7ffd1));
 }
 
+Test(thread_syscall, is_none_of_a_thread_that_runs_in_the_kernel_alone) {
+    static const char *const texts[] = {
+        "0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0\n",                /* kthreadd */
+        "425 0x8 0x7ffd1 0x0 0x7ffd1 0x0 0x7ffd9 0x0 0x0\n"}; /* io_uring_setup made it */
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bp_thread_syscall syscall;
+        cr_assert(parse(texts[i], &syscall));
+        cr_expect(eq(u64, syscall.place, BP_THREAD_BLOCKED));
+        cr_expect(eq(u64, syscall.number, 0));
+        cr_expect(eq(u64, syscall.arguments[0], 0));
+    }
+}
+
 Test(thread_syscall, knows_nothing_of_a_thread_that_runs) {
     bp_thread_syscall syscall;
     cr_assert(parse("running\n", &syscall));

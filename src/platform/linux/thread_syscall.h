@@ -12,7 +12,8 @@
 typedef enum bp_thread_place {
     BP_THREAD_RUNS,    /* or is about to: nothing is known, all fields are 0 */
     BP_THREAD_IN_CALL, /* blocked in a system call; all fields are known */
-    BP_THREAD_BLOCKED  /* blocked outside of one, as in a page fault: the registers are known */
+    BP_THREAD_BLOCKED  /* blocked outside of one, as in a page fault: the registers are known,
+                          and 0 of a thread that runs in the kernel alone */
 } bp_thread_place;
 
 #define BP_SYSCALL_ARGUMENT_COUNT 6

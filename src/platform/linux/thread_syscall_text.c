@@ -34,6 +34,11 @@ bool bp_thread_syscall_parse(const char *text, size_t text_bytes, bp_thread_sysc
         !take_value(&scan, &syscall.program_counter) || !bp_proc_is(scan, "\n")) {
         return false;
     }
+    /* A kernel thread, or a worker that io_uring gives a process. Such a one seems to be in call 0,
+     * or in the call that has made it: it runs no program, and so makes none. */
+    if (syscall.stack_pointer == 0 && syscall.program_counter == 0) {
+        syscall = (bp_thread_syscall){.place = BP_THREAD_BLOCKED};
+    }
     *ret_syscall = syscall;
     return true;
 }
