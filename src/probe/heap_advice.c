@@ -44,8 +44,10 @@ static const char *what_to_do(int yama_scope) {
 void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, char *out,
                     size_t out_bytes) {
     if (failure == BP_HEAP_FAILURE_READLINK && system_errno == ENOENT) {
-        (void)snprintf(out, out_bytes,
-                       "the process has no executable: it is a kernel thread, or is ending");
+        (void)snprintf(
+            out, out_bytes,
+            "the process has no executable: it is a kernel thread, or its first thread has "
+            "ended");
     } else if (system_errno == EPERM || system_errno == EACCES) {
         (void)snprintf(out, out_bytes, "%s: %s; %s", what_failed(failure), strerror(system_errno),
                        what_to_do(yama_scope));

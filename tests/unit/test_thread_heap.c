@@ -167,6 +167,8 @@ Test(thread_heap, a_refusal_of_the_kernel_says_what_to_do_about_it) {
     cr_assert(eq(ptr, strstr(advice, "Yama"), NULL), "no advice for what no privilege mends");
     bp_heap_advice(BP_HEAP_FAILURE_PTRACE_SEIZE, EPERM, 0, advice, sizeof advice);
     cr_assert(ne(ptr, strstr(advice, "debugger"), NULL), "a second tracer is EPERM too");
+    bp_heap_advice(BP_HEAP_FAILURE_READLINK, ENOENT, 0, advice, sizeof advice);
+    cr_assert(ne(ptr, strstr(advice, "its first thread has ended"), NULL), "others may go on");
     char small[8];
     bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EPERM, 1, small, sizeof small);
     cr_assert(eq(sz, strlen(small), sizeof small - 1));
