@@ -4,7 +4,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +71,36 @@ Test(system, names_neither_host_nor_process_where_nobody_asked) {
     cr_expect(eq(sz, system.filesystem_count, 0));
     cr_expect(system.memory[BP_SYSTEM_AVAILABLE].known);
     bp_system_release(&system);
+}
+
+static void *wait_for_end(void *unused) {
+    (void)pause();
+    return unused;
+}
+
+Test(system, has_the_executable_and_file_systems_of_a_process_whose_first_thread_has_ended) {
+    char path[64], target[16];
+    pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        (void)alarm(60);
+        if (pthread_create(&thread, NULL, wait_for_end, NULL) != 0) {
+            _exit(1);
+        }
+        pthread_exit(NULL);
+    }
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)child);
+    while (readlink(path, target, sizeof target) >= 0) {
+        (void)sched_yield();
+    }
+    const bp_system_plan plan = {.with_process = true, .pid = child, .memory = &memory};
+    bp_system system;
+    cr_assert(eq(int, (int)bp_system_read(&plan, &system, NULL), BUGPACK_OK));
+    (void)kill(child, SIGKILL);
+    cr_assert(system.executable != NULL && system.filesystem_count > 0);
+    cr_expect(strstr(system.executable, "test_system_read") != NULL);
+    bp_system_release(&system);
+    (void)waitpid(child, NULL, 0);
 }
 
 Test(system, searches_for_a_package_once) {
