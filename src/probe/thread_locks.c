@@ -13,14 +13,6 @@
 #include "probe/elf_object.h"
 #include "probe/thread_pointers.h"
 
-#if defined(__aarch64__)
-static const bp_syscall_arch own_arch = BP_SYSCALL_AARCH64;
-#elif defined(__x86_64__)
-static const bp_syscall_arch own_arch = BP_SYSCALL_X86_64;
-#else
-static const bp_syscall_arch own_arch = BP_SYSCALL_UNKNOWN;
-#endif
-
 static int compare_ids(const void *one, const void *other) {
     const struct bp_own_id *left = one;
     const struct bp_own_id *right = other;
@@ -50,7 +42,7 @@ static bp_syscall_arch arch_of(int thread_fd) {
     int fd = openat(thread_fd, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool is_ours = fd >= 0 && bp_elf_object_read(fd, &executable) == BP_ELF_OK;
     bp_file_close(fd);
-    return is_ours ? own_arch : BP_SYSCALL_UNKNOWN;
+    return is_ours ? BP_SYSCALL_OWN_ARCH : BP_SYSCALL_UNKNOWN;
 }
 
 /* libc.so.6 or, before 2.34, also libc-2.31.so: with a symbol that musl does not have. */

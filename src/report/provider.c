@@ -18,6 +18,7 @@ struct bp_provider {
     pthread_cond_t idle;
     bool is_running;
     bool is_retired;
+    bool is_given_up;
     uint64_t running_since_ns;
 };
 
@@ -93,6 +94,12 @@ void bp_provider_leave(bp_provider *provider) {
     bp_lock_release(&provider->lock);
 }
 
+void bp_provider_give_up(bp_provider *provider) {
+    bp_lock_acquire(&provider->lock);
+    provider->is_given_up = true;
+    bp_lock_release(&provider->lock);
+}
+
 bool bp_provider_is_running(bp_provider *provider) {
     bp_lock_acquire(&provider->lock);
     bool is_running = provider->is_running;
@@ -104,7 +111,7 @@ bool bp_provider_retire(bp_provider *provider) {
     bp_lock_acquire(&provider->lock);
     provider->is_retired = true;
     uint64_t deadline_ns = provider->running_since_ns + provider->spec.timeout_ms * BP_NS_PER_MS;
-    while (provider->is_running &&
+    while (provider->is_running && !provider->is_given_up &&
            bp_lock_wait_until(&provider->lock, &provider->idle, deadline_ns)) {}
     bool is_idle = !provider->is_running;
     bp_lock_release(&provider->lock);

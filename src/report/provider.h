@@ -64,6 +64,9 @@ const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider);
 bp_provider_entry bp_provider_enter(bp_provider *provider);
 void bp_provider_leave(bp_provider *provider);
 
+/* The running call cannot return before the close of its session: a retirement does not wait. */
+void bp_provider_give_up(bp_provider *provider);
+
 /* Whether a call has not returned yet. */
 bool bp_provider_is_running(bp_provider *provider);
 
@@ -86,6 +89,12 @@ void bp_runner_wake(bp_runner *runner);
 
 /* What the waiting thread does after each such wake, without a lock. Before the first call. */
 void bp_runner_on_wake(bp_runner *runner, void (*on_wake)(void *context), void *context);
+
+/*
+ * The calling thread is about to wait for whoever calls providers. A call that waits for a mutex of
+ * this thread then has no more time, as it would never get it.
+ */
+void bp_runner_expect_close(bp_runner *runner);
 
 /* Ends its thread. One that hangs inside a provider is detached, and frees itself later. */
 void bp_runner_free(bp_runner *runner);

@@ -183,6 +183,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
     (void)pthread_cond_broadcast(&queue->changed);
     bp_lock_release(&queue->lock);
     if (queue->has_worker) {
+        bp_runner_expect_close(queue->runner);
         (void)pthread_join(queue->worker, NULL);
     }
     if (queue->has_snapshotter) {

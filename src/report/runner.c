@@ -21,6 +21,7 @@ typedef struct call_thread {
     pthread_t thread;
     bp_lock lock;
     pthread_cond_t changed;
+    uint64_t tid;
     bool must_quit;
     bool was_woken;        /* somebody wants the waiting thread to look around */
     bool is_done;          /* the call has returned */
@@ -36,6 +37,8 @@ struct bp_runner {
     call_thread *thread; /* NULL until the first call, and after a call hung */
     void (*on_wake)(void *context);
     void *on_wake_context;
+    atomic_bool is_closing;
+    atomic_uint_least64_t closing_tid; /* of the thread that waits for the last report; 0: none */
 };
 
 static _Thread_local bool is_inside_provider;
@@ -95,6 +98,7 @@ static void *run_calls(void *argument) {
     call_thread *thread = argument;
     bp_thread_set_name("bugpack-provide");
     bp_lock_acquire(&thread->lock);
+    thread->tid = bp_thread_id();
     for (;;) {
         bool has_call = thread->provider != NULL && !thread->is_done;
         if (thread->must_quit) {
@@ -202,6 +206,13 @@ void bp_runner_wake(bp_runner *runner) {
     }
 }
 
+void bp_runner_expect_close(bp_runner *runner) {
+    atomic_store(&runner->is_closing, true);
+    bp_runner_wake(runner);
+    /* From here on this thread holds no lock of ours that a call may wait for. */
+    atomic_store(&runner->closing_tid, bp_thread_id());
+}
+
 /* Takes a piece, which stays where it is until then; the lock is held before and after, not
  * during. Returns how long it took: that is not the provider's time. */
 static uint64_t take_piece(call_thread *thread, bugpack_writer *target) {
@@ -215,12 +226,37 @@ static uint64_t take_piece(call_thread *thread, bugpack_writer *target) {
     return bp_clock_monotonic_ns() - began_ns;
 }
 
-/* Waits for the call that was handed to the thread. True when it has returned in time. */
-static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns,
-                          bugpack_writer *target) {
+typedef enum call_end { CALL_RETURNED, CALL_TIMED_OUT, CALL_STUCK } call_end;
+
+/* Waits until something changes or the deadline has passed; the lock is held before and after.
+ * While the session is closed it looks again and again whether the call will ever return. */
+static call_end wait_for_change(bp_runner *runner, uint64_t deadline_ns) {
+    static const uint64_t look_ns = 20 * BP_NS_PER_MS;
     call_thread *thread = runner->thread;
+    if (!atomic_load(&runner->is_closing)) {
+        return bp_lock_wait_until(&thread->lock, &thread->changed, deadline_ns) ? CALL_RETURNED
+                                                                                : CALL_TIMED_OUT;
+    }
+    uint64_t tid = thread->tid, closing_tid = atomic_load(&runner->closing_tid);
+    bp_lock_release(&thread->lock);
+    bool is_stuck = closing_tid != 0 && bp_thread_waits_for(tid, closing_tid);
     bp_lock_acquire(&thread->lock);
-    while (!thread->is_done && !bp_cancel_is_due(token)) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    if (is_stuck || thread->is_done || thread->piece != NULL || now_ns >= deadline_ns) {
+        return is_stuck ? CALL_STUCK : now_ns >= deadline_ns ? CALL_TIMED_OUT : CALL_RETURNED;
+    }
+    uint64_t until_ns = deadline_ns - now_ns < look_ns ? deadline_ns : now_ns + look_ns;
+    (void)bp_lock_wait_until(&thread->lock, &thread->changed, until_ns);
+    return CALL_RETURNED;
+}
+
+/* Waits for the call that was handed to the thread. */
+static call_end wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint64_t deadline_ns,
+                              bugpack_writer *target) {
+    call_thread *thread = runner->thread;
+    call_end end = CALL_RETURNED;
+    bp_lock_acquire(&thread->lock);
+    while (end == CALL_RETURNED && !thread->is_done && !bp_cancel_is_due(token)) {
         bool is_cut_short =
             token != NULL && token->deadline_ns != 0 && token->deadline_ns < deadline_ns;
         if (thread->piece != NULL) {
@@ -230,19 +266,19 @@ static bool wait_for_call(bp_runner *runner, const bp_cancel_token *token, uint6
             bp_lock_release(&thread->lock);
             runner->on_wake(runner->on_wake_context);
             bp_lock_acquire(&thread->lock);
-        } else if (!bp_lock_wait_until(&thread->lock, &thread->changed,
-                                       is_cut_short ? token->deadline_ns : deadline_ns)) {
-            break;
+        } else {
+            end = wait_for_change(runner, is_cut_short ? token->deadline_ns : deadline_ns);
         }
     }
-    bool is_done = thread->is_done;
-    if (is_done) {
+    if (thread->is_done) {
+        end = CALL_RETURNED;
         thread->provider = NULL;
     } else {
+        end = end == CALL_STUCK ? CALL_STUCK : CALL_TIMED_OUT;
         atomic_store(&thread->writer.is_abandoned, true);
     }
     bp_lock_release(&thread->lock);
-    return is_done;
+    return end;
 }
 
 /* Hands the call over to the thread. */
@@ -292,13 +328,20 @@ static void call_provider(bp_runner *runner, bp_provider *provider, const bp_can
     }
     uint64_t own_deadline_ns = bp_clock_monotonic_ns() + spec->timeout_ms * BP_NS_PER_MS;
     begin_call(thread, provider, writer);
-    if (wait_for_call(runner, token, own_deadline_ns, writer)) {
+    call_end end = wait_for_call(runner, token, own_deadline_ns, writer);
+    if (end == CALL_RETURNED) {
         end_call(thread, writer);
         return;
     }
     bool is_cut_short = bp_cancel_is_due(token);
     set_thread(runner, NULL);
     stop_thread(thread, false);
+    if (end == CALL_STUCK) {
+        bp_provider_give_up(provider);
+        bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
+                         "it waits for a lock of the thread that closes the session");
+        return;
+    }
     bp_writer_refuse(writer, BP_ARTEFACT_TIMED_OUT,
                      is_cut_short ? "no time was left for it" : "it did not return within %u ms",
                      (unsigned)spec->timeout_ms);

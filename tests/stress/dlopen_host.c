@@ -1,6 +1,7 @@
 /*
  * A host that loads the shared library by name, as a plugin would be, and unloads it again: a log
- * call allocates nothing there either, and a provider that hangs may return after the unloading.
+ * call allocates nothing there either, a provider that hangs may return after the unloading, and a
+ * session may be closed by a destructor.
  */
 #include <bugpack/bugpack.h>
 
@@ -8,9 +9,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "support/check.h"
 #include "support/failing_malloc.h"
+#include "support/report_reader.h"
 #include "support/temp_dir.h"
 
 static struct {
@@ -19,6 +23,8 @@ static struct {
     void (*log_bytes)(bugpack *, bugpack_level, const char *, const void *, size_t);
     bugpack_status (*provide)(bugpack *, const char *, bugpack_provider *, void *, bugpack_error *);
     bugpack_status (*report)(bugpack *, const bugpack_report_request *, bugpack_report_result *);
+    bugpack_status (*report_async)(bugpack *, const bugpack_report_request *, uint64_t *,
+                                   bugpack_error *);
     void (*close)(bugpack *);
 } api;
 
@@ -39,6 +45,7 @@ static void load(void) {
     find("bugpack_log_bytes", &api.log_bytes);
     find("bugpack_provide_text", &api.provide);
     find("bugpack_report", &api.report);
+    find("bugpack_report_async", &api.report_async);
     find("bugpack_close", &api.close);
 }
 
@@ -69,6 +76,42 @@ static int hang(bugpack_writer *writer, void *context) {
     return 0;
 }
 
+static bugpack *closing;
+static char closing_path[300];
+
+/* A destructor, under the dynamic linker's lock. */
+static void report_and_close(void) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.output_path = closing_path;
+    CHECK(api.report_async(closing, &request, NULL, NULL) == BUGPACK_OK);
+    api.close(closing);
+}
+
+/* Providers that need that lock are abandoned. Otherwise the close would take ten minutes each. */
+static void closes_in_a_destructor(bugpack_options options, const temp_dir *dir) {
+#if defined(UNLOADED_MODULE) && defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+    if (access("/proc/self/syscall", R_OK) != 0) {
+        return; /* then the limit has to pass */
+    }
+    void *module = dlopen(UNLOADED_MODULE, RTLD_NOW | RTLD_LOCAL);
+    CHECK(module != NULL);
+    void (**on_unload)(void) = dlsym(module, "on_unload");
+    CHECK(on_unload != NULL);
+    *on_unload = report_and_close;
+    options.provider_timeout_ms = 600000;
+    options.stacks = 0;
+    (void)snprintf(closing_path, sizeof closing_path, "%s/closing.zip", dir->path);
+    CHECK(api.open(&options, &closing, NULL) == BUGPACK_OK);
+    CHECK(dlclose(module) == 0);
+    CHECK(report_entry_contains(closing_path, "manifest.json",
+                                "it waits for a lock of the thread that closes the session"));
+#else
+    (void)options;
+    (void)dir;
+    (void)report_and_close;
+#endif
+}
+
 int main(void) {
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
@@ -88,6 +131,7 @@ int main(void) {
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     CHECK(api.report(session, NULL, &result) == BUGPACK_OK && result.missing_count == 1);
     api.close(session);
+    closes_in_a_destructor(options, &dir);
     CHECK(dlclose(api.library) == 0);
     CHECK(sem_post(&may_return) == 0); /* its thread now returns into the library */
     while (sem_wait(&is_returning) != 0) {}

@@ -12,6 +12,15 @@ typedef enum bp_syscall_arch {
     BP_SYSCALL_AARCH64
 } bp_syscall_arch;
 
+/* Of this program. */
+#if defined(__aarch64__)
+#define BP_SYSCALL_OWN_ARCH BP_SYSCALL_AARCH64
+#elif defined(__x86_64__) && defined(__LP64__)
+#define BP_SYSCALL_OWN_ARCH BP_SYSCALL_X86_64
+#else
+#define BP_SYSCALL_OWN_ARCH BP_SYSCALL_UNKNOWN
+#endif
+
 /* NULL for a number without a name. Static. */
 const char *bp_syscall_name(bp_syscall_arch arch, uint64_t number);
 

@@ -1,14 +1,19 @@
 #include "platform/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "platform/linux/futex_wait.h"
 
 /*
  * Counts the guards that this process and its ancestors have made. A forked child inherits its
@@ -38,6 +43,39 @@ void bp_thread_drop_signal(int number) {
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, number);
     (void)sigtimedwait(&signals, NULL, &at_once);
+}
+
+static bool read_own(void *context, uint64_t address, void *out, size_t bytes) {
+    (void)context;
+    const struct iovec to = {out, bytes};
+    const struct iovec from = {(void *)(uintptr_t)address, bytes};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)bytes;
+}
+
+static bool is_owner(void *owner_tid, uint64_t tid) {
+    return tid == *(const uint64_t *)owner_tid;
+}
+
+/* Read twice: its futex may have been given to another lock while it was read. */
+bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid) {
+    const bp_futex_process own = {.arch = BP_SYSCALL_OWN_ARCH,
+#ifdef __GLIBC__
+                                  .has_glibc = true,
+#endif
+                                  .context = &owner_tid,
+                                  .read = read_own,
+                                  .has_thread = is_owner};
+    bp_thread_syscall calls[2];
+    bp_futex_wait wait;
+    int threads_fd = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool does_wait = threads_fd >= 0;
+    for (int i = 0; does_wait && i < 2; i++) {
+        does_wait = bp_thread_syscall_read(threads_fd, tid, &calls[i]) == 0 &&
+                    bp_futex_wait_find(&own, &calls[i], &wait) &&
+                    wait.kind == BP_FUTEX_KIND_MUTEX && !wait.is_timed;
+    }
+    bp_file_close(threads_fd);
+    return does_wait && memcmp(&calls[0], &calls[1], sizeof calls[0]) == 0;
 }
 
 static int add_thread_local(struct dl_phdr_info *object, size_t info_bytes, void *sum) {

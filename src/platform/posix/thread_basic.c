@@ -50,3 +50,9 @@ void bp_fork_guard_free(bp_fork_guard *guard) {
 bool bp_fork_guard_is_owner(const bp_fork_guard *guard) {
     return guard->owner == getpid();
 }
+
+bool bp_thread_waits_for(uint64_t tid, uint64_t owner_tid) {
+    (void)tid;
+    (void)owner_tid;
+    return false;
+}
