@@ -14,7 +14,7 @@ need qemu-system-x86_64 busybox cpio ldd ldconfig tar jq unzip
 [ -r "$BUGPACK_VM_KERNEL" ] ||
     skip "there is no kernel to boot; src/scripts/fetch-kernel fetches one"
 cd "$scratch" || exit 1
-deadline_secs=100
+deadline_secs=300
 
 # add FILE NAME: a program goes into the machine as /bin/NAME, and what it is linked with.
 add() {

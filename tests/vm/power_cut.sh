@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 cuts=${1:-6}
 most_cuts=$((cuts * 5))
-deadline_secs=$((100 + most_cuts * 10))
+deadline_secs=$((300 + most_cuts * 10))
 [ -x "${FAULTS_HOST:-}" ] || skip 'the host of the faults is not built'
 need mke2fs e2fsck debugfs python3
 truncate -s 48M disk.img
