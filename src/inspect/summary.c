@@ -104,8 +104,9 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
     bp_summary_thread *thread = find_thread(summary, row);
     (void)error;
     bp_summary_see_thread(summary, row);
-    summary->known_count++;
-    summary->stopped_count += strcmp(bp_json_tree_text_or(row, "state", ""), "stopped") == 0;
+    const char *state = bp_json_tree_text_or(row, "state", "");
+    summary->known_count += strcmp(state, "zombie") != 0 && strcmp(state, "dead") != 0;
+    summary->stopped_count += strcmp(state, "stopped") == 0;
     if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));
@@ -295,7 +296,7 @@ static void find_log_errors(bp_summary *summary, const char *entry, const bp_buf
                         "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
                         found.is_cut ? "at least " : "", found.count, found.count == 1 ? "" : "s",
                         (int)(BP_SUMMARY_RECENT_NS / BP_NS_PER_SEC), found.condition,
-                        (int)(found.last_bytes < 400 ? found.last_bytes : 400), found.last);
+                        (int)bp_utf8_cut(found.last, found.last_bytes, 400), found.last);
     }
 }
 

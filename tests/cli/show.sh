@@ -279,7 +279,7 @@ with zipfile.ZipFile("many.zip", "w") as report:
     report.writestr("traffic-index.jsonl", "".join(json.dumps({"channel": f"c{i}", "direction": "sent", "seq": 1 if i else 9}) + "\n" for i in range(70)))
 with zipfile.ZipFile("machine.zip", "w") as report:
     report.writestr("metadata.json", json.dumps({"timestamp": at(31), "pid": 7, "collector": {"pid": 7}}))
-for path, states in ("stopped.zip", ["stopped", "stopped"]), ("half.zip", ["stopped", "sleeping"]):
+for path, states in ("stopped.zip", ["zombie", "stopped", "stopped"]), ("half.zip", ["stopped", "sleeping"]):
     with zipfile.ZipFile(path, "w") as report:
         report.writestr("threads.json", json.dumps({"threads": [{"tid": i + 1, "name": "t", "state": state} for i, state in enumerate(states)]}))
 with zipfile.ZipFile("left.zip", "w") as report:
