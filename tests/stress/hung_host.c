@@ -327,6 +327,7 @@ static void check_other_clock(bool is_in_memory) {
         (void)waitpid(pid, NULL, 0);
         _exit(0);
     }
+    (void)close(ends[1]);
     CHECK(read(ends[0], &pid, sizeof pid) == (ssize_t)sizeof pid);
     if (pid > 0) {
         bp_hosted_free(take_copies(pid, &snapshot));
@@ -341,7 +342,6 @@ static void check_other_clock(bool is_in_memory) {
     }
     CHECK(waitpid(parent, NULL, 0) == parent);
     (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 
 int main(void) {
