@@ -52,7 +52,7 @@ typedef struct bp_machine {
 /* "cpu", "memory", "io". */
 extern const char *const bp_machine_pressures[BP_MACHINE_PRESSURES];
 
-/* "running", …; "?" for a state that is not known. Static. */
+/* "running", …; the letter itself if it has no word, "?" if there is none. The thread's. */
 const char *bp_machine_state_name(const bp_machine_task *thread);
 
 /* For bp_json_tree_each over host-threads.json, whose context is the machine; and then this: what
