@@ -77,6 +77,9 @@ static bool is_same(const struct termios *one, const struct termios *other) {
  * prompt. The command gets those of a command, unless it has chosen others. */
 static void pass_settings(const bp_run_terminal *terminal, int master) {
     struct termios now;
+    if (is_same(&terminal->before, &terminal->lent)) {
+        return; /* and the command may be about to choose its own */
+    }
     if (tcgetattr(master, &now) == 0 && is_same(&now, &terminal->lent)) {
         (void)tcsetattr(master, TCSANOW, &terminal->before);
     }
