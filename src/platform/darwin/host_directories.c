@@ -56,13 +56,6 @@ bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpa
 }
 
 /* The rings are in memory here (stub/file_guard.c). */
-bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpack_error *error) {
-    (void)dirs;
-    (void)pid;
-    (void)error;
-    return BUGPACK_OK;
-}
-
 bool bp_ring_dirs_is_in_memory(const char *path) {
     (void)path;
     return false;
