@@ -99,6 +99,18 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     return list.lacks_memory || list.is_refused;
 }
 
+/* A link that is named is followed, and none below. */
+static int walk(const char *path) {
+    struct stat info;
+    bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    char *target = is_link ? realpath(path, NULL) : NULL;
+    int result = is_link && target == NULL
+                     ? -1
+                     : nftw(is_link ? target : path, visit, descriptor_max, FTW_PHYS);
+    free(target);
+    return result;
+}
+
 /* A bp_json_line_taker. */
 static bugpack_status add_known(void *context, const char *line, size_t line_bytes) {
     bp_json_field path = {.key = "\"path\""};
@@ -243,7 +255,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     (void)setenv("TZ", "UTC", 1);
     result = options.since == NULL || read_known(options.since) ? BP_CLI_COMPLETE : BP_CLI_FAILED;
     for (size_t i = 0; result == BP_CLI_COMPLETE && operands[i] != NULL; i++) {
-        if (nftw(operands[i], visit, descriptor_max, FTW_PHYS) < 0) {
+        if (walk(operands[i]) < 0) {
             bp_cli_say("cannot read \"%s\": %s", operands[i], strerror(errno));
             result = BP_CLI_FAILED;
         } else if (list.lacks_memory) {

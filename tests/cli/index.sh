@@ -70,12 +70,20 @@ rm -r named
 
 fact 'what is named has to be a directory or a report'
 mkfifo pipe pipe.zip
-for name in pipe pipe.zip fleet/link.zip fleet/loop /dev/null "$here/lib.sh"; do
+for name in pipe pipe.zip /dev/null "$here/lib.sh"; do
     run index fleet "$name"
     expect_status 1
     expect_no_out
     expect_err "\"$name\" is neither a directory nor a report (*.zip)"
 done
+run index fleet/a
+mv out named_so
+run index fleet/loop
+expect_same 'what a named link leads to' "$(jq -r .bytes named_so)" "$(jq -r .bytes out)"
+ln -s nowhere dead.zip
+run index dead.zip
+expect_status 1
+expect_err 'cannot read "dead.zip": No such file or directory'
 mv pipe pipe.zip fleet
 run index fleet
 expect_status 3
