@@ -148,7 +148,7 @@ typedef struct bp_summary {
     bool knows_deadlocks;   /* by threads.json: there are some, or none */
     bool has_deadlock;      /* of any process of the report */
     bp_summary_waiting waiting;
-    uint64_t known_count, stopped_count; /* of threads.json: all, and those that a signal stopped */
+    uint64_t known_count, stopped_count; /* of threads.json: that live, that a signal stopped */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
     size_t deadlocked_count;
 
