@@ -1,5 +1,5 @@
 # What every test of the command line begins with. Source it: . "$(dirname "$0")/lib.sh"
-# shellcheck shell=sh disable=SC2034,SC2154 # some names are for the tests, some are from them
+# shellcheck shell=sh disable=SC2016,SC2034,SC2154 # await runs texts; some names are for the tests, some are from them
 #
 # BUGPACK is the program to test. `scratch` is a directory of this test's own that goes at the end,
 # together with every process that `start` began. A test tells each fact with `fact`, and ends with
@@ -29,11 +29,15 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# start COMMAND...: runs it in the background until the end of the test; its id is in `pid`.
+# start COMMAND...: runs it in the background until the end of the test; its id is in `pid`. A program
+# has begun when it returns, and is not the shell any more that has forked it.
 start() {
     "$@" </dev/null >/dev/null 2>&1 &
     pid=$!
     started="$started $pid"
+    case $(command -v "$1") in
+    */*) await '! cmp -s "/proc/$pid/cmdline" "/proc/$$/cmdline"' ;;
+    esac
 }
 
 # await COMMAND: runs it until it succeeds. A test waits for a sign, and never for a time: the

@@ -29,7 +29,7 @@ start_server() {
     start "./$fake" server "$@"
     server=$pid
     # shellcheck disable=SC2016 # await expands it
-    await '[ -f ready ] && [ "$(wc -l <ready)" = 4 ]'
+    await '[ -f ready ] && [ "$(wc -l <ready)" = 4 ] && grep -qx sleep "/proc/$(cat helper)/comm"'
     started="$started $(cat helper) $(cat "/proc/$server/task/$server/children")"
 }
 

@@ -41,11 +41,11 @@ tail -c 998 wide | cmp -s - newest || wrong 'it is not its end'
 
 fact 'an input without an end is read until the time limit'
 { cat lines; sleep 60 & echo $! >writer; wait; } >pipe &
-capture --log pipe --input-timeout 1
+capture --log pipe --input-timeout 3
 kill "$(cat writer)"
 expect_status 0
 unzip -p "$zip" logs/pipe | cmp -s - lines || wrong 'it is not what came'
-expect_same 'the reason' '15000 bytes came within 1.0 s, and it had not ended' \
+expect_same 'the reason' '15000 bytes came within 3.0 s, and it had not ended' \
     "$(ledger "$zip" logs/pipe reason)"
 
 fact 'a FIFO can be attached, up to the limit'
@@ -117,17 +117,17 @@ echo $! >child
 echo printed
 sleep 317
 EOF
-capture --command 'sh hang' --input-timeout 1
+capture --command 'sh hang' --input-timeout 3
 expect_status 3
-expect_err 'commands/sh.txt: it did not end within 1.0 s, and was killed'
+expect_err 'commands/sh.txt: it did not end within 3.0 s, and was killed'
 unzip -p "$zip" commands/sh.txt | grep -qx printed || wrong 'its output is gone'
 # shellcheck disable=SC2016 # await expands it
 await '! kill -0 "$(cat child)" 2>/dev/null'
 
 fact 'of a command that has ended, and left a process behind with its output, the status is known'
-capture --shell --command 'echo printed; sleep 319 & exit 4' --input-timeout 1
+capture --shell --command 'echo printed; sleep 319 & exit 4' --input-timeout 3
 expect_status 3
-expect_err 'commands/echo.txt: it ended, and a process that it left behind did not close its output within 1.0 s'
+expect_err 'commands/echo.txt: it ended, and a process that it left behind did not close its output within 3.0 s'
 expect_same 'the entry' 'printed|[exit status 4]' "$(unzip -p "$zip" commands/echo.txt | sed '1d;/^$/d' | paste -sd '|')"
 
 fact 'a signal ends a command, too'
