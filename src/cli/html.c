@@ -75,8 +75,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
-    bugpack_status status = options.output != NULL ? write_file(summary, &options)
-                                                   : write_page(summary, &options, STDOUT_FILENO);
+    bool has_file = options.output != NULL && strcmp(options.output, "-") != 0;
+    bugpack_status status =
+        has_file ? write_file(summary, &options) : write_page(summary, &options, STDOUT_FILENO);
     bp_summary_close(summary);
     return status == BUGPACK_OK ? BP_CLI_COMPLETE : BP_CLI_FAILED;
 }

@@ -17,6 +17,9 @@ cmp -s page.html bad.html || wrong 'the two differ'
 run html bad.zip -o page.html
 expect_status 1
 expect_err 'cannot write "page.html": File exists'
+run html bad.zip -o -
+cmp -s page.html out || wrong 'the page is not on standard output'
+[ ! -e ./- ] || wrong '"-" is a file'
 
 fact 'what is on the page is what is in the report'
 for text in 'deadlock: a (1) and b (2) wait for each other' 'CPU, at most 19.0 %' 'no answer' '>f\\x1b\|  f\\x1b' \
