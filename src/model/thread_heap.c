@@ -43,8 +43,11 @@ bool bp_heap_failure_is_absence(bp_heap_failure failure, int system_errno) {
 }
 
 bool bp_heap_failure_is_trouble(bp_heap_failure failure, int system_errno) {
+    /* No path is followed to maps and exe. */
+    bool is_of_proc = failure == BP_HEAP_FAILURE_MAPS_READ || failure == BP_HEAP_FAILURE_READLINK;
     /* A thread that does not stop in time is the process's own matter. */
     return failure == BP_HEAP_FAILURE_SYSTEM ||
+           (is_of_proc && (system_errno == ELOOP || system_errno == ENOTDIR)) ||
            (failure != BP_HEAP_FAILURE_WAITPID && bp_errno_is_trouble(system_errno));
 }
 

@@ -139,8 +139,11 @@ Test(thread_heap, absence_is_told_from_refusal) {
 
 Test(thread_heap, trouble_of_ours_says_nothing_about_a_process) {
     cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_MAPS_READ, EMFILE));
+    cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_MAPS_READ, ELOOP));
+    cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_MAPS_READ, EACCES)));
     cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_SYSTEM, 0));
     cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, EIO));
+    cr_assert(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, ENOTDIR));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_READLINK, ENOENT)));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_VM_READV, EPERM)));
     cr_assert(not(bp_heap_failure_is_trouble(BP_HEAP_FAILURE_VM_READV, EFAULT)));
