@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 static int compare_lines(const void *one, const void *other) {
-    return strcmp(((const bp_manifest_line *)one)->name, ((const bp_manifest_line *)other)->name);
+    return strcmp(((const bp_manifest_row *)one)->name, ((const bp_manifest_row *)other)->name);
 }
 
 bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_lines *ret_lines,
@@ -20,12 +20,12 @@ bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_
     if (lines.lines == NULL) {
         return bp_fail_memory(error, "read a manifest");
     }
-    bp_manifest_line *line = lines.lines;
+    bp_manifest_row *line = lines.lines;
     for (const bp_json_tree *one = first; one != NULL; one = bp_json_tree_next(one), line++) {
-        *line = (bp_manifest_line){.tree = one,
-                                   .name = bp_json_tree_text_or(one, "name", ""),
-                                   .status = bp_json_tree_text_or(one, "status", ""),
-                                   .sha256 = bp_json_tree_text(one, "sha256")};
+        *line = (bp_manifest_row){.tree = one,
+                                  .name = bp_json_tree_text_or(one, "name", ""),
+                                  .status = bp_json_tree_text_or(one, "status", ""),
+                                  .sha256 = bp_json_tree_text(one, "sha256")};
         line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);
         lines.has_sha256 = lines.has_sha256 || line->sha256 != NULL;
     }
@@ -42,13 +42,13 @@ void bp_manifest_lines_release(bp_manifest_lines *lines) {
     *lines = (bp_manifest_lines){.count = 0};
 }
 
-bp_manifest_line *bp_manifest_lines_find(const bp_manifest_lines *lines, const char *name) {
-    const bp_manifest_line key = {.name = name};
+bp_manifest_row *bp_manifest_lines_find(const bp_manifest_lines *lines, const char *name) {
+    const bp_manifest_row key = {.name = name};
     return lines->count == 0 ? NULL
                              : bsearch(&key, lines->lines, lines->count, sizeof key, compare_lines);
 }
 
-bool bp_manifest_line_is_present(const bp_manifest_line *line) {
+bool bp_manifest_row_is_present(const bp_manifest_row *line) {
     return strcmp(line->status, "ok") == 0 || strcmp(line->status, "truncated") == 0 ||
            (line->has_bytes && line->bytes > 0) || line->sha256 != NULL;
 }

@@ -13,16 +13,16 @@
 #include "json/tree.h"
 
 /* The texts are the tree's; "" for a name or status that is not there, and sha256 may be NULL. */
-typedef struct bp_manifest_line {
+typedef struct bp_manifest_row {
     const bp_json_tree *tree;
     const char *name, *status, *sha256;
     uint64_t bytes;
     bool has_bytes;
     bool is_in_zip; /* for the caller to set */
-} bp_manifest_line;
+} bp_manifest_row;
 
 typedef struct bp_manifest_lines {
-    bp_manifest_line *lines; /* by name */
+    bp_manifest_row *lines; /* by name */
     size_t count;
     bool has_sha256;   /* at least one has */
     bool repeats_name; /* two have the same name */
@@ -34,9 +34,9 @@ bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_
 void bp_manifest_lines_release(bp_manifest_lines *lines);
 
 /* NULL if there is none of that name. */
-bp_manifest_line *bp_manifest_lines_find(const bp_manifest_lines *lines, const char *name);
+bp_manifest_row *bp_manifest_lines_find(const bp_manifest_lines *lines, const char *name);
 
 /* Whether it says that its entry is in the zip. */
-bool bp_manifest_line_is_present(const bp_manifest_line *line);
+bool bp_manifest_row_is_present(const bp_manifest_row *line);
 
 #endif

@@ -235,11 +235,11 @@ static bool add_line(bp_rescue_manifest *manifest, const met_entry *entry) {
 }
 
 /* Makes a line of the old manifest say what is so of its entry, NULL where there is none. */
-static bool correct_line(bp_rescue_manifest *manifest, const bp_manifest_line *old,
+static bool correct_line(bp_rescue_manifest *manifest, const bp_manifest_row *old,
                          const met_entry *entry) {
     static const char changed[] = "it was changed after the manifest was written";
     bp_json_tree *line = (bp_json_tree *)(uintptr_t)old->tree; /* of a tree that is ours */
-    bool is_present = bp_manifest_line_is_present(old);
+    bool is_present = bp_manifest_row_is_present(old);
     if (entry == NULL || entry->lost != NULL) {
         if (entry == NULL && is_present) {
             say_lost(manifest->result, old->name, not_there);
@@ -264,7 +264,7 @@ static bugpack_status correct_lines(bp_rescue_manifest *manifest, bugpack_error 
         (void)bp_json_tree_uint(manifest->tree, "missing", &manifest->missing_count);
     }
     for (size_t i = 0; is_set && i < manifest->lines.count; i++) {
-        const bp_manifest_line *line = &manifest->lines.lines[i];
+        const bp_manifest_row *line = &manifest->lines.lines[i];
         is_set = strcmp(line->name, manifest_name) == 0 ||
                  correct_line(manifest, line, find_entry(manifest, line->name));
     }

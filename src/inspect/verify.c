@@ -134,7 +134,7 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
 
 /* Compares an entry with its line of the manifest; NULL: it has none. */
 static void check_line(verifying *state, const bp_archive_member *entry,
-                       const bp_manifest_line *line, const char *sha256) {
+                       const bp_manifest_row *line, const char *sha256) {
     if (line == NULL) {
         add_fault(state, entry->name, "the manifest does not list it");
     } else if (!line->has_bytes || line->bytes != entry->bytes) {
@@ -162,7 +162,7 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
     bugpack_status status =
         bp_archive_reader_read(state->reader, index, UINT64_MAX, take, state, &detail);
     bp_sha256_print(&state->hash, sha256);
-    bp_manifest_line *line = bp_manifest_lines_find(&state->lines, entry.name);
+    bp_manifest_row *line = bp_manifest_lines_find(&state->lines, entry.name);
     if (line != NULL) {
         line->is_in_zip = true;
     }
@@ -213,9 +213,9 @@ static bugpack_status check_entries(verifying *state, bugpack_error *error) {
     }
     bool has_metadata = false;
     for (size_t i = 0; i < state->lines.count; i++) {
-        const bp_manifest_line *line = &state->lines.lines[i];
+        const bp_manifest_row *line = &state->lines.lines[i];
         has_metadata = has_metadata || strcmp(line->name, metadata_name) == 0;
-        if (!line->is_in_zip && bp_manifest_line_is_present(line)) {
+        if (!line->is_in_zip && bp_manifest_row_is_present(line)) {
             add_fault(state, line->name, "the manifest lists it, and it is not there");
         }
     }
