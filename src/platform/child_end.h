@@ -6,6 +6,9 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 
 /*
  * The exit status of a child, or the signal that ended or stopped it: si_status of waitid(2). On
@@ -19,6 +22,13 @@ int bp_child_end_status(const siginfo_t *info);
 static inline bool bp_child_has_ended(const siginfo_t *info) {
     return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
            info->si_code == CLD_DUMPED;
+}
+
+/* Whether a child has ended, without waiting for that, and how. */
+static inline bool bp_child_look(pid_t pid, siginfo_t *ret_info) {
+    memset(ret_info, 0, sizeof *ret_info);
+    return waitid(P_PID, (id_t)pid, ret_info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ret_info->si_pid != 0 && bp_child_has_ended(ret_info);
 }
 
 #endif

@@ -220,9 +220,7 @@ bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error) {
 
 bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
     siginfo_t info;
-    memset(&info, 0, sizeof info);
-    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid == 0 || !bp_child_has_ended(&info)) {
+    if (!bp_child_look(child->pid, &info)) {
         return false;
     }
     *ret_end = bp_run_end_of(&info);

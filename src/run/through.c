@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/spawn.h"
 #include "base/status.h"
+#include "platform/child_end.h"
 #include "run/descriptor.h"
 
 enum { look_ms = 50, end_ms = 5, piece_bytes = 16 * 1024 };
@@ -100,13 +101,6 @@ static void reap(struct running *running, int flags) {
     running->pid = pid == 0 ? running->pid : 0;
 }
 
-/* A process that it started may still have its output. */
-static bool has_ended(const struct running *running) {
-    siginfo_t info = {.si_pid = 0};
-    return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid != 0;
-}
-
 /* Until its output has ended and it has been reaped. */
 static bugpack_status relay(struct running *running, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
@@ -181,7 +175,9 @@ bugpack_status bp_run_program(const bp_run_through *through, bp_run_program_end 
     if (status == BUGPACK_OK) {
         status = relay(&running, error);
         if (running.pid != 0) { /* its group is no other's while it is not reaped */
-            running.end.was_killed = !has_ended(&running);
+            siginfo_t info;
+            /* It may have ended, and a process that it started have its output. */
+            running.end.was_killed = !bp_child_look(running.pid, &info);
             (void)kill(-group, SIGKILL);
             reap(&running, 0);
         }
