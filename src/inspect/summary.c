@@ -104,9 +104,6 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
     bp_summary_thread *thread = find_thread(summary, row);
     (void)error;
     bp_summary_see_thread(summary, row);
-    const char *state = bp_json_tree_text_or(row, "state", "");
-    summary->known_count += strcmp(state, "zombie") != 0 && strcmp(state, "dead") != 0;
-    summary->stopped_count += strcmp(state, "stopped") == 0;
     if (thread != NULL) {
         CUT_TO(thread->state, bp_json_tree_text(row, "state"));
         CUT_TO(thread->syscall, bp_json_tree_text(bp_json_tree_object(row, "syscall"), "name"));

@@ -140,6 +140,8 @@ void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread) {
     waiting->has_syscall |= bp_json_tree_object(thread, "syscall") != NULL;
     waiting->has_running |= is_running;
     waiting->has_other |= !is_running && !has_ended;
+    summary->known_count += !has_ended;
+    summary->stopped_count += strcmp(state, "stopped") == 0;
     name_deadlocked(summary, thread);
 }
 

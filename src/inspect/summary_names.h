@@ -15,7 +15,7 @@ void bp_summary_release_names(bp_summary_names *names);
 /* Adds the threads in one deadlock of threads.json; their names come with the threads. */
 void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *deadlock);
 
-/* Takes note of a thread of threads.json. */
+/* Takes note of a thread of threads.json, and counts it. */
 void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread);
 
 /*
