@@ -201,17 +201,9 @@ static void fail_each(const char *what, bugpack_status (*work)(bugpack_error *er
                  and_all_later ? "one and all later" : "one allocation", failed, nth);
 }
 
-/* Freed memory that glibc keeps for a thread counts as used: without that the count is exact. */
-static void count_exactly(char **arguments) {
-    if (getenv("GLIBC_TUNABLES") == NULL) {
-        (void)setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
-        (void)execv("/proc/self/exe", arguments);
-    }
-}
-
 int main(int argument_count, char **arguments) {
     (void)argument_count;
-    count_exactly(arguments);
+    count_heap_exactly(arguments);
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bp_publish_hook none = {.call = NULL};
     CHECK(temp_dir_make(&dir));

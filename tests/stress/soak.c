@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -265,12 +264,7 @@ static uint64_t take_reports(uint64_t seconds) {
 }
 
 int main(int argument_count, char **arguments) {
-#ifdef __GLIBC__
-    if (getenv("GLIBC_TUNABLES") == NULL) {
-        (void)setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1", 1);
-        (void)execv("/proc/self/exe", arguments);
-    }
-#endif
+    count_heap_exactly(arguments);
     unsigned long seconds = run_length(argument_count, arguments, 10);
     temp_dir dir;
     CHECK(temp_dir_make(&dir));
