@@ -101,8 +101,7 @@ static void end_process(bp_machine *machine) {
         return;
     }
     machine->process_count++;
-    /* While its threads are read, the percent is the age. */
-    compute_percent(process, process->cpu_percent);
+    compute_percent(process, machine->process_age_secs);
     if (process->has_cpu && process->cpu_ns > 0) {
         keep(&machine->busiest, process, is_busier);
     }
@@ -112,14 +111,15 @@ static void end_process(bp_machine *machine) {
     machine->no_rss_count += !process->has_rss && !process->is_kernel_thread;
 }
 
-static void add_to_process(bp_machine_task *process, const bp_machine_task *thread,
+static void add_to_process(bp_machine *machine, const bp_machine_task *thread,
                            const bp_json_tree *row, double age_secs) {
+    bp_machine_task *process = &machine->process;
     process->thread_count++;
     process->running_count += strcmp(thread->state, "R") == 0;
     process->has_cpu = process->has_cpu && thread->has_cpu;
     process->cpu_ns += thread->cpu_ns;
     if (thread->tid == thread->pid) {
-        process->cpu_percent = age_secs;
+        machine->process_age_secs = age_secs;
         process->has_rss =
             bp_json_tree_uint(find_group(row, "smaps_rollup"), "rss_kb", &process->rss_kb);
     }
@@ -145,13 +145,12 @@ static bugpack_status take_thread(void *context, const bp_json_tree *row, bugpac
             return bp_fail(error, BUGPACK_ERR_CORRUPT, "its threads are not sorted by process");
         }
         end_process(machine);
-        machine->process = (bp_machine_task){.pid = thread.pid,
-                                             .is_kernel_thread = thread.is_kernel_thread,
-                                             .has_cpu = true,
-                                             .cpu_percent = -1};
+        machine->process = (bp_machine_task){
+            .pid = thread.pid, .is_kernel_thread = thread.is_kernel_thread, .has_cpu = true};
+        machine->process_age_secs = -1;
         memcpy(machine->process.name, thread.process, sizeof thread.process);
     }
-    add_to_process(&machine->process, &thread, row, age_secs);
+    add_to_process(machine, &thread, row, age_secs);
     machine->thread_count++;
     machine->kernel_thread_count += thread.is_kernel_thread;
     machine->running_count += strcmp(thread.state, "R") == 0;

@@ -47,6 +47,7 @@ typedef struct bp_machine {
     /* While it is read. */
     double end_secs, ticks_per_sec; /* since boot; 0: not known */
     bp_machine_task process;
+    double process_age_secs; /* at the end of the capture; negative if unknown */
 } bp_machine;
 
 /* "cpu", "memory", "io". */
