@@ -1,3 +1,8 @@
+/*
+ * Written against libzip 1.7.3. Its copy loop takes a source as it is when the source says its
+ * method, size, compressed size and CRC (lib/zip_close.c, add_data). An archive counts as read-only
+ * unless its source can be removed, and as new when stat fails with ENOENT (lib/zip_open.c).
+ */
 #include "archive/archive.h"
 
 #include <errno.h>
@@ -5,22 +10,36 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <zip.h>
+
 #include "archive/deflate.h"
-#include "archive/header_write.h"
 #include "archive/sha256.h"
-#include "archive/zip_format.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/fd_mark.h"
 #include "base/status.h"
+#include "base/temp_file.h"
 #include "base/utf8.h"
 
 /* Entries up to one piece are stored where they do not shrink. */
 enum { piece_bytes = 256 * 1024 };
 
+enum { id_times = 0x5455, times_bytes = 5 }; /* the extended timestamp */
+
+/* A source of libzip's: the compressed bytes of one entry. */
 typedef struct written_entry {
-    bp_entry_header header; /* its name is ours */
+    char *name; /* NULL: none is open */
     unsigned rank;
+    uint16_t method;
+    uint32_t crc;
+    uint64_t bytes, packed_bytes;
+    uint64_t offset; /* in the temporary file */
+    uint64_t read_bytes;
+    bp_archive *archive;
 } written_entry;
 
 struct bp_archive {
@@ -29,12 +48,13 @@ struct bp_archive {
     bp_deflater *deflater;
     bp_archive_filter *filter;
     void *filter_context;
-    uint64_t size;     /* the end of what is written */
-    uint64_t max_size; /* the end of what was ever written */
+    bp_temp_file packed; /* the compressed bytes of all entries, without headers */
     written_entry *entries;
     size_t count, capacity;
-    written_entry open;       /* `name` is NULL where no entry is open */
+    written_entry open;
     struct sha256_ctx sha256; /* of the open entry */
+    uint64_t at, size;        /* where libzip writes, and the end of what it has written */
+    zip_error_t zip_error;    /* what libzip is told */
     bugpack_status status;
     int system_errno;
     bool is_over;
@@ -44,23 +64,28 @@ struct bp_archive {
 
 bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_archive,
                               bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
     bp_archive *archive = calloc(1, sizeof *archive);
-    bp_deflater *deflater = bp_deflater_new();
-    if (archive == NULL || deflater == NULL) {
-        bp_deflater_free(deflater);
-        free(archive);
+    if (archive == NULL) {
         return bp_fail_memory(error, "start a zip");
     }
     archive->target = *target;
     archive->mark = bp_fd_mark_of(target->fd);
-    archive->deflater = deflater;
+    zip_error_init(&archive->zip_error);
+    status = bp_temp_file_open(&archive->packed, target->dir_fd, UINT64_MAX, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    archive->deflater = bp_deflater_new();
+    if (archive->deflater == NULL) {
+        status = bp_fail_memory(error, "start a zip");
+        goto out;
+    }
     *ret_archive = archive;
-    return BUGPACK_OK;
-}
-
-static void free_name(written_entry *entry) {
-    free((char *)(uintptr_t)entry->header.name);
-    entry->header.name = NULL;
+    archive = NULL;
+out:
+    bp_archive_free(archive);
+    return status;
 }
 
 void bp_archive_free(bp_archive *archive) {
@@ -68,11 +93,13 @@ void bp_archive_free(bp_archive *archive) {
         return;
     }
     for (size_t i = 0; i < archive->count; i++) {
-        free_name(&archive->entries[i]);
+        free(archive->entries[i].name);
     }
-    free_name(&archive->open);
+    free(archive->open.name);
     free(archive->entries);
+    bp_temp_file_release(&archive->packed);
     bp_deflater_free(archive->deflater);
+    zip_error_fini(&archive->zip_error);
     free(archive);
 }
 
@@ -81,38 +108,10 @@ void bp_archive_set_filter(bp_archive *archive, bp_archive_filter *filter, void 
     archive->filter_context = context;
 }
 
-/* All of it, whatever signals arrive. A failure sticks to the open entry. */
-static bugpack_status write_at(bp_archive *archive, uint64_t offset, const char *bytes,
-                               size_t byte_count) {
-    while (byte_count > 0) {
-        ssize_t count = -1;
-        errno = EBADF; /* the host may have closed it */
-        if (bp_fd_is_ours(archive->target.fd, archive->mark)) {
-            count = pwrite(archive->target.fd, bytes, byte_count, (off_t)offset);
-        }
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            archive->system_errno = count == 0 ? ENOSPC : errno;
-            return archive->status = BUGPACK_ERR_IO;
-        }
-        bytes += count;
-        byte_count -= (size_t)count;
-        offset += (uint64_t)count;
-        archive->max_size = offset > archive->max_size ? offset : archive->max_size;
-    }
-    return BUGPACK_OK;
-}
-
-/* A bp_sink: after what is written already. */
+/* A bp_sink: compressed bytes of the open entry. A failure sticks to it. */
 static bugpack_status append(void *context, const void *bytes, size_t byte_count) {
     bp_archive *archive = context;
-    bugpack_status status = write_at(archive, archive->size, bytes, byte_count);
-    if (status == BUGPACK_OK) {
-        archive->size += byte_count;
-    }
-    return status;
+    return archive->status = bp_temp_file_write(&archive->packed, bytes, byte_count);
 }
 
 static bugpack_status refuse_name(const bp_archive *archive, const char *name, const char *why,
@@ -121,22 +120,9 @@ static bugpack_status refuse_name(const bp_archive *archive, const char *name, c
                    archive->target.name, why);
 }
 
-static bool make_room(bp_archive *archive) {
-    if (archive->count < archive->capacity) {
-        return true;
-    }
-    size_t capacity = archive->capacity == 0 ? 32 : archive->capacity * 2;
-    written_entry *entries = realloc(archive->entries, capacity * sizeof *entries);
-    if (entries != NULL) {
-        archive->entries = entries;
-        archive->capacity = capacity;
-    }
-    return entries != NULL;
-}
-
 bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned rank,
                                 bugpack_error *error) {
-    if (archive->is_over || archive->open.header.name != NULL) {
+    if (archive->is_over || archive->open.name != NULL) {
         return refuse_name(archive, name, "another entry is open, or it is over", error);
     }
     if (name[0] == '\0' || strlen(name) > UINT16_MAX || archive->count >= BP_ARCHIVE_ENTRY_MAX ||
@@ -144,20 +130,20 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
         return refuse_name(archive, name, "not a valid name", error);
     }
     for (size_t i = 0; i < archive->count; i++) {
-        if (strcasecmp(archive->entries[i].header.name, name) == 0) { /* readers would refuse */
+        if (strcasecmp(archive->entries[i].name, name) == 0) { /* readers would refuse */
             return refuse_name(archive, name, "it is there already", error);
         }
     }
-    char *copy = make_room(archive) ? strdup(name) : NULL;
+    bool has_room = bp_array_reserve(&archive->entries, archive->count, &archive->capacity);
+    char *copy = has_room ? strdup(name) : NULL;
     if (copy == NULL) {
         return bp_fail_memory(error, "add to a zip");
     }
-    archive->open = (written_entry){.header = {.name = copy,
-                                               .method = BP_ZIP_DEFLATED,
-                                               .offset = archive->size,
-                                               .wall_ns = archive->target.wall_ns},
-                                    .rank = rank};
-    archive->size += bp_header_local_bytes(&archive->open.header);
+    archive->open = (written_entry){.name = copy,
+                                    .rank = rank,
+                                    .method = ZIP_CM_DEFLATE,
+                                    .offset = archive->packed.size,
+                                    .archive = archive};
     archive->status = BUGPACK_OK;
     archive->pending = 0;
     bp_deflater_reset(archive->deflater);
@@ -166,11 +152,11 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
 }
 
 static bugpack_status deflate_piece(bp_archive *archive, bool is_last) {
-    bp_entry_header *header = &archive->open.header;
+    written_entry *entry = &archive->open;
     bugpack_status status = bp_cancel_check(archive->target.token, NULL);
     if (status == BUGPACK_OK) {
-        header->crc = bp_deflate_crc32(header->crc, archive->piece, archive->pending);
-        header->bytes += archive->pending;
+        entry->crc = bp_deflate_crc32(entry->crc, archive->piece, archive->pending);
+        entry->bytes += archive->pending;
         sha256_update(&archive->sha256, archive->pending, archive->piece);
         status = bp_deflate(archive->deflater, archive->piece, archive->pending, is_last, append,
                             archive);
@@ -202,11 +188,10 @@ static bugpack_status pass(bp_archive *archive, const void *bytes, size_t byte_c
     if (archive->status != BUGPACK_OK) {
         return archive->status;
     }
-    bugpack_status status =
-        archive->filter != NULL
-            ? archive->filter(archive->filter_context, archive->open.header.name, bytes, byte_count,
-                              take, archive)
-            : take(archive, bytes, byte_count);
+    bugpack_status status = archive->filter != NULL
+                                ? archive->filter(archive->filter_context, archive->open.name,
+                                                  bytes, byte_count, take, archive)
+                                : take(archive, bytes, byte_count);
     return archive->status = archive->status != BUGPACK_OK ? archive->status : status;
 }
 
@@ -216,12 +201,13 @@ bugpack_status bp_archive_write(void *archive, const void *bytes, size_t byte_co
 }
 
 bugpack_status bp_archive_check(const bp_archive *archive, bugpack_error *error) {
+    int packed_errno = archive->packed.system_errno;
     switch (archive->status) {
     case BUGPACK_OK:
         return BUGPACK_OK;
     case BUGPACK_ERR_IO:
-        return bp_fail_errno(error, archive->system_errno, "cannot write \"%s\"",
-                             archive->target.name);
+        return bp_fail_errno(error, packed_errno != 0 ? packed_errno : archive->system_errno,
+                             "cannot write \"%s\"", archive->target.name);
     case BUGPACK_ERR_CANCELLED:
     case BUGPACK_ERR_TIMEOUT:
         return bp_cancel_check(archive->target.token, error);
@@ -233,47 +219,36 @@ bugpack_status bp_archive_check(const bp_archive *archive, bugpack_error *error)
 
 /* What did not shrink, and is still all in `piece`, replaces what was made of it. */
 static void store_instead(bp_archive *archive) {
-    bp_entry_header *header = &archive->open.header;
-    archive->size = header->offset + bp_header_local_bytes(header);
-    header->method = BP_ZIP_STORED;
-    (void)append(archive, archive->piece, (size_t)header->bytes);
-}
-
-static bugpack_status write_header(bp_archive *archive) {
-    bp_buffer bytes;
-    bp_buffer_init(&bytes, BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX);
-    bp_header_write_local(&archive->open.header, &bytes);
-    archive->status = bytes.status;
-    if (archive->status == BUGPACK_OK) {
-        (void)write_at(archive, archive->open.header.offset, bytes.data, bytes.size);
-    }
-    bp_buffer_release(&bytes);
-    return archive->status;
+    bp_temp_file_cut(&archive->packed, archive->open.offset);
+    archive->open.method = ZIP_CM_STORE;
+    (void)append(archive, archive->piece, (size_t)archive->open.bytes);
 }
 
 bugpack_status bp_archive_end(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
-    bp_entry_header *header = &archive->open.header;
-    if (header->name == NULL) {
+    written_entry *entry = &archive->open;
+    if (entry->name == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "\"%s\" has no open entry",
                        archive->target.name);
     }
-    uint64_t data_offset = header->offset + bp_header_local_bytes(header);
     if (archive->filter != NULL) {
         (void)pass(archive, NULL, 0);
     }
     if (archive->status == BUGPACK_OK && deflate_piece(archive, true) == BUGPACK_OK &&
-        header->bytes <= piece_bytes && archive->size - data_offset >= header->bytes) {
+        entry->bytes <= piece_bytes && archive->packed.size - entry->offset >= entry->bytes) {
         store_instead(archive);
     }
-    header->packed_bytes = archive->size - data_offset;
-    if (archive->status != BUGPACK_OK || write_header(archive) != BUGPACK_OK) {
+    if (archive->status == BUGPACK_OK) {
+        archive->status = bp_temp_file_flush(&archive->packed, NULL);
+    }
+    if (archive->status != BUGPACK_OK) {
         bugpack_status status = bp_archive_check(archive, error);
         bp_archive_roll_back(archive);
         return status;
     }
-    archive->entries[archive->count++] = archive->open;
-    *ret_bytes = header->bytes;
-    header->name = NULL;
+    entry->packed_bytes = archive->packed.size - entry->offset;
+    archive->entries[archive->count++] = *entry;
+    *ret_bytes = entry->bytes;
+    entry->name = NULL;
     return BUGPACK_OK;
 }
 
@@ -281,67 +256,260 @@ void bp_archive_take_sha256(bp_archive *archive, char ret_text[BP_SHA256_TEXT_BY
     bp_sha256_print(&archive->sha256, ret_text);
 }
 
-/* False with errno. */
-static bool cut(bp_archive *archive) {
-    int result = 0;
-    if (archive->max_size > archive->size) {
-        do {
-            errno = EBADF;
-            result = bp_fd_is_ours(archive->target.fd, archive->mark)
-                         ? ftruncate(archive->target.fd, (off_t)archive->size)
-                         : -1;
-        } while (result != 0 && errno == EINTR);
-    }
-    archive->max_size = result == 0 ? archive->size : archive->max_size;
-    return result == 0;
-}
-
 void bp_archive_roll_back(bp_archive *archive) {
-    if (archive->open.header.name != NULL) {
-        archive->size = archive->open.header.offset;
-        free_name(&archive->open);
+    if (archive->open.name != NULL) {
+        bp_temp_file_cut(&archive->packed, archive->open.offset);
+        archive->packed.system_errno = 0;
+        free(archive->open.name);
+        archive->open.name = NULL;
         archive->status = BUGPACK_OK;
-        (void)cut(archive); /* for the space; where it fails, bp_archive_finish tries again */
     }
 }
 
-static int compare_entries(const void *one, const void *other) {
-    const written_entry *a = one, *b = other;
-    if (a->rank != b->rank) {
-        return a->rank < b->rank ? -1 : 1;
+/* Keeps the first failure, which libzip's own code would hide, and tells libzip that there is one.
+ */
+static zip_int64_t fail_call(bp_archive *archive, bugpack_status status, int system_errno) {
+    if (archive->status == BUGPACK_OK) {
+        archive->status = status;
+        archive->system_errno = system_errno;
     }
-    return a->header.offset < b->header.offset ? -1 : a->header.offset > b->header.offset;
+    zip_error_set(&archive->zip_error, ZIP_ER_WRITE, system_errno);
+    return -1;
+}
+
+/* All of it, whatever signals arrive. */
+static zip_int64_t write_zip(bp_archive *archive, const char *bytes, uint64_t byte_count) {
+    uint64_t left = byte_count;
+    while (left > 0) {
+        ssize_t count = -1;
+        errno = EBADF; /* the host may have closed it */
+        if (bp_fd_is_ours(archive->target.fd, archive->mark)) {
+            count = pwrite(archive->target.fd, bytes, (size_t)left, (off_t)archive->at);
+        }
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            return fail_call(archive, BUGPACK_ERR_IO, count == 0 ? ENOSPC : errno);
+        }
+        bytes += count;
+        left -= (uint64_t)count;
+        archive->at += (uint64_t)count;
+    }
+    archive->size = archive->at > archive->size ? archive->at : archive->size;
+    return (zip_int64_t)byte_count;
+}
+
+static zip_int64_t seek_zip(bp_archive *archive, void *data, zip_uint64_t byte_count) {
+    zip_int64_t at = zip_source_seek_compute_offset(archive->at, archive->size, data, byte_count,
+                                                    &archive->zip_error);
+    if (at >= 0) {
+        archive->at = (uint64_t)at;
+    }
+    return at < 0 ? -1 : 0;
+}
+
+/* The zip, which libzip writes: a new file that it may not read. */
+static zip_int64_t call_zip(void *context, void *data, zip_uint64_t byte_count,
+                            zip_source_cmd_t command) {
+    bp_archive *archive = context;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(
+            ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+            ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE,
+            ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE, ZIP_SOURCE_WRITE,
+            ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+    case ZIP_SOURCE_STAT:
+        zip_error_set(&archive->zip_error, ZIP_ER_READ, ENOENT);
+        return -1;
+    case ZIP_SOURCE_WRITE:
+        return write_zip(archive, data, byte_count);
+    case ZIP_SOURCE_SEEK_WRITE:
+        return seek_zip(archive, data, byte_count);
+    case ZIP_SOURCE_TELL_WRITE:
+        return (zip_int64_t)archive->at;
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&archive->zip_error, data, byte_count);
+    case ZIP_SOURCE_BEGIN_WRITE:
+    case ZIP_SOURCE_COMMIT_WRITE:
+    case ZIP_SOURCE_ROLLBACK_WRITE: /* what was written of it is discarded by the caller */
+    case ZIP_SOURCE_FREE:
+        return 0;
+    default:
+        return fail_call(archive, BUGPACK_ERR_INVALID, 0);
+    }
+}
+
+static zip_int64_t describe_entry(const written_entry *entry, zip_stat_t *info) {
+    zip_stat_init(info);
+    info->valid = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_CRC | ZIP_STAT_COMP_METHOD;
+    info->size = entry->bytes;
+    info->comp_size = entry->packed_bytes;
+    info->crc = entry->crc;
+    info->comp_method = entry->method;
+    return sizeof *info;
+}
+
+static zip_int64_t read_entry(written_entry *entry, void *bytes, zip_uint64_t byte_count) {
+    bp_archive *archive = entry->archive;
+    uint64_t left = entry->packed_bytes - entry->read_bytes;
+    uint64_t wanted = byte_count < left ? byte_count : left;
+    bugpack_status status = bp_cancel_check(archive->target.token, NULL);
+    if (status != BUGPACK_OK) {
+        return fail_call(archive, status, 0);
+    }
+    int64_t count = bp_temp_file_read(&archive->packed, entry->offset + entry->read_bytes, bytes,
+                                      (size_t)wanted);
+    if (count != (int64_t)wanted) { /* somebody has cut it */
+        return fail_call(archive, BUGPACK_ERR_IO, count < 0 ? errno : EIO);
+    }
+    entry->read_bytes += wanted;
+    return count;
+}
+
+static zip_int64_t call_entry(void *context, void *data, zip_uint64_t byte_count,
+                              zip_source_cmd_t command) {
+    written_entry *entry = context;
+    switch (command) {
+    case ZIP_SOURCE_STAT:
+        return describe_entry(entry, data);
+    case ZIP_SOURCE_OPEN:
+        entry->read_bytes = 0;
+        return 0;
+    case ZIP_SOURCE_READ:
+        return read_entry(entry, data, byte_count);
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&entry->archive->zip_error, data, byte_count);
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_FREE:
+        return 0;
+    default:
+        zip_error_set(&entry->archive->zip_error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+}
+
+/* How far the local clock is ahead of UTC at `secs`. localtime_r(3) leaves TZ alone once it is
+ * known, which mktime(3), behind zip_file_set_dostime, does not. */
+static int64_t local_offset_secs(int64_t secs) {
+    struct tm local;
+    time_t at = (time_t)secs;
+    if (localtime_r(&at, &local) == NULL) {
+        return 0;
+    }
+    const bp_civil_time shown = {(unsigned)local.tm_year + 1900, (unsigned)local.tm_mon + 1,
+                                 (unsigned)local.tm_mday,        (unsigned)local.tm_hour,
+                                 (unsigned)local.tm_min,         (unsigned)local.tm_sec};
+    return (int64_t)bp_clock_secs(shown) - secs; /* not tm_gmtoff: a zone may count leap seconds */
+}
+
+/*
+ * The time for which libzip, which writes local times, writes the DOS date and time of `wall_ns` in
+ * UTC, clamped to what they can say: 1980 to 2107. In the hour that a local clock skips there is
+ * none, and it is an hour off.
+ */
+static time_t dos_mtime(uint64_t wall_ns) {
+    static const int64_t first_secs = 315532800, last_secs = 4354819198; /* 2107-12-31 23:59:58 */
+    int64_t secs = (int64_t)(wall_ns / BP_NS_PER_SEC);
+    secs = secs < first_secs ? first_secs : secs;
+    secs = secs > last_secs ? last_secs : secs;
+    if (sizeof(time_t) < sizeof secs && secs > INT32_MAX) {
+        secs = INT32_MAX;
+    }
+    int64_t near = secs - local_offset_secs(secs);
+    return (time_t)(secs - local_offset_secs(near));
+}
+
+/* Entries are regular files of mode 0600. False when libzip has no memory. */
+static bool set_attributes(const bp_archive *archive, zip_t *zip, zip_uint64_t index,
+                           uint16_t method) {
+    uint64_t wall_secs = archive->target.wall_ns / BP_NS_PER_SEC;
+    unsigned char times[times_bytes] = {1}; /* the modification time alone */
+    for (unsigned i = 0; i < 4; i++) {
+        times[i + 1] = (unsigned char)(wall_secs >> 8 * i);
+    }
+    if (method == ZIP_CM_STORE && zip_set_file_compression(zip, index, ZIP_CM_STORE, 0) != 0) {
+        return false;
+    }
+    if (wall_secs <= INT32_MAX && /* its 32 bits cannot say more */
+        zip_file_extra_field_set(zip, index, id_times, ZIP_EXTRA_FIELD_NEW, times, times_bytes,
+                                 ZIP_FL_LOCAL | ZIP_FL_CENTRAL) != 0) {
+        return false;
+    }
+    return zip_file_set_external_attributes(zip, index, 0, ZIP_OPSYS_UNIX,
+                                            (uint32_t)(S_IFREG | 0600) << 16) == 0 &&
+           zip_file_set_mtime(zip, index, dos_mtime(archive->target.wall_ns), 0) == 0;
+}
+
+static bool add_entry(bp_archive *archive, zip_t *zip, written_entry *entry) {
+    zip_source_t *source = zip_source_function_create(call_entry, entry, NULL);
+    if (source == NULL) {
+        return false;
+    }
+    zip_int64_t index = zip_file_add(zip, entry->name, source, ZIP_FL_ENC_UTF_8);
+    if (index < 0) {
+        zip_source_free(source);
+        return false;
+    }
+    return set_attributes(archive, zip, (zip_uint64_t)index, entry->method);
+}
+
+/* Sorts a few by insertion, because those of one rank stay in the order of writing. */
+static void sort_entries(bp_archive *archive) {
+    for (size_t i = 1; i < archive->count; i++) {
+        written_entry entry = archive->entries[i];
+        size_t at = i;
+        for (; at > 0 && archive->entries[at - 1].rank > entry.rank; at--) {
+            archive->entries[at] = archive->entries[at - 1];
+        }
+        archive->entries[at] = entry;
+    }
+}
+
+/*
+ * Has libzip write everything. Where none of our calls has failed, libzip's allocations have: one
+ * of them sets no error.
+ */
+static bugpack_status write_all(bp_archive *archive) {
+    bool is_written = false;
+    zip_source_t *source = zip_source_function_create(call_zip, archive, NULL);
+    zip_t *zip =
+        source != NULL ? zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, NULL) : NULL;
+    if (zip == NULL) {
+        zip_source_free(source); /* NULL is fine */
+        goto out;
+    }
+    for (size_t i = 0; i < archive->count; i++) {
+        if (!add_entry(archive, zip, &archive->entries[i])) {
+            zip_discard(zip);
+            goto out;
+        }
+    }
+    is_written = zip_close(zip) == 0;
+    if (!is_written) {
+        zip_discard(zip);
+    }
+out:
+    if (!is_written && archive->status == BUGPACK_OK) {
+        archive->status = BUGPACK_ERR_NO_MEMORY;
+    }
+    return archive->status;
 }
 
 bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpack_error *error) {
-    if (archive->is_over || archive->count == 0 || archive->open.header.name != NULL) {
+    if (archive->is_over || archive->count == 0 || archive->open.name != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "cannot write \"%s\": %s", archive->target.name,
                        archive->is_over      ? "it is over already"
                        : archive->count == 0 ? "it has no entries"
                                              : "an entry is open");
     }
-    bp_buffer directory;
-    uint64_t offset = archive->size;
     archive->is_over = true;
-    qsort(archive->entries, archive->count, sizeof *archive->entries, compare_entries);
-    bp_buffer_init(&directory, SIZE_MAX / 4);
-    for (size_t i = 0; i < archive->count; i++) {
-        bp_header_write_central(&archive->entries[i].header, &directory);
+    archive->status = BUGPACK_OK;
+    sort_entries(archive);
+    if (write_all(archive) != BUGPACK_OK) {
+        return bp_archive_check(archive, error);
     }
-    bp_header_write_end((uint16_t)archive->count, offset, (uint32_t)directory.size, &directory);
-    archive->status = directory.status;
-    if (archive->status == BUGPACK_OK) {
-        archive->status = bp_cancel_check(archive->target.token, NULL);
-    }
-    if (archive->status == BUGPACK_OK &&
-        append(archive, directory.data, directory.size) == BUGPACK_OK && !cut(archive)) {
-        archive->system_errno = errno;
-        archive->status = BUGPACK_ERR_IO;
-    }
-    bp_buffer_release(&directory);
-    bugpack_status status = bp_archive_check(archive, error);
-    if (status == BUGPACK_OK) {
-        *ret_bytes = archive->size;
-    }
-    return status;
+    *ret_bytes = archive->size;
+    return BUGPACK_OK;
 }

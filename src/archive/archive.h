@@ -1,9 +1,9 @@
 /*
  * Writes a zip to a descriptor, entry by entry, as a stream.
  *
- * An entry's bytes are filtered, compressed and written to their place in the zip; its header is
- * written before them when the entry ends. So no byte is written twice, and memory does not depend
- * on the size of an entry. libzip asks for an entry's size and checksum before its bytes.
+ * An entry's bytes are filtered, compressed and appended to one temporary file. At the end libzip,
+ * which asks for an entry's size and checksum before its bytes, writes headers and directory, and
+ * copies the compressed bytes as they are. So memory does not depend on the size of an entry.
  */
 #ifndef BP_ARCHIVE_ARCHIVE_H
 #define BP_ARCHIVE_ARCHIVE_H
@@ -26,12 +26,13 @@ typedef struct bp_archive bp_archive;
 /* `fd` is empty, seekable and the caller's. `name` is for sentences. Both outlive the archive. */
 typedef struct bp_archive_target {
     int fd;
+    int dir_fd; /* where the temporary file is made (base/temp_file.h) */
     const char *name;
     uint64_t wall_ns;             /* the time of all entries */
     const bp_cancel_token *token; /* checked before every piece of 256 KiB; NULL for none */
 } bp_archive_target;
 
-/* Starts a zip. Fails with NO_MEMORY only; it takes under 1 MiB. */
+/* Starts a zip. NO_MEMORY, or IO with the errno; it takes under 1.5 MiB. */
 bugpack_status bp_archive_new(const bp_archive_target *target, bp_archive **ret_archive,
                               bugpack_error *error);
 

@@ -16,7 +16,12 @@ enum { extra_unicode_comment = 0x6375, extra_unicode_name = 0x7075 };
 /* The host systems (4.4.2) whose external attributes hold a mode; and DOS's own directory bit. */
 enum { system_unix = 3, system_darwin = 19, dos_directory = 0x10 };
 
+/* unzip opens no entry of a later version, Python's zipfile none above 6.3. They read the low byte
+ * alone; bugpack needs 2.0, or 4.5 with zip64. */
+enum { version_max = 46 };
+
 static const char bad_zip64_field[] = "its zip64 field is damaged";
+static const char later_version[] = "it needs a later version of zip than readers know";
 
 static bool is_bad_component(const char *component, size_t length) {
     return length == 0 || (length == 1 && component[0] == '.') ||
@@ -169,6 +174,9 @@ const char *bp_header_parse_central(const unsigned char *bytes, size_t available
     if (wrong == NULL && (bp_zip_u16(bytes + 32) != 0 || bp_zip_u16(bytes + 34) != 0)) {
         wrong = "it has a comment, or is in another file";
     }
+    if (wrong == NULL && bytes[6] > version_max) {
+        wrong = later_version;
+    }
     wrong = wrong == NULL ? refuse_kind(ret_entry) : wrong;
     wrong = wrong == NULL ? refuse_type(bytes) : wrong;
     *ret_length = length;
@@ -192,6 +200,9 @@ const char *bp_header_check_local(const unsigned char *bytes, const bp_directory
                                    &plain_bytes, &packed_bytes, NULL);
     if (wrong != NULL) {
         return wrong;
+    }
+    if (bytes[4] > version_max) {
+        return later_version;
     }
     if (bp_zip_u16(bytes + 6) != entry->flags || bp_zip_u16(bytes + 8) != entry->method ||
         bp_zip_u32(bytes + 10) != entry->time || bp_zip_u32(bytes + 14) != entry->crc ||
@@ -243,7 +254,7 @@ static const char *parse_zip64(const unsigned char *bytes, uint64_t offset, cons
     if (memcmp(bytes, "PK\6\6", 4) != 0 || memcmp(locator, "PK\6\7", 4) != 0) {
         return bad_zip64_end;
     }
-    if (bp_zip_u32(locator + 4) != 0 || bp_zip_u32(locator + 16) > 1 ||
+    if (bp_zip_u32(locator + 4) != 0 || bp_zip_u32(locator + 16) != 1 ||
         bp_zip_u32(bytes + 16) != 0 || bp_zip_u32(bytes + 20) != 0 ||
         bp_zip_u64(bytes + 24) != bp_zip_u64(bytes + 32)) {
         return several_parts;

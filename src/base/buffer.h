@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
@@ -20,6 +21,10 @@ typedef struct bp_buffer {
     size_t max_size;
     bugpack_status status; /* the first failure, LIMIT for max_size; then appends do nothing */
 } bp_buffer;
+
+/* The largest maximum that anybody outside may set: an eighth of the address space, as what is
+ * printed from the contents may be several times as long. */
+#define BP_BUFFER_LIMIT_MAX (SIZE_MAX >> 3)
 
 /* Starts empty, without an allocation. An append that would pass `max_size` bytes fails whole. */
 void bp_buffer_init(bp_buffer *buffer, size_t max_size);

@@ -28,7 +28,8 @@ static int open_nameless(int dir_fd) {
 bugpack_status bp_temp_file_open(bp_temp_file *temp_file, int dir_fd, uint64_t max_size,
                                  bugpack_error *error) {
     *temp_file = (bp_temp_file)BP_TEMP_FILE_INIT;
-    int fd = open_nameless(dir_fd);
+    int fd =
+        dir_fd == BP_TEMP_FILE_IN_MEMORY ? bp_private_file_open_memory() : open_nameless(dir_fd);
     if (fd < 0) {
         return bp_fail_errno(error, errno, "cannot make a temporary file for a report");
     }
@@ -141,6 +142,16 @@ bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error)
     default:
         return bp_fail(error, temp_file->status, "there is no temporary file to write to");
     }
+}
+
+void bp_temp_file_cut(bp_temp_file *temp_file, uint64_t size) {
+    bp_buffer_clear(&temp_file->pending);
+    /* For the space alone: what stays behind `size` is written over, and never read. */
+    if (bp_fd_is_ours(temp_file->fd, temp_file->mark)) {
+        (void)ftruncate(temp_file->fd, (off_t)size);
+    }
+    temp_file->size = size;
+    temp_file->status = BUGPACK_OK;
 }
 
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,

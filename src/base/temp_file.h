@@ -35,6 +35,9 @@ typedef struct bp_temp_file {
 #define BP_TEMP_FILE_INIT                                                                          \
     { .fd = -1 }
 
+/* In place of a directory: a file in memory, for what must not reach a disk. */
+enum { BP_TEMP_FILE_IN_MEMORY = -4711 }; /* neither a descriptor, nor -1, nor AT_FDCWD */
+
 /*
  * Opens one in the directory `dir_fd` for at most `max_size` bytes. `temp_file` may be
  * uninitialised; an open one would leak. On failure (IO with the errno) it is closed.
@@ -64,6 +67,12 @@ bugpack_status bp_temp_file_sink(void *temp_file, const void *bytes, size_t byte
  * the first failure, also one that an earlier call has returned. Writing may go on afterwards.
  */
 bugpack_status bp_temp_file_flush(bp_temp_file *temp_file, bugpack_error *error);
+
+/*
+ * Drops what was written behind `size`, and with it a failure: writing goes on there. All before it
+ * must have been flushed, because a failed write loses what was pending.
+ */
+void bp_temp_file_cut(bp_temp_file *temp_file, uint64_t size);
 
 /*
  * Reads back, after a flush: up to `byte_count` bytes at `offset`; fewer only at the end, -1

@@ -20,7 +20,4 @@ int bp_staged_sync(int fd);
  */
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to);
 
-/* A new file in memory, close-on-exec; no file system has it. */
-int bp_staged_memory(void);
-
 #endif

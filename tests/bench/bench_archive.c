@@ -45,7 +45,7 @@ static void stream_file(const char *path, const char *zip_path) {
     static char piece[64 * 1024];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int zip_fd = open(zip_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const bp_archive_target target = {.fd = zip_fd, .name = zip_path};
+    const bp_archive_target target = {.fd = zip_fd, .dir_fd = AT_FDCWD, .name = zip_path};
     bp_archive *archive = NULL;
     uint64_t bytes = 0;
     ssize_t count;

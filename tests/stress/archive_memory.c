@@ -1,6 +1,7 @@
 /*
- * A zip of 50 MiB that pass through the archive takes at most 1 MiB of memory, whether they shrink
- * or not. Prints how much, how long it took, and how long it takes to copy and sync the same bytes.
+ * A zip of 50 MiB that pass through the archive takes at most 1.5 MiB of memory, libzip and its
+ * code with it, whether they shrink or not. Prints how much, how long it took, and how long it
+ * takes to copy and sync the same bytes.
  */
 #include "support/check.h"
 #include "support/temp_dir.h"
@@ -21,7 +22,7 @@
 enum { file_count = 5, step_bytes = 64 * 1024 };
 
 static const uint64_t temp_file_bytes = 10u << 20;
-static const long max_kb = 1024;
+static const long max_kb = 1536;
 
 static const bool counts_memory = !BP_SANITIZED; /* a sanitizer's own would count too */
 
@@ -92,7 +93,7 @@ static uint64_t copy_ns(const temp_dir *dir, const bp_temp_file *temp_files) {
 static uint64_t zip_ns(const temp_dir *dir, const bp_temp_file *temp_files,
                        uint64_t *ret_zip_bytes) {
     int fd = new_file(dir);
-    const bp_archive_target target = {.fd = fd, .name = "t.zip"};
+    const bp_archive_target target = {.fd = fd, .dir_fd = dir->fd, .name = "t.zip"};
     bp_archive *archive = NULL;
     uint64_t began_ns = bp_clock_monotonic_ns();
     CHECK(bp_archive_new(&target, &archive, NULL) == BUGPACK_OK);

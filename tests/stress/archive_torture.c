@@ -51,8 +51,9 @@ static bugpack_status add(bp_archive *archive, const char *name, const void *byt
     return status;
 }
 
-static bugpack_status write_zip(int fd, bugpack_error *error) {
-    const bp_archive_target target = {.fd = fd, .name = "torture.zip", .wall_ns = when};
+static bugpack_status write_zip(int dir_fd, int fd, bugpack_error *error) {
+    const bp_archive_target target = {
+        .fd = fd, .dir_fd = dir_fd, .name = "torture.zip", .wall_ns = when};
     bp_archive *archive = NULL;
     uint64_t bytes = 0;
     bugpack_status status = bp_archive_new(&target, &archive, error);
@@ -76,8 +77,9 @@ static bugpack_status write_zip(int fd, bugpack_error *error) {
 }
 
 /* An entry that could not be added does not spoil what is finished all the same. */
-static bugpack_status add_and_go_on(int fd, bool *ret_added) {
-    const bp_archive_target target = {.fd = fd, .name = "torture.zip", .wall_ns = when};
+static bugpack_status add_and_go_on(int dir_fd, int fd, bool *ret_added) {
+    const bp_archive_target target = {
+        .fd = fd, .dir_fd = dir_fd, .name = "torture.zip", .wall_ns = when};
     bp_archive *archive = NULL;
     bugpack_status status = bp_archive_new(&target, &archive, NULL);
     *ret_added = false;
@@ -100,7 +102,7 @@ static int new_file(const temp_dir *dir) {
 
 static size_t make_wanted(const temp_dir *dir) {
     int fd = new_file(dir);
-    CHECK(write_zip(fd, NULL) == BUGPACK_OK);
+    CHECK(write_zip(dir->fd, fd, NULL) == BUGPACK_OK);
     (void)close(fd);
     size_t wanted_bytes = temp_dir_read(dir, "t.zip", wanted, sizeof wanted);
     CHECK(wanted_bytes > sizeof noise && wanted_bytes < sizeof wanted);
@@ -114,7 +116,7 @@ static void fail_each(const temp_dir *dir, size_t wanted_bytes, bool and_all_lat
         int fd = new_file(dir);
         bugpack_error error = BUGPACK_ERROR_INIT;
         failing_malloc_arm(nth, and_all_later);
-        bugpack_status status = write_zip(fd, &error);
+        bugpack_status status = write_zip(dir->fd, fd, &error);
         unsigned long tried = failing_malloc_disarm();
         (void)close(fd);
         if (tried < nth) {
@@ -142,7 +144,7 @@ static void fail_each_and_go_on(const temp_dir *dir) {
         int fd = new_file(dir);
         bool is_added;
         failing_malloc_arm(nth, false);
-        bugpack_status status = add_and_go_on(fd, &is_added);
+        bugpack_status status = add_and_go_on(dir->fd, fd, &is_added);
         unsigned long tried = failing_malloc_disarm();
         (void)close(fd);
         if (tried < nth) {

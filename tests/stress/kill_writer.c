@@ -57,7 +57,8 @@ static bool write_report(const temp_dir *dir) {
                       bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK &&
                       bp_staged_file_new(dir->fd, dir->path, &file, NULL) == BUGPACK_OK;
     if (is_written) {
-        const bp_archive_target target = {.fd = bp_staged_file_fd(file), .name = "report.zip"};
+        const bp_archive_target target = {
+            .fd = bp_staged_file_fd(file), .dir_fd = dir->fd, .name = "report.zip"};
         is_written = bp_archive_new(&target, &archive, NULL) == BUGPACK_OK &&
                      add(archive, "large", large, sizeof large);
     }

@@ -29,8 +29,11 @@ static inline void archive_file_start(archive_file *file, uint64_t wall_ns,
     file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cr_assert(ge(int, file->fd, 0));
     file->archive = NULL;
-    const bp_archive_target target = {
-        .fd = file->fd, .name = file->path, .wall_ns = wall_ns, .token = token};
+    const bp_archive_target target = {.fd = file->fd,
+                                      .dir_fd = file->dir.fd,
+                                      .name = file->path,
+                                      .wall_ns = wall_ns,
+                                      .token = token};
     cr_assert(eq(int, bp_archive_new(&target, &file->archive, NULL), 0));
 }
 

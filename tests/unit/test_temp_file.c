@@ -146,7 +146,9 @@ Test(temp_file, refuses_a_write_over_its_limit_whole_and_for_good) {
     bp_temp_file_release(&temp_file);
     cr_assert(eq(int, bp_temp_file_open(&temp_file, dir.fd, UINT64_MAX, NULL), 0));
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", 1), 0));
+#ifdef __LP64__ /* else so much is within that limit */
     cr_expect(eq(int, bp_temp_file_write(&temp_file, "x", SIZE_MAX), BUGPACK_ERR_LIMIT));
+#endif
     bp_temp_file_release(&temp_file);
 }
 

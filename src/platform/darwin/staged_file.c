@@ -39,8 +39,3 @@ int bp_staged_sync(int fd) {
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
     return renameatx_np(dir_fd, from, dir_fd, to, RENAME_EXCL);
 }
-
-int bp_staged_memory(void) {
-    errno = ENOTSUP; /* shm_open(2) has no write(2) */
-    return -1;
-}

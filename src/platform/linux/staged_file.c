@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,8 +27,4 @@ int bp_staged_sync(int fd) {
 
 int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE);
-}
-
-int bp_staged_memory(void) {
-    return memfd_create("bugpack", MFD_CLOEXEC);
 }

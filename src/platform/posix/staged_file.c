@@ -103,7 +103,7 @@ bugpack_status bp_staged_file_set_hook(bp_staged_file *file, const bp_publish_ho
     if (hook->suffix == NULL) {
         return BUGPACK_OK;
     }
-    file->memory_fd = bp_staged_memory();
+    file->memory_fd = bp_private_file_open_memory();
     if (file->memory_fd >= 0) {
         file->memory_mark = bp_fd_mark_of(file->memory_fd);
         return BUGPACK_OK;

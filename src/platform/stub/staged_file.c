@@ -22,8 +22,3 @@ int bp_staged_rename_new(int dir_fd, const char *from, const char *to) {
     errno = ENOTSUP; /* POSIX has no rename that refuses to replace */
     return -1;
 }
-
-int bp_staged_memory(void) {
-    errno = ENOTSUP; /* shm_open(2) has no write(2) */
-    return -1;
-}
