@@ -10,9 +10,10 @@
 #include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/redaction.h"
+#include "cli/review.h"
 #include "cli/streamed.h"
-#include "inspect/redact_list.h"
 #include "inspect/redact_report.h"
+#include "inspect/report_file.h"
 
 typedef struct redact_options {
     const char *output_path;
@@ -98,9 +99,9 @@ static bugpack_status print_list(const char *path, bugpack_error *error) {
     bp_buffer text;
     int fd = -1;
     bp_buffer_init(&text, (size_t)64 << 20);
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    bugpack_status status = bp_report_input_open(path, &fd, error);
     if (status == BUGPACK_OK) {
-        status = bp_redact_list(fd, path, &text, error);
+        status = bp_cli_review_list(fd, path, &text, error);
     }
     if (status == BUGPACK_OK) {
         (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
@@ -169,7 +170,8 @@ const bp_cli_command bp_cli_redact_command = {
     "       bugpack redact --list ZIP\n"
     "\n"
     "Write a report again without passwords, tokens, keys and card numbers, and print\n"
-    "its path. With --list, print what the report holds before it is sent.\n",
+    "its path. With --list, print what the report holds before it is sent. A ZIP of\n"
+    "- is read from standard input.\n",
     option_rows,
     "Exit status: 0 done, 1 failed, 2 usage.\n",
     1,

@@ -5,61 +5,15 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "inspect/manifest_lines.h"
 #include "inspect/report_file.h"
+#include "model/entry.h"
 #include "json/tree.h"
 
-/* docs/REPORT_FORMAT.md has the same in its table of personal data. A name that ends in '/' stands
- * for all below it. */
-static const struct {
-    const char *name, *holds;
-} holdings[] = {
-    {"metadata.json", "description, tags, names of programs"},
-    {"crash.json", "numbers in registers, paths of files"},
-    {"process.json", "command line, paths, user id"},
-    {"stacks.txt", "names of threads and functions, paths"},
-    {"stacks.json", "names of threads and functions, paths"},
-    {"runtime-metrics.json", "names of threads"},
-    {"threads.json", "names of threads, numbers passed to system calls, addresses of peers"},
-    {"files.json", "paths of open files, addresses of peers"},
-    {"system.json", "distribution, path and package of the program"},
-    {"metrics-history.jsonl", "names of threads"},
-    {"thread-heap.json", "names of threads"},
-    {"heap-state.json", "numbers alone"},
-    {"host-threads.json", "names of all processes and users of the machine"},
-    {"session.json", "what the program says of itself"},
-    {"channel-state.json", "what the program says of itself"},
-    {"logs.jsonl", "log messages: addresses, paths, names"},
-    {"logs/", "log files: addresses, paths, names"},
-    {"commands/", "what commands printed: addresses, paths, names"},
-    {"notifications.json", "what the user was shown"},
-    {"traffic.pcap", "TRAFFIC with its payload"},
-    {"traffic-index.jsonl", "names of channels and messages"},
-    {"screenshot.png", "SCREENSHOT"},
-    {"screenshot-region.png", "SCREENSHOT"},
-    {"screen.txt", "what a terminal showed"},
-    {"disconnect-cause.json", "error texts"},
-    {"manifest.json", "names of entries, paths in reasons"},
-};
-
 static const char *find_holding(const char *name) {
-    name += bp_report_folder_bytes(name);
-    for (size_t i = 0; i < sizeof holdings / sizeof holdings[0]; i++) {
-        const char *known = holdings[i].name;
-        size_t length = strlen(known);
-        if (known[length - 1] == '/' ? strncmp(name, known, length) == 0
-                                     : strcmp(name, known) == 0) {
-            return holdings[i].holds;
-        }
-    }
-    return "a file that was attached, or made by the program";
-}
-
-/* Text of a report could obey a terminal otherwise. */
-static void append_safe(bp_buffer *out, const char *text) {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        (void)bp_buffer_append_char(out, byte < 0x20 || byte >= 0x7F ? '?' : *text);
-    }
+    bp_entry_id id = bp_entry_find(name);
+    return id < BP_ENTRY_COUNT ? bp_entries[id].holds
+                               : "a file that was attached, or made by the program";
 }
 
 /* The names of entries get a column of this width, if they fit. */
@@ -76,7 +30,7 @@ static int name_width(const bp_json_tree *lines) {
 }
 
 static void append_entry(bp_buffer *out, const char *name, uint64_t byte_count, int width) {
-    append_safe(out, name);
+    bp_manifest_append_safe(out, name);
     int length = (int)strlen(name);
     (void)bp_buffer_printf(out, "%*s %10" PRIu64 "  %s", length < width ? width - length : 0, "",
                            byte_count, find_holding(name));
@@ -94,6 +48,7 @@ static uint64_t append_line(bp_buffer *out, const bp_report_file *report, const 
     append_entry(out, name, byte_count, width);
     if (bp_json_tree_is_true(line, "not_searched")) {
         (void)bp_buffer_append_text(out, "; NOT SEARCHED for secrets");
+        bp_manifest_append_exact_channels(out, line);
     }
     for (const bp_json_tree *one = bp_json_tree_first(all); one != NULL;
          one = bp_json_tree_next(one)) {
@@ -101,7 +56,7 @@ static uint64_t append_line(bp_buffer *out, const bp_report_file *report, const 
         uint64_t count = 0;
         (void)bp_json_tree_uint(one, "count", &count);
         (void)bp_buffer_append_text(out, total == 0 ? "; replaced: " : ", ");
-        append_safe(out, rule == NULL ? "?" : rule);
+        bp_manifest_append_safe(out, rule == NULL ? "?" : rule);
         (void)bp_buffer_printf(out, " %" PRIu64, count);
         total += count;
     }
@@ -130,12 +85,21 @@ static void append_all(bp_buffer *out, const bp_report_file *report) {
     }
     if (bp_json_tree_is_true(manifest, "redacted")) {
         (void)bp_buffer_printf(out, "replaced in all: %" PRIu64 "\n", total);
+        bp_buffer unsearched;
+        bp_buffer_init(&unsearched, (size_t)1 << 20);
+        bp_manifest_append_unsearched(&unsearched, manifest);
+        if (unsearched.size > 0) {
+            (void)bp_buffer_printf(out, "not searched for secrets: %s\n",
+                                   bp_buffer_text(&unsearched));
+        }
+        bp_buffer_release(&unsearched);
     } else {
         (void)bp_buffer_append_text(out, "NOT REDACTED: secrets are as they were recorded\n");
     }
 }
 
-bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_error *error) {
+bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names,
+                              bp_buffer *out, bugpack_error *error) {
     bp_report_file *report = NULL;
     bugpack_status status = bp_report_file_take(fd, path, &report, error);
     if (status != BUGPACK_OK) {
@@ -143,6 +107,10 @@ bugpack_status bp_redact_list(int fd, const char *path, bp_buffer *out, bugpack_
         return status;
     }
     append_all(out, report);
+    status = bp_persons_list(report, names, out, error);
     bp_report_file_close(report);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
     return out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "list a report");
 }

@@ -1,5 +1,6 @@
 #include "inspect/redact_report.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/temp_file.h"
 #include "inspect/report_file.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
@@ -73,6 +75,11 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
     if (is_set && byte_count > 0 && !was_redacted &&
         !bp_redactor_is_searched(rewriting->redactor)) {
         is_set = bp_json_tree_set_bool(line, "not_searched", true);
+    }
+    if (is_set &&
+        bp_redactor_is_searched(rewriting->redactor)) { /* exact channels too, this time */
+        bp_json_tree_remove(line, "not_searched");
+        bp_json_tree_remove(line, "exact_channels");
     }
     for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
         const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
@@ -163,9 +170,11 @@ static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *er
     bp_buffer text;
     int fd = -1;
     bp_buffer_init(&text, manifest_max_bytes);
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    bugpack_status status = bp_report_input_open(path, &rewriting->fd, error);
     if (status == BUGPACK_OK) {
-        status = bp_report_file_take(fd, path, &report, error);
+        fd = fcntl(rewriting->fd, F_DUPFD_CLOEXEC, 0);
+        status = fd < 0 ? bp_fail_errno(error, errno, "cannot read \"%s\"", path)
+                        : bp_report_file_take(fd, path, &report, error);
         if (status != BUGPACK_OK) {
             bp_file_close(fd);
         }
@@ -178,18 +187,18 @@ static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *er
     }
     bp_report_file_close(report);
     bp_buffer_release(&text);
-    if (status == BUGPACK_OK) {
-        status = bp_file_open_regular(AT_FDCWD, path, &rewriting->fd, error);
-    }
     return status == BUGPACK_OK
                ? bp_archive_reader_open(rewriting->fd, path, &rewriting->reader, error)
                : status;
 }
 
-static bugpack_status rewrite(struct rewriting *rewriting, int fd, uint64_t *ret_bytes,
+static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,
                               bugpack_error *error) {
-    const bp_archive_target target = {
-        .fd = fd, .name = rewriting->request->output_path, .wall_ns = bp_clock_wall_ns()};
+    bool is_in_memory = rewriting->request->hook.suffix != NULL; /* as the zip */
+    const bp_archive_target target = {.fd = fd,
+                                      .dir_fd = is_in_memory ? BP_TEMP_FILE_IN_MEMORY : dir_fd,
+                                      .name = rewriting->request->output_path,
+                                      .wall_ns = bp_clock_wall_ns()};
     bugpack_status status = bp_archive_new(&target, &rewriting->archive, error);
     rewriting->redactor = bp_redactor_new(rewriting->request->rules);
     if (status == BUGPACK_OK && rewriting->redactor == NULL) {
@@ -223,7 +232,7 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
         status = bp_staged_file_set_hook(file, &rewriting->request->hook, error);
     }
     if (status == BUGPACK_OK) {
-        status = rewrite(rewriting, bp_staged_file_fd(file), &zip_bytes, error);
+        status = rewrite(rewriting, dir_fd, bp_staged_file_fd(file), &zip_bytes, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_staged_file_ask(file, zip_bytes, &zip_bytes, error);

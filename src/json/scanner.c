@@ -208,10 +208,8 @@ static bugpack_status scan_key(bp_json_scanner *scanner, bp_json_token *ret_toke
     scanner->at++;
     scanner->expected = EXPECT_VALUE;
     bool is_repeated = false;
-    bool is_known = scanner->take_key != NULL &&
-                    scanner->take_key(scanner->key_context, ret_token, &is_repeated);
-    if (!is_known && bp_json_keys_add(&scanner->keys, scanner->open[scanner->depth - 1].first_key,
-                                      begin, ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
+    if (bp_json_keys_add(&scanner->keys, scanner->open[scanner->depth - 1].first_key, begin,
+                         ret_token->byte_count, &is_repeated) != BUGPACK_OK) {
         return bp_fail_memory(error, "check the keys of a JSON text");
     }
     if (scanner->key_max > 0 && scanner->keys.count > scanner->key_max) {

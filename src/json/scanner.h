@@ -30,10 +30,6 @@ typedef struct bp_json_token {
     size_t byte_count;
 } bp_json_token;
 
-/* Takes a key that the caller knows; it also knows whether the object has had it. False: it knows
- * none like this. */
-typedef bool bp_json_key_taker(void *context, const bp_json_token *key, bool *ret_is_repeated);
-
 typedef struct bp_json_scanner {
     const unsigned char *text, *at, *end;
     int expected;  /* what may come next: an enum in scanner.c */
@@ -41,8 +37,6 @@ typedef struct bp_json_scanner {
     bool is_part;  /* the text goes on behind `end` */
     bool is_lines; /* set it after the start: each line is a document, and ends with a newline */
     bool has_reached_end;
-    bp_json_key_taker *take_key; /* set it after the start, or leave it NULL */
-    void *key_context;
     size_t key_max; /* set it after the start: more keys are refused; 0: as many as there are */
     size_t line, column; /* of `text`, from 1 */
     bp_json_level open[BP_JSON_DEPTH_MAX];

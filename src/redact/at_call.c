@@ -91,20 +91,19 @@ void bp_at_call_free(bp_at_call *at_call) {
     }
 }
 
-/* Whether no rule can match: no keyword, and nothing that one may be hidden in. */
+/* Whether no rule can match: no keyword, and nothing that one may be hidden in or divided by. */
 static bool is_clean(const bp_rule_set *set, const unsigned char *bytes, size_t byte_count) {
     const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     return !set->searches_all &&
            bp_keywords_next(keywords, bytes, byte_count, 0, &state) == SIZE_MAX &&
-           memmem(bytes, byte_count, "\\u00", 4) == NULL &&
            (!set->list.reads_base64 ||
             bp_base64_find((const char *)bytes, byte_count, 0) == byte_count);
 }
 
 /* The lines of a private key may be records of one thread and channel. The lock is held. */
 static bugpack_status redact(const bp_at_call *at_call, call_slot *slot, bp_rule_set *set,
-                             uint64_t stream, const void *bytes, size_t byte_count) {
+                             uint64_t stream, unsigned part, const void *bytes, size_t byte_count) {
     if (slot->redactor == NULL || slot->redactor->set != set) {
         bp_redactor *redactor = bp_redactor_new(set);
         if (redactor == NULL) {
@@ -116,12 +115,12 @@ static bugpack_status redact(const bp_at_call *at_call, call_slot *slot, bp_rule
     }
     bp_buffer_clear(&slot->out);
     bugpack_status status =
-        bp_redactor_message(slot->redactor, stream, bytes, byte_count, &slot->out);
+        bp_redactor_message(slot->redactor, stream, part, bytes, byte_count, &slot->out);
     atomic_store(&slot->is_in_block, slot->redactor->scan.open_count > 0);
     return status;
 }
 
-bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *channel,
+bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *channel, unsigned part,
                       const void *bytes, size_t byte_count, bp_clean_text *ret_text) {
     static const char unknown[] = "(there was no memory to search this text for secrets)";
     if (!bp_entry_guard_enter(&at_call->guard, &ret_text->entry)) {
@@ -132,7 +131,8 @@ bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *chann
     ret_text->bytes = bytes;
     ret_text->byte_count = byte_count;
     ret_text->lock = NULL;
-    if (set != NULL && !atomic_load(&slot->is_in_block) && is_clean(set, bytes, byte_count)) {
+    if (set != NULL && part == 0 && !atomic_load(&slot->is_in_block) &&
+        is_clean(set, bytes, byte_count)) {
         return true;
     }
     uint64_t stream = thread_id;
@@ -141,7 +141,7 @@ bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *chann
     }
     bp_lock_acquire(&slot->lock);
     bool is_redacted =
-        set != NULL && redact(at_call, slot, set, stream, bytes, byte_count) == BUGPACK_OK;
+        set != NULL && redact(at_call, slot, set, stream, part, bytes, byte_count) == BUGPACK_OK;
     ret_text->lock = &slot->lock;
     ret_text->bytes = is_redacted ? bp_buffer_text(&slot->out) : unknown;
     ret_text->byte_count = is_redacted ? slot->out.size : sizeof unknown - 1;

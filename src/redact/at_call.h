@@ -8,7 +8,7 @@
 #define BP_REDACT_AT_CALL_H
 
 #include "base/entry_guard.h"
-#include "redact/rule_set.h"
+#include "redact/redactor.h"
 #include "redact/tag.h"
 
 typedef struct bp_at_call bp_at_call;
@@ -37,11 +37,11 @@ typedef struct bp_clean_text {
 } bp_clean_text;
 
 /*
- * Takes the secrets out of a text that the calling thread records on `channel` (NULL for none).
- * False when it is closed: record nothing. Else an end follows, on the same thread. Where there is
- * no memory for it, the whole text is replaced.
+ * Takes the secrets out of a text that the calling thread records on `channel` (NULL for none), and
+ * that is `part` of its line. False when it is closed: record nothing. Else an end follows, on the
+ * same thread. Where there is no memory for it, the whole text is replaced.
  */
-bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *channel,
+bool bp_at_call_begin(bp_at_call *at_call, uint64_t thread_id, const char *channel, unsigned part,
                       const void *bytes, size_t byte_count, bp_clean_text *ret_text);
 void bp_at_call_end(bp_clean_text *text);
 

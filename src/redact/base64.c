@@ -153,11 +153,16 @@ static bugpack_status search_run(bp_base64 *base64, const unsigned char *text, s
     for (size_t first = 0; first < 4 && status == BUGPACK_OK; first++) {
         size_t byte_count = decode(base64, text, first, count);
         bp_scan_reset(&base64->scan);
-        status = bp_scan_record(&base64->scan, base64->bytes, byte_count, false, 0);
+        const bp_scan_text decoded = {.bytes = base64->bytes, .size = byte_count};
+        status = bp_scan_record(&base64->scan, &decoded);
+        if (status == BUGPACK_OK) {
+            status = bp_scan_blocks(&base64->scan, &decoded, 0);
+        }
         for (size_t i = 0; status == BUGPACK_OK && i < base64->scan.hit_count; i++) {
             bp_hit hit = base64->scan.hits[i];
             size_t last = first + (hit.to * 8 - 1) / 6;
             hit.from = base64->places[first + hit.from * 8 / 6];
+            hit.match_from = base64->places[first + hit.match_from * 8 / 6];
             hit.to = (size_t)base64->places[last < count ? last : count - 1] + 1;
             status = bp_scan_add(to, &hit);
         }
@@ -169,15 +174,12 @@ bugpack_status bp_base64_search(bp_base64 *base64, const unsigned char *text, si
                                 bp_scan *to) {
     const char *characters = (const char *)text;
     bugpack_status status = BUGPACK_OK;
-    size_t hit_count = to->hit_count, at = 0;
+    size_t at = 0;
     while (status == BUGPACK_OK && (at = bp_base64_find(characters, size, at)) < size) {
         status = reserve(base64, size - at) ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
         if (status == BUGPACK_OK) {
             status = search_run(base64, text, collect(base64, characters, size, at, &at), to);
         }
-    }
-    if (status == BUGPACK_OK && to->hit_count > hit_count) {
-        bp_scan_merge(to);
     }
     return status;
 }

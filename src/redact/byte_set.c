@@ -1,14 +1,11 @@
 #include "redact/byte_set.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static void set_byte(bp_byte_set *set, unsigned byte) {
     set->words[byte / 64] |= (uint64_t)1 << byte % 64;
-}
-
-bool bp_byte_set_has(const bp_byte_set *set, unsigned byte) {
-    return (set->words[byte / 64] >> byte % 64 & 1) != 0;
 }
 
 static void set_letter(bp_byte_set *set, unsigned byte) {

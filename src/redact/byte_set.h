@@ -4,14 +4,11 @@
 #ifndef BP_REDACT_BYTE_SET_H
 #define BP_REDACT_BYTE_SET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct bp_byte_set {
     uint64_t words[4];
 } bp_byte_set;
-
-bool bp_byte_set_has(const bp_byte_set *set, unsigned byte);
 
 /* Reads one position and returns what is behind it; NULL where it is not understood. `text` is not
  * empty. */

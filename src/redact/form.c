@@ -10,10 +10,10 @@ bp_redact_form bp_redact_form_of(const char *entry) {
         const char *ending;
         bp_redact_form form;
     } forms[] = {
-        {".json", BP_REDACT_JSON},   {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
-        {".pcap", BP_REDACT_BINARY}, {".pcapng", BP_REDACT_BINARY},    {".jpg", BP_REDACT_BINARY},
-        {".gz", BP_REDACT_BINARY},   {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
-        {".zip", BP_REDACT_BINARY},  {".log", BP_REDACT_LOG},          {".txt", BP_REDACT_LOG},
+        {".json", BP_REDACT_JSON},  {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
+        {".pcap", BP_REDACT_PCAP},  {".pcapng", BP_REDACT_PCAP},      {".jpg", BP_REDACT_BINARY},
+        {".gz", BP_REDACT_BINARY},  {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
+        {".zip", BP_REDACT_BINARY}, {".log", BP_REDACT_LOG},          {".txt", BP_REDACT_LOG},
     };
     size_t length = strlen(entry);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {

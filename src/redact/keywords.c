@@ -1,6 +1,5 @@
 #include "redact/keywords.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@ enum { max_bits = 8192, max_states = 16384, row_words = max_bits / 64 };
 
 typedef struct state_hits {
     uint32_t first, count; /* in `hits` */
+    bool is_final;
 } state_hits;
 
 struct bp_keywords {
@@ -25,6 +25,7 @@ struct bp_keywords {
     bp_keyword_hit *ends; /* for each bit: the keyword that is complete there */
     size_t end_capacity;
     uint64_t starts[row_words]; /* the first bit of each keyword */
+    size_t longest;             /* bytes of a keyword, with its context */
     unsigned char classes[256];
     unsigned class_count;
     /* A state is the offset of its row in the table, so that a step is one addition and one load.
@@ -77,7 +78,8 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
         }
         length++;
     }
-    if (next == NULL || length > BP_KEYWORD_MAX_BYTES || length < 2) {
+    size_t min_length = owner == BP_KEYWORD_NO_OWNER ? 1 : 2;
+    if (next == NULL || length > BP_KEYWORD_MAX_BYTES || length < min_length) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a keyword is too short, too long or not understood: %s", *text);
     }
@@ -88,6 +90,7 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
     if (keywords->bit_count > max_bits) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the redaction rules have too many keywords");
     }
+    keywords->longest = length > keywords->longest ? length : keywords->longest;
     keywords->starts[first / 64] |= (uint64_t)1 << first % 64;
     *text = next;
     return BUGPACK_OK;
@@ -102,35 +105,12 @@ bugpack_status bp_keywords_add(bp_keywords *keywords, const char *list, uint16_t
     return status;
 }
 
-/* Bytes that every set treats alike are one class. */
-static void find_classes(bp_keywords *keywords) {
-    unsigned char examples[256];
-    keywords->class_count = 0;
-    for (unsigned byte = 0; byte < 256; byte++) {
-        unsigned class = 0;
-        for (; class < keywords->class_count; class ++) {
-            size_t bit = 0;
-            while (bit < keywords->bit_count &&
-                   bp_byte_set_has(&keywords->sets[bit], byte) ==
-                       bp_byte_set_has(&keywords->sets[bit], examples[class])) {
-                bit++;
-            }
-            if (bit == keywords->bit_count) {
-                break;
-            }
-        }
-        if (class == keywords->class_count) {
-            examples[keywords->class_count++] = (unsigned char)byte;
-        }
-        keywords->classes[byte] = (unsigned char)class;
-    }
-}
-
 /* While the automaton is made. */
 struct making {
     bp_keywords *keywords;
     size_t words;       /* of a row */
-    uint64_t *matching; /* [class * words]: the bits whose set has the class */
+    uint64_t *matching; /* [class * words]: the bits whose set has it; at first [byte * words] */
+    bp_byte_set *going; /* [bit]: the classes of its set */
     uint64_t *rows;     /* [state * words] */
     size_t state_count, row_capacity;
     uint32_t *slots; /* a hash table of states, plus one */
@@ -139,12 +119,48 @@ struct making {
 
 enum { slot_count = 4 * max_states };
 
+/* Bytes that every set treats alike are one class. */
+static void find_classes(struct making *making) {
+    bp_keywords *keywords = making->keywords;
+    size_t row_bytes = making->words * sizeof *making->matching;
+    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
+        for (unsigned word = 0; word < 4; word++) {
+            for (uint64_t left = keywords->sets[bit].words[word]; left != 0; left &= left - 1) {
+                size_t byte = word * 64 + (unsigned)__builtin_ctzll(left);
+                making->matching[byte * making->words + bit / 64] |= (uint64_t)1 << bit % 64;
+            }
+        }
+    }
+    keywords->class_count = 0;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        const uint64_t *row = making->matching + byte * making->words;
+        unsigned class = 0;
+        while (class < keywords->class_count &&
+               memcmp(making->matching + class * making->words, row, row_bytes) != 0) {
+            class ++;
+        }
+        if (class == keywords->class_count) { /* never behind the row of its byte */
+            memmove(making->matching + class * making->words, row, row_bytes);
+            keywords->class_count++;
+        }
+        keywords->classes[byte] = (unsigned char)class;
+    }
+    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
+        for (unsigned class = 0; class < keywords->class_count; class ++) {
+            uint64_t has = making->matching[class * making->words + bit / 64] >> bit % 64 & 1;
+            making->going[bit].words[class / 64] |= has << class % 64;
+        }
+    }
+}
+
 /* The state of a row: an old one, or a new one. max_states where there are too many. */
 static size_t find_state(struct making *making, const uint64_t *row) {
     uint64_t hash = 0;
     for (size_t i = 0; i < making->words; i++) {
-        hash = (hash ^ row[i]) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
+        if (row[i] != 0) { /* most are 0 */
+            hash = (hash ^ row[i] ^ i) * 0x9E3779B97F4A7C15u;
+            hash ^= hash >> 29;
+        }
     }
     size_t slot = hash % slot_count;
     size_t row_bytes = making->words * sizeof *row;
@@ -177,44 +193,92 @@ static size_t find_state(struct making *making, const uint64_t *row) {
     return making->state_count++;
 }
 
-static bool make_states(struct making *making) {
-    const bp_keywords *keywords = making->keywords;
-    uint64_t row[row_words] = {0};
-    (void)find_state(making, row); /* nothing has begun */
-    for (size_t state = 0; state < making->state_count; state++) {
-        for (unsigned class = 0; class < keywords->class_count; class ++) {
-            const uint64_t *from = making->rows + state * making->words;
-            const uint64_t *matching = making->matching + class * making->words;
-            uint64_t carry = 0;
-            for (size_t i = 0; i < making->words; i++) {
-                uint64_t bits = (from[i] | keywords->starts[i]) & matching[i];
-                row[i] = bits << 1 | carry;
-                carry = bits >> 63;
+/* Adds to a row what the bits of another one become with a class. The last bit of all is that of an
+ * end, which never goes on. */
+static void add_next(const struct making *making, const uint64_t *from, unsigned class,
+                     uint64_t *row) {
+    const uint64_t *matching = making->matching + class * making->words;
+    for (size_t i = 0; i < making->words; i++) {
+        uint64_t bits = from[i] & matching[i];
+        row[i] |= bits << 1;
+        if (bits >> 63 != 0) {
+            row[i + 1] |= 1;
+        }
+    }
+}
+
+/* The classes with which something of a row goes on: a few. */
+static bp_byte_set find_going(const struct making *making, const uint64_t *row) {
+    bp_byte_set going = {{0}};
+    for (size_t i = 0; i < making->words; i++) {
+        for (uint64_t bits = row[i]; bits != 0; bits &= bits - 1) {
+            const bp_byte_set *set = &making->going[i * 64 + (size_t)__builtin_ctzll(bits)];
+            for (unsigned word = 0; word < 4; word++) {
+                going.words[word] |= set->words[word];
             }
-            size_t next = find_state(making, row);
-            if (next == max_states) {
+        }
+    }
+    return going;
+}
+
+/* The states behind one whose row is `from`. Where nothing that has begun goes on, it is the one
+ * behind the first state, in which nothing has begun. */
+static bool make_next(struct making *making, const uint64_t *from, uint16_t *next) {
+    const bp_byte_set going = find_going(making, from);
+    size_t row_bytes = making->words * sizeof *from;
+    uint64_t row[row_words];
+    for (unsigned word = 0; word < 4; word++) {
+        for (uint64_t left = going.words[word]; left != 0; left &= left - 1) {
+            unsigned class = word * 64 + (unsigned)__builtin_ctzll(left);
+            memcpy(row, making->rows + next[class] * making->words, row_bytes);
+            add_next(making, from, class, row);
+            size_t state = find_state(making, row);
+            if (state == max_states) {
                 return false;
             }
-            making->next[state * keywords->class_count + class] = (uint16_t)next;
+            next[class] = (uint16_t)state;
         }
     }
     return true;
 }
 
-static bool is_final(const struct making *making, size_t state, size_t bit) {
-    return (making->rows[state * making->words + bit / 64] >> bit % 64 & 1) != 0 &&
-           making->keywords->ends[bit].length > 0;
+static bool make_states(struct making *making) {
+    const bp_keywords *keywords = making->keywords;
+    size_t row_bytes = making->words * sizeof *making->rows;
+    uint64_t row[row_words] = {0};
+    uint16_t next[256] = {0};
+    (void)find_state(making, row); /* nothing has begun; behind it, the starts have */
+    for (size_t state = 0; state < making->state_count; state++) {
+        if (state > 0) {
+            memcpy(next, making->next, keywords->class_count * sizeof *next);
+        }
+        /* `find_state` may move the rows. */
+        memcpy(row, state == 0 ? keywords->starts : making->rows + state * making->words,
+               row_bytes);
+        if (!make_next(making, row, next)) {
+            return false;
+        }
+        memcpy(making->next + state * keywords->class_count, next,
+               keywords->class_count * sizeof *next);
+    }
+    return true;
 }
 
 static bool add_hits(struct making *making, size_t state, state_hits *ret_hits) {
     bp_keywords *keywords = making->keywords;
+    const uint64_t *row = making->rows + state * making->words;
     *ret_hits = (state_hits){.first = (uint32_t)keywords->hit_count};
-    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
-        if (is_final(making, state, bit)) {
+    for (size_t i = 0; i < making->words; i++) {
+        for (uint64_t bits = row[i]; bits != 0; bits &= bits - 1) {
+            const bp_keyword_hit *end = &keywords->ends[i * 64 + (size_t)__builtin_ctzll(bits)];
+            ret_hits->is_final = ret_hits->is_final || end->length > 0;
+            if (end->length == 0 || end->owner == BP_KEYWORD_NO_OWNER) {
+                continue;
+            }
             if (!bp_array_reserve(&keywords->hits, keywords->hit_count, &keywords->hit_capacity)) {
                 return false;
             }
-            keywords->hits[keywords->hit_count++] = keywords->ends[bit];
+            keywords->hits[keywords->hit_count++] = *end;
             ret_hits->count++;
         }
     }
@@ -232,7 +296,7 @@ static bool number_states(struct making *making) {
     for (size_t state = 0; is_made && state < count; state++) {
         state_hits hits;
         is_made = add_hits(making, state, &hits);
-        numbers[state] = (uint16_t)(hits.count > 0 ? --high : low++);
+        numbers[state] = (uint16_t)(hits.is_final ? --high : low++);
         keywords->state_hits[numbers[state]] = hits;
     }
     for (size_t state = 0; is_made && state < count; state++) {
@@ -252,26 +316,22 @@ static bool number_states(struct making *making) {
 }
 
 bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) {
-    find_classes(keywords);
     size_t words = keywords->bit_count / 64 + 1;
     struct making making = {.keywords = keywords, .words = words, .row_capacity = 512};
-    making.matching = calloc(keywords->class_count * words, sizeof *making.matching);
-    making.rows = malloc(making.row_capacity * words * sizeof *making.rows);
-    making.next = malloc(making.row_capacity * keywords->class_count * sizeof *making.next);
-    making.slots = calloc(slot_count, sizeof *making.slots);
-    bool is_made = making.matching != NULL && making.rows != NULL && making.next != NULL &&
-                   making.slots != NULL;
-    for (size_t bit = 0; is_made && bit < keywords->bit_count; bit++) {
-        for (unsigned byte = 0; byte < 256; byte++) {
-            if (bp_byte_set_has(&keywords->sets[bit], byte)) {
-                making.matching[keywords->classes[byte] * words + bit / 64] |= (uint64_t)1
-                                                                               << bit % 64;
-            }
-        }
+    making.matching = calloc(256 * words, sizeof *making.matching);
+    making.going = calloc(keywords->bit_count + 1, sizeof *making.going);
+    if (making.matching != NULL && making.going != NULL) {
+        find_classes(&making);
     }
+    making.rows = malloc(making.row_capacity * words * sizeof *making.rows);
+    making.next = malloc(making.row_capacity * 256 * sizeof *making.next);
+    making.slots = calloc(slot_count, sizeof *making.slots);
+    bool is_made = making.matching != NULL && making.going != NULL && making.rows != NULL &&
+                   making.next != NULL && making.slots != NULL;
     is_made = is_made && make_states(&making) && number_states(&making);
     bool is_full = making.state_count == max_states;
     free(making.matching);
+    free(making.going);
     free(making.rows);
     free(making.next);
     free(making.slots);
@@ -301,11 +361,11 @@ size_t bp_keywords_next(const bp_keywords *keywords, const unsigned char *bytes,
     return SIZE_MAX;
 }
 
-/* The state at an offset, which depends on no more than the longest keyword before it. */
-static bp_keyword_state state_at(const bp_keywords *keywords, const unsigned char *bytes,
-                                 size_t offset) {
+/* It depends on no more than the longest keyword before it. */
+bp_keyword_state bp_keywords_state(const bp_keywords *keywords, const unsigned char *bytes,
+                                   size_t offset) {
     bp_keyword_state state = keywords->start;
-    for (size_t at = offset > BP_KEYWORD_MAX_BYTES ? offset - BP_KEYWORD_MAX_BYTES : 0; at < offset;
+    for (size_t at = offset > keywords->longest ? offset - keywords->longest : 0; at < offset;
          at++) {
         state = keywords->table[state + keywords->classes[bytes[at]]];
     }
@@ -323,8 +383,10 @@ void bp_keywords_mark(const bp_keywords *keywords, const unsigned char *bytes, s
     uint32_t first_final = keywords->first_final;
     size_t lane = byte_count / 4; /* four at once, because each waits for its own loads only */
     const unsigned char *two = bytes + lane, *three = two + lane, *four = three + lane;
-    uint32_t a = state_at(keywords, bytes, 0), b = state_at(keywords, bytes, lane);
-    uint32_t c = state_at(keywords, bytes, 2 * lane), d = state_at(keywords, bytes, 3 * lane);
+    uint32_t a = bp_keywords_state(keywords, bytes, 0),
+             b = bp_keywords_state(keywords, bytes, lane);
+    uint32_t c = bp_keywords_state(keywords, bytes, 2 * lane),
+             d = bp_keywords_state(keywords, bytes, 3 * lane);
     memset(marks, 0, BP_KEYWORD_MARK_WORDS(byte_count) * sizeof *marks);
     for (size_t at = 0; at < lane; at++) {
         a = table[a + classes[bytes[at]]];
@@ -356,4 +418,17 @@ size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
     const state_hits *hits = &keywords->state_hits[state / keywords->class_count];
     *ret_hits = keywords->hits + hits->first;
     return hits->count;
+}
+
+bool bp_keywords_are_in(const bp_keywords *keywords, const unsigned char *bytes,
+                        size_t byte_count) {
+    const bp_keyword_hit *hits = NULL;
+    bp_keyword_state state = bp_keywords_start(keywords);
+    size_t at = 0;
+    while ((at = bp_keywords_next(keywords, bytes, byte_count, at, &state)) != SIZE_MAX) {
+        if (bp_keywords_hits(keywords, state, &hits) > 0) {
+            return true;
+        }
+    }
+    return false;
 }

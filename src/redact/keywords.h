@@ -9,12 +9,16 @@
 #ifndef BP_REDACT_KEYWORDS_H
 #define BP_REDACT_KEYWORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
 
-enum { BP_KEYWORD_MAX_BYTES = 64 };
+enum {
+    BP_KEYWORD_MAX_BYTES = 64,
+    BP_KEYWORD_NO_OWNER = UINT16_MAX /* stops a search, and is not among the hits */
+};
 
 typedef struct bp_keywords bp_keywords;
 
@@ -24,7 +28,8 @@ void bp_keywords_free(bp_keywords *keywords);
 
 /*
  * Adds the keywords of a list that is separated by spaces, each with the number `owner`. INVALID
- * for one that is empty, too long or not understood; LIMIT; NO_MEMORY.
+ * for one that is empty, too long or not understood, or of one byte with an owner; LIMIT;
+ * NO_MEMORY.
  */
 bugpack_status bp_keywords_add(bp_keywords *keywords, const char *list, uint16_t owner,
                                bugpack_error *error);
@@ -49,6 +54,10 @@ size_t bp_keywords_next(const bp_keywords *keywords, const unsigned char *bytes,
 void bp_keywords_mark(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count,
                       uint64_t *marks);
 
+/* The state behind `offset` bytes, for bp_keywords_hits. */
+bp_keyword_state bp_keywords_state(const bp_keywords *keywords, const unsigned char *bytes,
+                                   size_t offset);
+
 /* A keyword that ends in a state: how many bytes it had, without its context. */
 typedef struct bp_keyword_hit {
     uint16_t owner;
@@ -58,5 +67,8 @@ typedef struct bp_keyword_hit {
 /* All that end there. Borrowed. */
 size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
                         const bp_keyword_hit **ret_hits);
+
+/* Whether a text has a keyword of an owner. */
+bool bp_keywords_are_in(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count);
 
 #endif

@@ -9,11 +9,10 @@ void bp_names_open(bp_names *names, const bp_keywords *keywords, const unsigned 
         return;
     }
     bp_name *name = &names->names[names->count];
-    bp_keyword_state state = bp_keywords_start(keywords);
     memcpy(name->text, key, byte_count);
     name->text[byte_count] = BP_NAME_END;
     name->size = (uint8_t)(byte_count + 1);
-    if (bp_keywords_next(keywords, name->text, name->size, 0, &state) != SIZE_MAX) {
+    if (bp_keywords_are_in(keywords, name->text, name->size)) {
         names->depth += names->count == 0;
         name->depth = names->depth;
         names->count++;

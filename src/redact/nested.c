@@ -37,7 +37,7 @@ static void make_pair(struct pair *pair, const bp_name *name, const unsigned cha
 static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size_t offset,
                      size_t from, size_t to, bp_hit *ret_hit) {
     bp_match match;
-    *ret_hit = (bp_hit){.from = from, .to = to, .rule = rule};
+    *ret_hit = (bp_hit){.from = from, .to = to, .match_from = from, .rule = rule};
     if (bp_rule_set_rule(scan->set, rule)->until != NULL) {
         return false;
     }
@@ -61,7 +61,7 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
     if (!pair->is_cut && match.secret_to < pair->size) {
         ret_hit->to = from + (match.secret_to - pair->value_from);
     }
-    return !bp_rule_set_rule(scan->set, rule)->has_luhn;
+    return bp_rule_set_rule(scan->set, rule)->check == NULL;
 }
 
 static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t to,
@@ -242,11 +242,25 @@ static size_t find_byte(const unsigned char *text, size_t size, size_t last, siz
     return found != NULL ? (size_t)(found - text) : size;
 }
 
-bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t byte_count,
-                                bool is_json) {
-    struct walk walk = {.scan = scan, .text = text, .end = byte_count, .is_json = is_json};
+/* What was found below the key at `key_from` is found again only with that key. */
+static void end_walk(const struct walk *walk, size_t first_hit, size_t key_from, bool goes_on) {
+    bp_scan *scan = walk->scan;
+    for (size_t i = first_hit; i < scan->hit_count; i++) {
+        scan->hits[i].match_from = key_from;
+    }
+    if (goes_on && walk->names.count > 0) {
+        size_t last = walk->end - 1;
+        bp_scan_add_undecided(scan,
+                              &(bp_hit){.from = last, .to = last + 1, .match_from = key_from});
+    }
+}
+
+bugpack_status bp_nested_search(bp_scan *scan, const bp_scan_text *searched) {
+    const unsigned char *text = searched->bytes;
+    size_t byte_count = searched->size;
+    struct walk walk = {
+        .scan = scan, .text = text, .end = byte_count, .is_json = searched->is_json};
     bugpack_status status = BUGPACK_OK;
-    size_t hit_count = scan->hit_count;
     size_t list = 0, object = 0; /* the next one of each; most texts have none */
     for (size_t at = 0; status == BUGPACK_OK; at = walk.at) {
         list = find_byte(text, byte_count, list, at, '[');
@@ -259,6 +273,7 @@ bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t
         if (!find_key(&walk, at)) {
             continue;
         }
+        size_t key_from = walk.key_from, first_hit = scan->hit_count;
         walk.at = at;
         open_bracket(&walk);
         walk.line_end = walk.line_end < walk.at ? walk.at : walk.line_end;
@@ -270,11 +285,9 @@ bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t
         while (status == BUGPACK_OK && walk.names.count > 0 && walk.at < walk.end) {
             status = read_token(&walk);
         }
+        end_walk(&walk, first_hit, key_from, searched->goes_on && walk.end == byte_count);
         walk.names = (bp_names){.count = 0};
         walk.end = byte_count;
-    }
-    if (status == BUGPACK_OK && scan->hit_count > hit_count) {
-        bp_scan_merge(scan);
     }
     return status;
 }

@@ -13,7 +13,6 @@ bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bo
 
 /* Adds the hits in JSON that is in a text, in one line of it or in one string of JSON, with any
  * number of backslashes. NO_MEMORY. */
-bugpack_status bp_nested_search(bp_scan *scan, const unsigned char *text, size_t byte_count,
-                                bool is_json);
+bugpack_status bp_nested_search(bp_scan *scan, const bp_scan_text *text);
 
 #endif

@@ -2,39 +2,38 @@
 
 #include "redact/redactor_private.h"
 
+/* Whether a text is what a secret was overwritten with, which may have been cut. */
+static bool is_filler(const unsigned char *text, size_t byte_count) {
+    size_t length = sizeof BP_TAG_PREFIX - 1;
+    return memcmp(text, BP_TAG_PREFIX, byte_count < length ? byte_count : length) == 0;
+}
+
 /* The tag, cut or filled up to the length of what it replaces. */
-static void overwrite(bp_redactor *redactor, const bp_hit *hit, const unsigned char *text,
-                      unsigned char *to, size_t byte_count) {
+static void overwrite(const bp_redactor *redactor, const bp_redact_span *span,
+                      unsigned char *bytes) {
     char tag[BP_TAG_BYTES];
-    const char *rule = bp_rule_set_rule(redactor->set, hit->rule)->id;
-    size_t length = bp_tag_print(&redactor->key, rule, text + hit->from, hit->to - hit->from, tag);
-    memset(to, 'x', byte_count);
-    memcpy(to, tag, length < byte_count ? length : byte_count);
+    const char *rule = bp_rule_set_rule(redactor->set, span->rule)->id;
+    size_t length = bp_tag_print(&redactor->key, rule, span->hash, tag);
+    size_t byte_count = span->to - span->from;
+    memset(bytes + span->from, 'x', byte_count);
+    memcpy(bytes + span->from, tag, length < byte_count ? length : byte_count);
 }
 
 bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
                                      size_t count_from, size_t count_to) {
-    bp_view *view = &redactor->view;
     bp_scan *scan = &redactor->scan;
-    bool has_view = memmem(bytes, byte_count, "\\u00", 4) != NULL;
-    bugpack_status status =
-        has_view ? bp_view_text(view, (const char *)bytes, byte_count, SIZE_MAX) : BUGPACK_OK;
+    bp_redact_record record = {.raw = (const char *)bytes, .size = byte_count};
     bp_scan_reset(scan);
-    if (status == BUGPACK_OK) {
-        status = bp_scan_record(scan, has_view ? view->text : bytes,
-                                has_view ? view->size : byte_count, false, 0);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_nested_search(scan, has_view ? view->text : bytes,
-                                  has_view ? view->size : byte_count, false);
-    }
-    for (size_t i = scan->hit_count; status == BUGPACK_OK && i-- > 0;) {
-        const bp_hit *hit = &scan->hits[i];
-        size_t from = has_view ? bp_view_raw(view, hit->from) : hit->from;
-        size_t to = has_view ? bp_view_raw(view, hit->to) : hit->to;
-        redactor->counts[hit->rule] += from >= count_from && from < count_to;
-        overwrite(redactor, hit, has_view ? view->text : bytes, bytes + from, to - from);
+    scan->is_of_traffic = true;
+    bugpack_status status = bp_redact_record_search(redactor, &record);
+    for (size_t i = 0; status == BUGPACK_OK && i < redactor->span_count; i++) {
+        const bp_redact_span *span = &redactor->spans[i];
+        if (!is_filler(bytes + span->from, span->to - span->from)) {
+            redactor->counts[span->rule] += span->from >= count_from && span->from < count_to;
+            overwrite(redactor, span, bytes);
+        }
     }
     bp_scan_reset(scan);
+    scan->is_of_traffic = false;
     return status;
 }

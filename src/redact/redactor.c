@@ -8,8 +8,10 @@
 enum {
     block_bytes = 64 * 1024, /* searched at a time */
     record_max_bytes = BP_REDACT_RECORD_MAX,
-    overlap_bytes = 8 * 1024
+    lines_max_bytes = 8 * 1024, /* of a match over several lines */
+    name_max_bytes = 80         /* from a keyword to the end of its line, where that may be all */
 };
+enum { line_max_bytes = 32 * 1024 /* that is kept of a line in several records */ };
 
 bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     bp_redactor *redactor = calloc(1, sizeof *redactor);
@@ -20,6 +22,9 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     redactor->counts = calloc(bp_rule_set_count(set) + 1, sizeof *redactor->counts);
     bp_tag_key_new(&redactor->key);
     bp_buffer_init(&redactor->entry.held, record_max_bytes + 1);
+    for (size_t i = 0; i < BP_REDACT_LINES; i++) {
+        bp_buffer_init(&redactor->lines[i].text, line_max_bytes);
+    }
     bool has_base64 = set->list.reads_base64;
     redactor->base64 = has_base64 ? bp_base64_new(set) : NULL;
     if (bp_scan_init(&redactor->scan, set) != BUGPACK_OK || redactor->counts == NULL ||
@@ -30,13 +35,23 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     return redactor;
 }
 
+static void forget_lines(bp_redactor *redactor) {
+    for (size_t i = 0; i < BP_REDACT_LINES; i++) {
+        bp_buffer_release(&redactor->lines[i].text);
+        redactor->lines[i].stream = 0;
+    }
+}
+
 void bp_redactor_free(bp_redactor *redactor) {
     if (redactor != NULL) {
         bp_tag_key_clear(&redactor->key);
         bp_scan_release(&redactor->scan);
         bp_view_release(&redactor->view);
         bp_base64_free(redactor->base64);
+        bp_pcap_search_free(redactor->pcap);
         bp_buffer_release(&redactor->entry.held);
+        forget_lines(redactor);
+        free(redactor->spans);
         free(redactor->counts);
         free(redactor);
     }
@@ -47,8 +62,11 @@ void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
     bp_scan_reset(&redactor->scan);
     memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
     bp_buffer_clear(&entry->held);
-    *entry = (struct bp_redact_entry){.form = form, .held = entry->held};
+    *entry = (struct bp_redact_entry){.form = form, .aim = block_bytes, .held = entry->held};
+    forget_lines(redactor);
     redactor->names.count = 0;
+    bp_pcap_search_free(redactor->pcap);
+    redactor->pcap = NULL;
 }
 
 bool bp_redactor_is_searched(const bp_redactor *redactor) {
@@ -68,119 +86,85 @@ static bugpack_status pass(const struct bp_redact_entry *entry, const void *byte
     return byte_count > 0 ? entry->pass_on(entry->context, bytes, byte_count) : BUGPACK_OK;
 }
 
-/* A record being rewritten. `view` is NULL where the text is searched as it is. */
-struct rewriting {
-    const char *raw;
-    const bp_view *view;
-    size_t done; /* of `raw` */
-};
+/* Puts a tag in the place of a secret; `*done` bytes of the record were passed on. */
+static bugpack_status replace(bp_redactor *redactor, const char *raw, const bp_redact_span *span,
+                              size_t *done) {
+    char text[1 + BP_TAG_BYTES + 1] = "\"";
+    const char *rule = bp_rule_set_rule(redactor->set, span->rule)->id;
+    size_t length = bp_tag_print(&redactor->key, rule, span->hash, text + 1);
+    text[1 + length] = '"';
+    redactor->counts[span->rule]++;
+    bugpack_status status = pass(&redactor->entry, raw + *done, span->from - *done);
+    *done = span->to;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    return span->is_bare ? pass(&redactor->entry, text, length + 2)
+                         : pass(&redactor->entry, text + 1, length);
+}
 
-static bugpack_status replace(bp_redactor *redactor, struct rewriting *rewriting,
-                              const bp_hit *hit) {
-    const bp_view *view = rewriting->view;
-    size_t from = view != NULL ? bp_view_raw(view, hit->from) : hit->from;
-    size_t to = view != NULL ? bp_view_raw(view, hit->to) : hit->to;
-    bool is_bare = view != NULL && bp_view_is_bare(view, hit->from, &from, &to);
-    const char *text = view != NULL ? (const char *)view->text : rewriting->raw;
-    const char *rule = bp_rule_set_rule(redactor->set, hit->rule)->id;
-    char tag[BP_TAG_BYTES];
-    size_t length = bp_tag_print(&redactor->key, rule, text + hit->from, hit->to - hit->from, tag);
-    redactor->counts[hit->rule]++;
-    bugpack_status status =
-        pass(&redactor->entry, rewriting->raw + rewriting->done, from - rewriting->done);
-    if (status == BUGPACK_OK && is_bare) {
-        status = pass(&redactor->entry, "\"", 1);
+/* Searches a record and passes on what was searched of it. */
+static bugpack_status redact(bp_redactor *redactor, bp_redact_record *record) {
+    size_t done = 0;
+    bugpack_status status = bp_redact_record_search(redactor, record);
+    for (size_t i = 0; status == BUGPACK_OK && i < redactor->span_count; i++) {
+        status = replace(redactor, record->raw, &redactor->spans[i], &done);
     }
-    if (status == BUGPACK_OK) {
-        status = pass(&redactor->entry, tag, length);
-    }
-    if (status == BUGPACK_OK && is_bare) {
-        status = pass(&redactor->entry, "\"", 1);
-    }
-    rewriting->done = to;
-    return status;
+    return status == BUGPACK_OK ? pass(&redactor->entry, record->raw + done, record->end - done)
+                                : status;
 }
 
 /* Which thread and channel a record of logs.jsonl is of; 0 where it is another one. */
 static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t size) {
     static const char begin[] = "\"level\":", end[] = "\"message\":";
-    if (redactor->entry.form != BP_REDACT_JSON_LINES) {
-        return redactor->entry.stream;
-    }
     const char *to = memmem(raw, size, end, sizeof end - 1);
     const char *from = to != NULL ? memmem(raw, (size_t)(to - raw), begin, sizeof begin - 1) : NULL;
     from = from != NULL ? memchr(from, ',', (size_t)(to - from)) : NULL;
     return from != NULL ? bp_tag_hash(&redactor->key, from, (size_t)(to - from)) : 0;
 }
 
-/* Makes the view of a record where there is one, and fills `hits`. */
-static bugpack_status find_hits(bp_redactor *redactor, const char *raw, size_t size, size_t cut_at,
-                                bool has_view) {
-    bool is_in_json = is_json(&redactor->entry);
-    bp_view *view = &redactor->view;
-    bp_scan *scan = &redactor->scan;
-    const bp_view_below below = {redactor->set->keywords, bp_nested_value, scan};
-    bugpack_status status = BUGPACK_OK;
-    scan->hit_count = 0;
-    if (is_in_json) {
-        view->names = redactor->names;
-        status = bp_view_json(view, raw, size, redactor->entry.is_in_string, cut_at, &below);
-    } else if (has_view) {
-        status = bp_view_text(view, raw, size, cut_at);
+/* Whether the end of a log record has `"key":true`, which cannot be in a string. */
+static bool says(const char *raw, size_t size, const char *member) {
+    enum { flags_max_bytes = 80 };
+    size_t from = size > flags_max_bytes ? size - flags_max_bytes : 0;
+    return memmem(raw + from, size - from, member, strlen(member)) != NULL;
+}
+
+/* What is at the front of the buffer. */
+static bp_redact_record begin_record(bp_redactor *redactor, const char *raw, size_t size) {
+    struct bp_redact_entry *entry = &redactor->entry;
+    bp_redact_record record = {
+        .raw = raw, .size = size, .is_json = is_json(entry), .is_in_string = entry->is_in_string};
+    if (entry->form == BP_REDACT_JSON_LINES) {
+        uint64_t stream = find_stream(redactor, raw, size);
+        entry->stream = entry->is_in_string && stream == 0 ? entry->stream : stream;
+        record.stream = entry->stream;
+        record.continues = says(raw, size, "\"continues\":true");
+        record.unfinished = says(raw, size, "\"unfinished\":true");
+        record.was_cut = says(raw, size, "\"truncated\":true");
     }
-    const unsigned char *text = has_view ? view->text : (const unsigned char *)raw;
-    size_t seen = has_view ? view->size : size;
-    if (status == BUGPACK_OK) {
-        status = bp_scan_record(scan, text, seen, is_in_json, find_stream(redactor, raw, size));
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_nested_search(scan, text, seen, is_in_json);
-    }
-    if (status == BUGPACK_OK && redactor->base64 != NULL) {
-        status = bp_base64_search(redactor->base64, text, seen, scan);
-    }
+    return record;
+}
+
+/* A line, or all that is left of a document. */
+static bugpack_status redact_whole(bp_redactor *redactor, const char *raw, size_t size) {
+    bp_redact_record record = begin_record(redactor, raw, size);
+    bugpack_status status = redact(redactor, &record);
+    redactor->entry.is_in_string = false;
+    redactor->names = (bp_names){.count = 0};
     return status;
 }
 
-/*
- * Searches a record and passes it on, up to where it may be divided if `cut_at` is given; returns
- * how far that is.
- */
-static bugpack_status search_record(bp_redactor *redactor, const char *raw, size_t size,
-                                    size_t cut_at, size_t *ret_done) {
-    struct bp_redact_entry *entry = &redactor->entry;
-    bp_view *view = &redactor->view;
-    bool has_view = is_json(entry) || cut_at < size || memmem(raw, size, "\\u00", 4) != NULL;
-    bugpack_status status = find_hits(redactor, raw, size, cut_at, has_view);
-    struct rewriting rewriting = {.raw = raw, .view = has_view ? view : NULL};
-    size_t seen = has_view ? view->size : size, end = size, end_view = seen;
-    bool is_cut = has_view && cut_at < size && view->cut_raw > 0;
-    bool is_cut_in_string = has_view && (is_cut ? view->is_cut_in_string : view->is_in_string);
-    if (is_cut) {
-        end = view->cut_raw;
-        end_view = view->cut_view;
-    }
-    for (size_t i = 0; status == BUGPACK_OK && i < redactor->scan.hit_count; i++) {
-        bp_hit hit = redactor->scan.hits[i];
-        if (hit.from >= end_view) {
-            break;
-        }
-        status = replace(redactor, &rewriting, &hit);
-        if (hit.to > end_view) { /* it goes on behind the cut, perhaps behind what is there */
-            entry->is_swallowing = hit.to >= seen;
-            end = rewriting.done;
-            is_cut_in_string = is_json(entry) && (view->is_in_string || hit.to < seen);
-        }
-    }
-    if (status == BUGPACK_OK && rewriting.done < end) {
-        status = pass(entry, raw + rewriting.done, end - rewriting.done);
-    }
-    entry->is_in_string = cut_at < size && is_cut_in_string;
-    if (is_json(entry)) { /* a line of JSON Lines ends what it began */
-        bool is_line = entry->form == BP_REDACT_JSON_LINES;
-        redactor->names = is_cut ? view->cut_names : is_line ? (bp_names){0} : view->names;
-    }
-    *ret_done = end;
+/* The beginning of a record whose end is not there yet. */
+static bugpack_status redact_piece(bp_redactor *redactor, const char *raw, size_t size,
+                                   size_t *ret_done) {
+    bp_redact_record record = begin_record(redactor, raw, size);
+    record.is_piece = true;
+    record.is_full = size >= record_max_bytes;
+    bugpack_status status = redact(redactor, &record);
+    redactor->entry.is_in_string = record.ends_in_string;
+    redactor->entry.is_swallowing = record.is_swallowed;
+    *ret_done = record.end;
     return status;
 }
 
@@ -193,19 +177,15 @@ static const char *find_last_line_end(const char *raw, size_t size) {
 }
 
 /*
- * The first escape that may hide a keyword, which is searched for in the record as it is. In JSON
+ * The first escape of JSON that may hide a keyword, which is searched for in the record as it is.
  * \" and \\ hide none; what follows \n would be taken for a part of a word.
  */
-static const char *find_escape(const struct bp_redact_entry *entry, const char *from,
-                               const char *to) {
+static const char *find_escape(const char *from, const char *to) {
     while ((from = memchr(from, '\\', (size_t)(to - from))) != NULL) {
-        bool is_ascii = to - from >= 6 && memcmp(from + 1, "u00", 3) == 0;
-        bool is_quote = to - from >= 2 && (from[1] == '"' || from[1] == '\\');
-        bool is_nested = is_quote && to - from >= 5 && memcmp(from + 2, "u00", 3) == 0;
-        if (is_ascii || is_nested || (is_json(entry) && !is_quote)) {
+        if (to - from < 2 || (from[1] != '"' && from[1] != '\\')) {
             return from;
         }
-        from += is_json(entry) ? 2 : 1;
+        from += 2;
     }
     return to;
 }
@@ -229,19 +209,71 @@ static size_t find_mark(const uint64_t *marks, size_t size, size_t at) {
  * `*escape` is the first escape that was found. */
 static size_t find_next(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
                         size_t *escape) {
-    if (redactor->scan.open_count > 0 || redactor->names.count > 0 || redactor->set->searches_all) {
+    const struct bp_redact_entry *entry = &redactor->entry;
+    if (redactor->scan.open_count > 0 || redactor->names.count > 0 || entry->is_in_string ||
+        redactor->set->searches_all) {
         return at;
     }
-    if (*escape < at || at == 0) {
-        *escape = (size_t)(find_escape(&redactor->entry, raw + at, raw + size) - raw);
-    }
     size_t mark = find_mark(redactor->marks, size, at);
-    mark = mark < *escape ? mark : *escape;
+    if (is_json(entry)) {
+        if (*escape < at || at == 0) {
+            *escape = (size_t)(find_escape(raw + at, raw + size) - raw);
+        }
+        mark = mark < *escape ? mark : *escape;
+    }
     return redactor->base64 != NULL ? bp_base64_find(raw, mark, at) : mark;
 }
 
-/* Whole lines, or with JSON of several lines whole values. */
-static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_t size) {
+/* How many lines behind the one that ends at `end` a rule may reach whose keyword is near its end,
+ * where nothing may be behind a name. */
+static unsigned count_lines(const bp_redactor *redactor, const char *raw, size_t end) {
+    const bp_rule_set *set = redactor->set;
+    size_t at = end > name_max_bytes ? end - name_max_bytes : 0;
+    unsigned count = 0;
+    for (; (at = find_mark(redactor->marks, end, at)) < end; at++) {
+        const bp_keyword_hit *hits = NULL;
+        bp_keyword_state state =
+            bp_keywords_state(set->keywords, (const unsigned char *)raw, at + 1);
+        size_t hit_count = bp_keywords_hits(set->keywords, state, &hits);
+        for (size_t i = 0; i < hit_count; i++) {
+            unsigned lines = bp_rule_set_rule(set, hits[i].owner)->line_count;
+            count = lines > count ? lines : count;
+        }
+    }
+    return count;
+}
+
+/* The end of the lines that a match may reach which begins in the line that ends at `at`; `*is_cut`
+ * where more than there are. */
+static size_t find_lines_end(const bp_redactor *redactor, const char *raw, size_t size, size_t at,
+                             bool *is_cut) {
+    static const char indents[] =
+        " \t\r\n<-(C"; /* of a value, a row, or the head of a part of a form */
+    size_t to = at;
+    *is_cut = false;
+    if (at < size && memchr(indents, raw[at], sizeof indents - 1) == NULL) {
+        return at;
+    }
+    unsigned left = count_lines(redactor, raw, at);
+    for (; left > 0 && to < size; left--) {
+        const char *line_end = memchr(raw + to, '\n', size - to);
+        size_t next = line_end != NULL ? (size_t)(line_end + 1 - raw) : size;
+        if (next - at > lines_max_bytes) {
+            return to;
+        }
+        to = next;
+        unsigned lines = count_lines(redactor, raw, to);
+        left = lines >= left ? lines + 1 : left;
+    }
+    *is_cut = left > 0;
+    return to;
+}
+
+/* Whole lines, or all that is left of a document. Returns how much was searched in `*size_inout`,
+ * which is all if `is_last`. */
+static bugpack_status search_block(bp_redactor *redactor, const char *raw, bool is_last,
+                                   size_t *size_inout) {
+    size_t size = *size_inout;
     size_t escape = 0, passed = 0, at = 0;
     bugpack_status status = BUGPACK_OK;
     bp_keywords_mark(redactor->set->keywords, (const unsigned char *)raw, size, redactor->marks);
@@ -250,47 +282,42 @@ static bugpack_status search_block(bp_redactor *redactor, const char *raw, size_
         if (next >= size) {
             break;
         }
-        size_t from = at, to = size, done = 0;
+        size_t from = at, to = size;
+        bool is_cut = false;
         if (redactor->entry.form != BP_REDACT_JSON) {
             const char *line = find_last_line_end(raw + at, next - at);
             const char *line_end = memchr(raw + next, '\n', size - next);
             from = line != NULL ? (size_t)(line + 1 - raw) : at;
             to = line_end != NULL ? (size_t)(line_end + 1 - raw) : size;
+            if (redactor->entry.form != BP_REDACT_JSON_LINES) {
+                to = find_lines_end(redactor, raw, size, to, &is_cut);
+            }
+            if (is_cut && !is_last && from > 0) { /* with the lines that are not there yet */
+                size = *size_inout = from;
+                break;
+            }
             to = redactor->base64 != NULL ? bp_base64_find_end(raw, size, to) : to;
         }
         status = pass(&redactor->entry, raw + passed, from - passed);
         if (status == BUGPACK_OK) {
-            status = search_record(redactor, raw + from, to - from, SIZE_MAX, &done);
+            status = redact_whole(redactor, raw + from, to - from);
         }
         passed = at = to;
     }
     return status == BUGPACK_OK ? pass(&redactor->entry, raw + passed, size - passed) : status;
 }
 
-/* Whether JSON may be divided behind this line end: not between a key, or an option of a command
- * line, and its value. */
-static bool is_between_values(const char *raw, size_t end) {
-    size_t last = end;
-    while (last > 0 && strchr(" \t\r\n", raw[last - 1]) != NULL) {
-        last--;
+/* The front of a document, up to where it may be divided. */
+static bugpack_status search_document(bp_redactor *redactor, const char *raw, size_t size,
+                                      size_t *ret_done) {
+    size_t escape = 0;
+    bp_keywords_mark(redactor->set->keywords, (const unsigned char *)raw, size, redactor->marks);
+    const char *line_end = find_last_line_end(raw, size);
+    if (line_end == NULL || find_next(redactor, raw, size, 0, &escape) < size) {
+        return redact_piece(redactor, raw, size, ret_done);
     }
-    const char *line = last > 0 ? find_last_line_end(raw, last) : NULL;
-    const char *from = line != NULL ? line + 1 : raw;
-    return last == 0 ||
-           (raw[last - 1] != ':' && memmem(from, (size_t)(raw + last - from), "\"-", 2) == NULL);
-}
-
-static size_t find_safe_end(const struct bp_redact_entry *entry) {
-    const char *raw = bp_buffer_text(&entry->held);
-    size_t end = entry->held.size;
-    const char *line;
-    while ((line = find_last_line_end(raw, end)) != NULL) {
-        end = (size_t)(line - raw);
-        if (entry->form != BP_REDACT_JSON || is_between_values(raw, end)) {
-            return end + 1;
-        }
-    }
-    return 0;
+    *ret_done = (size_t)(line_end + 1 - raw);
+    return pass(&redactor->entry, raw, *ret_done);
 }
 
 /* How much of the buffer is the rest of a secret that was replaced: to the end of its line or
@@ -308,36 +335,71 @@ static size_t find_swallowed(struct bp_redact_entry *entry) {
     return entry->held.size;
 }
 
-static bugpack_status drop_front(struct bp_redact_entry *entry, size_t count) {
+static void drop_front(struct bp_redact_entry *entry, size_t count) {
     bp_buffer *held = &entry->held;
     if (count > 0) {
         memmove(held->data, held->data + count, held->size - count);
         held->size -= count;
     }
-    return BUGPACK_OK;
 }
 
 static bugpack_status search_held(bp_redactor *redactor, bool is_last) {
     struct bp_redact_entry *entry = &redactor->entry;
     bugpack_status status = BUGPACK_OK;
+    entry->aim = block_bytes;
     if (entry->is_swallowing) {
-        (void)drop_front(entry, find_swallowed(entry));
+        drop_front(entry, find_swallowed(entry));
     }
-    size_t size = entry->held.size, done = is_last ? size : find_safe_end(entry);
+    if (entry->is_swallowing) {
+        return BUGPACK_OK;
+    }
+    size_t size = entry->held.size, done = size;
     const char *raw = bp_buffer_text(&entry->held);
-    if (entry->is_in_string) { /* the rest of a long record: never divided by lines */
-        bool is_whole = is_last || size < record_max_bytes;
-        if (is_whole && !is_last && done == 0) {
-            return BUGPACK_OK;
-        }
-        status = search_record(redactor, raw, is_whole ? done : size,
-                               is_whole ? SIZE_MAX : size - overlap_bytes, &done);
-    } else if (done > 0) {
-        status = search_block(redactor, raw, done);
-    } else if (size >= record_max_bytes) {
-        status = search_record(redactor, raw, size, size - overlap_bytes, &done);
+    if (!is_last && entry->form != BP_REDACT_JSON) {
+        const char *line_end = find_last_line_end(raw, size);
+        done = line_end != NULL ? (size_t)(line_end + 1 - raw) : 0;
     }
-    return status == BUGPACK_OK ? drop_front(entry, done) : status;
+    if (!is_last && entry->form == BP_REDACT_JSON) {
+        status = search_document(redactor, raw, size, &done);
+    } else if (done > 0) {
+        status = search_block(redactor, raw, is_last, &done);
+    } else if (size >= record_max_bytes) {
+        status = redact_piece(redactor, raw, size, &done);
+    }
+    if (status == BUGPACK_OK) {
+        drop_front(entry, done);
+        /* What is held back is searched again when there is as much behind it. */
+        size_t aim = 2 * entry->held.size;
+        aim = aim < block_bytes ? block_bytes : aim;
+        entry->aim = aim < record_max_bytes ? aim : record_max_bytes;
+    }
+    return status;
+}
+
+/* The search of the entry that has begun; NULL without memory. */
+static bp_pcap_search *open_pcap(bp_redactor *redactor) {
+    if (redactor->pcap == NULL) {
+        redactor->pcap = bp_pcap_search_new(redactor);
+    }
+    return redactor->pcap;
+}
+
+bugpack_status bp_redactor_exempt(bp_redactor *redactor, const void *pcap, size_t byte_count) {
+    return open_pcap(redactor) == NULL ? BUGPACK_ERR_NO_MEMORY
+                                       : bp_pcap_search_exempt(redactor->pcap, pcap, byte_count);
+}
+
+static bugpack_status write_pcap(bp_redactor *redactor, const void *bytes, size_t byte_count,
+                                 bp_sink *pass_on, void *context) {
+    bp_pcap_search *pcap = open_pcap(redactor);
+    bugpack_status status = pcap == NULL
+                                ? BUGPACK_ERR_NO_MEMORY
+                                : bp_pcap_search_write(pcap, bytes, byte_count, pass_on, context);
+    if (bytes == NULL) {
+        bp_pcap_search_free(pcap);
+        redactor->pcap = NULL;
+    }
+    return status;
 }
 
 bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_t byte_count,
@@ -347,6 +409,9 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
     bugpack_status status = BUGPACK_OK;
     entry->pass_on = pass_on;
     entry->context = context;
+    if (entry->form == BP_REDACT_PCAP) {
+        return write_pcap(redactor, bytes, byte_count, pass_on, context);
+    }
     if (bytes == NULL) {
         return entry->form == BP_REDACT_BINARY ? BUGPACK_OK : search_held(redactor, true);
     }
@@ -358,22 +423,16 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
         return pass(entry, bytes, byte_count);
     }
     while (status == BUGPACK_OK && byte_count > 0) {
-        size_t room = record_max_bytes - entry->held.size;
-        size_t aim = entry->held.size < block_bytes ? block_bytes - entry->held.size : room;
-        size_t count = byte_count < aim ? byte_count : aim;
+        size_t room = entry->aim - entry->held.size;
+        size_t count = byte_count < room ? byte_count : room;
         status = bp_buffer_append(&entry->held, next, count);
         next += count;
         byte_count -= count;
-        if (status == BUGPACK_OK && entry->held.size >= block_bytes) {
+        if (status == BUGPACK_OK && entry->held.size >= entry->aim) {
             status = search_held(redactor, false);
         }
     }
     return status;
-}
-
-bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
-                                bp_buffer *out) {
-    return bp_redactor_message(redactor, 0, text, byte_count, out);
 }
 
 void bp_redactor_set_key(bp_redactor *redactor, const bp_tag_key *key) {
@@ -382,13 +441,22 @@ void bp_redactor_set_key(bp_redactor *redactor, const bp_tag_key *key) {
     }
 }
 
-bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, const char *text,
-                                   size_t byte_count, bp_buffer *out) {
+bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
+                                bp_buffer *out) {
+    return bp_redactor_message(redactor, 0, 0, text, byte_count, out);
+}
+
+bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, unsigned part,
+                                   const char *text, size_t byte_count, bp_buffer *out) {
     struct bp_redact_entry open = redactor->entry;
-    size_t done = 0;
-    redactor->entry = (struct bp_redact_entry){
-        .form = BP_REDACT_TEXT, .stream = stream, .pass_on = bp_buffer_sink, .context = out};
-    bugpack_status status = search_record(redactor, text, byte_count, SIZE_MAX, &done);
+    bp_redact_record record = {.raw = text,
+                               .size = byte_count,
+                               .stream = stream,
+                               .continues = (part & BUGPACK_PART_CONTINUES) != 0,
+                               .unfinished = (part & BUGPACK_PART_UNFINISHED) != 0,
+                               .was_cut = (part & BP_PART_WAS_CUT) != 0};
+    redactor->entry = (struct bp_redact_entry){.pass_on = bp_buffer_sink, .context = out};
+    bugpack_status status = redact(redactor, &record);
     redactor->entry = open;
     return status;
 }

@@ -2,16 +2,18 @@
  * Replaces secrets in the entries of one report while they are written, as a stream, and counts
  * them.
  *
- * A text is searched by lines, JSON by records: a line of JSON Lines, or what is between two line
- * ends that are not inside of a value. Only a record with a keyword is looked at closely. Memory is
- * bounded: a record over 256 KiB is searched in pieces that overlap by 8 KiB, and where a secret
- * reaches the end of a piece, the rest of its line or string goes too. A pattern that takes too
- * many steps costs its record, which is replaced as a whole.
+ * A text is searched by lines, JSON by records: a line of JSON Lines, or a part of a document. Only
+ * what has a keyword, or a code that may hide one (redact/codes.h), is looked at closely. Memory is
+ * bounded: what is over 256 KiB is searched in pieces. A piece ends before each match that depends
+ * on what follows it; a match over 128 KiB takes the rest of its line or string with it. A pattern
+ * that takes too many steps costs its record, which is replaced as a whole.
  */
 #ifndef BP_REDACT_REDACTOR_H
 #define BP_REDACT_REDACTOR_H
 
 #include <stdint.h>
+
+#include <bugpack/log.h>
 
 #include "base/buffer.h"
 #include "base/sink.h"
@@ -20,6 +22,7 @@
 
 typedef enum bp_redact_form {
     BP_REDACT_BINARY,    /* passed on as it is */
+    BP_REDACT_PCAP,      /* the payload of packets, without a change of lengths: redact/pcap.h */
     BP_REDACT_TEXT,      /* binary after all if there is a NUL in its first 8 KiB */
     BP_REDACT_LOG,       /* the same if over an eighth of these are NULs */
     BP_REDACT_JSON,      /* one document */
@@ -53,12 +56,18 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
 /* Whether the entry was searched: false for a binary one. */
 bool bp_redactor_is_searched(const bp_redactor *redactor);
 
+/*
+ * Passes on the packets of some connections as they are, in the entry of packets that has begun:
+ * those that this whole pcap has packets of. NO_MEMORY.
+ */
+bugpack_status bp_redactor_exempt(bp_redactor *redactor, const void *pcap, size_t byte_count);
+
 /* How often each rule of the set replaced something since the entry began. Borrowed. */
 const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
 
 /*
  * Replaces secrets in a message as it is, each by as many bytes, so that its length stays. Those
- * that begin in [count_from, count_to) are counted for the open entry, which must be a binary one.
+ * that begin in [count_from, count_to) are counted. It must not come between the pieces of a text.
  * NO_MEMORY.
  */
 bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
@@ -69,8 +78,12 @@ bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out);
 
-/* The same for a text that may go on in the next one of its stream, as a private key does. */
-bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, const char *text,
-                                   size_t byte_count, bp_buffer *out);
+/* Beside the public BUGPACK_PART_ flags: the end of the message was not recorded. */
+enum { BP_PART_WAS_CUT = 4 };
+
+/* The same for a message of a thread and channel; several may have the lines of one private key, or
+ * be parts of one line. */
+bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, unsigned part,
+                                   const char *text, size_t byte_count, bp_buffer *out);
 
 #endif

@@ -6,12 +6,34 @@
 
 #include "redact/base64.h"
 #include "redact/nested.h"
+#include "redact/pcap.h"
 #include "redact/redactor.h"
 #include "redact/scan.h"
 #include "redact/tag.h"
 #include "redact/view.h"
 
-enum { BP_REDACT_RECORD_MAX = 256 * 1024 /* a longer one is searched in pieces */ };
+enum {
+    BP_REDACT_RECORD_MAX = 256 * 1024, /* a longer one is searched in pieces */
+    BP_REDACT_LINES = 8                /* that are followed over several records at a time */
+};
+
+/* A secret, in the bytes of a record. */
+typedef struct bp_redact_span {
+    size_t from, to;
+    size_t match_from; /* what it was found by begins here: the two belong together */
+    uint64_t hash;     /* of the secret */
+    uint16_t rule;
+    bool is_bare; /* a JSON value without quotes */
+} bp_redact_span;
+
+/* The end of a line whose next part is a record of its own. */
+struct bp_redact_line {
+    uint64_t stream; /* of the thread and channel; 0: none */
+    uint64_t age;
+    bp_buffer text;
+    bool is_swallowed; /* a secret without an end has begun: the rest of the line is replaced */
+    uint16_t rule;
+};
 
 /* Where an entry is. */
 struct bp_redact_entry {
@@ -19,7 +41,8 @@ struct bp_redact_entry {
     bool is_begun;      /* its first bytes were looked at */
     bool is_in_string;  /* the buffer begins inside of a JSON string that was cut */
     bool is_swallowing; /* the buffer begins with the rest of a secret */
-    uint64_t stream;    /* of a text: whose it is; 0 for one that is alone */
+    uint64_t stream;    /* whose record the last one was; 0 for one that is alone */
+    size_t aim;         /* the buffer is searched when it holds so many bytes */
     bp_buffer held;
     bp_sink *pass_on;
     void *context;
@@ -32,12 +55,40 @@ struct bp_redactor {
     bp_view view;
     bp_base64 *base64; /* NULL: what is in base64 is not searched */
     struct bp_redact_entry entry;
-    bp_names names; /* of JSON: what the buffer begins below */
+    bp_names names;        /* of JSON: what the buffer begins below */
+    bp_redact_span *spans; /* of the record being searched: in its order, without overlap */
+    size_t span_count, span_capacity;
+    struct bp_redact_line lines[BP_REDACT_LINES];
+    uint64_t line_age;
+    bp_pcap_search *pcap; /* of an entry of that form; NULL: none has begun */
     uint64_t *counts;
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };
 
 /* Whether the first bytes of a text say that it is none. */
 bool bp_redact_form_is_binary(bp_redact_form form, const void *bytes, size_t byte_count);
+
+/* What is searched at once: a line, what a document has between two places where it may be divided,
+ * a message. */
+typedef struct bp_redact_record {
+    const char *raw;
+    size_t size;
+    bool is_json;
+    bool is_piece;     /* more of it follows, and what depends on that may wait for it */
+    bool is_full;      /* no longer: no more can be held */
+    bool continues;    /* a line that an earlier record of its stream began */
+    bool unfinished;   /* the line goes on in a later record */
+    bool was_cut;      /* it went on, but the rest was not recorded */
+    bool is_in_string; /* JSON: begins inside of a string */
+    uint64_t stream;
+    size_t end; /* of what was searched */
+    bool ends_in_string;
+    bool is_swallowed; /* a secret goes on behind `end`: so does its line or string */
+} bp_redact_record;
+
+/* Fills `spans` and the end of the record. The redactor's `names` become those at the end.
+ * NO_MEMORY.
+ */
+bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *record);
 
 #endif

@@ -1,6 +1,7 @@
 #include "redact/rule_file.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ extern const size_t bp_builtin_rules_bytes;
 
 struct bp_rule_let {
     char *name, *text;
+    bool is_group; /* compiled once in a pattern, which calls it */
 };
 
 struct parser {
@@ -44,34 +46,57 @@ static bool is_id(const char *text) {
            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
 }
 
-static const char *find_let(const bp_rule_list *list, const char *name, size_t length) {
+static const struct bp_rule_let *find_let(const bp_rule_list *list, const char *name,
+                                          size_t length) {
     for (size_t i = list->let_count; i-- > 0;) {
         if (strncmp(list->lets[i].name, name, length) == 0 && list->lets[i].name[length] == '\0') {
-            return list->lets[i].text;
+            return &list->lets[i];
         }
     }
     return NULL;
 }
 
+/* Defines the groups that a pattern calls, those that a group calls too: they are defined above it.
+ */
+static void define_groups(const bp_rule_list *list, bp_buffer *out) {
+    char call[BP_RULE_ID_BYTES + 8];
+    for (size_t i = list->let_count; i-- > 0;) {
+        const struct bp_rule_let *group = &list->lets[i];
+        (void)snprintf(call, sizeof call, "(?&%s)", group->name);
+        if (group->is_group && strstr(bp_buffer_text(out), call) != NULL &&
+            find_let(list, group->name, strlen(group->name)) == group) {
+            (void)bp_buffer_printf(out, "(?(DEFINE)(?<%s>%s))", group->name, group->text);
+        }
+    }
+}
+
 /* Copies a pattern with what it includes. Texts are expanded where they are defined, so that one
  * pass does. */
-static bugpack_status expand(const struct parser *parser, const char *text, char **ret_text) {
+static bugpack_status expand(const struct parser *parser, const char *text, bool is_pattern,
+                             char **ret_text) {
     bp_buffer out;
     const char *open;
     bp_buffer_init(&out, BP_RULE_PATTERN_MAX);
     while ((open = strstr(text, "%{")) != NULL) {
         const char *name = open + 2, *end = strchr(name, '}');
-        const char *included =
+        const struct bp_rule_let *included =
             end != NULL ? find_let(parser->list, name, (size_t)(end - name)) : NULL;
         if (included == NULL) {
             bp_buffer_release(&out);
             return refuse(parser, "%{...} names nothing that is defined above");
         }
         (void)bp_buffer_append(&out, text, (size_t)(open - text));
-        (void)bp_buffer_append_text(&out, included);
+        if (included->is_group) {
+            (void)bp_buffer_printf(&out, "(?&%s)", included->name);
+        } else {
+            (void)bp_buffer_append_text(&out, included->text);
+        }
         text = end + 1;
     }
     (void)bp_buffer_append_text(&out, text);
+    if (is_pattern) {
+        define_groups(parser->list, &out);
+    }
     char *copy = out.status == BUGPACK_OK ? strdup(bp_buffer_text(&out)) : NULL;
     bugpack_status status = out.status;
     bp_buffer_release(&out);
@@ -93,10 +118,14 @@ static bugpack_status set_text(const struct parser *parser, char **text, const c
     return *text != NULL ? BUGPACK_OK : bp_fail_memory(parser->error, "read redaction rules");
 }
 
-static bugpack_status add_let(struct parser *parser, const char *name, const char *value) {
+static bugpack_status add_let(struct parser *parser, const char *name, const char *value,
+                              bool is_group) {
     bp_rule_list *list = parser->list;
     char *text = NULL;
-    bugpack_status status = expand(parser, value, &text);
+    if (is_group && !is_id(name)) {
+        return refuse(parser, "a group is called as a rule is");
+    }
+    bugpack_status status = expand(parser, value, false, &text);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -106,7 +135,8 @@ static bugpack_status add_let(struct parser *parser, const char *name, const cha
         free(text);
         return bp_fail_memory(parser->error, "read redaction rules");
     }
-    list->lets[list->let_count++] = (struct bp_rule_let){.name = own_name, .text = text};
+    list->lets[list->let_count++] =
+        (struct bp_rule_let){.name = own_name, .text = text, .is_group = is_group};
     return BUGPACK_OK;
 }
 
@@ -167,23 +197,30 @@ static bugpack_status set_category(struct parser *parser, const char *value) {
     return BUGPACK_OK;
 }
 
-static bugpack_status set_before(struct parser *parser, const char *value) {
+static bugpack_status set_number(const struct parser *parser, unsigned *ret_number,
+                                 const char *value, unsigned long max, const char *why) {
     char *end = NULL;
     unsigned long number = strtoul(value, &end, 10);
-    if (!isdigit((unsigned char)*value) || *end != '\0' || number == 0 || number > 256) {
-        return refuse(parser, "\"before\" is 1 to 256");
+    if (!isdigit((unsigned char)*value) || *end != '\0' || number == 0 || number > max) {
+        return refuse(parser, why);
     }
-    parser->rule.before_bytes = (unsigned)number;
+    *ret_number = (unsigned)number;
     return BUGPACK_OK;
 }
 
 static bugpack_status set_flag(const struct parser *parser, bool *flag, const char *value,
                                const char *only) {
     if (strcmp(value, only) != 0) {
-        return refuse(parser, "the only value of this key is \"off\", or \"luhn\" of \"check\"");
+        return refuse(parser,
+                      "the only value of \"default\" is \"off\", and of \"only\" \"traffic\"");
     }
     *flag = true;
     return BUGPACK_OK;
+}
+
+static bugpack_status set_check(struct parser *parser, const char *name) {
+    parser->rule.check = bp_check_find(name);
+    return parser->rule.check != NULL ? BUGPACK_OK : refuse(parser, "there is no such check");
 }
 
 /* Turns rules on that are off by default. */
@@ -211,8 +248,9 @@ static bugpack_status use_rules(const struct parser *parser, const char *ids) {
 
 static bugpack_status set(struct parser *parser, const char *key, const char *value) {
     bp_rule *rule = &parser->rule;
-    if (strncmp(key, "let ", 4) == 0 && rule->id[0] == '\0') {
-        return add_let(parser, key + 4, value);
+    bool is_group = strncmp(key, "group ", 6) == 0;
+    if ((is_group || strncmp(key, "let ", 4) == 0) && rule->id[0] == '\0') {
+        return add_let(parser, strchr(key, ' ') + 1, value, is_group);
     }
     if (strcmp(key, "use") == 0 && rule->id[0] == '\0') {
         return use_rules(parser, value);
@@ -228,14 +266,20 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
     }
     if (strcmp(key, "pattern") == 0) {
         return rule->pattern != NULL ? refuse(parser, "a rule has one pattern")
-                                     : expand(parser, value, &rule->pattern);
+                                     : expand(parser, value, true, &rule->pattern);
+    }
+    if (strcmp(key, "before") == 0) {
+        return set_number(parser, &rule->before_bytes, value, 256, "\"before\" is 1 to 256");
+    }
+    if (strcmp(key, "lines") == 0) {
+        return set_number(parser, &rule->line_count, value, 16, "\"lines\" is 1 to 16");
     }
     return strcmp(key, "keyword") == 0    ? set_text(parser, &rule->keywords, value)
            : strcmp(key, "until") == 0    ? set_text(parser, &rule->until, value)
            : strcmp(key, "category") == 0 ? set_category(parser, value)
-           : strcmp(key, "before") == 0   ? set_before(parser, value)
            : strcmp(key, "default") == 0  ? set_flag(parser, &rule->is_off, value, "off")
-           : strcmp(key, "check") == 0    ? set_flag(parser, &rule->has_luhn, value, "luhn")
+           : strcmp(key, "only") == 0     ? set_flag(parser, &rule->is_of_traffic, value, "traffic")
+           : strcmp(key, "check") == 0    ? set_check(parser, value)
            : strcmp(key, "source") == 0   ? BUGPACK_OK
                                           : refuse(parser, "this key is not known");
 }

@@ -10,6 +10,8 @@
 
 #include <bugpack/error.h>
 
+#include "redact/checks.h"
+
 enum {
     BP_RULE_MAX_COUNT = 512,    /* of one set */
     BP_RULE_ID_BYTES = 32,      /* with its NUL: lower case letters, digits and '-' */
@@ -25,8 +27,10 @@ typedef struct bp_rule {
     char *pattern;                   /* of PCRE2; group 1 is what is replaced, else all of it */
     char *until;                     /* ends a block of lines that the pattern begins; or NULL */
     unsigned before_bytes;           /* the match may begin as far before its keyword */
+    unsigned line_count;             /* and may end as many lines behind that of its keyword */
     bool is_off;                     /* applies only where a later text says "use" */
-    bool has_luhn;                   /* the digits have to pass Luhn's check */
+    bool is_of_traffic;              /* applies to the payload of messages alone */
+    bp_check *check;                 /* of what the pattern has found; NULL: none */
 } bp_rule;
 
 typedef struct bp_rule_list {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "redact/codes.h"
 
 /* What one match may cost, in PCRE2's units: about a millisecond with JIT. */
 enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
@@ -14,6 +15,9 @@ enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
 /* What the compiler gets when there is no memory; it takes some 100 KiB for a rule. Never touched,
  * it is not resident. */
 enum { reserve_bytes = 1024 * 1024, alignment = 16 };
+
+/* What a log record says that is not a line by itself (docs/REPORT_FORMAT.md). */
+static const char part_keywords[] = "\"truncated\":true \"continues\":true \"unfinished\":true";
 
 struct bp_matcher {
     const bp_rule_set *set;
@@ -134,6 +138,12 @@ bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpac
                                 : bp_fail_memory(error, "compile redaction rules");
     status = status == BUGPACK_OK ? compile_all(set, error) : status;
     if (status == BUGPACK_OK) {
+        status = bp_keywords_add(set->keywords, bp_code_keywords, BP_KEYWORD_NO_OWNER, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_keywords_add(set->keywords, part_keywords, BP_KEYWORD_NO_OWNER, error);
+    }
+    if (status == BUGPACK_OK) {
         status = bp_keywords_compile(set->keywords, error);
     }
     if (status != BUGPACK_OK) {
@@ -182,6 +192,26 @@ void bp_matcher_free(bp_matcher *matcher) {
         pcre2_jit_stack_free(matcher->stack);
         free(matcher);
     }
+}
+
+bool bp_matcher_is_undecided(bp_matcher *matcher, size_t rule, const unsigned char *text,
+                             size_t byte_count, size_t offset, size_t *ret_from,
+                             bool *ret_is_whole) {
+    size_t before = matcher->set->list.rules[rule].before_bytes;
+    size_t from = offset > before ? offset - before : 0;
+    const pcre2_code *code = matcher->set->codes[rule];
+    uint32_t group_count = 0;
+    /* By the interpreter: it is rare, and JIT would have to compile each pattern once more. */
+    int result = pcre2_match(code, text, byte_count, from,
+                             PCRE2_NOTEMPTY | PCRE2_PARTIAL_HARD | PCRE2_NO_JIT, matcher->data,
+                             matcher->context);
+    if (result >= 0 || result == PCRE2_ERROR_NOMATCH) {
+        return false;
+    }
+    (void)pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &group_count);
+    *ret_from = result == PCRE2_ERROR_PARTIAL ? pcre2_get_ovector_pointer(matcher->data)[0] : from;
+    *ret_is_whole = group_count == 0;
+    return true;
 }
 
 bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,

@@ -57,4 +57,10 @@ typedef struct bp_match {
 bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,
                                  size_t byte_count, size_t offset, bp_match *ret_match);
 
+/* Whether a rule that does not match there might if the text went on; then where the match would
+ * begin, and whether all of it would be replaced. */
+bool bp_matcher_is_undecided(bp_matcher *matcher, size_t rule, const unsigned char *text,
+                             size_t byte_count, size_t offset, size_t *ret_from,
+                             bool *ret_is_whole);
+
 #endif

@@ -5,17 +5,20 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "redact/tag.h"
 #include "redact/view.h"
 
 enum { block_max_lines = 1000, block_max_misses = 16, block_min_line = 16 };
 
+/* A match that fails further from the end of a text does not depend on what follows. */
+enum { undecided_max_bytes = 16 * 1024 };
+
 struct record {
     bp_scan *scan;
     const unsigned char *text;
     size_t size;
-    bool is_json;
-    bool has_block_begin;
+    bool is_json, goes_on;
     bugpack_status status;
 };
 
@@ -34,6 +37,7 @@ void bp_scan_reset(bp_scan *scan) {
     memset(scan->blocks, 0, sizeof scan->blocks);
     memset(scan->gave_up_counts, 0, sizeof scan->gave_up_counts);
     scan->open_count = 0;
+    scan->block_key = 0;
     scan->hit_count = 0;
 }
 
@@ -62,15 +66,48 @@ bugpack_status bp_scan_add(bp_scan *scan, const bp_hit *hit) {
     return BUGPACK_OK;
 }
 
+void bp_scan_add_undecided(bp_scan *scan, const bp_hit *hit) {
+    if (!scan->is_undecided || hit->match_from < scan->undecided.match_from) {
+        scan->is_undecided = true;
+        scan->undecided = *hit;
+    }
+}
+
+/*
+ * A pattern for text knows no end but a space or a quote: in a binary protocol a field ends before
+ * the first byte that is not text. False where this is no text at all, but bytes that look like a
+ * name and '='.
+ */
+static bool end_with_text(const struct record *record, bp_hit *hit) {
+    enum { field_min = 4, odd_share = 4 };
+    const unsigned char *text = record->text;
+    size_t at = hit->from, first_odd = SIZE_MAX, odd = 0;
+    while (at < hit->to && (text[at] >= 0x20 || memchr("\t\n\r", text[at], 3) != NULL)) {
+        size_t length = bp_utf8_sequence_length(text + at, hit->to - at);
+        first_odd = length == 0 && first_odd == SIZE_MAX ? at : first_odd;
+        odd += length == 0;
+        at += length == 0 ? 1 : length;
+    }
+    bool is_binary = odd * odd_share > at - hit->from; /* else it is another encoding */
+    bool is_cut = at < hit->to || is_binary;
+    hit->to = is_binary ? first_odd : at;
+    return !is_cut || hit->to - hit->from >= field_min;
+}
+
 static void add_hit(struct record *record, bp_hit hit) {
     bp_scan *scan = record->scan;
     const unsigned char *text = record->text;
+    bool is_of_text = bp_rule_set_rule(scan->set, hit.rule)->check == NULL;
+    if (scan->is_of_traffic && is_of_text && !end_with_text(record, &hit)) {
+        return;
+    }
     static const char tag[] = BP_TAG_PREFIX;
-    /* A pattern counts bytes; a character goes as a whole. */
-    while (hit.from > 0 && hit.from < hit.to && (text[hit.from] & 0xC0) == 0x80) {
+    /* A pattern counts bytes; a character goes as a whole, unless what follows may be no text. */
+    while (!scan->is_of_traffic && hit.from > 0 && hit.from < hit.to &&
+           (text[hit.from] & 0xC0) == 0x80) {
         hit.from--;
     }
-    while (hit.to < record->size && (text[hit.to] & 0xC0) == 0x80) {
+    while (!scan->is_of_traffic && hit.to < record->size && (text[hit.to] & 0xC0) == 0x80) {
         hit.to++;
     }
     for (size_t at = hit.from; record->is_json && at < hit.to; at++) {
@@ -87,25 +124,42 @@ static void add_hit(struct record *record, bp_hit hit) {
     record->status = status != BUGPACK_OK ? status : record->status;
 }
 
-/* ISO/IEC 7812-1, annex B. */
-static bool passes_luhn(const unsigned char *text, size_t size) {
-    unsigned sum = 0, count = 0;
-    for (size_t i = size; i-- > 0;) {
-        if (isdigit(text[i])) {
-            unsigned digit = (unsigned)(text[i] - '0') << (count++ % 2);
-            sum += digit > 9 ? digit - 9 : digit;
-        }
-    }
-    return sum % 10 == 0;
-}
-
 static void give_up(struct record *record, uint16_t rule, size_t at) {
     bp_hit hit = {.rule = rule, .gave_up = true};
     find_segment(record, at, &hit.from, &hit.to);
+    hit.match_from = hit.from;
     if (record->scan->gave_up_counts[rule] < BP_GAVE_UP_MAX) {
         record->scan->gave_up_counts[rule]++;
     }
     add_hit(record, hit);
+}
+
+static bool applies(const bp_scan *scan, const bp_rule *rule) {
+    return !rule->is_of_traffic || (scan->is_of_traffic && !scan->is_decoded);
+}
+
+/* A rule does not match at `offset`: would it, if the text went on? Its keyword, if any, ends at
+ * `keyword_to`. */
+static void try_undecided(struct record *record, uint16_t rule, size_t offset, size_t keyword_to) {
+    bp_scan *scan = record->scan;
+    size_t near = record->size > undecided_max_bytes ? record->size - undecided_max_bytes : 0;
+    const bp_rule *tried = bp_rule_set_rule(scan->set, rule);
+    bool is_later = scan->is_undecided && scan->undecided.match_from <= offset;
+    size_t from = 0;
+    bool is_whole = false;
+    if (!record->goes_on || !applies(scan, tried) || is_later ||
+        (tried->keywords != NULL && offset < near)) {
+        return;
+    }
+    offset = offset < near ? near : offset;
+    if (bp_matcher_is_undecided(scan->matcher, rule, record->text, record->size, offset, &from,
+                                &is_whole)) {
+        bp_hit hit = {.from = from, .to = record->size, .match_from = from, .rule = rule};
+        if (!is_whole && keyword_to > from) {
+            hit.from = keyword_to;
+        }
+        bp_scan_add_undecided(scan, &hit);
+    }
 }
 
 /* Tries a rule in `text`, which may end before the record does. */
@@ -113,6 +167,9 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
                      bp_match *ret_match) {
     bp_scan *scan = record->scan;
     const bp_rule *rule = bp_rule_set_rule(scan->set, index);
+    if (!applies(scan, rule)) {
+        return false;
+    }
     if (scan->gave_up_counts[index] == BP_GAVE_UP_MAX) {
         give_up(record, index, offset);
         return false;
@@ -126,12 +183,14 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
         return false;
     }
     if (rule->until != NULL) {
-        record->has_block_begin = true;
+        scan->has_block_begin = true;
         return true;
     }
-    size_t from = ret_match->secret_from, to = ret_match->secret_to;
-    if (!rule->has_luhn || passes_luhn(record->text + from, to - from)) {
-        add_hit(record, (bp_hit){.from = from, .to = to, .rule = index});
+    if (rule->check == NULL || rule->check(record->text, size, ret_match)) {
+        add_hit(record, (bp_hit){.from = ret_match->secret_from,
+                                 .to = ret_match->secret_to,
+                                 .match_from = ret_match->from,
+                                 .rule = index});
     }
     return true;
 }
@@ -150,7 +209,9 @@ static void search_keywords(struct record *record) {
             size_t from = at - ends[i].length;
             bp_match match;
             if (last == NULL || from < last->from || at > last->to) {
-                (void)try_rule(record, ends[i].owner, record->size, from, &match);
+                if (!try_rule(record, ends[i].owner, record->size, from, &match)) {
+                    try_undecided(record, ends[i].owner, from, at);
+                }
             }
         }
     }
@@ -166,30 +227,11 @@ static void search_everywhere(struct record *record, uint16_t rule) {
         while (at < to && record->status == BUGPACK_OK && try_rule(record, rule, to, at, &match)) {
             at = match.to;
         }
+        if (to == record->size) {
+            try_undecided(record, rule, at, at);
+        }
         from = to + 1;
     }
-}
-
-static int compare_hits(const void *one, const void *other) {
-    const bp_hit *a = one, *b = other;
-    return a->from != b->from ? (a->from < b->from ? -1 : 1) : (a->to > b->to ? -1 : a->to < b->to);
-}
-
-void bp_scan_merge(bp_scan *scan) {
-    size_t count = 0;
-    if (scan->hit_count > 1) {
-        qsort(scan->hits, scan->hit_count, sizeof *scan->hits, compare_hits);
-    }
-    for (size_t i = 0; i < scan->hit_count; i++) {
-        bp_hit hit = scan->hits[i];
-        if (count > 0 && hit.from < scan->hits[count - 1].to) {
-            bp_hit *last = &scan->hits[count - 1];
-            last->to = hit.to > last->to ? hit.to : last->to;
-        } else {
-            scan->hits[count++] = hit;
-        }
-    }
-    scan->hit_count = count;
 }
 
 static bool is_base64(unsigned char byte) {
@@ -252,6 +294,7 @@ static void continue_block(struct record *record, bp_open_block *block, size_t f
     size_t end = find(record, from, to, until);
     bp_hit hit = {.rule = block->rule};
     bool is_key = find_key_line(record, from, end, &hit);
+    hit.match_from = hit.from;
     if (is_key) {
         add_hit(record, hit);
     }
@@ -267,7 +310,7 @@ static void begin_block(struct record *record, uint16_t rule, uint64_t stream, u
                         const bp_match *match, size_t to) {
     const char *until = bp_rule_set_rule(record->scan->set, rule)->until;
     size_t end = find(record, match->to, to, until);
-    bp_hit hit = {.from = match->from, .to = match->to, .rule = rule};
+    bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
     if (end < to) {
         hit.to = end + strlen(until);
         while (hit.to < to &&
@@ -296,7 +339,7 @@ static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *
     const bp_keywords *keywords = set->keywords;
     bp_keyword_state state = bp_keywords_start(keywords);
     size_t at = from;
-    while (record->has_block_begin &&
+    while (record->scan->has_block_begin &&
            (at = bp_keywords_next(keywords, record->text, to, at, &state)) != SIZE_MAX) {
         const bp_keyword_hit *ends = NULL;
         size_t count = bp_keywords_hits(keywords, state, &ends);
@@ -322,7 +365,7 @@ static uint64_t hash_key(const unsigned char *text, size_t size) {
 
 /* Goes through the lines of a record, those inside of JSON strings too, for blocks. */
 static void search_blocks(struct record *record, uint64_t stream) {
-    uint64_t key = 0;
+    uint64_t key = record->is_json ? record->scan->block_key : 0;
     for (size_t from = 0, to; from < record->size; from = to + 1) {
         for (to = from; to < record->size && record->text[to] != '\n' &&
                         (!record->is_json || record->text[to] < BP_VIEW_KEY);) {
@@ -344,11 +387,16 @@ static void search_blocks(struct record *record, uint64_t stream) {
             key = 0;
         }
     }
+    record->scan->block_key = record->is_json ? key : record->scan->block_key;
 }
 
-bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t byte_count,
-                              bool is_json, uint64_t stream) {
-    struct record record = {.scan = scan, .text = text, .size = byte_count, .is_json = is_json};
+bugpack_status bp_scan_record(bp_scan *scan, const bp_scan_text *text) {
+    struct record record = {.scan = scan,
+                            .text = text->bytes,
+                            .size = text->size,
+                            .is_json = text->is_json,
+                            .goes_on = text->goes_on};
+    scan->has_block_begin = false;
     search_keywords(&record);
     if (scan->set->searches_all) {
         for (size_t i = 0; i < bp_rule_set_count(scan->set); i++) {
@@ -357,9 +405,14 @@ bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t b
             }
         }
     }
-    if (record.has_block_begin || scan->open_count > 0) {
+    return record.status;
+}
+
+bugpack_status bp_scan_blocks(bp_scan *scan, const bp_scan_text *text, uint64_t stream) {
+    struct record record = {
+        .scan = scan, .text = text->bytes, .size = text->size, .is_json = text->is_json};
+    if (scan->has_block_begin || scan->open_count > 0) {
         search_blocks(&record, stream);
     }
-    bp_scan_merge(scan);
     return record.status;
 }

@@ -11,6 +11,7 @@
 /* A part of the view that is to be replaced. */
 typedef struct bp_hit {
     size_t from, to;
+    size_t match_from; /* where the match begins that found it: at its keyword, or before */
     uint16_t rule;
     bool gave_up; /* the pattern took too many steps, so that the text is not known to be clean */
 } bp_hit;
@@ -29,11 +30,18 @@ enum { BP_OPEN_BLOCKS = 8, BP_GAVE_UP_MAX = 64 };
 
 typedef struct bp_scan {
     const bp_rule_set *set;
+    bool is_of_traffic; /* what is searched is payload */
+    bool is_decoded;    /* and not as it was sent: a length in it would be wrong */
     bp_matcher *matcher;
-    bp_hit *hits; /* sorted, and they do not overlap */
+    bp_hit *hits; /* in no order */
     size_t hit_count, hit_capacity;
     bp_open_block blocks[BP_OPEN_BLOCKS];
     unsigned open_count;
+    uint64_t block_key;   /* of the string that a record ended inside of */
+    bool has_block_begin; /* the record that was searched last has the begin of a block */
+    /* In a text that goes on: the first match that depends on how, and what it would replace. */
+    bool is_undecided;
+    bp_hit undecided;
     uint16_t gave_up_counts[BP_RULE_MAX_COUNT]; /* after BP_GAVE_UP_MAX a rule is not tried again */
 } bp_scan;
 
@@ -44,17 +52,24 @@ void bp_scan_release(bp_scan *scan);
 /* Forgets what an entry left. */
 void bp_scan_reset(bp_scan *scan);
 
-/*
- * Adds to `hits`. In a view of JSON (`is_json`) keys and values have their separators
- * (redact/view.h). NO_MEMORY.
- */
-bugpack_status bp_scan_record(bp_scan *scan, const unsigned char *text, size_t byte_count,
-                              bool is_json, uint64_t stream);
+/* A text to be searched: a record as it is, or its view. */
+typedef struct bp_scan_text {
+    const unsigned char *bytes;
+    size_t size;
+    bool is_json; /* a view of JSON: keys and values have their separators (redact/view.h) */
+    bool goes_on; /* more follows, which is not there yet or was cut off */
+} bp_scan_text;
 
-/* Adds a hit that was found in another way; merge afterwards. NO_MEMORY. */
+/* Adds to `hits`, but for blocks of lines. NO_MEMORY. */
+bugpack_status bp_scan_record(bp_scan *scan, const bp_scan_text *text);
+
+/* Adds blocks of lines, which may have begun in earlier records of the stream. NO_MEMORY. */
+bugpack_status bp_scan_blocks(bp_scan *scan, const bp_scan_text *text, uint64_t stream);
+
+/* Notes a match that depends on how the text goes on. */
+void bp_scan_add_undecided(bp_scan *scan, const bp_hit *hit);
+
+/* Adds a hit that was found in another way, also one that overlaps others. NO_MEMORY. */
 bugpack_status bp_scan_add(bp_scan *scan, const bp_hit *hit);
-
-/* Sorts the hits, and joins those that overlap. */
-void bp_scan_merge(bp_scan *scan);
 
 #endif

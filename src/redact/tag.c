@@ -66,11 +66,10 @@ uint64_t bp_tag_hash(const bp_tag_key *key, const void *bytes, size_t byte_count
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-size_t bp_tag_print(const bp_tag_key *key, const char *rule, const void *bytes, size_t byte_count,
+size_t bp_tag_print(const bp_tag_key *key, const char *rule, uint64_t hash,
                     char ret_tag[BP_TAG_BYTES]) {
-    int length = key->is_there
-                     ? snprintf(ret_tag, BP_TAG_BYTES, BP_TAG_PREFIX "%s-%012llx", rule,
-                                (unsigned long long)(bp_tag_hash(key, bytes, byte_count) >> 16))
-                     : snprintf(ret_tag, BP_TAG_BYTES, BP_TAG_PREFIX "%s", rule);
+    int length = key->is_there ? snprintf(ret_tag, BP_TAG_BYTES, BP_TAG_PREFIX "%s-%012llx", rule,
+                                          (unsigned long long)(hash >> 16))
+                               : snprintf(ret_tag, BP_TAG_BYTES, BP_TAG_PREFIX "%s", rule);
     return (size_t)length;
 }

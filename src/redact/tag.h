@@ -24,9 +24,9 @@ void bp_tag_key_clear(bp_tag_key *key);
 /* SipHash-2-4 (Aumasson and Bernstein, 2012): without the key a tag is no help in guessing. */
 uint64_t bp_tag_hash(const bp_tag_key *key, const void *bytes, size_t byte_count);
 
-/* Writes "REDACTED-<rule>-<12 hex digits>": letters, digits and '-' alone, so that it fits into
- * JSON, a URL and a file name. Returns its length. */
-size_t bp_tag_print(const bp_tag_key *key, const char *rule, const void *bytes, size_t byte_count,
+/* Writes "REDACTED-<rule>-<12 hex digits of the hash>": letters, digits and '-' alone, so that it
+ * fits into JSON, a URL and a file name. Returns its length. */
+size_t bp_tag_print(const bp_tag_key *key, const char *rule, uint64_t hash,
                     char ret_tag[BP_TAG_BYTES]);
 
 #endif

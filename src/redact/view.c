@@ -9,42 +9,173 @@ struct reading {
     bp_view *view;
     const char *raw;
     size_t size, at;
-    size_t cut_at;
-    size_t slashes_end; /* of the last backslashes in a row, so that each is counted once */
-    const bp_view_below *below;
-    size_t string_from, key_from; /* of the last ones, in the view */
+    const bp_view_how *how;
+    size_t string_from, string_point; /* of the last one: in the view, and its first point */
+    bool may_have_codes;              /* the last string */
     bool is_after_key;
     bool has_memory;
 };
 
+/* What a byte is outside of strings. */
+enum { is_space = 1, is_punctuation = 2, is_quote = 4, is_of_number = 8 };
+static const unsigned char kinds[256] = {
+    [' '] = is_space,       ['\t'] = is_space,      ['\r'] = is_space,      ['\n'] = is_space,
+    ['{'] = is_punctuation, ['}'] = is_punctuation, ['['] = is_punctuation, [']'] = is_punctuation,
+    [':'] = is_punctuation, [','] = is_punctuation, ['"'] = is_quote,       ['0'] = is_of_number,
+    ['1'] = is_of_number,   ['2'] = is_of_number,   ['3'] = is_of_number,   ['4'] = is_of_number,
+    ['5'] = is_of_number,   ['6'] = is_of_number,   ['7'] = is_of_number,   ['8'] = is_of_number,
+    ['9'] = is_of_number,   ['.'] = is_of_number,   ['+'] = is_of_number,   ['-'] = is_of_number,
+    ['e'] = is_of_number,   ['E'] = is_of_number,
+};
+
+static unsigned kind_of(char byte) {
+    return kinds[(unsigned char)byte];
+}
+
 void bp_view_release(bp_view *view) {
     free(view->text);
     free(view->points);
+    free(view->old_points);
     *view = (bp_view){.text = NULL};
 }
 
-static void add_point(struct reading *reading, bool is_bare) {
+static void add_point_at(struct reading *reading, size_t at, size_t raw, bp_view_kind kind) {
     bp_view *view = reading->view;
     if (view->point_count == view->point_capacity &&
         !bp_array_reserve(&view->points, view->point_count, &view->point_capacity)) {
         reading->has_memory = false;
         return;
     }
-    view->points[view->point_count++] = (bp_view_point){
-        .view = (uint32_t)view->size, .raw = (uint32_t)reading->at, .is_bare = is_bare};
+    view->points[view->point_count++] =
+        (bp_view_point){.view = (uint32_t)at, .raw = (uint32_t)raw, .kind = kind};
+}
+
+static void add_point(struct reading *reading, bp_view_kind kind) {
+    add_point_at(reading, reading->view->size, reading->at, kind);
 }
 
 static void put(struct reading *reading, unsigned byte) {
     reading->view->text[reading->view->size++] = (unsigned char)byte;
 }
 
-static void note_cut(struct reading *reading, bool is_in_string) {
+/* What was recorded before as a part of the same line or string. */
+static void put_earlier(struct reading *reading) {
+    const bp_view_how *how = reading->how;
+    if (how->earlier_bytes > 0) {
+        add_point(reading, BP_VIEW_EARLIER);
+        memcpy(reading->view->text + reading->view->size, how->earlier, how->earlier_bytes);
+        reading->view->size += how->earlier_bytes;
+    }
+    add_point(reading, BP_VIEW_SAME);
+}
+
+/* The points of a part of the view that is being rewritten, from the first one on. */
+struct old_points {
+    const bp_view_point *next, *end;
+    bp_view_point last; /* at or before where the rewriting is */
+};
+
+static size_t raw_of(const bp_view_point *point, size_t at) {
+    size_t distance = point->kind == BP_VIEW_EARLIER ? 0 : at - point->view;
+    return point->raw + distance - (point->kind == BP_VIEW_VALUE && distance > 0);
+}
+
+/* Moves to `at`, and returns where in the record ends what is before it. */
+static size_t move_to(struct old_points *old, size_t at) {
+    while (old->next < old->end && old->next->view < at) {
+        old->last = *old->next++;
+    }
+    size_t end =
+        old->next < old->end && old->next->view == at ? old->next->raw : raw_of(&old->last, at);
+    while (old->next < old->end && old->next->view == at) {
+        old->last = *old->next++;
+    }
+    return end;
+}
+
+/* Takes over the points before `at`, which moved by `distance`. */
+static void keep_points(struct reading *reading, struct old_points *old, size_t at,
+                        size_t distance) {
+    while (old->next < old->end && old->next->view < at) {
+        old->last = *old->next++;
+        add_point_at(reading, old->last.view - distance, old->last.raw, old->last.kind);
+    }
+}
+
+static bool save_points(bp_view *view, size_t first, struct old_points *ret_old) {
+    size_t count = view->point_count - first;
+    if (view->old_capacity < count) {
+        bp_view_point *points = realloc(view->old_points, count * sizeof *points);
+        if (points == NULL) {
+            return false;
+        }
+        view->old_points = points;
+        view->old_capacity = count;
+    }
+    memcpy(view->old_points, view->points + first, count * sizeof *view->old_points);
+    *ret_old = (struct old_points){view->old_points, view->old_points + count, view->points[first]};
+    view->point_count = first;
+    return true;
+}
+
+/* Takes the codes out of the view from `from` on, `code` first. */
+static void take_out(struct reading *reading, size_t from, size_t first_point, bp_code code) {
     bp_view *view = reading->view;
-    if (reading->at >= reading->cut_at && view->cut_raw == 0) {
-        view->cut_raw = reading->at;
-        view->cut_view = view->size;
-        view->is_cut_in_string = is_in_string;
-        view->cut_names = view->names;
+    struct old_points old;
+    size_t in = from, out = from, size = view->size;
+    if (!save_points(view, first_point, &old)) {
+        reading->has_memory = false;
+        return;
+    }
+    do {
+        keep_points(reading, &old, code.from, in - out);
+        memmove(view->text + out, view->text + in, code.from - in);
+        out += code.from - in;
+        add_point_at(reading, out, move_to(&old, code.from), old.last.kind);
+        if (code.byte != BP_CODE_NOTHING) {
+            add_point_at(reading, out, raw_of(&old.last, code.from), old.last.kind);
+            view->text[out++] = (unsigned char)code.byte;
+            add_point_at(reading, out, move_to(&old, code.to), old.last.kind);
+        } else {
+            (void)move_to(&old, code.to);
+        }
+        add_point_at(reading, out, raw_of(&old.last, code.to), old.last.kind);
+        in = code.to;
+    } while (bp_code_find(view->text, size, in, reading->how->mode, &code));
+    keep_points(reading, &old, SIZE_MAX, in - out);
+    memmove(view->text + out, view->text + in, size - in);
+    view->size = out + (size - in);
+}
+
+/* Whether the text has codes that only BP_CODES_DECODED resolves. */
+static bool has_decoded(const bp_view *view, size_t from, bp_code code) {
+    do {
+        unsigned char first = view->text[code.from];
+        if (code.byte == '\n' || first == '%' || first == '&') {
+            return true;
+        }
+        from = code.to;
+    } while (bp_code_find(view->text, view->size, from, BP_CODES_DECODED, &code));
+    return false;
+}
+
+/* Takes out what was put from `from` on, again while something is found: what is decoded may be a
+ * code (%2522, &amp;quot;). */
+static void resolve(struct reading *reading, size_t from, size_t first_point) {
+    enum { max_rounds = 4 };
+    bp_view *view = reading->view;
+    bp_code code;
+    if (!bp_code_find(view->text, view->size, from, BP_CODES_DECODED, &code)) {
+        return;
+    }
+    if (reading->how->mode == BP_CODES_SHOWN && !view->decodes) {
+        view->decodes = has_decoded(view, from, code);
+    }
+    bool has_code = reading->how->mode == BP_CODES_DECODED ||
+                    bp_code_find(view->text, view->size, from, BP_CODES_SHOWN, &code);
+    for (int round = 0; has_code && round < max_rounds && reading->has_memory; round++) {
+        take_out(reading, from, first_point, code);
+        has_code = bp_code_find(view->text, view->size, from, reading->how->mode, &code);
     }
 }
 
@@ -88,32 +219,13 @@ static void put_character(struct reading *reading, unsigned value) {
     }
 }
 
-/* \uXXXX of a printable ASCII character behind any number of backslashes: how long it is, or 0. */
-static size_t read_ascii(struct reading *reading, unsigned *ret_value) {
-    const char *next = reading->raw + reading->at;
-    size_t left = reading->size - reading->at;
-    if (reading->slashes_end <= reading->at) {
-        reading->slashes_end = reading->at + 1;
-    }
-    while (reading->slashes_end < reading->size && reading->raw[reading->slashes_end] == '\\') {
-        reading->slashes_end++;
-    }
-    size_t count = reading->slashes_end - reading->at;
-    bool is_one = left - count >= 5 && next[count] == 'u' &&
-                  read_hex(next + count + 1, left - count - 1, ret_value) && *ret_value >= 0x20 &&
-                  *ret_value < 0x7F;
-    return is_one ? count + 5 : 0;
-}
-
 /* One escape of a JSON string, at its backslash. */
 static void read_escape(struct reading *reading) {
     const char *next = reading->raw + reading->at;
     size_t left = reading->size - reading->at;
     unsigned value = 0, low = 0;
-    size_t length = read_ascii(reading, &value);
-    if (length > 0) {
-        put(reading, value);
-    } else if (left >= 6 && next[1] == 'u' && read_hex(next + 2, left - 2, &value)) {
+    size_t length = 0;
+    if (left >= 6 && next[1] == 'u' && read_hex(next + 2, left - 2, &value)) {
         length = 6;
         bool is_pair = value >> 10 == 0x36 && left >= 12 && next[6] == '\\' && next[7] == 'u' &&
                        read_hex(next + 8, left - 8, &low) && low >> 10 == 0x37;
@@ -131,28 +243,69 @@ static void read_escape(struct reading *reading) {
         length = left > 1 ? 2 : 1;
     }
     reading->at += length;
-    add_point(reading, false);
+    add_point(reading, BP_VIEW_SAME);
 }
 
 static void tell_value(struct reading *reading, size_t from, bool is_bare) {
     const bp_view *view = reading->view;
-    const bp_view_below *below = reading->below;
-    if (view->names.count > 0 && reading->has_memory) {
-        reading->has_memory = below->value(below->context, view, from, view->size, is_bare);
+    const bp_view_how *how = reading->how;
+    if (how->value != NULL && view->names.count > 0 && reading->has_memory) {
+        reading->has_memory = how->value(how->context, view, from, view->size, is_bare);
+    }
+}
+
+/* Between values: JSON that was printed with colours has them there. */
+static size_t skip_blank(const struct reading *reading, size_t at) {
+    size_t next = at;
+    do {
+        at = next;
+        while (next < reading->size && kind_of(reading->raw[next]) == is_space) {
+            next++;
+        }
+        next = bp_code_skip_sequence(reading->raw, reading->size, next);
+    } while (next > at);
+    return at;
+}
+
+static void begin_string(struct reading *reading) {
+    static const char message[] = "message";
+    bp_view *view = reading->view;
+    size_t key_bytes = view->size - view->key_from;
+    bool is_message = reading->is_after_key && key_bytes == sizeof message &&
+                      memcmp(view->text + view->key_from, message, sizeof message - 1) == 0;
+    reading->string_from = view->size;
+    reading->string_point = view->point_count;
+    reading->may_have_codes = false;
+    if (is_message && view->message_to == 0) {
+        put_earlier(reading);
+        reading->may_have_codes = reading->how->earlier_bytes > 0;
+        view->message_from = reading->string_from;
+        view->message_to = SIZE_MAX;
+    } else {
+        add_point(reading, BP_VIEW_SAME);
+    }
+    view->is_in_string = true;
+}
+
+static void close_string(struct reading *reading) {
+    bp_view *view = reading->view;
+    if (reading->may_have_codes) {
+        resolve(reading, reading->string_from, reading->string_point);
+    }
+    add_point(reading, BP_VIEW_SAME);
+    if (view->message_to == SIZE_MAX) {
+        view->message_to = view->size;
     }
 }
 
 /* A string ends at its quote, or at the end of its line: `at` is there. */
 static void end_string(struct reading *reading) {
     size_t after = reading->at + (reading->raw[reading->at] == '"');
-    size_t next = after;
-    while (next < reading->size && memchr(" \t\r\n", reading->raw[next], 4) != NULL) {
-        next++;
-    }
-    add_point(reading, false);
+    size_t next = skip_blank(reading, after);
+    close_string(reading);
     reading->is_after_key = next < reading->size && reading->raw[next] == ':';
     if (reading->is_after_key) {
-        reading->key_from = reading->string_from;
+        reading->view->key_from = reading->string_from;
     } else {
         tell_value(reading, reading->string_from, false);
     }
@@ -161,35 +314,30 @@ static void end_string(struct reading *reading) {
     reading->view->is_in_string = false;
 }
 
-static bool is_continuation(char byte) {
-    return ((unsigned char)byte & 0xC0) == 0x80;
-}
-
 /* Bytes that stand for themselves inside of a string. */
-static size_t find_plain_end(const char *raw, size_t from, size_t to) {
-    while (from < to && raw[from] != '"' && raw[from] != '\\' && raw[from] != '\n' &&
-           (unsigned char)raw[from] < BP_VIEW_BARE) {
-        from++;
+static size_t find_plain_end(struct reading *reading) {
+    size_t to = reading->at;
+    bool may_have_codes = reading->may_have_codes;
+    for (; to < reading->size; to++) {
+        unsigned char byte = (unsigned char)reading->raw[to];
+        if (byte == '"' || byte == '\\' || byte == '\n' || byte >= BP_VIEW_BARE) {
+            break;
+        }
+        may_have_codes |= bp_code_bytes[byte];
     }
-    return from;
+    reading->may_have_codes = may_have_codes;
+    return to;
 }
 
 static void read_string(struct reading *reading) {
     while (reading->at < reading->size) {
         size_t from = reading->at;
-        size_t limit = from < reading->cut_at && reading->cut_at < reading->size ? reading->cut_at
-                                                                                 : reading->size;
-        size_t to = find_plain_end(reading->raw, from, limit);
+        size_t to = find_plain_end(reading);
         memcpy(reading->view->text + reading->view->size, reading->raw + from, to - from);
         reading->view->size += to - from;
         reading->at = to;
-        if (to >= reading->cut_at && reading->view->cut_raw == 0 && to < reading->size &&
-            is_continuation(reading->raw[to])) { /* not inside of a character */
-            reading->cut_at++;
-        }
-        note_cut(reading, true);
-        if (to == limit) {
-            continue;
+        if (to == reading->size) {
+            break;
         }
         char byte = reading->raw[to];
         if (byte == '"' || byte == '\n') {
@@ -198,27 +346,29 @@ static void read_string(struct reading *reading) {
         }
         if (byte == '\\') {
             read_escape(reading);
+            reading->may_have_codes |= bp_code_bytes[reading->view->text[reading->view->size - 1]];
         } else { /* what separates strings cannot be in one */
             put(reading, '?');
             reading->at++;
         }
     }
+    close_string(reading);
+    tell_value(reading, reading->string_from, false);
 }
 
 /* A number, a word, or anything that should not be here. */
 static void read_bare(struct reading *reading) {
-    static const char ends[] = " \t\r\n{}[]:,\"";
     const char *text = reading->raw + reading->at;
     size_t length = 0, digits = 0;
     while (reading->at + length < reading->size &&
-           memchr(ends, text[length], sizeof ends - 1) == NULL) {
-        digits += memchr("0123456789.+-eE", text[length], 15) != NULL;
+           (kind_of(text[length]) & (is_space | is_punctuation | is_quote)) == 0) {
+        digits += kind_of(text[length]) == is_of_number;
         length++;
     }
     bool is_number = digits == length && !reading->is_after_key && reading->view->names.count == 0;
     if (!is_number) {
         size_t from = reading->view->size + 1;
-        add_point(reading, true);
+        add_point(reading, BP_VIEW_VALUE);
         put(reading, BP_VIEW_BARE);
         for (size_t i = 0; i < length; i++) {
             put(reading, (unsigned char)text[i] >= BP_VIEW_BARE ? '?' : (unsigned char)text[i]);
@@ -227,7 +377,7 @@ static void read_bare(struct reading *reading) {
     }
     reading->at += length;
     if (!is_number) {
-        add_point(reading, false);
+        add_point(reading, BP_VIEW_SAME);
         put(reading, BP_VIEW_END);
     }
     reading->is_after_key = false;
@@ -238,23 +388,28 @@ static void read_bracket(struct reading *reading, char byte) {
     bp_view *view = reading->view;
     if (byte == '[' || byte == '{') {
         size_t end = view->size > 0 ? view->size - 1 : 0; /* the key's own */
-        bp_names_open(&view->names, reading->below->keywords,
-                      reading->is_after_key ? view->text + reading->key_from : NULL,
-                      end - reading->key_from);
+        bp_names_open(&view->names, reading->how->keywords,
+                      reading->is_after_key ? view->text + view->key_from : NULL,
+                      end - view->key_from);
         reading->is_after_key = false;
     } else if (byte == ']' || byte == '}') {
         bp_names_close(&view->names);
-        if (view->size > 0 && view->text[view->size - 1] == BP_VIEW_KEY) {
-            put(reading, BP_VIEW_END); /* it is empty: what follows is no value of the key */
+        bool is_empty = view->size > 0 && view->text[view->size - 1] == BP_VIEW_KEY;
+        if (is_empty || byte == '}') { /* what follows is no value of the key, nor of the object */
+            put(reading, BP_VIEW_END);
         }
     }
     reading->at++;
 }
 
-static bool reserve(bp_view *view, size_t byte_count) {
-    size_t needed = 2 * byte_count + 16; /* "a,a" gives three bytes for each two */
-    view->size = view->point_count = view->cut_raw = view->cut_view = 0;
-    view->is_in_string = view->is_cut_in_string = false;
+static bool begin_view(struct reading *reading) {
+    bp_view *view = reading->view;
+    const bp_view_how *how = reading->how;
+    size_t needed = 2 * reading->size + how->earlier_bytes + 16; /* "a,a" gives three for two */
+    view->size = view->point_count = view->key_from = 0;
+    view->message_from = view->message_to = 0;
+    view->is_in_string = how->is_in_string;
+    view->decodes = false;
     if (view->capacity < needed) {
         unsigned char *text = realloc(view->text, needed);
         if (text == NULL) {
@@ -263,69 +418,55 @@ static bool reserve(bp_view *view, size_t byte_count) {
         view->text = text;
         view->capacity = needed;
     }
+    reading->has_memory = true;
     return true;
 }
 
-bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count, bool is_in_string,
-                            size_t cut_at, const bp_view_below *below) {
-    struct reading reading = {.view = view,
-                              .raw = raw,
-                              .size = byte_count,
-                              .cut_at = cut_at,
-                              .below = below,
-                              .has_memory = reserve(view, byte_count)};
-    if (!reading.has_memory) {
+bugpack_status bp_view_json(bp_view *view, const char *raw, size_t byte_count,
+                            const bp_view_how *how) {
+    struct reading reading = {.view = view, .raw = raw, .size = byte_count, .how = how};
+    if (!begin_view(&reading)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    view->is_in_string = is_in_string;
-    add_point(&reading, false);
+    add_point(&reading, BP_VIEW_SAME);
     while (reading.has_memory && reading.at < byte_count) {
-        char byte = raw[reading.at];
         if (view->is_in_string) {
             read_string(&reading);
-        } else if (byte == '"') {
-            note_cut(&reading, false);
+            continue;
+        }
+        reading.at = skip_blank(&reading, reading.at);
+        if (reading.at == byte_count) {
+            break;
+        }
+        unsigned kind = kind_of(raw[reading.at]);
+        if (kind == is_quote) {
             reading.at++;
-            view->is_in_string = true;
-            reading.string_from = view->size;
-            add_point(&reading, false);
-        } else if (memchr(" \t\r\n{}[]:,", byte, 10) != NULL) {
-            read_bracket(&reading, byte);
+            begin_string(&reading);
+        } else if (kind == is_punctuation) {
+            read_bracket(&reading, raw[reading.at]);
         } else {
-            note_cut(&reading, false);
             read_bare(&reading);
         }
     }
-    if (view->is_in_string) {
-        tell_value(&reading, reading.string_from, false);
-    }
-    add_point(&reading, false);
+    add_point(&reading, BP_VIEW_SAME);
     return reading.has_memory ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
 }
 
-bugpack_status bp_view_text(bp_view *view, const char *raw, size_t byte_count, size_t cut_at) {
-    struct reading reading = {.view = view,
-                              .raw = raw,
-                              .size = byte_count,
-                              .cut_at = cut_at,
-                              .has_memory = reserve(view, byte_count)};
-    if (!reading.has_memory) {
+bugpack_status bp_view_text(bp_view *view, const char *raw, size_t byte_count,
+                            const bp_view_how *how) {
+    struct reading reading = {.view = view, .raw = raw, .size = byte_count, .how = how};
+    if (!begin_view(&reading)) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    add_point(&reading, false);
-    while (reading.has_memory && reading.at < byte_count) {
-        char byte = raw[reading.at];
-        unsigned value = 0;
-        size_t length = byte == '\\' ? read_ascii(&reading, &value) : 0;
-        if (!is_continuation(byte)) {
-            note_cut(&reading, false);
-        }
-        put(&reading, length > 0 ? value : (unsigned char)byte);
-        reading.at += length > 0 ? length : 1;
-        if (length > 0) {
-            add_point(&reading, false);
-        }
+    put_earlier(&reading);
+    memcpy(view->text + view->size, raw, byte_count);
+    view->size += byte_count;
+    reading.at = byte_count;
+    if (reading.has_memory) {
+        resolve(&reading, 0, 0);
     }
+    add_point(&reading, BP_VIEW_SAME);
+    view->message_to = view->size;
     return reading.has_memory ? BUGPACK_OK : BUGPACK_ERR_NO_MEMORY;
 }
 
@@ -344,13 +485,20 @@ static const bp_view_point *find_point(const bp_view *view, size_t at) {
 }
 
 size_t bp_view_raw(const bp_view *view, size_t at) {
+    return raw_of(find_point(view, at), at);
+}
+
+size_t bp_view_raw_end(const bp_view *view, size_t at) {
     const bp_view_point *point = find_point(view, at);
-    return point->raw + (at - point->view) - (point->is_bare && at > point->view);
+    while (point > view->points && point->view == at && point[-1].view == at) {
+        point--;
+    }
+    return raw_of(point, at);
 }
 
 bool bp_view_is_bare(const bp_view *view, size_t at, size_t *ret_from, size_t *ret_to) {
     const bp_view_point *point = find_point(view, at);
-    if (!point->is_bare) {
+    if (point->kind != BP_VIEW_VALUE) {
         return false;
     }
     *ret_from = point->raw;

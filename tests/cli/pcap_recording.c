@@ -60,7 +60,8 @@ recorded record_in(bool is_in_files, const char *name, unsigned number, size_t r
     bp_ring *ring = new_ring(ring_bytes, is_in_files);
     bp_ring *pins = new_ring(bp_traffic_pins_ring_bytes(options->pin_bytes), is_in_files);
     bp_traffic_identity_init(&identity, name, number, options);
-    CHECK(bp_traffic_new(&identity, options, ring, pins, &channel.traffic, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_new(&identity, options, NULL, ring, pins, &channel.traffic, NULL) ==
+          BUGPACK_OK);
     for (unsigned i = 0; i < 2; i++) {
         (void)snprintf(ending, sizeof ending, ".%u.%s", number, i == 0 ? "sent" : "received");
         channel.expected[i] = create(name, ending);
@@ -103,39 +104,45 @@ static void copy_out(const bp_temp_file *temp_file, FILE *file) {
 }
 
 /* What a recoverer would have of the channel's files. */
-static void salvage(const bp_traffic *traffic, uint64_t offset_ns, int dir_fd,
+static void salvage(const bp_traffic *traffic, uint64_t offset_ns, bp_temp_file *records,
                     bp_traffic_snapshot *ret_snapshot) {
     bp_traffic_snapshot frozen = {.identity = *bp_traffic_identity_of(traffic),
-                                  .messages = BP_TEMP_FILE_INIT,
-                                  .pins = BP_TEMP_FILE_INIT,
                                   .wall_offset_ns = offset_ns};
-    CHECK(bp_temp_file_open(&frozen.messages, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_temp_file_open(&frozen.pins, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_recover(fd_of(bp_traffic_ring(traffic)), bp_temp_file_sink, &frozen.messages,
-                          &frozen.messages_view, NULL) == BUGPACK_OK);
-    CHECK(bp_ring_recover(fd_of(bp_traffic_pins(traffic)), bp_temp_file_sink, &frozen.pins,
-                          &frozen.pins_view, NULL) == BUGPACK_OK);
+    frozen.messages.from = records->size;
+    CHECK(bp_ring_recover((bp_ring_place){.fd = fd_of(bp_traffic_ring(traffic))}, bp_temp_file_sink,
+                          records, &frozen.messages_view, NULL) == BUGPACK_OK);
+    frozen.messages.to = frozen.pins.from = records->size;
+    CHECK(bp_ring_recover((bp_ring_place){.fd = fd_of(bp_traffic_pins(traffic))}, bp_temp_file_sink,
+                          records, &frozen.pins_view, NULL) == BUGPACK_OK);
+    frozen.pins.to = records->size;
     CHECK(frozen.messages_view.damaged_bytes == 0 && frozen.pins_view.damaged_bytes == 0);
     *ret_snapshot = frozen;
 }
 
-static bugpack_status overwrite(void *redactor, unsigned char *bytes, size_t byte_count,
-                                size_t count_from, size_t count_to) {
-    return bp_redactor_overwrite(redactor, bytes, byte_count, count_from, count_to);
+/* What the pcap goes through on its way to a report. */
+struct passage {
+    bp_redactor *redactor;
+    bp_temp_file *out;
+};
+
+static bugpack_status redact(void *context, const void *bytes, size_t byte_count) {
+    const struct passage *passage = context;
+    return bp_redactor_write(passage->redactor, bytes, byte_count, bp_temp_file_sink, passage->out);
 }
 
 bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_count) {
     bp_traffic_snapshot frozen[4];
     bp_traffic_extent extent;
-    bp_temp_file out, index;
+    bp_temp_file records, out, index;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t offset_ns = bp_clock_wall_ns() - bp_clock_monotonic_ns();
     CHECK(dir_fd >= 0);
+    CHECK(bp_temp_file_open(&records, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     for (size_t i = 0; i < channel_count; i++) {
         if (channels[i].is_in_files) {
-            salvage(channels[i].traffic, offset_ns, dir_fd, &frozen[i]);
+            salvage(channels[i].traffic, offset_ns, &records, &frozen[i]);
         } else {
-            CHECK(bp_traffic_take_snapshot(channels[i].traffic, UINT64_MAX, offset_ns, dir_fd, NULL,
+            CHECK(bp_traffic_take_snapshot(channels[i].traffic, UINT64_MAX, offset_ns, &records,
                                            &frozen[i], NULL) == BUGPACK_OK);
         }
         CHECK(fclose(channels[i].expected[0]) == 0 && fclose(channels[i].expected[1]) == 0);
@@ -146,21 +153,21 @@ bp_traffic_extent finish(const char *name, recorded *channels, size_t channel_co
     CHECK(bp_rule_list_add_builtin(&rules, NULL, NULL, NULL) == BUGPACK_OK);
     CHECK(bp_rule_set_new(&rules, &set, NULL) == BUGPACK_OK);
     bp_redactor *redactor = bp_redactor_new(set);
-    const bp_traffic_search search = {overwrite, redactor};
+    struct passage passage = {redactor, &out};
     CHECK(redactor != NULL);
+    bp_redactor_begin(redactor, BP_REDACT_PCAP);
     CHECK(bp_temp_file_open(&out, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_open(&index, dir_fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, channel_count, &search, bp_temp_file_sink, &out, &extent,
-                                NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_index(frozen, channel_count, bp_temp_file_sink, &index, NULL) ==
+    CHECK(bp_traffic_print_pcap(&records, frozen, channel_count, redact, &passage, &extent, NULL) ==
           BUGPACK_OK);
+    CHECK(redact(&passage, NULL, 0) == BUGPACK_OK);
+    CHECK(bp_traffic_print_index(&records, frozen, channel_count, bp_temp_file_sink, &index,
+                                 NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&index, NULL) == BUGPACK_OK);
     copy_out(&index, create(name, ".index.jsonl"));
     copy_out(&out, create(name, ".pcap"));
-    for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_snapshot_release(&frozen[i]);
-    }
+    bp_temp_file_release(&records);
     bp_redactor_free(redactor);
     bp_rule_set_drop(set);
     bp_temp_file_release(&out);

@@ -6,7 +6,8 @@ need tmux unzip
 
 cd "$scratch" || exit 1
 mkdir reports
-printf 'login password=hunter2hunter2\n' >app.log
+mkdir -m 700 run
+printf 'login password=hunter2hunter2\nfrom 192.0.2.7 bob@example.org\nread /home/someone/.ssh/config\nat 10:00:00.1 version 1.2.3\n' >app.log
 start sleep 1000
 target=$pid
 
@@ -20,7 +21,7 @@ tm() {
 }
 trap 'tm kill-server 2>/dev/null; clean_up' EXIT
 tm new-session -d -x 120 -y 30 "env PS1='> ' HISTFILE= bash --norc --noprofile" || skip 'tmux does not start here'
-tm send-keys "export BUGPACK=$BUGPACK; review() { \$BUGPACK capture --review --pid $target -o reports --log app.log \"\$@\"; echo ended \$?; }" Enter
+tm send-keys "export BUGPACK=$BUGPACK XDG_RUNTIME_DIR=$scratch/run; review() { \$BUGPACK capture --review --pid $target -o reports --log app.log \"\$@\"; echo ended \$?; }" Enter
 
 # see PATTERN: until a line of the screen matches.
 see() {
@@ -40,11 +41,19 @@ fact 'it lists what is in the report, asks, and a no leaves nothing'
 ask --window 0
 see '^logs/app.log  *[0-9][0-9]*  log files: .*; replaced: password 1$'
 see '^process.json  *[0-9][0-9]*  command line'
+see '^  logs/app.log: 2 lines'
+see '^      from 192.0.2.7 bob@example.org'
+see '^      read /home/someone/.ssh/config'
 expect_empty reports
+see '^to read it all: file://'
+page=$(echo run/bugpack-review-*/report.html)
+expect_same 'who can read the page' '600 700' "$(stat -c %a "$page" "${page%/*}" | tr '\n' ' ' | sed 's/ $//')"
+{ grep -q '<h1>' "$page" && grep -q 192.0.2.7 "$page"; } || wrong 'it is no page of the report'
 tm send-keys no Enter
 see 'bugpack: the report is not written'
 see '^ended 1'
 expect_empty reports
+expect_empty run
 
 fact 'an empty line and the end of input mean no, and nonsense asks again'
 ask --window 0
@@ -67,6 +76,7 @@ await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
 tm send-keys 'echo status $?' Enter
 see '^status 130'
 expect_empty reports
+expect_empty run
 
 fact 'what was typed before the question is no answer to it'
 await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'

@@ -137,7 +137,6 @@ static void write_redacted(void) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     options.pin_bytes = 4096;
     options.peer_port = 80;
-    options.flags = BUGPACK_CHANNEL_REDACT_PAYLOAD;
     recorded channels[2];
     channels[0] = record("redacted", 0, 1u << 20, &options);
     options.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;

@@ -51,6 +51,18 @@ static const struct {
     {"keys without end", "", "-----BEGIN RSA PRIVATE KEY-----", "", BP_REDACT_TEXT},
     {"digits", "", "4111111111111111", "", BP_REDACT_TEXT},
     {"no UTF-8", "", "\xFE\xFF\xFD\xC3\xE2\x82", "", BP_REDACT_TEXT},
+    {"sequences", "", "\033[1m", "", BP_REDACT_TEXT},
+    {"sequences without end", "", "\033[1;\033]8;;", "", BP_REDACT_TEXT},
+    {"titles", "", "\033]password=x\a", "", BP_REDACT_TEXT},
+    {"titles, printed", "", "\\e]^[]#033]\\x1b[", "", BP_REDACT_TEXT},
+    {"struck over", "", "a\b", "", BP_REDACT_TEXT},
+    {"backslashes in a text", "", "\\", "", BP_REDACT_TEXT},
+    {"percents", "", "%", "", BP_REDACT_TEXT},
+    {"percents of percents", "", "%2525", "", BP_REDACT_TEXT},
+    {"references", "", "&amp;#&quot;&#x", "", BP_REDACT_TEXT},
+    {"references in a string", "{\"m\":\"", "&amp;\\u001b]&", "\"", BP_REDACT_JSON},
+    {"coloured keywords", "", "\033[1mpass\033[0mword%3D", "", BP_REDACT_TEXT},
+    {"undecided matches", "", "secret='x12secret=\"x12", "", BP_REDACT_TEXT},
     {"no UTF-8 in a string", "{\"m\":\"", "\xFE\xFF\xFD\xC3", "\"", BP_REDACT_JSON},
 };
 

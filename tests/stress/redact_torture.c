@@ -19,6 +19,8 @@
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
+enum { libzip_leak_bytes = 64 };
+
 static const char secret[] = "hunter2hunter2";
 static const char own_rules[] = "let d = [0-9]\n"
                                 "[ticket]\nkeyword = tkt-\npattern = TKT-(%{d}{4})\n"
@@ -192,9 +194,9 @@ static void fail_each(const char *what, bugpack_status (*work)(bugpack_error *er
             check_published(name, status);
         }
         CHECK(temp_dir_count(&dir) == 1);
-        /* What libraries keep they have kept since the first round. libzip, which reads a report to
-         * write it again, leaks where its own allocations fail. */
-        CHECK(!is_second || work == try_again || mallinfo2().uordblks <= used);
+        /* What libraries keep they have kept since the first round. libzip leaks an extra field
+         * where its own allocations fail while it writes, and more while it reads (`try_again`). */
+        CHECK(!is_second || work == try_again || mallinfo2().uordblks <= used + libzip_leak_bytes);
     } while (tried >= nth);
     CHECK(status == BUGPACK_OK && failed > 20);
     (void)printf("%s, %s: %lu of %lu turns failed\n", what,

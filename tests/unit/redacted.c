@@ -56,3 +56,27 @@ void redacted_without_tags(char *text) {
     }
     memmove(out, text, strlen(text) + 1);
 }
+
+void redacted_example(const char *text, char *plain, char *expected) {
+    static const char open[] = "«", close[] = "»";
+    bool is_inside = false;
+    for (; *text != '\0'; text++) {
+        if (strncmp(text, open, 2) == 0 || strncmp(text, close, 2) == 0) {
+            is_inside = *(const unsigned char *)(text + 1) == 0xAB;
+            memcpy(expected, text, 2);
+            expected += 2;
+            text++;
+        } else {
+            char byte = *text;
+            if (text[0] == '\\' && text[1] == 'n' && strstr(text, "-----END") != NULL) {
+                byte = '\n'; /* a block has lines */
+                text++;
+            }
+            *plain++ = byte;
+            if (!is_inside) {
+                *expected++ = byte;
+            }
+        }
+    }
+    *plain = *expected = '\0';
+}

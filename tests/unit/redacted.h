@@ -20,4 +20,8 @@ void redacted(bp_redactor *redactor, bp_redact_form form, const char *text, size
 /* Replaces each tag by "«»", in place. */
 void redacted_without_tags(char *text);
 
+/* An example of a rule: the text, and what it has to become, without what stands between « and ».
+ */
+void redacted_example(const char *example, char *plain, char *expected);
+
 #endif

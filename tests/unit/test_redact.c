@@ -77,6 +77,46 @@ Test(redact, gives_a_secret_the_same_tag_in_one_report_and_another_in_the_next) 
     cr_expect(ne(str, (char *)(uintptr_t)run(BP_REDACT_TEXT, "password=hunter2"), first));
 }
 
+/* A value some lines below its name, wherever a block that is searched ends. */
+Test(redact, finds_what_a_line_above_names) {
+    static const char *const values[] = {
+        "data:\n  password: |\n    hunter2\n  port: 1\n",
+        "- name: DB_PASSWORD\n  value: hunter2\n",
+        "- value: hunter2\n  name: DB_PASSWORD\n",
+        "<key>Password</key>\n\t<string>hunter2</string>\n",
+        "machine h\n  login bob\n  password hunter2\n",
+        "--B\r\nContent-Disposition: form-data; name=\"password\"\r\nContent-Type: "
+        "text/plain\r\n\r\n"
+        "hunter2\r\n--B--\r\n",
+        "variable \"db_password\" {\n  default = \"hunter2\"\n}\n",
+    };
+    static char text[256 * 1024];
+    use(NULL);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        size_t length = strlen(values[i]);
+        for (size_t shift = 0; shift < length; shift++) {
+            size_t at = 64 * 1024 - shift;
+            memset(text, 'x', sizeof text);
+            for (size_t line = 99; line < sizeof text; line += 100) {
+                text[line] = '\n';
+            }
+            text[at - 1] = '\n';
+            memcpy(text + at, values[i], length);
+            text[sizeof text - 1] = '\0';
+            bp_buffer_release(&out);
+            redacted(redactor, BP_REDACT_TEXT, text, sizeof text - 1, 65536, &out);
+            cr_expect(strstr(bp_buffer_text(&out), "hunter2") == NULL, "%s at %zu", values[i], at);
+        }
+    }
+}
+
+Test(redact, compiles_a_group_once_in_each_pattern_that_calls_it) {
+    use("group digit = [0-9]\ngroup pair = %{digit}%{digit}\n"
+        "[ticket]\nkeyword = t-\nlines = 1\npattern = T-(%{pair}{2})(?:\\n%{digit})?\n");
+    cr_expect(eq(str, (char *)(uintptr_t)run_plain(BP_REDACT_TEXT, "a T-1234 T-123 T-x\n"),
+                 "a T-«» T-123 T-x\n"));
+}
+
 Test(redact, leaves_what_was_redacted_before_as_it_is) {
     use(NULL);
     char *once = strdup(run(BP_REDACT_TEXT, "password=hunter2 https://u:hunter2@h/ "
@@ -256,7 +296,7 @@ Test(redact, passes_on_what_is_no_text) {
     cr_expect(out.size == sizeof bytes && memcmp(out.data, bytes, sizeof bytes) == 0);
     cr_expect(not(bp_redactor_is_searched(redactor)));
     bp_buffer_release(&out);
-    redacted(redactor, bp_redact_form_of("traffic.pcap"), "password=hunter2", 16, 5, &out);
+    redacted(redactor, bp_redact_form_of("a.png"), "password=hunter2", 16, 5, &out);
     cr_expect(eq(str, out.data, "password=hunter2"));
 }
 
@@ -371,6 +411,8 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
         {"[a]\npattern = x\n\nnonsense\n", "f, line 4: expected \"key = value\""},
         {"[a]\n[b]\n", "f, line 2: the rule above has no pattern"},
         {"[a]\npattern = %{none}\n", "f, line 2: %{...} names nothing that is defined above"},
+        {"group A-B = x\n", "f, line 1: a group is called as a rule is"},
+        {"[a]\nlines = 17\n", "f, line 2: \"lines\" is 1 to 16"},
         {"[a]\npattern = x\npattern = y\n", "f, line 3: a rule has one pattern"},
         {"use = nothing", "f, line 1: \"use\" names a rule that is not there"},
         {"[a]\nbefore = 1000\n", "f, line 2: \"before\" is 1 to 256"},

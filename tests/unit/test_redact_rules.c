@@ -32,31 +32,6 @@ static void teardown(void) {
 
 TestSuite(redact_rules, .init = setup, .fini = teardown);
 
-/* What an example has to become: without what stands between « and ». */
-static void expected_of(const char *text, char *plain, char *expected) {
-    static const char open[] = "«", close[] = "»";
-    bool is_inside = false;
-    for (; *text != '\0'; text++) {
-        if (strncmp(text, open, 2) == 0 || strncmp(text, close, 2) == 0) {
-            is_inside = *(const unsigned char *)(text + 1) == 0xAB;
-            memcpy(expected, text, 2);
-            expected += 2;
-            text++;
-        } else {
-            char byte = *text;
-            if (text[0] == '\\' && text[1] == 'n' && strstr(text, "-----END") != NULL) {
-                byte = '\n'; /* a block has lines */
-                text++;
-            }
-            *plain++ = byte;
-            if (!is_inside) {
-                *expected++ = byte;
-            }
-        }
-    }
-    *plain = *expected = '\0';
-}
-
 static void check(const bp_rule *rule, bp_redact_form form, const char *text,
                   const char *expected) {
     static const size_t pieces[] = {1 << 20, 1, 7};
@@ -88,13 +63,62 @@ static void append_json(bp_buffer *out, const char *text, bool is_hard) {
     cr_assert(eq(int, out->status, BUGPACK_OK));
 }
 
+/* The bytes of a message, and which of them are a secret. */
+static size_t read_message(const char *text, unsigned char *bytes, bool *is_secret) {
+    size_t size = 0;
+    bool is_inside = false;
+    while (*text != '\0') {
+        unsigned value = (unsigned char)*text;
+        int length = 1;
+        if (strncmp(text, "«", 2) == 0 || strncmp(text, "»", 2) == 0) {
+            is_inside = strncmp(text, "«", 2) == 0;
+            text += 2;
+            continue;
+        }
+        if (text[0] == '\\' && text[1] == 'x') {
+            cr_assert(eq(int, sscanf(text, "\\x%2x", &value), 1));
+            length = 4;
+        } else if (text[0] == '\\' && (text[1] == 'r' || text[1] == 'n')) {
+            value = text[1] == 'r' ? '\r' : '\n';
+            length = 2;
+        }
+        is_secret[size] = is_inside;
+        bytes[size++] = (unsigned char)value;
+        text += length;
+    }
+    return size;
+}
+
+/* An example of a rule for traffic: behind another message too, and with more behind it. */
+static void run_message(const bp_rule *rule, const char *text) {
+    unsigned char bytes[1024], found[1200];
+    bool is_secret[1024];
+    size_t size = read_message(text, bytes, is_secret);
+    for (size_t before = 0; before < 200; before += 99) {
+        memset(found, '\n', sizeof found);
+        memcpy(found + before, bytes, size);
+        cr_assert(zero(int, (int)bp_redactor_overwrite(redactors[rule->is_off], found,
+                                                       before + size + before, 0, sizeof found)));
+        for (size_t i = 0; i < size; i++) {
+            bool is_replaced = found[before + i] != bytes[i];
+            cr_expect(is_replaced == is_secret[i] || (is_secret[i] && found[before + i] == 'x'),
+                      "%s: %s: byte %zu is %c", rule->id, text, i, found[before + i]);
+        }
+    }
+}
+
 static void run_example(void *context, const bp_rule *rule, bool is_match, const char *text) {
     char plain[1024], expected[1024];
     bp_buffer json, expected_json;
     (void)context;
     cr_assert(strlen(text) < sizeof plain);
     cr_expect(is_match == (strstr(text, "«") != NULL), "%s: %s", rule->id, text);
-    expected_of(text, plain, expected);
+    if (rule->is_of_traffic) {
+        run_message(rule, text);
+        *(is_match ? &match_count : &not_count) += 1;
+        return;
+    }
+    redacted_example(text, plain, expected);
     check(rule, BP_REDACT_TEXT, plain, expected);
     bp_buffer_init(&json, 1 << 16);
     bp_buffer_init(&expected_json, 1 << 16);
@@ -148,7 +172,7 @@ Test(redact_rules, find_secrets_in_command_lines) {
     static const bp_rule rule = {.id = "command line"};
     for (size_t i = 0; i < sizeof command_lines / sizeof command_lines[0]; i++) {
         char texts[2][512], arrays[2][1024];
-        expected_of(command_lines[i], texts[0], texts[1]);
+        redacted_example(command_lines[i], texts[0], texts[1]);
         check(&rule, BP_REDACT_TEXT, texts[0], texts[1]);
         for (int j = 0; j < 2; j++) {
             char *out = arrays[j];

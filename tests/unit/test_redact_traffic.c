@@ -51,10 +51,10 @@ static unsigned count_in_pcap(const char *text) {
     return count;
 }
 
-Test(redact_traffic, replaces_secrets_by_as_many_bytes_where_a_channel_wants_it) {
+Test(redact_traffic, overwrites_secrets_unless_the_channel_is_exact) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
-    bugpack_channel *searched = open_channel(session, "a", BUGPACK_CHANNEL_REDACT_PAYLOAD);
+    bugpack_channel *searched = open_channel(session, "a", 0);
     send_text(searched, "login password=hunter2 and go on");
     send_text(searched, "Authorization: Bearer 0123456789abcdef0123456789abcdef0123456789\r\n\r\n");
     take(session, NULL, NULL);
@@ -68,18 +68,26 @@ Test(redact_traffic, replaces_secrets_by_as_many_bytes_where_a_channel_wants_it)
     cr_expect(not(report_entry_contains(path, "manifest.json", "not_searched")));
     cr_expect(
         report_entry_contains(path, "traffic-index.jsonl", "\"bytes\":32,\"kept_bytes\":32}"));
-    bugpack_channel *plain = open_channel(session, "b", 0);
-    send_text(plain, "login password=hunter2 too");
-    take(session, NULL, NULL);
+    bugpack_channel *exact = open_channel(session, "b", BUGPACK_CHANNEL_EXACT);
+    send_text(exact, "login password=hunter2 too");
+    bugpack_traffic(exact, BUGPACK_RECEIVED, 1, "answer", "token=8c1f0a77b2d94e5f", 22);
+    send_text(searched, "login password=hunter2 and go on");
+    bugpack_report_result result;
+    take(session, NULL, &result);
     cr_expect(eq(uint, count_in_pcap("hunter2"), 1));
+    cr_expect(eq(uint, count_in_pcap("8c1f0a77b2d94e5f"), 1));
+    cr_expect(eq(uint, count_in_pcap("password=REDACTE"), 2));
+    cr_expect(eq(str, result.not_searched, "traffic.pcap (b)"));
     cr_expect(report_entry_contains(path, "manifest.json", "\"not_searched\": true"));
+    cr_expect(report_entry_contains(path, "manifest.json",
+                                    "\"exact_channels\": [\n        \"b\"\n      ]"));
     bugpack_close(session);
 }
 
 Test(redact_traffic, finds_a_secret_that_is_divided_between_segments_and_counts_it_once) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
-    bugpack_channel *searched = open_channel(session, "a", BUGPACK_CHANNEL_REDACT_PAYLOAD);
+    bugpack_channel *searched = open_channel(session, "a", 0);
     static char large[200000];
     memset(large, '\n', sizeof large);
     for (size_t at = 64980; at < sizeof large; at += 65000) {
@@ -96,6 +104,169 @@ Test(redact_traffic, finds_a_secret_that_is_divided_between_segments_and_counts_
     bugpack_close(session);
 }
 
+/* Both ends of what a message is divided into, and what may lie between them. */
+Test(redact_traffic, finds_a_secret_that_is_divided_between_messages) {
+    static const char text[] = "login token=8c1f0a77b2d94e5f8c1f0a77b2d94e5f, go on";
+    static const char filler[30000] = {'-'};
+    const bugpack_options options = traffic_options();
+    bugpack *session = open_session(&options);
+    bugpack_channel *other = open_channel(session, "other", 0);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    for (size_t cut = 1; cut < sizeof text - 1; cut++) {
+        bugpack_traffic(channel, BUGPACK_SENT, 1, "first", text, cut);
+        if (cut <= 12) { /* the secret has not begun: an answer may come in between */
+            bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "answer", "wait", 4);
+        }
+        bugpack_traffic(other, BUGPACK_SENT, 1, "other", filler, sizeof filler);
+        bugpack_traffic(channel, BUGPACK_SENT, 1, "rest", text + cut, sizeof text - 1 - cut);
+    }
+    take(session, NULL, NULL);
+    size_t size = 0;
+    char *bytes = report_read(path, "traffic.pcap", &size);
+    cr_assert(ne(ptr, bytes, NULL));
+    for (size_t at = 0; at + 4 < 32; at++) { /* no four digits of it are left */
+        char part[5] = "";
+        memcpy(part, text + 12 + at, 4);
+        cr_expect(eq(ptr, memmem(bytes, size, part, 4), NULL), "%s", part);
+    }
+    free(bytes);
+    cr_expect(report_entry_contains(path, "manifest.json", "\"count\": 50"));
+    bugpack_close(session);
+}
+
+Test(redact_traffic, finds_what_begins_a_message_whatever_the_one_before_ended_with) {
+    const bugpack_options options = traffic_options();
+    bugpack *session = open_session(&options);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    send_text(channel, "abc");
+    send_text(channel, "ghp_0123456789abcdefghijABCDEFGHIJ012345");
+    send_text(channel, "no");
+    send_text(channel, "password=hunter2");
+    take(session, NULL, NULL);
+    cr_expect(zero(uint, count_in_pcap("ghp_0123")));
+    cr_expect(zero(uint, count_in_pcap("hunter2")));
+    bugpack_close(session);
+}
+
+Test(redact_traffic, ends_a_secret_with_its_message_where_the_other_side_has_answered) {
+    const bugpack_options options = traffic_options();
+    bugpack *session = open_session(&options);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    send_text(channel, "password=hunter2hunter2");
+    bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "answer", "ok", 2);
+    send_text(channel, "POST / HTTP/1.1\r\n");
+    take(session, NULL, NULL);
+    cr_expect(zero(uint, count_in_pcap("hunter2")));
+    cr_expect(eq(uint, count_in_pcap("POST / HTTP/1.1"), 1));
+    bugpack_close(session);
+}
+
+Test(redact_traffic, leaves_what_only_looks_like_a_name_in_binary_payload) {
+    static const unsigned char bytes[] = "\x07\xd7pw=\xa4Ze\xc1ML\x7f\x1e\t\xb0\x04PW=H\x13{\xae";
+    static const char field[] = "\x10\xffpw=hunter2\x00\x07\xd7";
+    const bugpack_options options = traffic_options();
+    bugpack *session = open_session(&options);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    bugpack_traffic(channel, BUGPACK_SENT, 1, "binary", bytes, sizeof bytes);
+    bugpack_traffic(channel, BUGPACK_RECEIVED, 1, "field", field, sizeof field);
+    take(session, NULL, NULL);
+    cr_expect(eq(uint, count_in_pcap("pw=\xa4Ze\xc1ML\x7f\x1e\t\xb0\x04PW=H\x13"), 1));
+    cr_expect(eq(uint, count_in_pcap("\x10\xffpw=REDACTE"), 1));
+    bugpack_close(session);
+}
+
+/* The same 200 passwords, which both have to hide. */
+Test(redact_traffic, hides_in_the_traffic_what_it_hides_in_the_log) {
+    static const char *const forms[][2] = {
+        {"login password=", " and go on"},
+        {"{\"user\":\"bob\",\"password\":\"", "\"}"},
+        {"POST / HTTP/1.1\r\nAuthorization: Basic ", "\r\n\r\n"},
+        {"GET /?access_token=", "&x=1 HTTP/1.1\r\n"},
+        {"postgres://bob:", "@db/shop"},
+        {"Cookie: session=", "; theme=dark\r\n"},
+        {"{\"msg\":\"{\\\"api_key\\\":\\\"", "\\\"}\"}"},
+        {"<password>", "</password>"},
+        {"mysql --password ", " -h db"},
+        {"DB_PASSWORD='", "'"},
+    };
+    bugpack_options options = traffic_options();
+    options.log_ring_bytes = 1 << 20;
+    bugpack *session = open_session(&options);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    for (unsigned i = 0; i < 200; i++) {
+        char secret[32], text[256];
+        (void)snprintf(secret, sizeof secret, "S3cr3tPw%08xQ7", i * 2654435761u);
+        (void)snprintf(text, sizeof text, "%s%s%s", forms[i % 10][0], secret, forms[i % 10][1]);
+        bugpack_log(session, BUGPACK_LEVEL_INFO, "a", "%s", text);
+        bugpack_traffic(channel, (bugpack_direction)(i / 10 % 2), 1, "message", text, strlen(text));
+    }
+    take(session, NULL, NULL);
+    cr_expect(zero(uint, count_in_pcap("S3cr3tPw")));
+    cr_expect(not(report_entry_contains(path, "logs.jsonl", "S3cr3tPw")));
+    bugpack_close(session);
+}
+
+/* A pcap as it is on its way to a report, in pieces. */
+static void search_pcap(bp_redactor *redactor, const char *bytes, size_t size, size_t piece_bytes,
+                        bp_buffer *out) {
+    redacted(redactor, BP_REDACT_PCAP, bytes, size, piece_bytes, out);
+    cr_expect(bp_redactor_is_searched(redactor));
+}
+
+static uint32_t next_random(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+Test(redact_traffic, survives_packets_that_are_none_and_changes_no_length) {
+    bugpack_options options = traffic_options();
+    options.without_redaction = true;
+    bugpack *session = open_session(&options);
+    bugpack_channel *channel = open_channel(session, "a", 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        send_text(channel, i % 3 == 0 ? "login password=hunter2" : " and go on, token=8c1f0a77b2");
+    }
+    take(session, NULL, NULL);
+    size_t size = 0;
+    char *bytes = report_read(path, "traffic.pcap", &size);
+    bp_buffer whole, pieces;
+    bp_rule_set *set = redacted_set(NULL);
+    bp_redactor *redactor = bp_redactor_new(set);
+    search_pcap(redactor, bytes, size, SIZE_MAX, &whole);
+    search_pcap(redactor, bytes, size, 7, &pieces);
+    cr_expect(eq(ptr, memmem(whole.data, whole.size, "hunter2", 7), NULL));
+    cr_assert(eq(sz, whole.size, size));
+    cr_assert(eq(sz, pieces.size, size));
+    bp_buffer_release(&whole);
+    bp_buffer_release(&pieces);
+    uint32_t state = 7;
+    for (unsigned round = 0; round < 30; round++) {
+        size_t cut = size - next_random(&state) % size / 2;
+        char *damaged = malloc(cut);
+        memcpy(damaged, bytes, cut);
+        for (unsigned i = 0; i < 1 + round * 20; i++) {
+            size_t range = i % 2 == 0 ? 2000 : cut;
+            damaged[next_random(&state) % range % cut] = (char)next_random(&state);
+        }
+        search_pcap(redactor, damaged, cut, round % 2 == 0 ? SIZE_MAX : 4096, &whole);
+        cr_expect(eq(sz, whole.size, cut));
+        /* What a reader would still see as text is searched, whatever the headers say. */
+        size_t left = 0;
+        for (const char *at = whole.data; (at = memmem(at, whole.size - (size_t)(at - whole.data),
+                                                       "password=hunter2", 16)) != NULL;
+             at++) {
+            left++;
+        }
+        cr_expect(zero(sz, left), "round %u", round);
+        bp_buffer_release(&whole);
+        free(damaged);
+    }
+    bp_redactor_free(redactor);
+    bp_rule_set_drop(set);
+    free(bytes);
+    bugpack_close(session);
+}
+
 Test(redact_traffic, has_no_payload_where_a_channel_records_none) {
     const bugpack_options options = traffic_options();
     bugpack *session = open_session(&options);
@@ -106,7 +277,7 @@ Test(redact_traffic, has_no_payload_where_a_channel_records_none) {
     cr_expect(report_entry_contains(path, "traffic-index.jsonl",
                                     "\"bytes\":22,\"kept_bytes\":0,\"cut_by\":[\"no_payload\"]}"));
     cr_expect(
-        report_entry_contains(path, "manifest.json", "1 were cut: 1 of channels without payload"));
+        report_entry_contains(path, "manifest.json", "1 shortened: 1 of channels without payload"));
     cr_expect(not(report_entry_contains(path, "manifest.json", "not_searched")));
     bugpack_close(session);
 }
@@ -121,6 +292,10 @@ Test(redact_traffic, of_a_channel_without_payload_reaches_no_ring_and_no_filter)
     cr_expect(eq(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error),
                  BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "a channel has no such flag"));
+    with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_EXACT;
+    cr_expect(eq(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error),
+                 BUGPACK_ERR_INVALID));
+    cr_expect(eq(str, error.message, "a channel cannot be exact and without payload at once"));
     with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
     with.filter = (bugpack_traffic_filter *)(uintptr_t)1; /* a call would end the test */
     cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error)));
@@ -138,7 +313,7 @@ Test(redact_traffic, of_a_dead_session_is_searched_too) {
     pid_t host = fork();
     if (host == 0) {
         bugpack *session = open_session(&options);
-        send_text(open_channel(session, "a", BUGPACK_CHANNEL_REDACT_PAYLOAD), "password=hunter2 x");
+        send_text(open_channel(session, "a", 0), "password=hunter2 x");
         (void)!write(ready[1], "", 1);
         (void)pause();
     }
