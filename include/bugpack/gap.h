@@ -4,12 +4,11 @@
  *
  * A gap has a key, `<channel>:<kind>:<detail>`, such as "display:unimpl:draw_rop3". Each distinct
  * key gives one report, with the traffic of the key's channel and the rings as of the gap. Further
- * occurrences are only counted. A session takes at most pedantic_cap such reports. One channel may
- * use all of them, less a few that are held back for open channels without a report, or
- * pedantic_channel_cap of them. What is suppressed is counted in the manifest of every
- * later report and in "<app>-pedantic-summary-<time>.json", written beside the reports when the
- * session is closed. If a report cannot be written, the next occurrence of its key tries again, at
- * most BUGPACK_GAP_TRIES times.
+ * occurrences are only counted. A session takes at most pedantic_cap such reports, and
+ * pedantic_channel_cap limits those of one channel; bugpack/session.h has both. What is suppressed
+ * is counted in the manifest of every later report and in "<app>-pedantic-summary-<time>.json",
+ * written beside the reports when the session is closed. If a report cannot be written, the next
+ * occurrence of its key tries again, at most BUGPACK_GAP_TRIES times.
  *
  * When gaps come faster than reports can be written they wait in their own queue, which loses none.
  * They take at most half of the report queue, so that a user's trigger finds a place. The first
@@ -67,11 +66,12 @@ BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key
  * `bytes` the report has no description. Any thread. A NULL session or channel is ignored. Since
  * 0.1.0.
  *
- * The description has no byte that traffic.pcap would not have as it is: at most snap_bytes of them
- * where a traffic channel of this very name has that, and none if the channel has a filter or
- * BUGPACK_CHANNEL_WITHOUT_PAYLOAD or BUGPACK_CHANNEL_REDACT_PAYLOAD, if the session records no
- * traffic, or if without_entries names traffic.pcap. That holds after bugpack_channel_close too. If
- * no traffic channel has the name, the bytes are reported.
+ * The description has no byte that traffic.pcap would not have: at most snap_bytes of them where a
+ * traffic channel of this very name has that, and none if the channel has a filter or
+ * BUGPACK_CHANNEL_WITHOUT_PAYLOAD, if the session records no traffic, or if without_entries names
+ * traffic.pcap. That holds after bugpack_channel_close too. If no traffic channel has the name, the
+ * bytes are reported. Secrets in them are overwritten, unless the channel has
+ * BUGPACK_CHANNEL_EXACT.
  */
 BUGPACK_API void bugpack_gap_unknown(struct bugpack *session, const char *channel, uint64_t opcode,
                                      const void *bytes, size_t byte_count);

@@ -55,6 +55,20 @@ BUGPACK_API void bugpack_logv(struct bugpack *session, bugpack_level level, cons
 BUGPACK_API void bugpack_log_bytes(struct bugpack *session, bugpack_level level,
                                    const char *channel, const void *message, size_t message_bytes);
 
+/* What a message is of its line, where a host records a line in parts. Since 0.1.0. */
+#define BUGPACK_PART_CONTINUES 1u  /* goes on with the line of the message before */
+#define BUGPACK_PART_UNFINISHED 2u /* the next message may go on with this line */
+
+/*
+ * bugpack_log_bytes for a part of a line, for a host that passes on output whose lines may be
+ * longer than a message, or not finished yet. The parts of a line have the same channel and come
+ * from one thread; between them may be messages of others. The record says what part it is, and
+ * the redaction of a report searches the parts as one line. `part` is 0 or BUGPACK_PART_ flags;
+ * others are ignored. Since 0.1.0.
+ */
+BUGPACK_API void bugpack_log_part(struct bugpack *session, bugpack_level level, const char *channel,
+                                  const void *message, size_t message_bytes, unsigned part);
+
 /*
  * Whether a record of this level would be recorded now. False below the session's level, without a
  * log ring, for a NULL session and in a forked child. The calls above check this themselves; use it

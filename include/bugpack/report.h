@@ -86,6 +86,10 @@ typedef struct bugpack_report_request {
     uint64_t flags;
     /* How the target ended, for `exit` in metadata.json; NULL: it runs, or that is not known. */
     const bugpack_exit *target_exit;
+    /* With target_exit: the CPU time of the target, user and system, and of the children that it
+     * waited for, in nanoseconds, as wait4(2) has it; 0: not known. It is exact, where the rest of
+     * an ended process has only clock ticks. */
+    uint64_t target_cpu_ns;
 } bugpack_report_request;
 
 /* With a `channel`: the report has the traffic of all channels. */
@@ -104,6 +108,7 @@ BUGPACK_DEFINE_INIT(bugpack_report_request)
 
 #define BUGPACK_REPORT_PATH_BYTES 4096
 #define BUGPACK_REPORT_MISSING_BYTES 2048
+#define BUGPACK_REPORT_NOT_SEARCHED_BYTES 512
 
 /* The outcome of a report. Since 0.1.0. */
 typedef struct bugpack_report_result {
@@ -116,6 +121,10 @@ typedef struct bugpack_report_result {
     char path[BUGPACK_REPORT_PATH_BYTES]; /* absolute */
     /* One line per missing artefact, "NAME: reason", cut at its end. manifest.json has all. */
     char missing[BUGPACK_REPORT_MISSING_BYTES];
+    /* What the redaction rules were not applied to, such as "screenshot.png, traffic.pcap (usb)",
+     * which names channels in brackets; a list that is too long ends in "...". "" where all was
+     * searched, and without redaction. */
+    char not_searched[BUGPACK_REPORT_NOT_SEARCHED_BYTES];
 } bugpack_report_result;
 
 #define BUGPACK_REPORT_RESULT_INIT BUGPACK_INIT(bugpack_report_result)

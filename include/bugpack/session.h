@@ -106,7 +106,8 @@ typedef struct bugpack_options {
     size_t artefact_limit_bytes;
 
     /* The memory that all traffic channels share by weight, in bytes, allocated as they are opened.
-     * Default 50 MiB; BUGPACK_OFF: no traffic. */
+     * Hundreds of open ones exceed it (bugpack_channel_options.weight). Default 50 MiB;
+     * BUGPACK_OFF: no traffic. */
     uint64_t traffic_budget_bytes;
     /* The interval of the metrics history, in milliseconds. Default 1000; BUGPACK_OFF: no history.
      * With a history the window of a report ends at its trigger: a thread of the library takes the
@@ -131,10 +132,11 @@ typedef struct bugpack_options {
      * the mode starts enabled. */
     bool pedantic;
     const char *pedantic_dir;
-    /* How many reports pedantic mode takes: in all, default 50, and for one channel. BUGPACK_OFF:
-     * no such limit. By default one channel may use all of them, less two for each other open
-     * traffic channel that has had no report; at most ten, and a fifth of pedantic_cap, are held
-     * back. */
+    /* How many reports pedantic mode takes: in all (default 50), and for one channel. BUGPACK_OFF:
+     * no such limit. With a pedantic_channel_cap of 0, two reports are reserved for each open
+     * traffic channel that has had none, so that one channel cannot use them all: up to ten
+     * reports, and up to a fifth of pedantic_cap. Reserved reports are available only to such
+     * channels. */
     uint32_t pedantic_cap, pedantic_channel_cap;
     /* Keys that are counted and never reported: patterns of fnmatch(3) without flags, such as
      * "display:*"; at most 1000. Each is matched once against each distinct key, in the host's

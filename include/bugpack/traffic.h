@@ -43,10 +43,11 @@ typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type
 /* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
  * lengths. The filter is not called. bugpack_gap_unknown reports no byte of them either. */
 #define BUGPACK_CHANNEL_WITHOUT_PAYLOAD UINT64_C(1)
-/* Apply the redaction rules to the payload when a report is written. A secret is replaced by as
- * many bytes, so that the lengths in its protocol stay right. A message is searched as it was
- * recorded: nothing is found in what is compressed or encrypted, or divided between messages. */
-#define BUGPACK_CHANNEL_REDACT_PAYLOAD UINT64_C(2)
+/* Leave the payload as it was recorded, byte for byte. Without this flag the redaction rules are
+ * applied to it when a report is written: a secret is overwritten by as many bytes, so that the
+ * lengths in its protocol stay right (docs/REDACTION.md, Traffic). The manifest names the channels
+ * with this flag. INVALID together with BUGPACK_CHANNEL_WITHOUT_PAYLOAD. */
+#define BUGPACK_CHANNEL_EXACT UINT64_C(2)
 
 /* How a channel is recorded. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_channel_options {
@@ -55,9 +56,10 @@ typedef struct bugpack_channel_options {
      * when the channel is opened, so open important channels first. The first channels, whose
      * weights add up to BUGPACK_TRAFFIC_WEIGHT_TOTAL, share three quarters of the budget: each has
      * 3/4 * budget * weight / BUGPACK_TRAFFIC_WEIGHT_TOTAL bytes. Later ones share the last
-     * quarter, each getting less than the one before: all channels with weights that add up to
-     * `sum` have budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)) together. A share is
-     * rounded down to 4 KiB, but not to 0. */
+     * quarter, each getting less than the one before: all open channels with weights that add up to
+     * `sum` have budget * (1 - BUGPACK_TRAFFIC_WEIGHT_TOTAL / (4 * sum)) together. But no share is
+     * less than a 64th of what a first channel of its weight has, nor than 16 KiB, if that one has
+     * more: of hundreds of channels the last have that, in addition to the budget. */
     uint32_t weight;
     /* Addresses and ports of the frames in traffic.pcap. Wireshark chooses its dissector by the
      * server's port. A port of 0 is chosen by the library. */
@@ -81,17 +83,15 @@ BUGPACK_DEFINE_INIT(bugpack_channel_options)
 
 #define BUGPACK_TRAFFIC_WEIGHT_TOTAL 50u
 
-/* Channels per session, closed ones included. A message over 16 MiB, or over a quarter of the
- * channel's ring, is cut, and the manifest counts it. */
-#define BUGPACK_CHANNEL_MAX 64
+/* A message over 16 MiB, or over a quarter of the channel's ring, is cut, and the manifest counts
+ * it. */
 
 /*
- * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that no other channel has.
- * `options` NULL means the defaults.
+ * Opens a channel under a name of 1 to BUGPACK_CHANNEL_MAX_BYTES bytes that no open channel has.
+ * `options` NULL means the defaults. Memory alone limits how many are open.
  *
- * Errors: INVALID (name, options), LIMIT (the session records no traffic, less than 4 KiB of
- * the budget are left, or there are BUGPACK_CHANNEL_MAX channels), NO_MEMORY, IO, INERT, CLOSED.
- * Any thread. Since 0.1.0.
+ * Errors: INVALID (name, options), LIMIT (the session records no traffic), NO_MEMORY, IO, INERT,
+ * CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_channel_open(
     struct bugpack *session, const char *name, const bugpack_channel_options *options,
@@ -109,10 +109,17 @@ BUGPACK_API void bugpack_traffic(bugpack_channel *channel, bugpack_direction dir
 /*
  * Ends a channel whose connection is gone: further messages on it are ignored, and its filter is
  * not called any more when this returns, so that filter_context may be freed. Waits for a filter
- * that is running; not inside a filter. What was recorded stays in the reports of the session, and
- * so do the channel's name and its share of the memory. The handle stays valid until the session's
- * does not. Any thread. A NULL channel is ignored. Since 0.1.0.
+ * that is running; not inside a filter. The name is free again.
+ *
+ * What was recorded stays in the reports of the session until newer channels need the memory: the
+ * channels that were closed first go first. All closed ones together have what the open ones leave
+ * of traffic_budget_bytes, and at least an eighth of it; there are at most 512 of them.
+ *
+ * The handle must not be used any more. Calls that come at the same time, or late, are ignored
+ * until BUGPACK_CHANNEL_LATE_CALLS further channels have been closed; then it may be another
+ * channel's. Any thread. A NULL channel is ignored. Since 0.1.0.
  */
+#define BUGPACK_CHANNEL_LATE_CALLS 1024
 BUGPACK_API void bugpack_channel_close(bugpack_channel *channel);
 
 BUGPACK_END_DECLS

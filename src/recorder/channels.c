@@ -1,26 +1,31 @@
 #include "recorder/channels.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/status.h"
 
+enum { page_bytes = 4096, handle_alignment = 64 };
+
+/* A share is never smaller than this part of what the first channels get, or than 16 KiB. */
+static const uint64_t least_part = 64, least_bytes = 16 * 1024;
+
 bugpack_status bp_channels_init(bp_channels *channels, uint64_t budget_bytes, bp_rings *rings,
-                                bugpack_error *error) {
-    *channels = (bp_channels){.rings = rings, .budget_bytes = budget_bytes};
-    return bp_lock_init(&channels->lock, BP_LOCK_CHANNELS)
-               ? BUGPACK_OK
-               : bp_fail_memory(error, "make a recorder");
-}
-
-size_t bp_channels_list(const bp_channels *channels, bp_traffic *const **ret_list) {
-    *ret_list = channels->list;
-    return atomic_load_explicit(&channels->count, memory_order_acquire);
-}
-
-void *bp_channels_user(const bp_channels *channels, size_t at) {
-    return channels->users[at];
+                                void *session, bugpack_error *error) {
+    *channels = (bp_channels){.rings = rings,
+                              .session = session,
+                              .budget_bytes = budget_bytes,
+                              .forgotten_max = SIZE_MAX};
+    bool has_lock = bp_lock_init(&channels->lock, BP_LOCK_CHANNELS);
+    if (has_lock && bp_lock_init(&channels->list_lock, BP_LOCK_CHANNEL_LIST)) {
+        return BUGPACK_OK;
+    }
+    if (has_lock) {
+        bp_lock_destroy(&channels->lock);
+    }
+    return bp_fail_memory(error, "make a recorder");
 }
 
 /*
@@ -38,54 +43,217 @@ static uint64_t bytes_of_weights(uint64_t budget_bytes, uint64_t weight_sum) {
     return budget_bytes - left_bytes;
 }
 
-/* The share of the next channel in whole pages, at least one as long as the budget has one. */
+/*
+ * The share of the next channel, in whole pages. The shares of open channels never exceed the
+ * budget together, because each has at most what it would get if they were opened anew; but for
+ * the least share, which the hundredth needs to be of use.
+ */
 static size_t next_ring_bytes(const bp_channels *channels, uint32_t weight) {
-    const uint64_t page_bytes = 4096;
+    uint64_t weight_max =
+        weight < BUGPACK_TRAFFIC_WEIGHT_TOTAL ? weight : BUGPACK_TRAFFIC_WEIGHT_TOTAL;
+    uint64_t first = bytes_of_weights(channels->budget_bytes, weight_max);
+    uint64_t least = first / least_part > least_bytes ? first / least_part : least_bytes;
     uint64_t before = bytes_of_weights(channels->budget_bytes, channels->weight_sum);
-    uint64_t after = bytes_of_weights(channels->budget_bytes, channels->weight_sum + weight);
-    uint64_t share = after > before + page_bytes ? after - before : page_bytes;
-    uint64_t left = channels->budget_bytes - channels->used_bytes;
-    return (size_t)((share < left ? share : left) / page_bytes * page_bytes);
+    uint64_t share =
+        bytes_of_weights(channels->budget_bytes, channels->weight_sum + weight) - before;
+    least = least < first ? least : first;
+    share = share > least ? share : least;
+    return (size_t)(share > page_bytes ? share / page_bytes * page_bytes : page_bytes);
 }
 
-/* NULL: none. */
-static const bp_traffic *find(const bp_channels *channels, const char *name) {
-    size_t count = atomic_load_explicit(&channels->count, memory_order_acquire);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(bp_traffic_identity_of(channels->list[i])->name, name) == 0) {
-            return channels->list[i];
+/* The newest of this name; NULL: none. The list's lock is held. */
+static const bp_channel_item *find(const bp_channels *channels, const char *name, size_t name_bytes,
+                                   bool must_be_open) {
+    for (size_t i = channels->count; i-- > 0;) {
+        const bp_channel_item *item = channels->items[i];
+        const char *its_name = bp_traffic_identity_of(item->traffic)->name;
+        if ((!must_be_open || !item->is_closed) && strncmp(its_name, name, name_bytes) == 0 &&
+            its_name[name_bytes] == '\0') {
+            return item;
         }
     }
     return NULL;
 }
 
-size_t bp_channels_plain_max(const bp_channels *channels, const char *name) {
-    const bp_traffic *channel = find(channels, name);
-    return channels->budget_bytes == 0 ? 0
-           : channel == NULL           ? SIZE_MAX
-                                       : bp_traffic_plain_max(channel);
+size_t bp_channels_count_open(bp_channels *channels, uint64_t *ret_generation) {
+    bp_lock_acquire(&channels->list_lock);
+    size_t count = channels->open_count;
+    *ret_generation = channels->generation;
+    bp_lock_release(&channels->list_lock);
+    return count;
+}
+
+bool bp_channels_is_open(bp_channels *channels, const char *name, size_t name_bytes) {
+    bp_lock_acquire(&channels->list_lock);
+    bool is_open = find(channels, name, name_bytes, true) != NULL;
+    bp_lock_release(&channels->list_lock);
+    return is_open;
+}
+
+size_t bp_channels_plain_max(bp_channels *channels, const char *name, bool *ret_exact) {
+    *ret_exact = false;
+    if (channels->budget_bytes == 0) {
+        return 0;
+    }
+    bp_lock_acquire(&channels->list_lock);
+    const bp_channel_item *item = find(channels, name, strlen(name), false);
+    size_t max = channels->forgotten_max;
+    if (item != NULL) {
+        max = bp_traffic_plain_max(item->traffic);
+        *ret_exact = (bp_traffic_identity_of(item->traffic)->flags & BUGPACK_CHANNEL_EXACT) != 0;
+    }
+    bp_lock_release(&channels->list_lock);
+    return max;
+}
+
+bugpack_status bp_channels_hold(bp_channels *channels, bp_channel_list *ret_list,
+                                bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    *ret_list = (bp_channel_list){.count = 0};
+    bp_lock_acquire(&channels->list_lock);
+    if (channels->count > 0) {
+        ret_list->items = malloc(channels->count * sizeof ret_list->items[0]);
+        status = ret_list->items == NULL ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < channels->count; i++) {
+        channels->items[i]->hold_count++;
+        ret_list->items[ret_list->count++] = channels->items[i];
+    }
+    bp_lock_release(&channels->list_lock);
+    return status == BUGPACK_OK ? status : bp_fail_memory(error, "list the channels");
+}
+
+void bp_channels_unhold(bp_channels *channels, bp_channel_list *list) {
+    bp_lock_acquire(&channels->list_lock);
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i]->hold_count--;
+    }
+    bp_lock_release(&channels->list_lock);
+    free(list->items);
+}
+
+/* Whether nobody can be at this channel any more; both locks are held. Who enters from now on finds
+ * it closed. */
+static bool is_idle(const bp_channel_item *item) {
+    return item->is_closed && item->hold_count == 0 &&
+           atomic_load_explicit(&item->handle->state, memory_order_acquire) == 1;
+}
+
+static void drop_rings(bp_channels *channels, bp_ring *ring, bp_ring *pins) {
+    bp_rings_drop(channels->rings, ring);
+    bp_rings_drop(channels->rings, pins);
+}
+
+/* Puts a handle behind those that may be used again. The lock is held. */
+static void retire_handle(bp_channels *channels, bugpack_channel *handle) {
+    handle->next_closed = NULL;
+    if (channels->last_closed != NULL) {
+        channels->last_closed->next_closed = handle;
+    } else {
+        channels->first_closed = handle;
+    }
+    channels->last_closed = handle;
+    channels->handle_count++;
+}
+
+/* A closed handle; NULL without memory. The lock is held. */
+static bugpack_channel *take_handle(bp_channels *channels) {
+    bugpack_channel *handle = channels->first_closed;
+    if (channels->handle_count > BUGPACK_CHANNEL_LATE_CALLS) {
+        channels->first_closed = handle->next_closed;
+        channels->handle_count--;
+        return handle;
+    }
+    handle = aligned_alloc(handle_alignment, handle_alignment);
+    if (handle != NULL) {
+        *handle = (bugpack_channel){.session = channels->session};
+        atomic_init(&handle->state, 1);
+    }
+    return handle;
+}
+
+/* Writes, or removes, the file by which recovery knows of a channel whose ring could not be in a
+ * file of the session's directory. */
+static void note_memory(bp_channels *channels, const bp_traffic *channel, bool is_there) {
+    char file[BP_RING_NAME_BYTES];
+    const bp_traffic_identity *identity = bp_traffic_identity_of(channel);
+    if (bp_rings_dir(channels->rings) != NULL && !bp_ring_is_in_file(bp_traffic_ring(channel))) {
+        (void)snprintf(file, sizeof file, BP_CHANNEL_FILE_FORMAT, (unsigned)identity->number);
+        (void)bp_rings_write_file(channels->rings, file, is_there ? identity : NULL,
+                                  sizeof *identity);
+    }
+}
+
+/* Removes a closed channel from the list, if it is idle. The lock is held. */
+static bool forget(bp_channels *channels, size_t at) {
+    bp_ring *ring, *pins;
+    bp_lock_acquire(&channels->list_lock);
+    bp_channel_item *item = channels->items[at];
+    bool is_gone = is_idle(item);
+    if (is_gone) {
+        size_t plain_max = bp_traffic_plain_max(item->traffic);
+        channels->forgotten_max =
+            plain_max < channels->forgotten_max ? plain_max : channels->forgotten_max;
+        channels->count--;
+        memmove(&channels->items[at], &channels->items[at + 1],
+                (channels->count - at) * sizeof channels->items[0]);
+    }
+    bp_lock_release(&channels->list_lock);
+    if (is_gone) {
+        note_memory(channels, item->traffic, false);
+        channels->closed_bytes -= item->taken_bytes;
+        channels->closed_count--;
+        bp_traffic_take_rings(item->traffic, &ring, &pins);
+        drop_rings(channels, ring, pins);
+        bp_traffic_free(item->traffic);
+        retire_handle(channels, item->handle);
+        free(item);
+    }
+    return is_gone;
+}
+
+/* Forgets closed channels, the oldest first, until there is room for `needed_bytes` more in open
+ * ones. An eighth of the budget stays for the closed in any case. The lock is held. */
+static void make_room(bp_channels *channels, uint64_t needed_bytes) {
+    uint64_t open_bytes = channels->open_bytes + needed_bytes;
+    uint64_t left_bytes =
+        open_bytes < channels->budget_bytes ? channels->budget_bytes - open_bytes : 0;
+    uint64_t closed_max =
+        left_bytes > channels->budget_bytes / 8 ? left_bytes : channels->budget_bytes / 8;
+    for (size_t i = 0; i < channels->count;) {
+        if (channels->closed_bytes <= closed_max &&
+            channels->closed_count <= BP_CHANNEL_CLOSED_MAX) {
+            break;
+        }
+        bool is_closed = channels->items[i]->is_closed; /* changed under the lock alone */
+        if (!is_closed || !forget(channels, i)) {
+            i++;
+        }
+    }
 }
 
 /* `ret_ring_bytes`: of the ring of messages. The lock is held, here and below. */
-static bugpack_status check_channel(const bp_channels *channels, const char *name, uint32_t weight,
-                                    size_t *ret_ring_bytes, bugpack_error *error) {
+static bugpack_status check_channel(bp_channels *channels, const char *name, uint32_t weight,
+                                    bugpack_error *error) {
     if (channels->budget_bytes == 0) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "this session records no traffic");
     }
     if (weight == 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\" has the weight 0", name);
     }
-    if (find(channels, name) != NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name);
-    }
-    if (channels->count == BUGPACK_CHANNEL_MAX) {
-        return bp_fail(error, BUGPACK_ERR_LIMIT, "channel \"%s\": there are too many", name);
-    }
-    *ret_ring_bytes = next_ring_bytes(channels, weight);
-    return *ret_ring_bytes > 0
-               ? BUGPACK_OK
-               : bp_fail(error, BUGPACK_ERR_LIMIT,
-                         "channel \"%s\": too little is left of the traffic budget", name);
+    return bp_channels_is_open(channels, name, strlen(name))
+               ? bp_fail(error, BUGPACK_ERR_INVALID, "channel \"%s\": the name is taken", name)
+               : BUGPACK_OK;
+}
+
+static bugpack_status make_ring(bp_channels *channels, bp_ring_kind kind,
+                                const bp_traffic_identity *identity, size_t ring_bytes,
+                                bp_ring **ret_ring, bugpack_error *error) {
+    const bp_ring_label label = {.kind = kind,
+                                 .number = identity->number,
+                                 .about = identity,
+                                 .about_bytes = sizeof *identity};
+    return bp_rings_make(channels->rings, &label, ring_bytes, ret_ring, error);
 }
 
 /* Both rings and the channel over them. */
@@ -95,49 +263,131 @@ static bugpack_status make_channel(bp_channels *channels, const char *name, size
     bp_traffic_identity identity;
     bp_ring *ring = NULL;
     bp_ring *pins = NULL;
-    uint32_t number = (uint32_t)channels->count;
-    bp_traffic_identity_init(&identity, name, number, options);
+    bp_traffic_identity_init(&identity, name, channels->next_number, options);
     bugpack_status status =
-        bp_rings_make(channels->rings, BP_RING_KIND_TRAFFIC, number, ring_bytes, &ring, error);
+        make_ring(channels, BP_RING_KIND_TRAFFIC, &identity, ring_bytes, &ring, error);
     if (status == BUGPACK_OK && options->pin_bytes > 0) {
-        status = bp_rings_make(channels->rings, BP_RING_KIND_PINS, number,
-                               bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
+        status = make_ring(channels, BP_RING_KIND_PINS, &identity,
+                           bp_traffic_pins_ring_bytes(options->pin_bytes), &pins, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_traffic_new(&identity, options, ring, pins, ret_channel, error);
+        status =
+            bp_traffic_new(&identity, options, channels->session, ring, pins, ret_channel, error);
     }
     if (status != BUGPACK_OK) {
-        bp_rings_drop(channels->rings, ring);
-        bp_rings_drop(channels->rings, pins);
+        drop_rings(channels, ring, pins);
         return status;
     }
-    char file[BP_RING_NAME_BYTES];
-    (void)snprintf(file, sizeof file, BP_CHANNEL_FILE_FORMAT, (unsigned)number);
-    bp_rings_write_file(channels->rings, file, &identity, sizeof identity);
+    channels->next_number++;
+    note_memory(channels, *ret_channel, true);
     return BUGPACK_OK;
 }
 
-bugpack_status bp_channels_open(bp_channels *channels, const char *name,
-                                const bugpack_channel_options *options, void *user,
-                                bp_traffic **ret_channel, bugpack_error *error) {
+/* Where all three are there. */
+static void add_item(bp_channels *channels, bp_channel_item *item, bugpack_channel *handle,
+                     uint32_t weight, uint64_t ring_bytes) {
+    *item = (bp_channel_item){
+        .traffic = item->traffic, .handle = handle, .weight = weight, .taken_bytes = ring_bytes};
+    channels->weight_sum += weight;
+    channels->open_bytes += ring_bytes;
+    bp_lock_acquire(&channels->list_lock);
+    channels->items[channels->count++] = item;
+    channels->open_count++;
+    channels->generation++;
+    bp_lock_release(&channels->list_lock);
+    handle->traffic = item->traffic;
+    atomic_fetch_sub_explicit(&handle->state, 1, memory_order_release); /* open */
+}
+
+static bool reserve_place(bp_channels *channels) {
+    bp_lock_acquire(&channels->list_lock);
+    bool is_reserved = bp_array_reserve(&channels->items, channels->count, &channels->capacity);
+    bp_lock_release(&channels->list_lock);
+    return is_reserved;
+}
+
+static bugpack_status open_locked(bp_channels *channels, const char *name,
+                                  const bugpack_channel_options *options,
+                                  bugpack_channel **ret_channel, bugpack_error *error) {
+    bp_channel_item *item = NULL;
+    bugpack_channel *handle = NULL;
     size_t ring_bytes = 0;
-    bp_traffic *channel = NULL;
+    bugpack_status status = check_channel(channels, name, options->weight, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    ring_bytes = next_ring_bytes(channels, options->weight);
+    make_room(channels, ring_bytes);
+    item = calloc(1, sizeof *item);
+    handle = take_handle(channels);
+    if (item == NULL || handle == NULL || !reserve_place(channels)) {
+        status = bp_fail_memory(error, "open a channel");
+        goto out;
+    }
+    status = make_channel(channels, name, ring_bytes, options, &item->traffic, error);
+    if (status != BUGPACK_OK) {
+        goto out;
+    }
+    add_item(channels, item, handle, options->weight, ring_bytes);
+    *ret_channel = handle;
+    return BUGPACK_OK;
+out:
+    if (handle != NULL) {
+        retire_handle(channels, handle);
+    }
+    free(item);
+    return status;
+}
+
+bugpack_status bp_channels_open(bp_channels *channels, const char *name,
+                                const bugpack_channel_options *options,
+                                bugpack_channel **ret_channel, bugpack_error *error) {
     bp_lock_acquire(&channels->lock);
-    bugpack_status status = check_channel(channels, name, options->weight, &ring_bytes, error);
-    if (status == BUGPACK_OK) {
-        status = make_channel(channels, name, ring_bytes, options, &channel, error);
-    }
-    if (status == BUGPACK_OK) {
-        size_t count = atomic_load_explicit(&channels->count, memory_order_relaxed);
-        channels->list[count] = channel;
-        channels->users[count] = user;
-        channels->weight_sum += options->weight;
-        channels->used_bytes += ring_bytes;
-        atomic_store_explicit(&channels->count, count + 1, memory_order_release);
-        *ret_channel = channel;
-    }
+    bugpack_status status = open_locked(channels, name, options, ret_channel, error);
     bp_lock_release(&channels->lock);
     return status;
+}
+
+/* The pins of a channel whose ring has all messages say nothing more. The lock is held. */
+static bp_ring *take_needless_pins(bp_channels *channels, const bp_channel_item *item) {
+    bp_ring *pins = NULL;
+    bp_lock_acquire(&channels->list_lock);
+    if (is_idle(item) && !bp_ring_has_evicted(bp_traffic_ring(item->traffic))) {
+        bp_traffic_take_rings(item->traffic, NULL, &pins);
+    }
+    bp_lock_release(&channels->list_lock);
+    return pins;
+}
+
+static bp_channel_item *item_of(const bp_channels *channels, const bp_traffic *traffic) {
+    size_t i = channels->count - 1;
+    while (channels->items[i]->traffic != traffic) {
+        i--;
+    }
+    return channels->items[i];
+}
+
+void bp_channels_close(bp_channels *channels, bugpack_channel *channel) {
+    if (atomic_fetch_or_explicit(&channel->state, 1, memory_order_acq_rel) % 2 != 0) {
+        return;
+    }
+    /* It is in the list, and stays there until it is marked as closed. Its filter may take long. */
+    (void)bp_traffic_seal(channel->traffic);
+    bp_lock_acquire(&channels->lock);
+    bp_lock_acquire(&channels->list_lock);
+    bp_channel_item *item = item_of(channels, channel->traffic);
+    item->is_closed = true;
+    channels->open_count--;
+    channels->generation++;
+    bp_lock_release(&channels->list_lock);
+    channels->weight_sum -= item->weight;
+    channels->open_bytes -= item->taken_bytes;
+    drop_rings(channels, NULL, take_needless_pins(channels, item));
+    item->taken_bytes = bp_traffic_seal(item->traffic); /* without the pins */
+    channels->closed_bytes += item->taken_bytes;
+    channels->closed_count++;
+    make_room(channels, 0);
+    bp_lock_release(&channels->lock);
 }
 
 void bp_channels_note_loss(const bp_channels *channels, const bp_traffic *channel, char *reason,
@@ -146,28 +396,30 @@ void bp_channels_note_loss(const bp_channels *channels, const bp_traffic *channe
     bp_rings_note_loss(channels->rings, bp_traffic_pins(channel), reason, reason_bytes);
 }
 
-void bp_channels_end(bp_channels *channels, const bp_traffic *channel) {
-    atomic_store_explicit(&channels->is_ended[bp_traffic_identity_of(channel)->number], true,
-                          memory_order_relaxed);
-}
-
-const char *bp_channels_open_name(const bp_channels *channels, size_t at) {
-    if (at >= atomic_load_explicit(&channels->count, memory_order_acquire)) {
-        return NULL;
-    }
-    bool is_ended = atomic_load_explicit(&channels->is_ended[at], memory_order_relaxed);
-    return is_ended ? "" : bp_traffic_identity_of(channels->list[at])->name;
-}
-
-void bp_channels_close(bp_channels *channels) {
+void bp_channels_end(bp_channels *channels) {
     for (size_t i = 0; i < channels->count; i++) {
-        bp_traffic_close(channels->list[i]);
+        bp_traffic_close(channels->items[i]->traffic);
+    }
+}
+
+void bp_channels_end_filters(bp_channels *channels) {
+    for (size_t i = 0; i < channels->count; i++) {
+        bp_traffic_end_filter(channels->items[i]->traffic);
     }
 }
 
 void bp_channels_release(bp_channels *channels) {
     for (size_t i = 0; i < channels->count; i++) {
-        bp_traffic_free(channels->list[i]);
+        bp_traffic_free(channels->items[i]->traffic);
+        free(channels->items[i]->handle);
+        free(channels->items[i]);
     }
+    while (channels->first_closed != NULL) {
+        bugpack_channel *next = channels->first_closed->next_closed;
+        free(channels->first_closed);
+        channels->first_closed = next;
+    }
+    free(channels->items);
     bp_lock_destroy(&channels->lock);
+    bp_lock_destroy(&channels->list_lock);
 }

@@ -18,8 +18,13 @@ typedef struct bp_shared_snapshot {
 /* A shorter window says more about the scheduler than about the process. */
 static const uint64_t shortest_window_ns = 250 * BP_NS_PER_MS;
 
+enum { REPORT_RUNS = 1, REPORT_RAN = 2 };
+
 struct bp_history {
     bp_ring *ring;
+    atomic_uint report; /* REPORT_…, since the last snapshot */
+    bool counts_own;    /* of the writer, as the two that follow */
+    uint64_t rings_kb, reports_kb;
     uint64_t window_ns, least_ns;                  /* of a window: its aim, and the shortest */
     bp_lock lock;                                  /* of all below; nothing is taken inside */
     bp_shared_snapshot *held[BP_HISTORY_HELD_MAX]; /* oldest first; only the writer changes it */
@@ -83,6 +88,31 @@ void bp_history_free(bp_history *history) {
     bp_ring_free(history->ring);
     bp_lock_destroy(&history->lock);
     free(history);
+}
+
+void bp_history_note_rings(bp_history *history, uint64_t used_bytes) {
+    history->counts_own = true;
+    history->rings_kb = used_bytes / 1024;
+}
+
+void bp_history_note_report(bp_history *history, bool begins) {
+    atomic_store(&history->report, begins ? REPORT_RUNS | REPORT_RAN : REPORT_RAN);
+}
+
+/* What the host itself allocated or freed while a report was written cannot be told apart. */
+static void count_own(bp_history *history, const bp_task_snapshot *before,
+                      const bp_task_snapshot *newest, bp_history_record *record) {
+    unsigned report = atomic_load(&history->report);
+    uint64_t was_kb = before->rss_bytes / 1024, is_kb = newest->rss_bytes / 1024;
+    unsigned ended = REPORT_RAN;
+    (void)atomic_compare_exchange_strong(&history->report, &ended, 0);
+    if (report != 0 && before->has_memory && newest->has_memory) {
+        uint64_t sum_kb = history->reports_kb + is_kb;
+        history->reports_kb = sum_kb > was_kb ? sum_kb - was_kb : 0;
+    }
+    record->has_own = history->counts_own && newest->has_memory;
+    record->own_kb = history->rings_kb + history->reports_kb;
+    record->own_kb = record->own_kb < is_kb ? record->own_kb : is_kb;
 }
 
 size_t bp_history_ring_bytes(size_t sample_count) {
@@ -149,6 +179,7 @@ static bugpack_status append_record(bp_history *history, bp_task_snapshot *newes
     }
     bp_history_record record;
     bp_history_record_make(&metrics, before->taken_ns, newest->taken_ns, &record);
+    count_own(history, before, newest, &record);
     bp_metrics_release(&metrics);
     const struct iovec part = {.iov_base = &record, .iov_len = bp_history_record_bytes(&record)};
     return bp_ring_append(history->ring, BP_HISTORY_TAG, &part, 1) != 0
@@ -183,13 +214,14 @@ static uint64_t distance(uint64_t a, uint64_t b) {
 }
 
 /* The snapshot that begins a window which ends at `end_ns`, or NULL. The lock is held. */
-static bp_shared_snapshot *find_begin(const bp_history *history, uint64_t end_ns) {
+static bp_shared_snapshot *find_begin(const bp_history *history, uint64_t end_ns,
+                                      uint64_t least_ns) {
     bp_shared_snapshot *found = NULL;
     uint64_t closest_ns = UINT64_MAX;
     for (size_t i = 0; i < history->held_count && taken_ns(history, i) < end_ns; i++) {
         uint64_t length_ns = end_ns - taken_ns(history, i);
         uint64_t off_ns = distance(length_ns, history->window_ns);
-        if (length_ns >= history->least_ns && off_ns < closest_ns) {
+        if (length_ns >= least_ns && off_ns < closest_ns) {
             closest_ns = off_ns;
             found = history->held[i];
         }
@@ -205,9 +237,10 @@ uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns) {
     return ready_ns;
 }
 
-bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
+static bool hold(bp_history *history, uint64_t end_ns, uint64_t least_ns,
+                 bp_history_held *ret_held) {
     bp_lock_acquire(&history->lock);
-    bp_shared_snapshot *begin = find_begin(history, end_ns);
+    bp_shared_snapshot *begin = find_begin(history, end_ns, least_ns);
     if (begin != NULL) {
         *ret_held = (bp_history_held){.before = retain(begin)};
     }
@@ -215,11 +248,19 @@ bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_
     return begin != NULL;
 }
 
+bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
+    return hold(history, end_ns, history->least_ns, ret_held);
+}
+
+bool bp_history_hold_short(bp_history *history, uint64_t end_ns, bp_history_held *ret_held) {
+    return hold(history, end_ns, 0, ret_held);
+}
+
 bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held) {
     bp_lock_acquire(&history->lock);
     size_t count = history->held_count;
     bp_shared_snapshot *begin =
-        count > 0 ? find_begin(history, taken_ns(history, count - 1)) : NULL;
+        count > 0 ? find_begin(history, taken_ns(history, count - 1), history->least_ns) : NULL;
     if (begin != NULL) {
         *ret_held = (bp_history_held){retain(begin), retain(history->held[count - 1])};
     }

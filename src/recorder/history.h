@@ -52,6 +52,14 @@ size_t bp_history_ring_bytes(size_t sample_count);
 bugpack_status bp_history_add(bp_history *history, bp_task_snapshot *snapshot,
                               bugpack_error *error);
 
+/*
+ * In a session about its own process: what the rings hold, before each snapshot is added. From then
+ * on records also say how much of the memory is bugpack's: this, and all growth in intervals in
+ * which a report was written, as bp_history_note_report says. The writer; any thread.
+ */
+void bp_history_note_rings(bp_history *history, uint64_t used_bytes);
+void bp_history_note_report(bp_history *history, bool begins);
+
 /* The snapshots of a window, with a reference to each. All zero holds nothing. */
 typedef struct bp_history_held {
     struct bp_shared_snapshot *before, *after; /* `after` may be NULL */
@@ -67,6 +75,9 @@ uint64_t bp_history_ready_ns(bp_history *history, uint64_t asked_ns);
  * called when the window ends: a few seconds later the snapshot has been dropped. Any thread.
  */
 bool bp_history_hold(bp_history *history, uint64_t end_ns, bp_history_held *ret_held);
+
+/* The same for a window of an ended process, which may be shorter: all that it lived. */
+bool bp_history_hold_short(bp_history *history, uint64_t end_ns, bp_history_held *ret_held);
 
 /* The same for the window that ended at the newest snapshot, which it holds as well. */
 bool bp_history_hold_last(bp_history *history, bp_history_held *ret_held);
@@ -86,7 +97,8 @@ bp_ring *bp_history_ring(bp_history *history);
 
 /*
  * Prints metrics-history.jsonl from copied or recovered records, one object a line: `{"time": ISO,
- * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "thread_count", "threads":
+ * "monotonic_ns", "interval_ms", "cpu_percent", "rss_kb", "vm_size_kb", "bugpack_kb",
+ * "thread_count", "threads":
  * [{"tid", "name", "cpu_percent"}…]}`, busiest first, at most BP_HISTORY_BUSIEST, none at 0. The
  * times are those of the snapshot that ended the interval; unknown memory is left out. Invalid
  * records are skipped. `records` is flushed; the sink gets whole lines, `ret_count` of them.

@@ -73,7 +73,7 @@ static bool read_record(uint32_t tag, const void *payload, size_t payload_bytes,
         return false;
     }
     memcpy(&record, payload, payload_bytes);
-    if (record.busy_count > BP_HISTORY_BUSIEST || record.has_memory > 1 ||
+    if (record.busy_count > BP_HISTORY_BUSIEST || record.has_memory > 1 || record.has_own > 1 ||
         bp_history_record_bytes(&record) != payload_bytes || !is_percent(record.cpu_percent)) {
         return false;
     }
@@ -118,6 +118,9 @@ static void append_record(bp_buffer *line, const bp_history_record *record,
     if (record->has_memory) {
         append_uint(line, ",\"rss_kb\":", record->rss_kb);
         append_uint(line, ",\"vm_size_kb\":", record->vm_size_kb);
+    }
+    if (record->has_own) {
+        append_uint(line, ",\"bugpack_kb\":", record->own_kb);
     }
     append_uint(line, ",\"thread_count\":", record->thread_count);
     (void)bp_buffer_append_text(line, ",\"threads\":[");

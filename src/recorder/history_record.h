@@ -15,7 +15,7 @@
 #include "recorder/history.h"
 #include "ring/ring.h"
 
-#define BP_HISTORY_TAG 0x31545348u /* "HST1" */
+#define BP_HISTORY_TAG 0x32545348u /* "HST2" */
 
 typedef struct bp_history_thread {
     uint64_t tid;
@@ -31,7 +31,8 @@ typedef struct bp_history_record {
     uint64_t rss_kb, vm_size_kb;
     uint64_t thread_count;
     uint32_t busy_count;
-    uint32_t has_memory; /* 0 or 1 */
+    uint16_t has_memory, has_own; /* 0 or 1 */
+    uint64_t own_kb;              /* the part of rss_kb that may be bugpack's */
     bp_history_thread threads[BP_HISTORY_BUSIEST];
 } bp_history_record;
 

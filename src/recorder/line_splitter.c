@@ -11,30 +11,32 @@ void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void
     splitter->pending_bytes = 0;
 }
 
-/* Gives the first `byte_count` pending bytes. */
-static void give(bp_line_splitter *splitter, size_t byte_count) {
-    splitter->take(splitter->context, splitter->pending, byte_count);
+/* Gives the first `byte_count` pending bytes; `unfinished` is BUGPACK_PART_UNFINISHED or 0. */
+static void give(bp_line_splitter *splitter, size_t byte_count, unsigned unfinished) {
+    unsigned continues = splitter->has_begun ? BUGPACK_PART_CONTINUES : 0;
+    splitter->has_begun = true;
+    splitter->take(splitter->context, splitter->pending, byte_count, continues | unfinished);
     splitter->pending_bytes -= byte_count;
     memmove(splitter->pending, splitter->pending + byte_count, splitter->pending_bytes);
 }
 
 static void cut_if_too_long(bp_line_splitter *splitter) {
     if (splitter->pending_bytes > BUGPACK_LOG_MESSAGE_MAX_BYTES) {
-        give(splitter, bp_utf8_cut(splitter->pending, splitter->pending_bytes,
-                                   BUGPACK_LOG_MESSAGE_MAX_BYTES));
-        splitter->has_begun = true;
+        give(splitter,
+             bp_utf8_cut(splitter->pending, splitter->pending_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES),
+             BUGPACK_PART_UNFINISHED);
     }
 }
 
 /* An empty rest of a line that was begun adds no line; an empty line does. */
-static void give_rest(bp_line_splitter *splitter) {
+static void give_rest(bp_line_splitter *splitter, unsigned unfinished) {
     size_t pending_bytes = splitter->pending_bytes;
     if (pending_bytes > 0 && splitter->pending[pending_bytes - 1] == '\r') {
         splitter->pending_bytes--;
     }
     cut_if_too_long(splitter);
-    if (splitter->pending_bytes > 0 || !splitter->has_begun) {
-        give(splitter, splitter->pending_bytes);
+    if (splitter->pending_bytes > 0 || (!splitter->has_begun && unfinished == 0)) {
+        give(splitter, splitter->pending_bytes, unfinished);
     }
 }
 
@@ -61,7 +63,7 @@ void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t
         if (newline == NULL) {
             return;
         }
-        give_rest(splitter);
+        give_rest(splitter, 0);
         splitter->has_begun = false;
         bytes = newline + 1;
     }
@@ -69,7 +71,7 @@ void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t
 
 void bp_line_splitter_flush(bp_line_splitter *splitter) {
     if (splitter->pending_bytes > 0) {
+        give_rest(splitter, BUGPACK_PART_UNFINISHED);
         splitter->has_begun = true;
-        give_rest(splitter);
     }
 }

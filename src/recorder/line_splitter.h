@@ -9,8 +9,9 @@
 
 #include <bugpack/log.h>
 
-/* Takes one line, without its end; it may hold any bytes, also NUL, and may be empty. */
-typedef void bp_line_taker(void *context, const char *line, size_t line_bytes);
+/* Takes one line, or `part` of it (bugpack/log.h), without its end; it may hold any bytes, also
+ * NUL, and may be empty. */
+typedef void bp_line_taker(void *context, const char *line, size_t line_bytes, unsigned part);
 
 /* One byte more than a line, so that a carriage return before the newline still fits in. */
 #define BP_LINE_PENDING_BYTES (BUGPACK_LOG_MESSAGE_MAX_BYTES + 1)
@@ -32,8 +33,8 @@ void bp_line_splitter_init(bp_line_splitter *splitter, bp_line_taker *take, void
  */
 void bp_line_splitter_feed(bp_line_splitter *splitter, const char *bytes, size_t byte_count);
 
-/* Gives the pending bytes as a line, without a final carriage return. A newline that follows adds
- * no line. */
+/* Gives the pending bytes as a part of a line, without a final carriage return. A newline that
+ * follows adds no line. */
 void bp_line_splitter_flush(bp_line_splitter *splitter);
 
 #endif

@@ -12,6 +12,9 @@
 #include "ring/ring_reader.h"
 #include "json/json.h"
 
+/* Flags of a record, as the files of earlier versions have them. */
+enum { was_cut = 1, continues = 2, unfinished = 4 };
+
 /* A record: this, then channel, thread name and message without a NUL. */
 typedef struct log_header {
     uint64_t tid;
@@ -19,7 +22,7 @@ typedef struct log_header {
     uint8_t channel_bytes;
     uint8_t thread_bytes;
     uint8_t level;
-    uint8_t is_cut;
+    uint8_t flags;
 } log_header;
 
 struct bp_log_recorder {
@@ -72,19 +75,23 @@ void bp_log_recorder_redact(bp_log_recorder *recorder, bp_at_call *at_call) {
 }
 
 static void append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
-                   const void *message, size_t message_bytes, bool was_cut) {
+                   const void *message, size_t message_bytes, unsigned part) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     size_t thread_bytes = 0;
     const char *thread = bp_thread_recent_name(now_ns, &thread_bytes);
     size_t kept = bp_utf8_cut(message, message_bytes, recorder->message_max_bytes);
     size_t given = channel == NULL ? 0 : strnlen(channel, BUGPACK_CHANNEL_MAX_BYTES + 1);
     size_t channel_bytes = bp_utf8_cut(channel, given, BUGPACK_CHANNEL_MAX_BYTES);
+    bool is_cut = (part & BP_PART_WAS_CUT) != 0 || kept < message_bytes || channel_bytes < given;
+    unsigned flags = (is_cut ? was_cut : 0u) |
+                     ((part & BUGPACK_PART_CONTINUES) != 0 ? continues : 0u) |
+                     ((part & BUGPACK_PART_UNFINISHED) != 0 ? unfinished : 0u);
     log_header header = {.tid = bp_thread_id(),
                          .message_bytes = (uint32_t)kept,
                          .channel_bytes = (uint8_t)channel_bytes,
                          .thread_bytes = (uint8_t)thread_bytes,
                          .level = (uint8_t)level,
-                         .is_cut = was_cut || kept < message_bytes || channel_bytes < given};
+                         .flags = (uint8_t)flags};
     /* iovec has no const form; the ring only reads. */
     const struct iovec parts[] = {
         {.iov_base = &header, .iov_len = sizeof header},
@@ -97,19 +104,21 @@ static void append(bp_log_recorder *recorder, bugpack_level level, const char *c
 }
 
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
-                            const void *message, size_t message_bytes, bool was_cut) {
+                            const void *message, size_t message_bytes, unsigned part) {
     /* What a cut may need to see of the next character stays. */
     enum { enough_bytes = BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 };
     bp_at_call *at_call = atomic_load_explicit(&recorder->at_call, memory_order_acquire);
     bp_clean_text clean;
     if (at_call == NULL) {
-        append(recorder, level, channel, message, message_bytes, was_cut);
+        append(recorder, level, channel, message, message_bytes, part);
         return;
     }
-    was_cut = was_cut || message_bytes > enough_bytes;
-    message_bytes = message_bytes < enough_bytes ? message_bytes : enough_bytes;
-    if (bp_at_call_begin(at_call, bp_thread_id(), channel, message, message_bytes, &clean)) {
-        append(recorder, level, channel, clean.bytes, clean.byte_count, was_cut);
+    if (message_bytes > enough_bytes) {
+        message_bytes = enough_bytes;
+        part |= BP_PART_WAS_CUT;
+    }
+    if (bp_at_call_begin(at_call, bp_thread_id(), channel, part, message, message_bytes, &clean)) {
+        append(recorder, level, channel, clean.bytes, clean.byte_count, part);
         bp_at_call_end(&clean);
     }
 }
@@ -121,6 +130,10 @@ bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder) {
 /* Streamed, not built as a tree: a report may have a hundred thousand of these. */
 static void print_record(const bp_ring_record *record, const log_header *header, const char *text,
                          uint64_t wall_offset_ns, bp_buffer *out) {
+    static const struct {
+        unsigned flag;
+        const char *key;
+    } flags[] = {{was_cut, "truncated"}, {continues, "continues"}, {unfinished, "unfinished"}};
     char time[BP_CLOCK_ISO_BYTES];
     bp_clock_format_iso(record->monotonic_ns + wall_offset_ns, time);
     (void)bp_buffer_printf(out,
@@ -137,7 +150,12 @@ static void print_record(const bp_ring_record *record, const log_header *header,
     text += header->thread_bytes;
     (void)bp_buffer_append_text(out, ",\"message\":");
     (void)bp_json_append_string(out, text, header->message_bytes);
-    (void)bp_buffer_append_text(out, header->is_cut ? ",\"truncated\":true}\n" : "}\n");
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if ((header->flags & flags[i].flag) != 0) {
+            (void)bp_buffer_printf(out, ",\"%s\":true", flags[i].key);
+        }
+    }
+    (void)bp_buffer_append_text(out, "}\n");
 }
 
 /* A recovered file may claim anything: the lengths must add up to the payload. */

@@ -39,12 +39,13 @@ bool bp_log_recorder_wants(const bp_log_recorder *recorder, bugpack_level level)
 void bp_log_recorder_set_level(bp_log_recorder *recorder, bugpack_level level);
 
 /*
- * Records one message of the calling thread. `channel` may be NULL. A message over
- * BUGPACK_LOG_MESSAGE_MAX_BYTES, or over the limit of a small ring, is cut; `was_cut`: the caller
- * cut it already. The thread's name may be BP_THREAD_NAME_STALE_NS old. Any thread.
+ * Records one message of the calling thread, which is `part` (bugpack/log.h) of its line.
+ * `channel` may be NULL. A message over BUGPACK_LOG_MESSAGE_MAX_BYTES, or over the limit of a small
+ * ring, is cut; BP_PART_WAS_CUT: the caller cut it already. The thread's name may be
+ * BP_THREAD_NAME_STALE_NS old. Any thread.
  */
 void bp_log_recorder_append(bp_log_recorder *recorder, bugpack_level level, const char *channel,
-                            const void *message, size_t message_bytes, bool was_cut);
+                            const void *message, size_t message_bytes, unsigned part);
 
 /* The ring, borrowed, for snapshots of it. */
 bp_ring *bp_log_recorder_ring(bp_log_recorder *recorder);

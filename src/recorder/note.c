@@ -23,7 +23,8 @@ void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channe
     }
     bool was_cut = (size_t)length >= sizeof message;
     size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
-    bp_log_recorder_append(log, level, channel, message, message_bytes, was_cut);
+    bp_log_recorder_append(log, level, channel, message, message_bytes,
+                           was_cut ? BP_PART_WAS_CUT : 0);
 }
 
 void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,

@@ -250,7 +250,7 @@ void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugp
     bp_clean_text clean;
     if (at_call == NULL) {
         add(notifications, now_ns, level, source, text, text_bytes);
-    } else if (bp_at_call_begin(at_call, bp_thread_id(), source, text, text_bytes, &clean)) {
+    } else if (bp_at_call_begin(at_call, bp_thread_id(), source, 0, text, text_bytes, &clean)) {
         add(notifications, now_ns, level, source, clean.bytes, clean.byte_count);
         bp_at_call_end(&clean);
     }

@@ -8,6 +8,12 @@
 #include "base/status.h"
 #include "ring/ring_reader.h"
 
+static bugpack_status make_ring(bp_rings *rings, bp_ring_kind kind, size_t byte_count,
+                                bp_ring **ret_ring, bugpack_error *error) {
+    const bp_ring_label label = {.kind = kind};
+    return bp_rings_make(rings, &label, byte_count, ret_ring, error);
+}
+
 /* The parts that have one ring each, and own it once they are made. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
@@ -15,23 +21,23 @@ static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_option
     bp_ring *ring = NULL;
     bugpack_status status = BUGPACK_OK;
     if (options->log_ring_bytes > 0) {
-        status = bp_rings_make(rings, BP_RING_KIND_LOG, 0, options->log_ring_bytes, &ring, error);
+        status = make_ring(rings, BP_RING_KIND_LOG, options->log_ring_bytes, &ring, error);
         if (status == BUGPACK_OK) {
             status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
         }
     }
     if (status == BUGPACK_OK && options->has_notifications) {
         ring = NULL;
-        status = bp_rings_make(rings, BP_RING_KIND_NOTIFICATIONS, 0, bp_notifications_ring_bytes(),
-                               &ring, error);
+        status = make_ring(rings, BP_RING_KIND_NOTIFICATIONS, bp_notifications_ring_bytes(), &ring,
+                           error);
         if (status == BUGPACK_OK) {
             status = bp_notifications_new(ring, &recorder->notifications, error);
         }
     }
     if (status == BUGPACK_OK && options->history_count > 0) {
         ring = NULL;
-        status = bp_rings_make(rings, BP_RING_KIND_HISTORY, 0,
-                               bp_history_ring_bytes(options->history_count), &ring, error);
+        status = make_ring(rings, BP_RING_KIND_HISTORY,
+                           bp_history_ring_bytes(options->history_count), &ring, error);
         if (status == BUGPACK_OK) {
             status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
         }
@@ -55,7 +61,7 @@ bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder *
     bugpack_status status = bp_rings_new(&options->rings, &recorder->rings, error);
     if (status == BUGPACK_OK) {
         status = bp_channels_init(&recorder->channels, options->traffic_budget_bytes,
-                                  recorder->rings, error);
+                                  recorder->rings, options->session, error);
     }
     if (status != BUGPACK_OK) {
         bp_rings_free(recorder->rings);
@@ -108,7 +114,7 @@ void bp_recorder_close(bp_recorder *recorder) {
         return;
     }
     bp_rings_release_guard(recorder->rings);
-    bp_channels_close(&recorder->channels);
+    bp_channels_end(&recorder->channels);
     bp_windows_free(recorder->windows);
     bp_history_free(recorder->history);
     recorder->windows = NULL;
@@ -160,51 +166,62 @@ static void copy_part(bp_recorder *recorder, bp_ring *ring, uint64_t until_ns, i
     }
 }
 
-/* The channel of that name; NULL when all are wanted, or none has it. */
-static const bp_traffic *find_only(bp_traffic *const *list, size_t count, const char *name) {
-    for (size_t i = 0; name != NULL && i < count; i++) {
-        if (strcmp(bp_traffic_identity_of(list[i])->name, name) == 0) {
-            return list[i];
-        }
+static void copy_channel(bp_recorder *recorder, bp_traffic *channel, uint64_t until_ns, int dir_fd,
+                         bp_snapshot *snapshot) {
+    bugpack_error *error = &snapshot->traffic_error;
+    bp_traffic_snapshot *copy =
+        error->status == BUGPACK_OK ? bp_snapshot_next_channel(snapshot, dir_fd) : NULL;
+    if (copy != NULL && error->status == BUGPACK_OK &&
+        bp_traffic_take_snapshot(channel, until_ns, snapshot->wall_offset_ns, &snapshot->traffic,
+                                 copy, error) == BUGPACK_OK) {
+        snapshot->channel_count++;
     }
-    return NULL;
+    bp_channels_note_loss(&recorder->channels, channel, snapshot->traffic_loss_reason,
+                          sizeof snapshot->traffic_loss_reason);
 }
 
+/* All channels of a name: those of earlier connections, too. */
 static void copy_traffic(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                          int dir_fd, bp_snapshot *snapshot) {
-    bp_traffic *const *list;
-    size_t count = bp_channels_list(&recorder->channels, &list);
-    snapshot->has_traffic = count > 0;
-    const bp_traffic *only = find_only(list, count, only_channel);
-    for (size_t i = 0; i < count && snapshot->traffic_error.status == BUGPACK_OK; i++) {
-        if ((only == NULL || list[i] == only) &&
-            bp_traffic_take_snapshot(list[i], until_ns, snapshot->wall_offset_ns, dir_fd,
-                                     snapshot->token, &snapshot->channels[snapshot->channel_count],
-                                     &snapshot->traffic_error) == BUGPACK_OK) {
-            snapshot->channel_count++;
+    bp_channel_list list;
+    bool has_only = false;
+    if (bp_channels_hold(&recorder->channels, &list, &snapshot->traffic_error) != BUGPACK_OK) {
+        snapshot->has_traffic = true;
+        return;
+    }
+    snapshot->has_traffic = list.count > 0;
+    for (size_t i = 0; i < list.count && only_channel != NULL; i++) {
+        has_only = has_only || bp_traffic_is_called(list.items[i]->traffic, only_channel);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        bp_traffic *channel = list.items[i]->traffic;
+        if (!has_only || bp_traffic_is_called(channel, only_channel)) {
+            copy_channel(recorder, channel, until_ns, dir_fd, snapshot);
         }
     }
-    for (size_t i = 0; i < count; i++) {
-        char *reason = snapshot->traffic_loss_reason;
-        size_t reason_bytes = sizeof snapshot->traffic_loss_reason;
-        bp_channels_note_loss(&recorder->channels, list[i], reason, reason_bytes);
+    bp_channels_unhold(&recorder->channels, &list);
+    if (snapshot->channels != NULL && snapshot->traffic_error.status == BUGPACK_OK) {
+        (void)bp_temp_file_flush(&snapshot->traffic, &snapshot->traffic_error);
     }
 }
 
 uint64_t bp_recorder_used_bytes(bp_recorder *recorder) {
     bp_ring *rings[3];
-    bp_traffic *const *channels = NULL;
     uint64_t used_bytes = 0;
     list_rings(recorder, rings);
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
         used_bytes += rings[i] != NULL ? bp_ring_used_bytes(rings[i]) : 0;
     }
-    size_t channel_count = bp_channels_list(&recorder->channels, &channels);
-    for (size_t i = 0; i < channel_count; i++) {
-        bp_ring *pins = bp_traffic_pins(channels[i]);
-        used_bytes += bp_ring_used_bytes(bp_traffic_ring(channels[i]));
+    bp_channel_list list;
+    if (bp_channels_hold(&recorder->channels, &list, NULL) != BUGPACK_OK) {
+        return used_bytes;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        bp_ring *pins = bp_traffic_pins(list.items[i]->traffic);
+        used_bytes += bp_ring_used_bytes(bp_traffic_ring(list.items[i]->traffic));
         used_bytes += pins != NULL ? bp_ring_used_bytes(pins) : 0;
     }
+    bp_channels_unhold(&recorder->channels, &list);
     return used_bytes;
 }
 

@@ -35,6 +35,7 @@ typedef struct bp_recorder_options {
     bugpack_level log_level;
     bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
+    void *session;                 /* the host's, for the handles of channels */
     size_t history_count;          /* samples in the ring; 0: no history */
     uint32_t sample_window_ms;     /* what a window of the history is to span */
     bp_diagnostics diagnostics;

@@ -311,14 +311,14 @@ static bp_ring *make_in_file(bp_rings *rings, const char *name, size_t capacity_
     return file->ring;
 }
 
-bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
-                             size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error) {
+bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t capacity_bytes,
+                             bp_ring **ret_ring, bugpack_error *error) {
     char name[BP_RING_NAME_BYTES];
-    bp_session_ring_name(kind, number, name);
+    bp_session_ring_name(label->kind, label->number, name);
     bp_ring *ring = rings->dir != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
     bugpack_status status = ring == NULL ? bp_ring_new(capacity_bytes, &ring, error) : BUGPACK_OK;
     if (status == BUGPACK_OK) {
-        bp_ring_publish(ring, rings->session_id, kind, number);
+        bp_ring_publish(ring, rings->session_id, label);
         *ret_ring = ring;
     }
     return status;
@@ -333,13 +333,15 @@ static ring_file *find_file(const bp_rings *rings, const bp_ring *ring) {
 }
 
 void bp_rings_drop(bp_rings *rings, bp_ring *ring) {
+    ring_file *file = NULL;
     if (ring != NULL && rings->monitor != NULL) {
         bp_lock_acquire(&rings->lock);
-        const ring_file *file = find_file(rings, ring);
+        file = find_file(rings, ring);
         bp_lock_release(&rings->lock);
-        if (file != NULL) {
-            bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), file);
-        }
+    }
+    if (file != NULL) {
+        bp_file_guard_remove(bp_monitor_file_guard(rings->monitor), file);
+        bp_session_dir_unlink(rings->dir, file->name);
         remove_file(rings, ring);
     }
     bp_ring_free(ring);

@@ -51,14 +51,11 @@ const bp_session_dir *bp_rings_dir(const bp_rings *rings);
  * NULL is fine. */
 void bp_rings_free(bp_rings *rings);
 
-/*
- * Makes a ring, in a file where possible, and publishes it. `number`: of a channel, else 0. Any
- * thread.
- */
-bugpack_status bp_rings_make(bp_rings *rings, bp_ring_kind kind, uint32_t number,
-                             size_t capacity_bytes, bp_ring **ret_ring, bugpack_error *error);
+/* Makes a ring, in a file where possible, and publishes it. Any thread. */
+bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t capacity_bytes,
+                             bp_ring **ret_ring, bugpack_error *error);
 
-/* Frees a ring that found no owner, with its guard. NULL is fine. */
+/* Frees a ring with its guard, and removes its file. NULL is fine. Any thread but the monitor's. */
 void bp_rings_drop(bp_rings *rings, bp_ring *ring);
 
 /* Whether the directory may get a file of this size: where other programs need its file system as

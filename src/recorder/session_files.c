@@ -41,19 +41,28 @@ void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_
     return file;
 }
 
-int bp_session_file_open(const bp_session_place *place, const char *name) {
+bp_ring_place bp_session_ring_open(const bp_session_place *place, const char *name) {
+    bp_ring_place found = {.fd = -1};
     if (place->dir_fd >= 0) {
-        return openat(place->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    }
-    for (size_t i = 0; i < place->copy_count; i++) {
-        if (strcmp(place->copies[i].name, name) == 0) {
-            int fd = fcntl(place->copies[i].fd, F_DUPFD_CLOEXEC, 0);
-            (void)lseek(fd, 0, SEEK_SET);
-            return fd;
-        }
+        found.fd = openat(place->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        return found;
     }
     errno = ENOENT;
-    return -1;
+    for (size_t i = 0; i < place->copy_count && found.fd < 0; i++) {
+        if (strcmp(place->copies[i].name, name) == 0) {
+            found.fd = fcntl(place->copies[i].fd, F_DUPFD_CLOEXEC, 0);
+            found.base = place->copies[i].base;
+        }
+    }
+    return found;
+}
+
+int bp_session_file_open(const bp_session_place *place, const char *name) {
+    int fd = bp_session_ring_open(place, name).fd;
+    if (fd >= 0 && place->dir_fd < 0) {
+        (void)lseek(fd, 0, SEEK_SET);
+    }
+    return fd;
 }
 
 bool bp_session_errno_is_damage(int system_errno) {
@@ -167,7 +176,7 @@ bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity) {
             bp_file_open_regular(dir_fd, entry->d_name, &fd, NULL) != BUGPACK_OK) {
             continue;
         }
-        if (bp_ring_read_alive(fd, &alive) &&
+        if (bp_ring_read_alive((bp_ring_place){.fd = fd}, &alive) &&
             alive.monotonic_ns > identity->last_alive.monotonic_ns) {
             identity->last_alive = alive;
             identity->wall_offset_ns = alive.wall_ns - alive.monotonic_ns;

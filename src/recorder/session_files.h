@@ -56,6 +56,7 @@ void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_
 typedef struct bp_session_copy {
     char name[BP_RING_NAME_BYTES];
     int fd;
+    uint64_t base; /* where it begins in there; 0 but for a ring */
 } bp_session_copy;
 
 /* Where the files of a session are: in its directory, or, where that is -1, in copies. Borrowed. */
@@ -68,6 +69,9 @@ typedef struct bp_session_place {
 /* Opens one for reading, on a descriptor of its own: close-on-exec, without following a link or
  * waiting for a FIFO. -1 with errno. */
 int bp_session_file_open(const bp_session_place *place, const char *name);
+
+/* The same for a ring: the place's descriptor is -1, with errno. */
+bp_ring_place bp_session_ring_open(const bp_session_place *place, const char *name);
 
 /* Reads the identity from its file, and validates it as if somebody else had written it. CORRUPT
  * when it is missing, damaged, or of another version; IO or NO_MEMORY when it cannot be read now.

@@ -142,7 +142,7 @@ static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) 
         return fail_look(found, errno);
     }
     if (info.st_uid != geteuid()) {
-        return false;
+        return fail_look(found, EPERM);
     }
     /* Only the rings of a running session must not be opened. */
     if (bp_session_identity_read(&(bp_session_place){.dir_fd = found->dir_fd}, &found->identity,

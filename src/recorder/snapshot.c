@@ -1,19 +1,24 @@
 #include "recorder/snapshot.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "ring/ring_file.h"
 #include "ring/ring_reader.h"
 
-/* Three parts, and two files per channel. */
-enum { file_max_count = 3 + 2 * BUGPACK_CHANNEL_MAX };
+/* Three parts, and the traffic. */
+enum { file_max_count = 4 };
+
+/* Channels of one session that a recovery looks for: file names may claim any number. */
+enum { recovered_max_count = 65536 };
 
 /* The files of a snapshot. Returns how many. */
 static size_t list_files(bp_snapshot *snapshot, bp_temp_file *files[file_max_count]) {
@@ -25,11 +30,25 @@ static size_t list_files(bp_snapshot *snapshot, bp_temp_file *files[file_max_cou
             files[count++] = &parts[i]->records;
         }
     }
-    for (size_t i = 0; i < snapshot->channel_count; i++) {
-        files[count++] = &snapshot->channels[i].messages;
-        files[count++] = &snapshot->channels[i].pins;
+    if (snapshot->channels != NULL) {
+        files[count++] = &snapshot->traffic;
     }
     return count;
+}
+
+bp_traffic_snapshot *bp_snapshot_next_channel(bp_snapshot *snapshot, int dir_fd) {
+    bugpack_error *error = &snapshot->traffic_error;
+    bool is_first = snapshot->channels == NULL;
+    if (!bp_array_reserve(&snapshot->channels, snapshot->channel_count,
+                          &snapshot->channel_capacity)) {
+        (void)bp_fail_memory(error, "copy the traffic");
+        return NULL;
+    }
+    if (is_first) {
+        (void)bp_temp_file_open(&snapshot->traffic, dir_fd, UINT64_MAX, error);
+        snapshot->traffic.token = snapshot->token;
+    }
+    return &snapshot->channels[snapshot->channel_count];
 }
 
 void bp_snapshot_release(bp_snapshot *snapshot) {
@@ -38,7 +57,9 @@ void bp_snapshot_release(bp_snapshot *snapshot) {
     for (size_t i = 0; i < count; i++) {
         bp_temp_file_release(files[i]);
     }
-    snapshot->channel_count = 0;
+    free(snapshot->channels);
+    snapshot->channels = NULL;
+    snapshot->channel_count = snapshot->channel_capacity = 0;
 }
 
 uint64_t bp_snapshot_bytes(bp_snapshot *snapshot) {
@@ -91,27 +112,29 @@ typedef struct source {
     uint32_t ring_kinds; /* those that there should be */
 } source;
 
-/* Opens a ring file. False when it is missing; `*ret_fd` is -1 when it cannot be opened. */
-static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack_error *error) {
+/* Opens a ring file. False when it is missing; its descriptor is -1 when it cannot be opened. */
+static bool open_ring(const source *from, const char *name, bp_ring_place *ret_place,
+                      bugpack_error *error) {
     struct stat info;
     *error = (bugpack_error)BUGPACK_ERROR_INIT;
-    *ret_fd = bp_session_file_open(from->place, name);
-    if (*ret_fd < 0 && errno == ENOENT) {
+    *ret_place = bp_session_ring_open(from->place, name);
+    int fd = ret_place->fd;
+    if (fd < 0 && errno == ENOENT) {
         return false;
     }
-    if (*ret_fd < 0) {
+    if (fd < 0) {
         int system_errno = errno;
         (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
         error->status =
             bp_session_errno_is_damage(system_errno) ? BUGPACK_ERR_CORRUPT : error->status;
-    } else if (fstat(*ret_fd, &info) != 0) {
+    } else if (fstat(fd, &info) != 0) {
         (void)bp_fail_errno(error, errno, "cannot read \"%s\"", name);
     } else if (!S_ISREG(info.st_mode)) {
         (void)bp_fail(error, BUGPACK_ERR_CORRUPT, "cannot read \"%s\": it is no file", name);
     }
-    if (*ret_fd >= 0 && error->status != BUGPACK_OK) {
-        bp_file_close(*ret_fd);
-        *ret_fd = -1;
+    if (fd >= 0 && error->status != BUGPACK_OK) {
+        bp_file_close(fd);
+        ret_place->fd = -1;
     }
     return true;
 }
@@ -129,30 +152,42 @@ static void name_ring(bp_ring_kind kind, uint32_t number, ring_names *ret_names)
     (void)snprintf(ret_names->names[1], sizeof ret_names->names[1], "%s", name);
 }
 
+/* Copies one ring's file, and reads what it says about itself. */
+static void copy_ring(const source *from, const bp_ring_label *label, bp_ring_place place,
+                      bp_temp_file *records, bp_ring_view *view, void *about,
+                      bugpack_error *failure) {
+    if (place.fd >= 0 && bp_ring_file_check_owner(place, from->session_id, label->kind,
+                                                  label->number, failure) == BUGPACK_OK) {
+        (void)bp_ring_recover(place, bp_temp_file_sink, records, view, failure);
+        if (about != NULL) {
+            bp_ring_read_about(place, about, label->about_bytes);
+        }
+    }
+}
+
 /*
- * False when there is no such file. An error that is CORRUPT is damage, and the records are empty;
- * any other may pass.
+ * Appends what a ring has to `records`. False when there is no such file. An error that is CORRUPT
+ * is damage, and there are no records; any other may pass. `about`, of the label's size, is what
+ * the ring says about itself; NULL: nobody asks.
  */
-static bool recover_ring(const source *from, bp_ring_kind kind, uint32_t number,
-                         bp_temp_file *records, bp_ring_view *view, bugpack_error *error) {
+static bool recover_ring(const source *from, const bp_ring_label *label, bp_temp_file *records,
+                         bp_traffic_part *ret_part, bp_ring_view *view, void *about,
+                         bugpack_error *error) {
     ring_names names;
     bool is_there = false;
     bugpack_status status = BUGPACK_ERR_CORRUPT;
-    name_ring(kind, number, &names);
-    *records = (bp_temp_file)BP_TEMP_FILE_INIT;
+    name_ring(label->kind, label->number, &names);
     for (size_t i = 0; i < 2 && status == BUGPACK_ERR_CORRUPT; i++) {
-        int fd = -1;
+        bp_ring_place place;
         bugpack_error failure;
-        if (!open_ring(from, names.names[i], &fd, &failure)) {
+        if (!open_ring(from, names.names[i], &place, &failure)) {
             continue;
         }
         is_there = true;
-        bp_temp_file_release(records);
-        if (fd >= 0 &&
-            bp_ring_file_check_owner(fd, from->session_id, kind, number, &failure) == BUGPACK_OK) {
-            (void)bp_ring_recover_to_file(fd, from->dir_fd, records, view, &failure);
-        }
-        bp_file_close(fd);
+        ret_part->from = records->size;
+        copy_ring(from, label, place, records, view, about, &failure);
+        ret_part->to = failure.status == BUGPACK_OK ? records->size : ret_part->from;
+        bp_file_close(place.fd);
         status = failure.status;
         *error = failure;
     }
@@ -160,7 +195,18 @@ static bool recover_ring(const source *from, bp_ring_kind kind, uint32_t number,
 }
 
 static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part *part) {
-    part->is_on = recover_ring(from, kind, 0, &part->records, &part->view, &part->error);
+    const bp_ring_label label = {.kind = kind};
+    bp_traffic_part all;
+    if (bp_temp_file_open(&part->records, from->dir_fd, UINT64_MAX, &part->error) != BUGPACK_OK) {
+        part->is_on = true;
+        return;
+    }
+    part->is_on = recover_ring(from, &label, &part->records, &all, &part->view, NULL, &part->error);
+    if (!part->is_on) {
+        bp_temp_file_release(&part->records);
+    } else if (part->error.status == BUGPACK_OK) {
+        (void)bp_temp_file_flush(&part->records, &part->error);
+    }
     if (!part->is_on && (from->ring_kinds >> kind & 1) != 0) {
         part->is_on = true;
         (void)bp_fail(&part->error, BUGPACK_ERR_CORRUPT,
@@ -169,70 +215,141 @@ static void recover_part(const source *from, bp_ring_kind kind, bp_snapshot_part
 }
 
 /* A ring of a channel: one that is damaged costs itself, and the others are recovered. */
-static bool recover_channel_ring(const source *from, bp_ring_kind kind, uint32_t number,
-                                 bp_temp_file *records, bp_ring_view *view, bp_snapshot *snapshot) {
+static bool recover_channel_ring(const source *from, bp_ring_kind kind,
+                                 bp_traffic_identity *identity, bp_traffic_part *ret_part,
+                                 bp_ring_view *view, bp_snapshot *snapshot) {
+    const bp_ring_label label = {
+        .kind = kind, .number = identity->number, .about_bytes = sizeof *identity};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bool is_there = recover_ring(from, kind, number, records, view, &error);
-    if (error.status == BUGPACK_ERR_CORRUPT) {
-        view->is_damaged = true;
-        error = (bugpack_error)BUGPACK_ERROR_INIT;
-        if (!bp_temp_file_is_open(records)) {
-            (void)bp_temp_file_open(records, from->dir_fd, 0, &error);
-        }
+    bp_traffic_identity about = *identity;
+    bool is_there = recover_ring(from, &label, &snapshot->traffic, ret_part, view, &about, &error);
+    if (bp_traffic_identity_is_whole(&about, identity->number)) {
+        *identity = about;
     }
-    if (error.status != BUGPACK_OK && snapshot->traffic_error.status == BUGPACK_OK) {
+    view->is_damaged = view->is_damaged || error.status == BUGPACK_ERR_CORRUPT;
+    if (error.status != BUGPACK_OK && error.status != BUGPACK_ERR_CORRUPT &&
+        snapshot->traffic_error.status == BUGPACK_OK) {
         snapshot->traffic_error = error;
     }
     return is_there;
 }
 
-/* Of a channel whose file is damaged only the number is known. A failure that may pass is noted. */
-static bool read_channel(const source *from, unsigned number, bp_traffic_identity *ret_identity,
+/* The file of a channel whose ring is in memory. A failure that may pass is noted. */
+static void read_channel(const source *from, const char *name, bp_traffic_identity *identity,
                          bugpack_error *error) {
-    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    char name[BP_RING_NAME_BYTES];
-    (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, number);
+    bp_traffic_identity found;
     int fd = bp_session_file_open(from->place, name);
-    bool is_read = fd >= 0 && bp_file_read_range(fd, ret_identity, sizeof *ret_identity, 0) ==
-                                  (int64_t)sizeof *ret_identity;
     int system_errno = fd < 0 ? errno : 0;
+    if (fd >= 0 && bp_file_read_range(fd, &found, sizeof found, 0) == (int64_t)sizeof found &&
+        bp_traffic_identity_is_whole(&found, identity->number)) {
+        *identity = found;
+    }
     bp_file_close(fd);
     if (system_errno != 0 && !bp_session_errno_is_damage(system_errno) &&
         error->status == BUGPACK_OK) {
         (void)bp_fail_errno(error, system_errno, "cannot read \"%s\"", name);
     }
-    if (is_read && bp_traffic_identity_is_whole(ret_identity, number)) {
-        return true;
-    }
-    bp_traffic_identity_init(ret_identity, name, number, &options);
-    return false;
 }
 
-static void recover_channel(const source *from, unsigned number, bp_snapshot *snapshot) {
-    bp_traffic_snapshot *channel = &snapshot->channels[snapshot->channel_count];
-    *channel = (bp_traffic_snapshot){.messages = BP_TEMP_FILE_INIT,
-                                     .pins = BP_TEMP_FILE_INIT,
-                                     .wall_offset_ns = snapshot->wall_offset_ns};
-    bool is_known = read_channel(from, number, &channel->identity, &snapshot->traffic_error);
-    bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, number, &channel->messages,
-                                         &channel->messages_view, snapshot);
-    if (!has_ring && !is_known) {
+static void recover_channel(const source *from, uint32_t number, bp_snapshot *snapshot) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    char name[BP_RING_NAME_BYTES];
+    bp_traffic_snapshot *channel = bp_snapshot_next_channel(snapshot, from->dir_fd);
+    if (channel == NULL) {
         return;
     }
+    *channel = (bp_traffic_snapshot){.wall_offset_ns = snapshot->wall_offset_ns};
+    (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, (unsigned)number);
+    bp_traffic_identity_init(&channel->identity, name, number, &options);
+    /* Of what is damaged only the number is known. */
+    channel->identity.check = 0;
+    read_channel(from, name, &channel->identity, &snapshot->traffic_error);
+    bool has_ring = recover_channel_ring(from, BP_RING_KIND_TRAFFIC, &channel->identity,
+                                         &channel->messages, &channel->messages_view, snapshot);
+    bool has_pins = recover_channel_ring(from, BP_RING_KIND_PINS, &channel->identity,
+                                         &channel->pins, &channel->pins_view, snapshot);
+    bool is_known = channel->identity.check != 0;
     snapshot->has_traffic = true;
     snapshot->channel_count++;
-    /* Without its own file the ring is in memory, or gone, and its channel has no pins either. */
     channel->messages_view.is_damaged = channel->messages_view.is_damaged || !has_ring || !is_known;
-    if (!has_ring) {
-        bugpack_error *error = &snapshot->traffic_error;
-        (void)bp_temp_file_open(&channel->messages, from->dir_fd, 0,
-                                error->status == BUGPACK_OK ? error : NULL);
+    /* The pins of a closed channel may be gone, if its ring has all messages. */
+    channel->pins_view.is_damaged =
+        channel->pins_view.is_damaged ||
+        (!has_pins && channel->identity.has_pins != 0 && channel->messages_view.evicted_count > 0);
+}
+
+/* The number of a channel that has a file of this name. */
+static bool read_number(const char *name, uint32_t *ret_number) {
+    static const bp_ring_kind kinds[] = {BP_RING_KIND_TRAFFIC, BP_RING_KIND_PINS};
+    size_t letters = strcspn(name, "0123456789");
+    char expected[BP_RING_NAME_BYTES];
+    *ret_number = (uint32_t)strtoul(name + letters, NULL, 10);
+    (void)snprintf(expected, sizeof expected, BP_CHANNEL_FILE_FORMAT, (unsigned)*ret_number);
+    bool is_channel = strcmp(name, expected) == 0;
+    for (size_t i = 0; !is_channel && i < sizeof kinds / sizeof kinds[0]; i++) {
+        bp_session_ring_name(kinds[i], *ret_number, expected);
+        is_channel = strncmp(name, expected, strlen(expected)) == 0;
     }
-    if (bp_temp_file_is_open(&channel->messages) &&
-        !recover_channel_ring(from, BP_RING_KIND_PINS, number, &channel->pins, &channel->pins_view,
-                              snapshot)) {
-        channel->pins_view.is_damaged = channel->identity.has_pins != 0;
+    return is_channel;
+}
+
+typedef struct numbers {
+    uint32_t *items;
+    size_t count, capacity;
+} numbers;
+
+static bool add_number(numbers *found, const char *name) {
+    uint32_t number = 0;
+    if (!read_number(name, &number) || found->count == recovered_max_count) {
+        return true;
     }
+    if (!bp_array_reserve(&found->items, found->count, &found->capacity)) {
+        return false;
+    }
+    found->items[found->count++] = number;
+    return true;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The channels that have files, each once and in the order of their opening. The caller frees the
+ * items. IO, NO_MEMORY. */
+static bugpack_status list_channels(const bp_session_place *place, numbers *found,
+                                    bugpack_error *error) {
+    *found = (numbers){.count = 0};
+    bool has_memory = true;
+    for (size_t i = 0; i < place->copy_count; i++) {
+        has_memory = has_memory && add_number(found, place->copies[i].name);
+    }
+    DIR *listing = place->dir_fd >= 0 ? bp_session_files_list(place->dir_fd) : NULL;
+    int system_errno = place->dir_fd >= 0 && listing == NULL ? errno : 0;
+    struct dirent *entry;
+    while (listing != NULL && (errno = 0, entry = readdir(listing)) != NULL) {
+        has_memory = has_memory && add_number(found, entry->d_name);
+    }
+    if (listing != NULL) {
+        system_errno = errno;
+        (void)closedir(listing);
+    }
+    if (!has_memory) {
+        return bp_fail_memory(error, "list the channels of a session");
+    }
+    size_t count = 0;
+    if (found->count > 1) { /* no array at all is not for qsort(3) */
+        qsort(found->items, found->count, sizeof found->items[0], compare_numbers);
+    }
+    for (size_t i = 0; i < found->count; i++) {
+        if (count == 0 || found->items[count - 1] != found->items[i]) {
+            found->items[count++] = found->items[i];
+        }
+    }
+    found->count = count;
+    return system_errno == 0
+               ? BUGPACK_OK
+               : bp_fail_errno(error, system_errno, "cannot list the channels of a session");
 }
 
 static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t number) {
@@ -240,13 +357,13 @@ static uint64_t ring_used_bytes(const source *from, bp_ring_kind kind, uint32_t 
     uint64_t used_bytes = 0;
     name_ring(kind, number, &names);
     for (size_t i = 0; i < 2; i++) {
-        int fd = -1;
+        bp_ring_place ring;
         bugpack_error error;
-        if (open_ring(from, names.names[i], &fd, &error) && fd >= 0) {
-            uint64_t file_bytes = bp_ring_file_used_bytes(fd);
+        if (open_ring(from, names.names[i], &ring, &error) && ring.fd >= 0) {
+            uint64_t file_bytes = bp_ring_file_used_bytes(ring);
             used_bytes = file_bytes > used_bytes ? file_bytes : used_bytes;
         }
-        bp_file_close(fd);
+        bp_file_close(ring.fd);
     }
     return used_bytes;
 }
@@ -257,10 +374,13 @@ uint64_t bp_recover_used_bytes(const bp_session_place *place) {
     for (bp_ring_kind kind = BP_RING_KIND_LOG; kind < BP_RING_KIND_TRAFFIC; kind++) {
         used_bytes += ring_used_bytes(&from, kind, 0);
     }
-    for (uint32_t number = 0; number < BUGPACK_CHANNEL_MAX; number++) {
-        used_bytes += ring_used_bytes(&from, BP_RING_KIND_TRAFFIC, number) +
-                      ring_used_bytes(&from, BP_RING_KIND_PINS, number);
+    numbers channels;
+    (void)list_channels(place, &channels, NULL);
+    for (size_t i = 0; i < channels.count; i++) {
+        used_bytes += ring_used_bytes(&from, BP_RING_KIND_TRAFFIC, channels.items[i]) +
+                      ring_used_bytes(&from, BP_RING_KIND_PINS, channels.items[i]);
     }
+    free(channels.items);
     return used_bytes;
 }
 
@@ -276,9 +396,12 @@ bugpack_status bp_recover_rings(const bp_session_place *place, const bp_session_
     recover_part(&from, BP_RING_KIND_LOG, &ret_snapshot->log);
     recover_part(&from, BP_RING_KIND_NOTIFICATIONS, &ret_snapshot->notifications);
     recover_part(&from, BP_RING_KIND_HISTORY, &ret_snapshot->history);
-    for (unsigned number = 0; number < BUGPACK_CHANNEL_MAX; number++) {
-        recover_channel(&from, number, ret_snapshot);
+    numbers channels;
+    (void)list_channels(place, &channels, &ret_snapshot->traffic_error);
+    for (size_t i = 0; i < channels.count; i++) {
+        recover_channel(&from, channels.items[i], ret_snapshot);
     }
+    free(channels.items);
     const bugpack_error *errors[] = {&ret_snapshot->log.error, &ret_snapshot->notifications.error,
                                      &ret_snapshot->history.error, &ret_snapshot->traffic_error};
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {

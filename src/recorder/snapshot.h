@@ -37,13 +37,18 @@ typedef struct bp_snapshot {
     bool has_traffic;
     bugpack_error traffic_error; /* the first of a channel */
     char traffic_loss_reason[256];
-    size_t channel_count;
-    bp_traffic_snapshot channels[BUGPACK_CHANNEL_MAX];
+    /* What follows is valid where `channels` is not NULL. */
+    bp_temp_file traffic; /* the records of all channels */
+    bp_traffic_snapshot *channels;
+    size_t channel_count, channel_capacity;
 } bp_snapshot;
+
+/* Makes room for the next channel, and the file of all at the first. NULL with traffic_error. */
+bp_traffic_snapshot *bp_snapshot_next_channel(bp_snapshot *snapshot, int dir_fd);
 
 void bp_snapshot_release(bp_snapshot *snapshot);
 
-/* The bytes in its temporary files. */
+/* The bytes in its temporary files, which are open. */
 uint64_t bp_snapshot_bytes(bp_snapshot *snapshot);
 
 /* Whether every ring could be copied. */

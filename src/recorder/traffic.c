@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "recorder/filter.h"
 #include "recorder/traffic_record.h"
-#include "ring/ring_reader.h"
 
 #define CACHE_LINE 64
 
@@ -28,6 +28,7 @@ struct bp_traffic {
     size_t pin_kept_max; /* the same in `pins` */
     bugpack_traffic_filter *filter;
     void *filter_context;
+    bp_filter *filter_guard; /* NULL: no filter */
     bp_traffic_identity identity;
     /* kept_max bytes for a filter to work in; NULL without a filter, and while it is in use. */
     _Alignas(CACHE_LINE) _Atomic(unsigned char *) filter_copy;
@@ -83,9 +84,41 @@ static size_t kept_max_of(const bp_ring *ring, size_t prefix_bytes) {
     return fits < message_max_bytes ? fits : message_max_bytes;
 }
 
+/* How much of a message is kept, and what for. */
+static void choose_kept(bp_traffic *traffic, const bugpack_channel_options *options) {
+    traffic->kept_max = kept_max_of(traffic->ring, 0);
+    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
+    if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
+        traffic->kept_max = options->snap_bytes;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
+    }
+    if ((options->flags & BUGPACK_CHANNEL_WITHOUT_PAYLOAD) != 0) {
+        traffic->kept_max = 0;
+        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
+    }
+}
+
+static bugpack_status set_filter(bp_traffic *traffic, const bugpack_channel_options *options,
+                                 const void *owner, bugpack_error *error) {
+    bugpack_channel_options wrapped = *options;
+    if (traffic->kept_max == 0 || options->filter == NULL) {
+        return BUGPACK_OK;
+    }
+    unsigned char *filter_copy = malloc(traffic->kept_max);
+    if (filter_copy == NULL) {
+        return bp_fail_memory(error, "open a channel");
+    }
+    atomic_store(&traffic->filter_copy, filter_copy);
+    bugpack_status status = bp_filter_wrap(owner, &wrapped, &traffic->filter_guard, error);
+    traffic->filter = wrapped.filter;
+    traffic->filter_context = wrapped.filter_context;
+    return status;
+}
+
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
-                              const bugpack_channel_options *options, bp_ring *ring, bp_ring *pins,
-                              bp_traffic **ret_traffic, bugpack_error *error) {
+                              const bugpack_channel_options *options, const void *owner,
+                              bp_ring *ring, bp_ring *pins, bp_traffic **ret_traffic,
+                              bugpack_error *error) {
     if (options->pin_bytes > pin_max_bytes) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "cannot pin %u bytes: the most is 1 MiB",
                        (unsigned)options->pin_bytes);
@@ -96,34 +129,37 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
     }
     memset(traffic, 0, sizeof *traffic);
     traffic->identity = *identity;
-    traffic->kept_max = kept_max_of(ring, 0);
-    traffic->kept_cut = 1u << BP_TRAFFIC_CUT_LIMIT;
-    if (options->snap_bytes > 0 && options->snap_bytes < traffic->kept_max) {
-        traffic->kept_max = options->snap_bytes;
-        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_SNAP;
+    traffic->ring = ring;
+    traffic->pins = pins;
+    choose_kept(traffic, options);
+    bugpack_status status = set_filter(traffic, options, owner, error);
+    if (status != BUGPACK_OK) {
+        traffic->ring = traffic->pins = NULL; /* they stay the caller's */
+        bp_traffic_free(traffic);
+        return status;
     }
-    if ((options->flags & BUGPACK_CHANNEL_WITHOUT_PAYLOAD) != 0) {
-        traffic->kept_max = 0;
-        traffic->kept_cut = 1u << BP_TRAFFIC_CUT_FLAG;
-    }
-    traffic->filter = traffic->kept_max > 0 ? options->filter : NULL;
-    traffic->filter_context = options->filter_context;
-    unsigned char *filter_copy = traffic->filter != NULL ? malloc(traffic->kept_max) : NULL;
-    if (traffic->filter != NULL && filter_copy == NULL) {
-        free(traffic);
-        return bp_fail_memory(error, "open a channel");
-    }
-    atomic_init(&traffic->filter_copy, filter_copy);
     if (pins != NULL) {
         uint64_t room = 4 * (uint64_t)(bp_ring_payload_max(pins) + BP_RING_FRAME_BYTES);
         traffic->pin_kept_max = kept_max_of(pins, sizeof(uint64_t));
         atomic_init(&traffic->pin_left,
                     options->pin_bytes > 0 ? (uint64_t)options->pin_bytes << 32 | room : 0);
     }
-    traffic->ring = ring;
-    traffic->pins = pins;
     *ret_traffic = traffic;
     return BUGPACK_OK;
+}
+
+void bp_traffic_end_filter(bp_traffic *traffic) {
+    bp_filter_close(traffic->filter_guard);
+}
+
+size_t bp_traffic_seal(bp_traffic *traffic) {
+    bp_traffic_end_filter(traffic); /* what it was called for is still recorded */
+    size_t taken_bytes = bp_ring_seal(traffic->ring);
+    if (traffic->pins != NULL) {
+        taken_bytes += bp_ring_seal(traffic->pins);
+    }
+    free(atomic_exchange(&traffic->filter_copy, NULL));
+    return taken_bytes;
 }
 
 void bp_traffic_close(bp_traffic *traffic) {
@@ -138,9 +174,23 @@ void bp_traffic_free(bp_traffic *traffic) {
     if (traffic != NULL) {
         bp_ring_free(traffic->ring);
         bp_ring_free(traffic->pins);
+        bp_filter_free(traffic->filter_guard);
         free(atomic_load(&traffic->filter_copy));
         free(traffic);
     }
+}
+
+void bp_traffic_take_rings(bp_traffic *traffic, bp_ring **ret_ring, bp_ring **ret_pins) {
+    if (ret_ring != NULL) {
+        *ret_ring = traffic->ring;
+        traffic->ring = NULL;
+    }
+    *ret_pins = traffic->pins;
+    traffic->pins = NULL;
+}
+
+bool bp_traffic_is_called(const bp_traffic *traffic, const char *name) {
+    return strcmp(traffic->identity.name, name) == 0;
 }
 
 const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
@@ -148,9 +198,7 @@ const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic) {
 }
 
 size_t bp_traffic_plain_max(const bp_traffic *traffic) {
-    bool is_plain =
-        traffic->filter == NULL && (traffic->identity.flags & BUGPACK_CHANNEL_REDACT_PAYLOAD) == 0;
-    return is_plain ? traffic->kept_max : 0;
+    return traffic->filter == NULL ? traffic->kept_max : 0;
 }
 
 bp_ring *bp_traffic_ring(const bp_traffic *traffic) {
@@ -285,29 +333,29 @@ void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) 
     *ret_totals = totals;
 }
 
-bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
-                                        uint64_t wall_offset_ns, int dir_fd,
-                                        const bp_cancel_token *token,
-                                        bp_traffic_snapshot *ret_snapshot, bugpack_error *error) {
-    bp_traffic_snapshot snapshot = {.identity = traffic->identity,
-                                    .messages = BP_TEMP_FILE_INIT,
-                                    .pins = BP_TEMP_FILE_INIT,
-                                    .wall_offset_ns = wall_offset_ns};
-    bugpack_status status = bp_ring_copy_to_file(
-        traffic->ring, until_ns, dir_fd, token, &snapshot.messages, &snapshot.messages_view, error);
-    if (status == BUGPACK_OK && traffic->pins != NULL) {
-        status = bp_ring_copy_to_file(traffic->pins, until_ns, dir_fd, token, &snapshot.pins,
-                                      &snapshot.pins_view, error);
-    }
-    if (status != BUGPACK_OK) {
-        bp_traffic_snapshot_release(&snapshot);
-        return status;
-    }
-    *ret_snapshot = snapshot;
-    return BUGPACK_OK;
+static bugpack_status copy_part(bp_ring *ring, uint64_t until_ns, bp_temp_file *records,
+                                bp_traffic_part *ret_part, bp_ring_view *ret_view,
+                                bugpack_error *error) {
+    ret_part->from = records->size;
+    bugpack_status status =
+        bp_ring_copy(ring, until_ns, bp_temp_file_sink, records, ret_view, error);
+    ret_part->to = records->size;
+    return status;
 }
 
-void bp_traffic_snapshot_release(bp_traffic_snapshot *snapshot) {
-    bp_temp_file_release(&snapshot->messages);
-    bp_temp_file_release(&snapshot->pins);
+bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
+                                        uint64_t wall_offset_ns, bp_temp_file *records,
+                                        bp_traffic_snapshot *ret_snapshot, bugpack_error *error) {
+    bp_traffic_snapshot snapshot = {.identity = traffic->identity,
+                                    .wall_offset_ns = wall_offset_ns};
+    bugpack_status status = copy_part(traffic->ring, until_ns, records, &snapshot.messages,
+                                      &snapshot.messages_view, error);
+    if (status == BUGPACK_OK && traffic->pins != NULL) {
+        status =
+            copy_part(traffic->pins, until_ns, records, &snapshot.pins, &snapshot.pins_view, error);
+    }
+    if (status == BUGPACK_OK) {
+        *ret_snapshot = snapshot;
+    }
+    return status;
 }

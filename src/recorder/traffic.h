@@ -18,7 +18,7 @@
 
 typedef struct bp_traffic bp_traffic;
 
-/* What recovery needs to know of a channel, written to a file beside its ring. Fixed size. */
+/* What recovery needs to know of a channel, written into its rings. Fixed size. */
 typedef struct bp_traffic_identity {
     char name[64 + 8]; /* NUL-terminated, any bytes */
     uint8_t is_ipv6, host_is_server;
@@ -47,17 +47,24 @@ size_t bp_traffic_pins_ring_bytes(uint32_t pin_bytes);
 /*
  * A channel over two rings: the messages, and the pinned opening messages, which it stops writing
  * before anything would be evicted. `pins` is empty and may be NULL. Takes ownership of the rings
- * on success. INVALID for pin_bytes over 1 MiB.
+ * on success. `owner` is the session. INVALID for pin_bytes over 1 MiB.
  */
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
-                              const bugpack_channel_options *options, bp_ring *ring, bp_ring *pins,
-                              bp_traffic **ret_traffic, bugpack_error *error);
+                              const bugpack_channel_options *options, const void *owner,
+                              bp_ring *ring, bp_ring *pins, bp_traffic **ret_traffic,
+                              bugpack_error *error);
 
 /*
- * Refuses messages from now on and frees all memory but about 1 KiB. Other threads may be inside or
- * come later; the filter may still be called.
+ * Refuses messages from now on, waits until the filter has returned, and gives back the memory that
+ * no message is in. Returns what the rings take now. Idempotent. Other threads may be inside or
+ * come later.
  */
+size_t bp_traffic_seal(bp_traffic *traffic);
+
+/* Refuses messages from now on and frees all memory but about 1 KiB. Other threads may be inside or
+ * come later; the filter may still be called, until bp_traffic_seal or bp_traffic_end_filter. */
 void bp_traffic_close(bp_traffic *traffic);
+void bp_traffic_end_filter(bp_traffic *traffic);
 
 /* Frees the rings too. No other thread may be inside. NULL is fine. */
 void bp_traffic_free(bp_traffic *traffic);
@@ -68,6 +75,13 @@ const bp_traffic_identity *bp_traffic_identity_of(const bp_traffic *traffic);
 bp_ring *bp_traffic_ring(const bp_traffic *traffic);
 bp_ring *bp_traffic_pins(const bp_traffic *traffic);
 
+/* Hands its rings to the caller, who frees them; with NULL the ring of messages stays. Nobody may
+ * be inside. */
+void bp_traffic_take_rings(bp_traffic *traffic, bp_ring **ret_ring, bp_ring **ret_pins);
+
+/* Whether this is its name. */
+bool bp_traffic_is_called(const bp_traffic *traffic, const char *name);
+
 /*
  * Records one message: all of it, or the beginning when it exceeds 16 MiB or a quarter of the ring.
  * With `bytes` NULL the message is counted and none of its bytes are kept. Any thread.
@@ -76,8 +90,8 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
                        const char *type_name, const void *bytes, size_t byte_count);
 
 /*
- * How many bytes at the front of a message go into a report as the host gave them: what the channel
- * keeps of one, and none where a filter or BUGPACK_CHANNEL_REDACT_PAYLOAD may change them.
+ * How many bytes at the front of a message the host has given for a report: what the channel keeps
+ * of one, and none where a filter may change them.
  */
 size_t bp_traffic_plain_max(const bp_traffic *traffic);
 
@@ -89,20 +103,23 @@ typedef struct bp_traffic_totals {
 } bp_traffic_totals;
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals);
 
+/* The records of a ring in a file that several rings share. */
+typedef struct bp_traffic_part {
+    uint64_t from, to;
+} bp_traffic_part;
+
 /* A channel at an instant, from a running session's rings or a dead one's files. */
 typedef struct bp_traffic_snapshot {
     bp_traffic_identity identity;
-    bp_temp_file messages, pins; /* from bp_ring_copy_to_file; pins may be empty */
+    bp_traffic_part messages, pins;
     bp_ring_view messages_view, pins_view;
     uint64_t wall_offset_ns; /* wall time = monotonic time + this */
 } bp_traffic_snapshot;
 
-/* Copies both rings (bp_ring_copy_to_file). Any thread. */
+/* Appends the records of both rings to an open file (bp_ring_copy). Any thread. */
 bugpack_status bp_traffic_take_snapshot(bp_traffic *traffic, uint64_t until_ns,
-                                        uint64_t wall_offset_ns, int dir_fd,
-                                        const bp_cancel_token *token,
+                                        uint64_t wall_offset_ns, bp_temp_file *records,
                                         bp_traffic_snapshot *ret_snapshot, bugpack_error *error);
-void bp_traffic_snapshot_release(bp_traffic_snapshot *snapshot);
 
 /* What shortened a message; more than one may apply. */
 typedef enum bp_traffic_cut {
@@ -125,28 +142,25 @@ typedef struct bp_traffic_extent {
     uint64_t from_wall_ns, to_wall_ns;         /* 0 when there is none */
 } bp_traffic_extent;
 
-/* Replaces secrets in a piece of a message, in place, and counts those that begin in
- * [count_from, count_to): what surrounds that part is there to be looked at. */
-typedef struct bp_traffic_search {
-    bugpack_status (*overwrite)(void *context, unsigned char *bytes, size_t byte_count,
-                                size_t count_from, size_t count_to);
-    void *context;
-} bp_traffic_search;
-
 /*
- * Prints traffic.pcap of these channels, merged by time, which never runs backwards. A message that
- * is in pins and ring appears once. Where messages are missing after the pinned ones, TCP's numbers
- * go on without a gap, so that a dissector keeps its state; the manifest says so. Memory: 128 KiB,
- * 16 KiB a channel, and 16 bytes for each pinned message. `search` is applied to the channels that
- * want it (BUGPACK_CHANNEL_REDACT_PAYLOAD); NULL: to none.
+ * Prints traffic.pcap of these channels, whose records are in one file, merged by time, which never
+ * runs backwards. A message that is in pins and ring appears once. Where messages are missing after
+ * the pinned ones, TCP's numbers go on without a gap, so that a dissector keeps its state; the
+ * manifest says so. Memory: 128 KiB, 16 KiB for each channel that was open at one time, and 16
+ * bytes for each pinned message.
  */
-bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     const bp_traffic_search *search, bp_sink *sink, void *context,
+bugpack_status bp_traffic_print_pcap(bp_temp_file *records, const bp_traffic_snapshot *channels,
+                                     size_t channel_count, bp_sink *sink, void *context,
                                      bp_traffic_extent *ret_extent, bugpack_error *error);
+
+/* Prints a pcap of the handshake of a channel alone, which says whose its packets are. */
+bugpack_status bp_traffic_print_opening(const bp_traffic_identity *identity, bp_sink *sink,
+                                        void *context);
 
 /* Prints traffic-index.jsonl of the same channels: a line for each message of the pcap. A pass of
  * its own, because only one entry of a report can be open. */
-bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
-                                      bp_sink *sink, void *context, bugpack_error *error);
+bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_snapshot *channels,
+                                      size_t channel_count, bp_sink *sink, void *context,
+                                      bugpack_error *error);
 
 #endif

@@ -12,10 +12,7 @@
 
 static const size_t line_max_bytes = 64 * 1024;
 
-/* A secret that is divided between two segments is found if it is no longer than this. */
-enum { search_margin_bytes = 4096 };
-
-/* A pinned message, and the offset of its record in the file of pins. */
+/* A pinned message, and the offset of its record. */
 typedef struct traffic_pin {
     uint64_t sequence, offset;
 } traffic_pin;
@@ -27,10 +24,12 @@ typedef struct traffic_pin {
 typedef struct traffic_lane {
     const bp_traffic_snapshot *snapshot;
     bp_pcap_stream stream;
-    bp_traffic_window window;
+    /* Its own from its first message to its last: of thousands of channels that were closed one
+     * after the other, few have one at a time. */
+    bp_traffic_window *window;
     traffic_pin *pins; /* ascending by sequence */
     size_t pin_count, next_pin;
-    uint64_t message_offset;
+    bp_traffic_part messages_left;
     bp_traffic_record message; /* the next one of the ring */
     bp_traffic_record current; /* the next one of this lane */
     bool has_message, has_current, is_pinned;
@@ -49,15 +48,15 @@ static const size_t pin_count_max = 128 * 1024;
 /* Threads may pin in another order than they record, so pins are sorted. */
 static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
     size_t capacity = 0;
-    uint64_t offset = 0, begin = 0;
+    bp_traffic_part left = at->snapshot->pins;
+    uint64_t begin = left.from;
     bp_traffic_record record;
-    bp_traffic_window_move(&at->window, &at->snapshot->pins);
-    while (at->pin_count < pin_count_max && bp_traffic_record_next(&at->window, &offset, &record)) {
+    while (at->pin_count < pin_count_max && bp_traffic_record_next(at->window, &left, &record)) {
         if (!bp_array_reserve(&at->pins, at->pin_count, &capacity)) {
             return bp_fail_memory(error, "write the traffic");
         }
         at->pins[at->pin_count++] = (traffic_pin){.sequence = record.sequence, .offset = begin};
-        begin = offset;
+        begin = left.from;
     }
     if (at->pin_count > 1) {
         qsort(at->pins, at->pin_count, sizeof *at->pins, compare_pins);
@@ -66,9 +65,7 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
 }
 
 static void read_message(traffic_lane *at) {
-    bp_traffic_window_move(&at->window, &at->snapshot->messages);
-    at->has_message = bp_temp_file_is_open(&at->snapshot->messages) &&
-                      bp_traffic_record_next(&at->window, &at->message_offset, &at->message);
+    at->has_message = bp_traffic_record_next(at->window, &at->messages_left, &at->message);
 }
 
 /* Reads the next pinned message, if it is older than the ring's next one. */
@@ -82,9 +79,8 @@ static bool read_pin(traffic_lane *at) {
         if (at->has_message && next->sequence == at->message.sequence) {
             continue;
         }
-        uint64_t offset = next->offset;
-        bp_traffic_window_move(&at->window, &at->snapshot->pins);
-        if (bp_traffic_record_next(&at->window, &offset, &at->current)) {
+        bp_traffic_part left = {next->offset, at->snapshot->pins.to};
+        if (bp_traffic_record_next(at->window, &left, &at->current)) {
             return true;
         }
     }
@@ -108,37 +104,38 @@ static void lane_advance(traffic_lane *at) {
     }
 }
 
-/* Borrows the channel and moves to its first message. IO, NO_MEMORY. */
-static bugpack_status lane_open(traffic_lane *at, bp_traffic_snapshot *snapshot,
-                                bugpack_error *error) {
+static bp_pcap_stream stream_of(const bp_traffic_identity *identity) {
+    return (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
+                            .host_is_server = identity->host_is_server != 0,
+                            .host_port = identity->host_port,
+                            .peer_port = identity->peer_port,
+                            .number = identity->number};
+}
+
+/* Borrows the channel and moves to its first message; `window` is for this call alone. NO_MEMORY.
+ */
+static bugpack_status lane_open(traffic_lane *at, const bp_traffic_snapshot *snapshot,
+                                bp_traffic_window *window, bugpack_error *error) {
     const bp_traffic_identity *identity = &snapshot->identity;
     at->snapshot = snapshot;
+    at->messages_left = snapshot->messages;
     at->expected_sequence = 1;
-    at->stream = (bp_pcap_stream){.is_ipv6 = identity->is_ipv6 != 0,
-                                  .host_is_server = identity->host_is_server != 0,
-                                  .host_port = identity->host_port,
-                                  .peer_port = identity->peer_port,
-                                  .number = identity->number};
-    bugpack_status status = BUGPACK_OK;
-    if (bp_temp_file_is_open(&snapshot->messages)) {
-        status = bp_temp_file_flush(&snapshot->messages, error);
-    }
-    if (status == BUGPACK_OK && bp_temp_file_is_open(&snapshot->pins)) {
-        status = bp_temp_file_flush(&snapshot->pins, error);
-        if (status == BUGPACK_OK) {
-            status = index_pins(at, error);
-        }
-    }
+    at->stream = stream_of(identity);
+    at->window = window;
+    bugpack_status status = index_pins(at, error);
     if (status == BUGPACK_OK) {
         read_message(at);
         lane_advance(at);
     }
+    at->window = NULL;
     return status;
 }
 
 static void lane_release(traffic_lane *at) {
     free(at->pins);
+    free(at->window);
     at->pins = NULL;
+    at->window = NULL;
 }
 
 /* Prints one of the two. */
@@ -146,15 +143,16 @@ typedef struct printer {
     bp_sink *pcap_sink; /* NULL: frames are only counted */
     bp_sink *index_sink;
     void *context;
+    bp_temp_file *records;
     traffic_lane *lanes;
-    size_t lane_count;
-    bp_buffer line; /* of the index */
+    traffic_lane **queue; /* a heap of those that have messages left; the earliest is the first */
+    size_t queue_count;
+    int system_errno; /* of the first failed read; 0: none */
+    bp_buffer line;   /* of the index */
     uint64_t frame_count;
     bp_traffic_extent extent;
-    traffic_lane *source;            /* whose bytes are being fetched */
-    const bp_traffic_search *search; /* NULL: none */
-    bugpack_status search_status;
-    unsigned char segment[BP_PCAP_SEGMENT_BYTES + 2 * search_margin_bytes];
+    traffic_lane *source; /* whose bytes are being fetched */
+    unsigned char segment[BP_PCAP_SEGMENT_BYTES];
 } printer;
 
 /* What the frames of a pcap cannot say: the cuts of a message, as part of its index line. */
@@ -189,10 +187,11 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
         out, "{\"frame\":%llu,\"time\":\"%s\",\"monotonic_ns\":%llu,\"channel\":",
         (unsigned long long)frame, time, (unsigned long long)message->monotonic_ns);
     (void)bp_json_append_string(out, channel, strnlen(channel, sizeof at->snapshot->identity.name));
-    (void)bp_buffer_printf(out, ",\"seq\":%llu,\"direction\":\"%s\",\"type\":%llu",
-                           (unsigned long long)message->sequence,
-                           message->direction == BUGPACK_SENT ? "sent" : "received",
-                           (unsigned long long)message->type);
+    (void)bp_buffer_printf(
+        out, ",\"connection\":%u,\"seq\":%llu,\"direction\":\"%s\",\"type\":%llu",
+        (unsigned)at->snapshot->identity.number, (unsigned long long)message->sequence,
+        message->direction == BUGPACK_SENT ? "sent" : "received",
+        (unsigned long long)message->type);
     if (message->name_bytes > 0) {
         (void)bp_buffer_append_text(out, ",\"type_name\":");
         (void)bp_json_append_string(out, message->name, message->name_bytes);
@@ -204,12 +203,11 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
     (void)bp_buffer_append_text(out, at->is_pinned ? ",\"pinned\":true}\n" : "}\n");
 }
 
-/* Fills `segment` from a file. False where it cannot be read. */
-static bool fill_segment(printer *print, const bp_temp_file *temp_file, uint64_t offset,
-                         size_t byte_count) {
+/* Fills `segment` from the records. False where they cannot be read. */
+static bool fill_segment(printer *print, uint64_t offset, size_t byte_count) {
     for (size_t done = 0; done < byte_count;) {
-        int64_t got =
-            bp_temp_file_read(temp_file, offset + done, print->segment + done, byte_count - done);
+        int64_t got = bp_temp_file_read(print->records, offset + done, print->segment + done,
+                                        byte_count - done);
         if (got <= 0) {
             return false;
         }
@@ -218,37 +216,15 @@ static bool fill_segment(printer *print, const bp_temp_file *temp_file, uint64_t
     return true;
 }
 
-/* A part of a message with what surrounds it, so that a secret at its edge is found. */
-static const void *fetch_searched(printer *print, const bp_temp_file *temp_file, uint64_t offset,
-                                  size_t byte_count) {
-    const bp_traffic_record *message = &print->source->current;
-    uint64_t from = offset > search_margin_bytes ? offset - search_margin_bytes : 0;
-    uint64_t to = offset + byte_count + search_margin_bytes;
-    to = to < message->byte_count ? to : message->byte_count;
-    size_t before = (size_t)(offset - from);
-    if (!fill_segment(print, temp_file, message->bytes_offset + from, (size_t)(to - from))) {
-        return NULL;
-    }
-    print->search_status = print->search->overwrite(
-        print->search->context, print->segment, (size_t)(to - from), before, before + byte_count);
-    return print->search_status == BUGPACK_OK ? print->segment + before : NULL;
-}
-
 /* A bp_pcap_fetch: from the window, or for more than it holds straight from the file. */
 static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
     printer *print = context;
     traffic_lane *at = print->source;
-    const bp_temp_file *temp_file = at->is_pinned ? &at->snapshot->pins : &at->snapshot->messages;
-    if (print->search != NULL &&
-        (at->snapshot->identity.flags & BUGPACK_CHANNEL_REDACT_PAYLOAD) != 0) {
-        return fetch_searched(print, temp_file, offset, byte_count);
-    }
     offset += at->current.bytes_offset;
     if (byte_count <= BP_TRAFFIC_WINDOW_BYTES) {
-        bp_traffic_window_move(&at->window, temp_file);
-        return bp_traffic_window_see(&at->window, offset, byte_count);
+        return bp_traffic_window_see(at->window, offset, byte_count);
     }
-    return fill_segment(print, temp_file, offset, byte_count) ? print->segment : NULL;
+    return fill_segment(print, offset, byte_count) ? print->segment : NULL;
 }
 
 static void count(bp_traffic_extent *extent, traffic_lane *at) {
@@ -301,34 +277,60 @@ static bugpack_status print_current(printer *print, traffic_lane *at) {
     return status;
 }
 
-/* At most 64 channels: looking at each is cheaper than a heap. */
-static traffic_lane *earliest(const printer *print) {
-    traffic_lane *found = NULL;
-    for (size_t i = 0; i < print->lane_count; i++) {
-        traffic_lane *at = &print->lanes[i];
-        if (at->has_current && (found == NULL || at->current_wall_ns < found->current_wall_ns)) {
-            found = at;
+static bool is_earlier(const traffic_lane *left, const traffic_lane *right) {
+    return left->current_wall_ns != right->current_wall_ns
+               ? left->current_wall_ns < right->current_wall_ns
+               : left < right; /* in the order of their opening */
+}
+
+/* Moves the lane at this place down until those below it are later. */
+static void sift(printer *print, size_t place) {
+    traffic_lane **queue = print->queue;
+    for (size_t below; (below = 2 * place + 1) < print->queue_count; place = below) {
+        below += below + 1 < print->queue_count && is_earlier(queue[below + 1], queue[below]);
+        if (!is_earlier(queue[below], queue[place])) {
+            break;
         }
+        traffic_lane *lane = queue[place];
+        queue[place] = queue[below];
+        queue[below] = lane;
     }
-    return found;
+}
+
+/* Prints the earliest message, which is the first lane's, and moves that lane on. */
+static bugpack_status print_first(printer *print) {
+    traffic_lane *at = print->queue[0];
+    if (at->window == NULL) {
+        at->window = calloc(1, sizeof *at->window);
+        if (at->window == NULL) {
+            return BUGPACK_ERR_NO_MEMORY;
+        }
+        at->window->temp_file = print->records;
+    }
+    bugpack_status status = print_current(print, at);
+    lane_advance(at);
+    print->system_errno = print->system_errno == 0 ? at->window->system_errno : print->system_errno;
+    if (!at->has_current) {
+        lane_release(at);
+        print->queue[0] = print->queue[--print->queue_count];
+    }
+    sift(print, 0);
+    return status;
 }
 
 static bugpack_status print_all(printer *print, bugpack_error *error) {
     bugpack_status status = print->pcap_sink != NULL
                                 ? bp_pcap_write_header(print->pcap_sink, print->context)
                                 : BUGPACK_OK;
-    traffic_lane *at;
-    while (status == BUGPACK_OK && (at = earliest(print)) != NULL) {
-        status = print_current(print, at);
-        lane_advance(at);
+    for (size_t i = print->queue_count / 2; i-- > 0;) {
+        sift(print, i);
     }
-    for (size_t i = 0; i < print->lane_count; i++) {
-        if (print->lanes[i].window.system_errno != 0) {
-            return bp_fail_errno(error, print->lanes[i].window.system_errno,
-                                 "cannot read recorded traffic");
-        }
+    while (status == BUGPACK_OK && print->queue_count > 0) {
+        status = print_first(print);
     }
-    status = print->search_status != BUGPACK_OK ? print->search_status : status;
+    if (print->system_errno != 0) {
+        return bp_fail_errno(error, print->system_errno, "cannot read recorded traffic");
+    }
     if (status == BUGPACK_ERR_IO) {
         return bp_fail(error, status, "cannot read recorded traffic: it ends too soon");
     }
@@ -337,27 +339,47 @@ static bugpack_status print_all(printer *print, bugpack_error *error) {
                                           bugpack_status_name(status));
 }
 
-static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t channel_count,
-                                     const bp_traffic_search *search, bp_sink *pcap_sink,
-                                     bp_sink *index_sink, void *context,
-                                     bp_traffic_extent *ret_extent, bugpack_error *error) {
+/* Moves all lanes to their first messages. */
+static bugpack_status open_lanes(printer *print, const bp_traffic_snapshot *channels,
+                                 size_t channel_count, bugpack_error *error) {
+    bp_traffic_window *window = calloc(1, sizeof *window);
+    bugpack_status status = window == NULL ? bp_fail_memory(error, "write the traffic")
+                                           : bp_temp_file_flush(print->records, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < channel_count; i++) {
+        window->temp_file = print->records;
+        status = lane_open(&print->lanes[i], &channels[i], window, error);
+        if (print->lanes[i].has_current) {
+            print->queue[print->queue_count++] = &print->lanes[i];
+        }
+    }
+    if (window != NULL) {
+        print->system_errno = window->system_errno;
+    }
+    free(window);
+    return status;
+}
+
+static bugpack_status print_channels(bp_temp_file *records, const bp_traffic_snapshot *channels,
+                                     size_t channel_count, bp_sink *pcap_sink, bp_sink *index_sink,
+                                     void *context, bp_traffic_extent *ret_extent,
+                                     bugpack_error *error) {
     printer *print = calloc(1, sizeof *print);
     traffic_lane *lanes = calloc(channel_count + 1, sizeof *lanes);
+    traffic_lane **queue = calloc(channel_count + 1, sizeof *queue);
     bugpack_status status = BUGPACK_OK;
-    if (print == NULL || lanes == NULL) {
-        free(print);
-        free(lanes);
-        return bp_fail_memory(error, "write the traffic");
+    if (print == NULL || lanes == NULL || queue == NULL) {
+        status = bp_fail_memory(error, "write the traffic");
+        goto out;
     }
-    print->search = search;
     print->pcap_sink = pcap_sink;
     print->index_sink = index_sink;
     print->context = context;
+    print->records = records;
     print->lanes = lanes;
-    print->lane_count = channel_count;
+    print->queue = queue;
     bp_buffer_init(&print->line, line_max_bytes);
-    for (size_t i = 0; status == BUGPACK_OK && i < channel_count; i++) {
-        status = lane_open(&lanes[i], &channels[i], error);
+    if (channel_count > 0) {
+        status = open_lanes(print, channels, channel_count, error);
     }
     if (status == BUGPACK_OK) {
         status = print_all(print, error);
@@ -369,19 +391,29 @@ static bugpack_status print_channels(bp_traffic_snapshot *channels, size_t chann
         lane_release(&lanes[i]);
     }
     bp_buffer_release(&print->line);
+out:
+    free(queue);
     free(lanes);
     free(print);
     return status;
 }
 
-bugpack_status bp_traffic_print_pcap(bp_traffic_snapshot *channels, size_t channel_count,
-                                     const bp_traffic_search *search, bp_sink *sink, void *context,
+bugpack_status bp_traffic_print_pcap(bp_temp_file *records, const bp_traffic_snapshot *channels,
+                                     size_t channel_count, bp_sink *sink, void *context,
                                      bp_traffic_extent *ret_extent, bugpack_error *error) {
-    return print_channels(channels, channel_count, search, sink, NULL, context, ret_extent, error);
+    return print_channels(records, channels, channel_count, sink, NULL, context, ret_extent, error);
 }
 
-bugpack_status bp_traffic_print_index(bp_traffic_snapshot *channels, size_t channel_count,
-                                      bp_sink *sink, void *context, bugpack_error *error) {
+bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_snapshot *channels,
+                                      size_t channel_count, bp_sink *sink, void *context,
+                                      bugpack_error *error) {
     bp_traffic_extent extent;
-    return print_channels(channels, channel_count, NULL, NULL, sink, context, &extent, error);
+    return print_channels(records, channels, channel_count, NULL, sink, context, &extent, error);
+}
+
+bugpack_status bp_traffic_print_opening(const bp_traffic_identity *identity, bp_sink *sink,
+                                        void *context) {
+    bp_pcap_stream stream = stream_of(identity);
+    bugpack_status status = bp_pcap_write_header(sink, context);
+    return status == BUGPACK_OK ? bp_pcap_write_open(&stream, 0, sink, context) : status;
 }

@@ -5,13 +5,6 @@
 
 #include "ring/ring.h"
 
-void bp_traffic_window_move(bp_traffic_window *window, const bp_temp_file *temp_file) {
-    if (window->temp_file != temp_file) {
-        window->temp_file = temp_file;
-        window->size = 0;
-    }
-}
-
 const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, size_t byte_count) {
     uint64_t skipped = offset - window->start;
     if (offset < window->start || skipped > window->size || byte_count > window->size - skipped) {
@@ -75,20 +68,20 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
     return true;
 }
 
-bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
+bool bp_traffic_record_next(bp_traffic_window *window, bp_traffic_part *left,
                             bp_traffic_record *ret_record) {
     const size_t header_max =
         sizeof(uint64_t) + sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
-    for (;;) {
-        uint64_t at = *offset;
-        bp_ring_record record;
+    bp_ring_record record;
+    while (left->to - left->from >= sizeof record) {
+        uint64_t at = left->from;
         const void *seen = bp_traffic_window_see(window, at, sizeof record);
         if (seen == NULL) {
             return false;
         }
         memcpy(&record, seen, sizeof record);
         uint64_t padded = ((uint64_t)record.payload_bytes + 7) & ~(uint64_t)7;
-        if (padded > window->temp_file->size - at - sizeof record) {
+        if (padded > left->to - at - sizeof record) {
             return false;
         }
         size_t wanted = padded < header_max ? (size_t)padded : header_max;
@@ -96,9 +89,10 @@ bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
         if (seen == NULL) {
             return false;
         }
-        *offset = at + sizeof record + padded;
+        left->from = at + sizeof record + padded;
         if (parse(&record, (const unsigned char *)seen + sizeof record, at, ret_record)) {
             return true;
         }
     }
+    return false;
 }

@@ -44,7 +44,7 @@ typedef struct bp_traffic_record {
     uint64_t byte_count;
 } bp_traffic_record;
 
-/* A piece of a file in memory. All zero: empty. */
+/* A piece of a file in memory. Nothing but the file is set: empty. */
 #define BP_TRAFFIC_WINDOW_BYTES 16384u
 typedef struct bp_traffic_window {
     const bp_temp_file *temp_file; /* borrowed, flushed */
@@ -54,17 +54,14 @@ typedef struct bp_traffic_window {
     unsigned char bytes[BP_TRAFFIC_WINDOW_BYTES];
 } bp_traffic_window;
 
-/* Switches to another file. */
-void bp_traffic_window_move(bp_traffic_window *window, const bp_temp_file *temp_file);
-
 /* `byte_count` bytes at `offset`, valid until the next call; NULL past the end. */
 const void *bp_traffic_window_see(bp_traffic_window *window, uint64_t offset, size_t byte_count);
 
 /*
- * Reads the first valid message from `*offset` on, and moves `*offset` past it. False at the end
- * and where the file cannot be read (system_errno).
+ * Reads the first valid message from the offset `from` of this part on, and moves `from` past it.
+ * False at the end and where the file cannot be read (system_errno).
  */
-bool bp_traffic_record_next(bp_traffic_window *window, uint64_t *offset,
+bool bp_traffic_record_next(bp_traffic_window *window, bp_traffic_part *left,
                             bp_traffic_record *ret_record);
 
 #endif

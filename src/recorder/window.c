@@ -23,6 +23,8 @@ struct bp_window {
     bp_window_result result; /* not changed once it is done */
 
     /* Under the lock. */
+    uint64_t end_ns;     /* of a process that has ended: by then; else 0 */
+    uint64_t cpu_ns;     /* then: all that it used, or 0 */
     uint64_t sampled_ns; /* when its sample was begun; 0: not yet */
     bool is_given_up;
     bool is_claimed; /* somebody computes, or has computed, the result */
@@ -94,11 +96,13 @@ static bool is_shared(const bp_windows *windows, const bp_window *window, uint64
             now_ns - window->sampled_ns <= windows->share_ns);
 }
 
-bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
+/* The last window of a process is that of one whose sample is yet to come, too. */
+static bp_window *ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns) {
     bp_window *old = NULL;
     bp_window *made = NULL;
     bp_lock_acquire(&windows->lock);
-    if (!is_shared(windows, windows->latest, now_ns)) {
+    bool is_sampled = windows->latest != NULL && windows->latest->sampled_ns != 0;
+    if (!is_shared(windows, windows->latest, now_ns) || (is_last && is_sampled)) {
         old = windows->latest;
         windows->latest = NULL;
         if (atomic_load_explicit(&windows->held_bytes, memory_order_relaxed) <
@@ -112,6 +116,10 @@ bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
             windows->latest = made;
         }
     }
+    if (is_last && windows->latest != NULL) {
+        windows->latest->end_ns = now_ns;
+        windows->latest->cpu_ns = cpu_ns;
+    }
     bp_window *window = bp_window_retain(windows->latest);
     bp_lock_release(&windows->lock);
     bp_window_release(old);
@@ -121,11 +129,40 @@ bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
     return window;
 }
 
+bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns) {
+    return ask(windows, now_ns, false, 0);
+}
+
+bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns) {
+    return ask(windows, now_ns, true, cpu_ns);
+}
+
+/* Nothing has changed since the process ended: its last counters are those of its end. */
+static void move_to_end(uint64_t end_ns, uint64_t cpu_ns, bp_task_snapshot *end) {
+    uint64_t first_ns = end->first_cpu * end->cpu_unit_ns;
+    uint64_t late_ns = end->taken_ns > end_ns ? end->taken_ns - end_ns : 0;
+    end->taken_ns -= late_ns;
+    end->boottime_ns -= end->boottime_ns > late_ns ? late_ns : 0;
+    end->uptime_ns -= end->uptime_ns > late_ns ? late_ns : end->uptime_ns;
+    end->extra_ns = cpu_ns > first_ns ? cpu_ns - first_ns : 0;
+}
+
+/* A process that was not sampled while it lived: then all its counters were 0. */
+static bugpack_status compute_whole_life(bp_task_snapshot *end, bp_metrics *ret_metrics,
+                                         bugpack_error *error) {
+    bp_task_snapshot birth = {.taken_ns = end->taken_ns - end->uptime_ns,
+                              .boottime_ns = end->boottime_ns - end->uptime_ns,
+                              .birth_unit_ns = end->birth_unit_ns,
+                              .cpu_unit_ns = end->cpu_unit_ns};
+    return bp_metrics_compute(&birth, end, ret_metrics, error);
+}
+
 /* Computes the result, once. `end` is NULL when there is no sample, for the reason in `why`. */
 static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error *why) {
     bp_windows *windows = window->windows;
     bp_lock_acquire(&windows->lock);
     bool is_mine = !window->is_claimed;
+    uint64_t end_ns = window->end_ns, cpu_ns = window->cpu_ns;
     window->is_claimed = true;
     bp_lock_release(&windows->lock);
     if (!is_mine) {
@@ -133,8 +170,15 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
     }
     bp_window_result *result = &window->result;
     bp_history_held held = {NULL, NULL};
-    bool is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, &held)
-                               : bp_history_hold_last(windows->history, &held);
+    bool is_held = false;
+    bool is_last = end_ns != 0 && end != NULL;
+    if (is_last) {
+        move_to_end(end_ns, cpu_ns, end);
+        is_held = bp_history_hold_short(windows->history, end->taken_ns, &held);
+    } else {
+        is_held = end != NULL ? bp_history_hold(windows->history, end->taken_ns, &held)
+                              : bp_history_hold_last(windows->history, &held);
+    }
     if (end == NULL || why->status != BUGPACK_OK) {
         result->error = *why; /* with a sample: it is what is left of a process that has ended */
     }
@@ -142,6 +186,8 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
         result->status = bp_history_held_compute(&held, end, &result->metrics, &result->error);
     } else if (end == NULL) {
         result->status = why->status;
+    } else if (is_last && end->has_uptime) {
+        result->status = compute_whole_life(end, &result->metrics, &result->error);
     } else {
         result->status =
             bp_fail(&result->error, BUGPACK_ERR_IO, "there is no earlier sample to compare with");
@@ -157,11 +203,12 @@ static void settle(bp_window *window, bp_task_snapshot *end, const bugpack_error
 }
 
 /* The window whose sample is to be taken, with a reference; NULL: none. */
-static bp_window *take_pending(bp_windows *windows) {
+static bp_window *take_pending(bp_windows *windows, bool *ret_is_last) {
     bp_lock_acquire(&windows->lock);
     bp_window *latest = windows->latest;
     bool is_pending = latest != NULL && latest->sampled_ns == 0 && !latest->is_given_up;
     bp_window *window = is_pending ? bp_window_retain(latest) : NULL;
+    *ret_is_last = is_pending && latest->end_ns != 0;
     bp_lock_release(&windows->lock);
     return window;
 }
@@ -185,11 +232,12 @@ static void take_sample(bp_window *window, bp_window_sample *sample, void *conte
 
 uint64_t bp_windows_serve(bp_windows *windows, uint64_t now_ns, bp_window_sample *sample,
                           void *context) {
-    bp_window *window = take_pending(windows);
+    bool is_last;
+    bp_window *window = take_pending(windows, &is_last);
     if (window == NULL) {
         return UINT64_MAX;
     }
-    uint64_t due_ns = bp_history_ready_ns(windows->history, window->asked_ns);
+    uint64_t due_ns = is_last ? 0 : bp_history_ready_ns(windows->history, window->asked_ns);
     if (due_ns <= now_ns) {
         take_sample(window, sample, context);
         due_ns = UINT64_MAX;

@@ -42,6 +42,12 @@ void bp_windows_free(bp_windows *windows); /* NULL is fine */
 /* Asks for a window that ends now. Waits for nothing. NULL without memory, or when too much is held
  * already. Any thread. */
 bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns);
+/*
+ * The same for a process that has ended by `now_ns`. Its window ends then, whenever the sample is
+ * taken, which need not wait for a length: it lasts as long as the process did, if that is shorter.
+ * `cpu_ns`: all that the process used, with the children it waited for; 0: not known.
+ */
+bp_window *bp_windows_ask_last(bp_windows *windows, uint64_t now_ns, uint64_t cpu_ns);
 bp_window *bp_window_retain(bp_window *window); /* NULL stays NULL */
 void bp_window_release(bp_window *window);      /* NULL is fine */
 

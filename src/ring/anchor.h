@@ -7,7 +7,8 @@
  *     "bugpack" and type BP_ANCHOR_NOTE_TYPE. Its descriptor is a signed 64-bit number: the
  *     distance in bytes from the descriptor's own address to the bp_anchor.
  *  2. Read the bp_anchor with process_vm_readv and check magic, version and the sizes in it. More
- *     than one image can have an anchor: each lists its own rings.
+ *     than one image can have an anchor: each lists its own rings. What did not fit is in another
+ *     bp_anchor, at `next`.
  *  3. An entry whose sequence is even and whose address is not 0 describes a mapped ring, or, of
  *     the kind BP_ANCHOR_FILE, a bp_anchor_file: a small file of the session, as its directory has
  *     it. Read the ring (ring/frame.h says how it is laid out), then the entry's sequence again;
@@ -27,11 +28,10 @@
 #include "ring/ring.h"
 
 #define BP_ANCHOR_MAGIC 0x31726e6170677562u /* "bugpanr1", little endian */
-#define BP_ANCHOR_VERSION 1u
+#define BP_ANCHOR_VERSION 2u
 #define BP_ANCHOR_NOTE_TYPE 1u
 #define BP_ANCHOR_FILE 64u /* beyond any bp_ring_kind */
-/* Three rings per session, up to two per channel, and its files. What is beyond this is not listed.
- */
+/* Of one table. A session takes three for its rings, up to two for each channel, and its files. */
 #define BP_ANCHOR_ENTRY_COUNT 512u
 
 typedef struct bp_anchor_entry {
@@ -49,6 +49,8 @@ typedef struct bp_anchor {
     uint32_t version;
     uint32_t entry_bytes, entry_count;
     uint32_t unused;
+    _Atomic uint64_t
+        next; /* address of the next table, which is never freed; 0: this is the last */
     bp_anchor_entry entries[BP_ANCHOR_ENTRY_COUNT];
 } bp_anchor;
 
@@ -59,7 +61,8 @@ typedef struct bp_anchor_file {
     unsigned char bytes[];
 } bp_anchor_file;
 
-/* Lists a ring or a file. Lock-free. Returns NULL when the list is full. Any thread. */
+/* Lists a ring or a file. Lock-free. Returns NULL where there is no memory for another table. Any
+ * thread. */
 bp_anchor_entry *bp_anchor_add(const void *address, uint64_t mapped_bytes, const char *session_id,
                                uint32_t kind, uint32_t number);
 

@@ -43,6 +43,7 @@ typedef struct bp_frame_page {
     /* Set by bp_ring_publish: whose ring this is. */
     uint32_t kind, number;
     uint64_t owner_check; /* hash of the two, the seed and the session's id; 0: not published */
+    unsigned char about[BP_RING_ABOUT_MAX_BYTES];
 } bp_frame_page;
 
 /*

@@ -142,12 +142,54 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
                                 : status;
 }
 
-void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number) {
+void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label *label) {
     bp_frame_page *header = ring->page;
-    header->kind = (uint32_t)kind;
-    header->number = number;
+    header->kind = (uint32_t)label->kind;
+    header->number = label->number;
     header->owner_check = bp_frame_owner_check(header, session_id);
-    ring->anchor = bp_anchor_add(ring->page, ring->mapped_bytes, session_id, kind, number);
+    if (label->about_bytes > 0) {
+        memcpy(header->about, label->about, label->about_bytes);
+    }
+    ring->anchor = bp_anchor_add(ring->page, ring->mapped_bytes, session_id, (uint32_t)label->kind,
+                                 label->number);
+}
+
+/* Of a file only the blocks go; its size stays, and what reads them finds zeros. */
+static bool give_back(unsigned char *from, size_t byte_count, bool is_in_file) {
+#ifdef MADV_REMOVE
+    return madvise(from, byte_count, is_in_file ? MADV_REMOVE : MADV_DONTNEED) == 0;
+#else
+    (void)from;
+    (void)byte_count;
+    return !is_in_file; /* no record reached these pages, so they were never resident */
+#endif
+}
+
+size_t bp_ring_seal(bp_ring *ring) {
+    size_t taken_bytes = 0;
+    bp_lock_acquire(&ring->lock);
+    ring->is_sealed = true;
+    if (ring->page != NULL) {
+        /* Until the first turn is over, all records are before the head. */
+        size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+        size_t used_bytes = ((size_t)ring->head + page_bytes - 1) / page_bytes * page_bytes;
+        taken_bytes = ring->mapped_bytes;
+        if (ring->head < ring->capacity && used_bytes < ring->capacity &&
+            (uintptr_t)(ring->data + used_bytes) % page_bytes == 0 &&
+            give_back(ring->data + used_bytes, (size_t)ring->capacity - used_bytes,
+                      bp_ring_is_in_file(ring))) {
+            taken_bytes = BP_FRAME_DATA_START + used_bytes;
+        }
+    }
+    bp_lock_release(&ring->lock);
+    return taken_bytes;
+}
+
+bool bp_ring_has_evicted(bp_ring *ring) {
+    bp_lock_acquire(&ring->lock);
+    bool has_evicted = ring->tail > 0;
+    bp_lock_release(&ring->lock);
+    return has_evicted;
 }
 
 void bp_ring_close(bp_ring *ring) {
@@ -306,9 +348,9 @@ uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry) {
     uint64_t needed = bp_frame_bytes(payload_bytes);
     bp_lock_acquire(&ring->lock);
     bp_frame_page *page = ring->page;
-    if (!fits || page == NULL) {
+    if (!fits || page == NULL || ring->is_sealed) {
         ring->refused_count++;
-        if (page != NULL) {
+        if (page != NULL && !ring->is_sealed) {
             atomic_store_explicit(&page->refused_count, ring->refused_count, memory_order_relaxed);
         }
         bp_lock_release(&ring->lock);

@@ -88,8 +88,29 @@ typedef enum bp_ring_kind {
     BP_RING_KIND_PINS = 5
 } bp_ring_kind;
 
-/* Lists the ring in the anchor until it is closed. `number`: of a channel, else 0. Once a ring. */
-void bp_ring_publish(bp_ring *ring, const char *session_id, bp_ring_kind kind, uint32_t number);
+/* Whose ring it is. */
+typedef struct bp_ring_label {
+    bp_ring_kind kind;
+    uint32_t number;   /* of a channel, else 0 */
+    const void *about; /* what recovery needs beside the records, for bp_ring_read_about */
+    size_t about_bytes;
+} bp_ring_label;
+
+/* The most that a ring's header page has room for, beside its own fields. */
+#define BP_RING_ABOUT_MAX_BYTES 256u
+
+/* Writes the label into the ring, and lists the ring in the anchor until it is closed. Once a ring.
+ */
+void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label *label);
+
+/*
+ * Refuses appends from now on, and gives the memory back that no record is in, where the system can
+ * do that. What was appended can still be read. Returns what the ring takes now. Any thread.
+ */
+size_t bp_ring_seal(bp_ring *ring);
+
+/* Whether a record was overwritten. Any thread. */
+bool bp_ring_has_evicted(bp_ring *ring);
 
 /*
  * Refuses appends from now on and frees the memory and the descriptor. Writers may be inside or
@@ -157,17 +178,26 @@ void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record);
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
 
+/* A ring in a file, which may hold several; each begins at a multiple of 8. */
+typedef struct bp_ring_place {
+    int fd;
+    uint64_t base;
+} bp_ring_place;
+
 /*
  * The same from the file of a ring whose writer has ended, with pread only: truncation, damage or
  * forgery costs the damaged records, never a signal and never more than 1 MiB of memory. What the
  * device cannot read (EIO, at the second try too) is damage. CORRUPT when the file is not a ring;
  * every other failure may pass: NO_MEMORY, IO when the file cannot be read, and that of `sink`.
  */
-bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
-                               bugpack_error *error);
+bugpack_status bp_ring_recover(bp_ring_place place, bp_sink *sink, void *context,
+                               bp_ring_view *ret_view, bugpack_error *error);
 
 /* When the process was last noted to be alive, or closed, according to a ring's file. False where
  * the file is no ring, or has no note. */
-bool bp_ring_read_alive(int fd, bp_instant *ret_alive);
+bool bp_ring_read_alive(bp_ring_place place, bp_instant *ret_alive);
+
+/* What its label says about it, from a ring's file; zeros where the file is no ring. */
+void bp_ring_read_about(bp_ring_place place, void *about, size_t about_bytes);
 
 #endif

@@ -31,6 +31,7 @@ struct bp_ring {
     uint64_t sequence, refused_count;
     uint64_t head_offset, tail_offset;
     uint64_t wrap_offset; /* where frames ended when head last returned to offset 0 */
+    bool is_sealed;
 };
 
 /* Zeroed memory for a ring, not touched; a forked child sees zeros. NULL with errno. */

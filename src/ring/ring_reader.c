@@ -17,15 +17,6 @@ bugpack_status bp_ring_copy_to_file(bp_ring *ring, uint64_t until_ns, int dir_fd
     return status == BUGPACK_OK ? bp_temp_file_flush(ret_records, error) : status;
 }
 
-bugpack_status bp_ring_recover_to_file(int fd, int dir_fd, bp_temp_file *ret_records,
-                                       bp_ring_view *ret_view, bugpack_error *error) {
-    bugpack_status status = bp_temp_file_open(ret_records, dir_fd, UINT64_MAX, error);
-    if (status == BUGPACK_OK) {
-        status = bp_ring_recover(fd, bp_temp_file_sink, ret_records, ret_view, error);
-    }
-    return status == BUGPACK_OK ? bp_temp_file_flush(ret_records, error) : status;
-}
-
 void bp_ring_reader_init(bp_ring_reader *reader, const bp_temp_file *temp_file) {
     *reader = (bp_ring_reader){.temp_file = temp_file};
     bp_buffer_init(&reader->window, BP_FRAME_CAPACITY_MAX);

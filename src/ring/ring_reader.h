@@ -16,10 +16,6 @@ bugpack_status bp_ring_copy_to_file(bp_ring *ring, uint64_t until_ns, int dir_fd
                                     const bp_cancel_token *token, bp_temp_file *ret_records,
                                     bp_ring_view *ret_view, bugpack_error *error);
 
-/* The same for bp_ring_recover. */
-bugpack_status bp_ring_recover_to_file(int fd, int dir_fd, bp_temp_file *ret_records,
-                                       bp_ring_view *ret_view, bugpack_error *error);
-
 /* A position in the records. Memory: 64 KiB, or one record when that is larger. */
 typedef struct bp_ring_reader {
     const bp_temp_file *temp_file; /* borrowed, flushed */

@@ -22,7 +22,7 @@ typedef struct run {
 } run;
 
 typedef struct recovery {
-    int fd;
+    bp_ring_place place;
     uint64_t capacity, seed;
     /* The used space according to the header. Only a hint, because after a loss of power one page
      * of the file may be older than another. False when the header contradicts itself. */
@@ -50,7 +50,7 @@ static const unsigned char *see(recovery *it, uint64_t offset, size_t byte_count
         uint64_t left = it->capacity - offset;
         it->window_offset = offset;
         it->window_bytes = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-        int failed = bp_ring_file_read(it->fd, BP_FRAME_DATA_START + offset, it->window,
+        int failed = bp_ring_file_read(it->place, BP_FRAME_DATA_START + offset, it->window,
                                        it->window_bytes, &it->view.is_damaged);
         if (failed != 0) {
             it->read_errno = failed;
@@ -74,11 +74,11 @@ static void take_hint(recovery *it, const bp_frame_page *page) {
     it->view.is_damaged = !is_possible;
 }
 
-static bugpack_status read_header(recovery *it, int fd, bugpack_error *error) {
+static bugpack_status read_header(recovery *it, bp_ring_place place, bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    bugpack_status status = bp_ring_file_read_header(place, &page, error);
     if (status == BUGPACK_OK) {
-        it->fd = fd;
+        it->place = place;
         it->capacity = page.capacity;
         it->seed = page.seed;
         it->hash_budget_bytes = 4 * page.capacity;
@@ -316,10 +316,10 @@ static void count_damage(recovery *it) {
     view->evicted_count = newest > known_count ? newest - known_count : 0;
 }
 
-bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
-                               bugpack_error *error) {
+bugpack_status bp_ring_recover(bp_ring_place place, bp_sink *sink, void *context,
+                               bp_ring_view *ret_view, bugpack_error *error) {
     recovery it = {.sink = sink, .context = context};
-    bugpack_status status = read_header(&it, fd, error);
+    bugpack_status status = read_header(&it, place, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -36,10 +36,16 @@ void bugpack_log(bugpack *session, bugpack_level level, const char *channel, con
     va_end(arguments);
 }
 
-void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
-                       const void *message, size_t message_bytes) {
+void bugpack_log_part(bugpack *session, bugpack_level level, const char *channel,
+                      const void *message, size_t message_bytes, unsigned part) {
     if (bugpack_log_wants(session, level)) {
         bp_log_recorder_append(session->context.recorder->log, level, channel, message,
-                               message != NULL ? message_bytes : 0, false);
+                               message != NULL ? message_bytes : 0,
+                               part & (BUGPACK_PART_CONTINUES | BUGPACK_PART_UNFINISHED));
     }
+}
+
+void bugpack_log_bytes(bugpack *session, bugpack_level level, const char *channel,
+                       const void *message, size_t message_bytes) {
+    bugpack_log_part(session, level, channel, message, message_bytes, 0);
 }

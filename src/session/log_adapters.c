@@ -21,9 +21,9 @@ typedef struct log_stream {
     char buffer[stream_buffer_bytes];
 } log_stream;
 
-static void take_line(void *context, const char *line, size_t line_bytes) {
+static void take_line(void *context, const char *line, size_t line_bytes, unsigned part) {
     const log_stream *stream = context;
-    bugpack_log_bytes(stream->session, stream->level, stream->channel, line, line_bytes);
+    bugpack_log_part(stream->session, stream->level, stream->channel, line, line_bytes, part);
 }
 
 /*

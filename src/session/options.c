@@ -1,9 +1,10 @@
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/status.h"
 #include "base/struct_size.h"
+#include "model/entry.h"
 #include "platform/staged_file.h"
-#include "report/name.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
@@ -97,17 +98,17 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "redaction_flags has an unknown flag, or there is no redaction");
     }
-    if (options->artefact_limit_bytes > (SIZE_MAX >> 8)) {
+    if (options->artefact_limit_bytes > BP_BUFFER_LIMIT_MAX) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
     }
     if (options->without_process && options->target_pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "a session about a process cannot be without one");
     }
-    if (options->without_entries != NULL && !bp_name_is_optional_list(options->without_entries)) {
-        char mistake[BP_NAME_MISTAKE_BYTES];
+    if (options->without_entries != NULL && !bp_entry_is_optional_list(options->without_entries)) {
+        char mistake[BP_ENTRY_MISTAKE_BYTES];
         return bp_fail(error, BUGPACK_ERR_INVALID, "without_entries: %s",
-                       bp_name_explain_optional_list(options->without_entries, mistake));
+                       bp_entry_explain_list(options->without_entries, mistake));
     }
     const bp_publish_hook hook = {options->before_publish, options->before_publish_context,
                                   options->publish_suffix};

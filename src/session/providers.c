@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "report/name.h"
+#include "model/entry.h"
 #include "session/session.h"
 #include "sources/source.h"
 #include "json/json.h"
@@ -15,7 +16,7 @@
 static bugpack_status make_provider(bugpack *session, const char *name, bp_content_form form,
                                     bugpack_provider *provider, void *context,
                                     bugpack_error *error) {
-    const char *refusal = name == NULL ? "it is NULL" : bp_name_refuse_artefact(name);
+    const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
     if (refusal != NULL && name != NULL && session->settings.target_pid != 0 &&
         strcmp(name, "crash.json") == 0) {
         refusal = NULL; /* of the target, whose death the host has seen */
@@ -102,7 +103,7 @@ bugpack_status bugpack_provide_process(bugpack *session, pid_t pid, bugpack_erro
 
 bool bugpack_unprovide(bugpack *session, const char *name) {
     bp_guard_entry entry;
-    if (name == NULL || bp_runner_is_inside_provider() || bp_name_refuse_artefact(name) != NULL ||
+    if (name == NULL || bp_runner_is_inside_provider() || bp_entry_refuse(name) != NULL ||
         bp_session_enter(session, &entry) != BUGPACK_OK) {
         return false;
     }
@@ -116,7 +117,7 @@ static bugpack_status check_json_file(const char *path, uint64_t limit_bytes,
     bp_buffer text, formatted;
     bugpack_error detail = BUGPACK_ERROR_INIT;
     int fd = -1;
-    if (path == NULL || limit_bytes > SIZE_MAX >> 8) {
+    if (path == NULL || limit_bytes > BP_BUFFER_LIMIT_MAX) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "no file to check");
     }
     bp_buffer_init(&text, limit_bytes != 0 ? (size_t)limit_bytes : (size_t)64 << 20);

@@ -1,22 +1,12 @@
 /*
  * The public calls that record: thin, so that they cost what the ring costs.
  */
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "base/struct_size.h"
 #include "recorder/note.h"
-#include "session/filter.h"
 #include "session/session.h"
-
-struct bugpack_channel {
-    bugpack *session;
-    bp_traffic *traffic;
-    bp_filter *filter;     /* NULL: none */
-    atomic_bool is_closed; /* the ring stays, for the reports to come */
-};
 
 static bugpack_status read_channel_options(const bugpack_channel_options *given,
                                            bugpack_channel_options *options, bugpack_error *error) {
@@ -26,9 +16,13 @@ static bugpack_status read_channel_options(const bugpack_channel_options *given,
         BP_FIELD(bugpack_channel_options, pin_bytes, 4096, 0),
         BP_FIELD(bugpack_channel_options, snap_bytes, 0, 0)};
     bugpack_status status = given == NULL ? BUGPACK_OK : bp_struct_read(&of, options, given, error);
-    if (status == BUGPACK_OK && (options->flags & ~(BUGPACK_CHANNEL_WITHOUT_PAYLOAD |
-                                                    BUGPACK_CHANNEL_REDACT_PAYLOAD)) != 0) {
+    const uint64_t all = BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_EXACT;
+    if (status == BUGPACK_OK && (options->flags & ~all) != 0) {
         status = bp_fail(error, BUGPACK_ERR_INVALID, "a channel has no such flag");
+    }
+    if (status == BUGPACK_OK && options->flags == all) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID,
+                         "a channel cannot be exact and without payload at once");
     }
     return status != BUGPACK_OK
                ? status
@@ -48,29 +42,17 @@ static bugpack_status open_channel(bugpack *session, const char *name,
         return status;
     }
     bp_recorder *recorder = session->context.recorder;
-    bp_channels *channels = &recorder->channels;
     char loss[256] = "";
-    bugpack_channel *channel = calloc(1, sizeof *channel);
-    if (channel == NULL) {
-        return bp_fail_memory(error, "open a channel");
-    }
-    status = bp_filter_wrap(session, &checked, &channel->filter, error);
-    if (status == BUGPACK_OK) {
-        channel->session = session;
-        status = bp_channels_open(channels, name, &checked, channel, &channel->traffic, error);
-    }
+    status = bp_channels_open(&recorder->channels, name, &checked, ret_channel, error);
     if (status != BUGPACK_OK) {
-        bp_filter_free(channel->filter);
-        free(channel);
         return status;
     }
-    bp_channels_note_loss(channels, channel->traffic, loss, sizeof loss);
+    bp_channels_note_loss(&recorder->channels, (*ret_channel)->traffic, loss, sizeof loss);
     if (loss[0] != '\0') {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
                          "the rings of channel \"%s\" are in memory and do not survive a crash: %s",
                          name, loss);
     }
-    *ret_channel = channel;
     return BUGPACK_OK;
 }
 
@@ -92,46 +74,22 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
 
 void bugpack_channel_close(bugpack_channel *channel) {
     bp_guard_entry entry;
-    if (channel != NULL && bp_session_enter(channel->session, &entry) == BUGPACK_OK) {
-        atomic_store_explicit(&channel->is_closed, true, memory_order_relaxed);
-        bp_channels_end(&channel->session->context.recorder->channels, channel->traffic);
-        bp_filter_close(channel->filter);
+    bugpack *session = channel == NULL ? NULL : channel->session;
+    if (bp_session_enter(session, &entry) == BUGPACK_OK) {
+        bp_thread_hold hold;
+        bp_thread_hold_begin(&hold); /* it removes files */
+        bp_channels_close(&session->context.recorder->channels, channel);
+        bp_thread_hold_end(&hold);
         bp_session_leave(&entry);
-    }
-}
-
-/* The handle of a channel; NULL after the last. A session that could not be opened may have no
- * recorder. */
-static bugpack_channel *channel_at(bugpack *session, size_t at) {
-    bp_traffic *const *list;
-    if (session->context.recorder == NULL) {
-        return NULL;
-    }
-    const bp_channels *channels = &session->context.recorder->channels;
-    return at < bp_channels_list(channels, &list) ? bp_channels_user(channels, at) : NULL;
-}
-
-/* No call that opens a channel is inside, nor comes later. */
-void bp_session_close_filters(bugpack *session) {
-    bugpack_channel *channel;
-    for (size_t i = 0; (channel = channel_at(session, i)) != NULL; i++) {
-        bp_filter_close(channel->filter);
-    }
-}
-
-void bp_session_free_channels(bugpack *session) {
-    bugpack_channel *channel;
-    for (size_t i = 0; (channel = channel_at(session, i)) != NULL; i++) {
-        bp_filter_free(channel->filter);
-        free(channel);
     }
 }
 
 void bugpack_traffic(bugpack_channel *channel, bugpack_direction direction, uint32_t type,
                      const char *type_name, const void *bytes, size_t byte_count) {
     if (channel != NULL && bp_session_check(channel->session) == BUGPACK_OK &&
-        !atomic_load_explicit(&channel->is_closed, memory_order_relaxed)) {
+        bp_channel_enter(channel)) {
         bp_traffic_append(channel->traffic, direction, type, type_name, bytes, byte_count);
+        bp_channel_leave(channel);
     }
 }
 

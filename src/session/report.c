@@ -102,6 +102,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
     if (request->target_exit != NULL) {
         job->exit = *request->target_exit;
         job->has_exit = true;
+        bp_job_end_window(&session->context, job, request->target_cpu_ns);
     }
     if (request->timeout_ms != 0) {
         job->token.deadline_ns = job->triggered.monotonic_ns + request->timeout_ms * BP_NS_PER_MS;

@@ -73,6 +73,7 @@ bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {
                        bugpack_status_name(status));
     }
     status = bp_subject_refresh(session->context.subject, error);
+    bp_monitor_wake(session->monitor); /* which follows what it executes next */
     bp_session_leave(&entry);
     return status;
 }

@@ -118,6 +118,7 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
         .log_level = settings->log_level,
         .has_notifications = true,
         .traffic_budget_bytes = settings->traffic_budget_bytes,
+        .session = session,
         .history_count =
             (size_t)(history_count < history_max_count ? history_count : history_max_count),
         .sample_window_ms = settings->sample_window_ms,
@@ -190,6 +191,9 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
     (void)error;
     if (snapshot != NULL) {
         bp_subject_note(session->context.subject, snapshot);
+        if (session->settings.target_pid == 0) {
+            bp_history_note_rings(history, bp_recorder_used_bytes(session->context.recorder));
+        }
         (void)bp_history_add(history, snapshot, NULL);
         bp_subject_refresh_when_due(session->context.subject);
     }
@@ -202,6 +206,9 @@ static uint64_t sample(void *context, uint64_t now_ns) {
     uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
     uint64_t asked_ns =
         bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, session->ticker);
+    uint64_t follow_ns =
+        bp_subject_follow_program(session->context.subject, bp_clock_monotonic_ns());
+    asked_ns = asked_ns < follow_ns ? asked_ns : follow_ns;
     return asked_ns < tick_ns ? asked_ns : tick_ns;
 }
 
@@ -222,6 +229,11 @@ static bugpack_status start_history(bugpack *session, bugpack_error *error) {
 
 static bugpack_status open_jobs(bugpack *session, bugpack_error *error) {
     return bp_job_queue_new(&session->context, &session->jobs, error);
+}
+
+static void note_triggers(void *context, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]) {
+    const bugpack *session = context;
+    bp_triggers_note(session->triggers, ret_notes);
 }
 
 static bugpack_status list_triggers(void *context, const bp_job *job, bp_trigger_list *list,
@@ -295,7 +307,9 @@ void bp_session_retire(bugpack *session) {
     tell_kept(context->recorder);
     bp_recorder_close(context->recorder);
     bp_monitor_free(session->monitor);
-    bp_session_close_filters(session);
+    if (context->recorder != NULL) {
+        bp_channels_end_filters(&context->recorder->channels);
+    }
     bp_events_free(context->events);
     bp_tags_free(context->tags);
     bp_at_call_close(session->at_call);
@@ -306,7 +320,6 @@ void bp_session_retire(bugpack *session) {
 void bp_session_free(bugpack *session) {
     bp_triggers_free(session->triggers);
     bp_options_release_patterns(&session->settings);
-    bp_session_free_channels(session);
     bp_recorder_free(session->context.recorder);
     bp_at_call_free(session->at_call);
     bp_entry_guard_release(&session->guard);
@@ -330,6 +343,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     bp_host_identify(&session->identity.host);
     session->context = (bp_report_context){.settings = &session->settings,
                                            .identity = &session->identity,
+                                           .note_triggers = note_triggers,
                                            .list_triggers = list_triggers,
                                            .triggers = session};
     atomic_init(&session->reference_count, 1);

@@ -56,11 +56,6 @@ void bp_session_drop(bugpack *session);
 void bp_session_retire(bugpack *session);
 void bp_session_free(bugpack *session);
 
-/* Waits for the channels' filters that are being called; none is called after that. */
-void bp_session_close_filters(bugpack *session);
-/* Frees the handles of the channels; before the recorder is freed. */
-void bp_session_free_channels(bugpack *session);
-
 /*
  * Checks the host's options and fills `settings` with them: strings copied, paths made absolute,
  * fields that an older host does not know at their defaults.

@@ -33,7 +33,7 @@ static bp_traffic *open_channel(uint32_t number) {
     bp_traffic_identity_init(&identity, "bench", number, &options);
     CHECK(bp_ring_new((size_t)32 << 20, &ring, NULL) == BUGPACK_OK);
     CHECK(bp_ring_new(bp_traffic_pins_ring_bytes(options.pin_bytes), &pins, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_new(&identity, &options, ring, pins, &traffic, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL) == BUGPACK_OK);
     return traffic;
 }
 

@@ -38,7 +38,7 @@ static bp_traffic *open_channel(uint32_t number) {
     bp_traffic_identity_init(&identity, "channel", number, &options);
     CHECK(bp_ring_new(ring_bytes, &ring, NULL) == BUGPACK_OK);
     CHECK(bp_ring_new(bp_traffic_pins_ring_bytes(options.pin_bytes), &pins, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_new(&identity, &options, ring, pins, &traffic, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL) == BUGPACK_OK);
     return traffic;
 }
 
@@ -59,7 +59,7 @@ int main(void) {
     bp_traffic *channels[4];
     bp_traffic_snapshot frozen[4];
     temp_dir dir;
-    bp_temp_file out;
+    bp_temp_file records, out;
     bp_traffic_extent extent;
     for (uint32_t i = 0; i < 4; i++) {
         channels[i] = open_channel(i);
@@ -67,12 +67,13 @@ int main(void) {
     fill(channels);
     CHECK(temp_dir_make(&dir));
     long before_kb = peak_kb();
+    CHECK(bp_temp_file_open(&records, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     for (size_t i = 0; i < 4; i++) {
-        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i],
-                                       NULL) == BUGPACK_OK);
+        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, &records, &frozen[i], NULL) ==
+              BUGPACK_OK);
     }
     CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, 4, NULL, bp_temp_file_sink, &out, &extent, NULL) ==
+    CHECK(bp_traffic_print_pcap(&records, frozen, 4, bp_temp_file_sink, &out, &extent, NULL) ==
           BUGPACK_OK);
     long after_kb = peak_kb();
     printf("%llu messages, %llu bytes of pcap, %ld KiB more than before\n",
@@ -80,8 +81,8 @@ int main(void) {
            after_kb - before_kb);
     CHECK(out.size > 3 * ring_bytes);
     bp_temp_file_release(&out);
+    bp_temp_file_release(&records);
     for (size_t i = 0; i < 4; i++) {
-        bp_traffic_snapshot_release(&frozen[i]);
         bp_traffic_free(channels[i]);
     }
     temp_dir_remove(&dir);

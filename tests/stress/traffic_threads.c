@@ -56,28 +56,28 @@ static bp_traffic *open_channel(uint32_t number) {
     bp_traffic_identity_init(&identity, "channel", number, &options);
     CHECK(bp_ring_new(8u << 20, &ring, NULL) == BUGPACK_OK);
     CHECK(bp_ring_new(bp_traffic_pins_ring_bytes(options.pin_bytes), &pins, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_new(&identity, &options, ring, pins, &traffic, NULL) == BUGPACK_OK);
+    CHECK(bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL) == BUGPACK_OK);
     return traffic;
 }
 
 static traffic_pcap print(bp_traffic *const channels[2], bp_traffic_extent *ret_extent) {
     bp_traffic_snapshot frozen[2];
     temp_dir dir;
-    bp_temp_file out;
+    bp_temp_file records, out;
     traffic_pcap pcap;
     CHECK(temp_dir_make(&dir));
+    CHECK(bp_temp_file_open(&records, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
     for (size_t i = 0; i < 2; i++) {
-        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, dir.fd, NULL, &frozen[i],
-                                       NULL) == BUGPACK_OK);
+        CHECK(bp_traffic_take_snapshot(channels[i], UINT64_MAX, 0, &records, &frozen[i], NULL) ==
+              BUGPACK_OK);
     }
     CHECK(bp_temp_file_open(&out, dir.fd, (uint64_t)1 << 30, NULL) == BUGPACK_OK);
-    CHECK(bp_traffic_print_pcap(frozen, 2, NULL, bp_temp_file_sink, &out, ret_extent, NULL) ==
+    CHECK(bp_traffic_print_pcap(&records, frozen, 2, bp_temp_file_sink, &out, ret_extent, NULL) ==
           BUGPACK_OK);
     CHECK(bp_temp_file_flush(&out, NULL) == BUGPACK_OK);
     CHECK(traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
-    bp_traffic_snapshot_release(&frozen[0]);
-    bp_traffic_snapshot_release(&frozen[1]);
+    bp_temp_file_release(&records);
     temp_dir_remove(&dir);
     CHECK(traffic_pcap_is_in_order(&pcap));
     CHECK(traffic_pcap_is_gapless(&pcap));

@@ -17,8 +17,8 @@ static bool read_all(const bp_temp_file *temp_file, bp_buffer *out) {
         return false;
     }
     while (out->size < temp_file->size) {
-        int64_t got =
-            bp_temp_file_read(temp_file, out->size, to + out->size, temp_file->size - out->size);
+        int64_t got = bp_temp_file_read(temp_file, out->size, to + out->size,
+                                        (size_t)temp_file->size - out->size);
         if (got <= 0) {
             return false;
         }

@@ -191,30 +191,34 @@ static size_t count_entries(void) {
     static bp_anchor anchor;
     uint64_t address = find_anchor(getpid());
     size_t count = 0;
-    cr_assert(read_from(getpid(), address, &anchor, sizeof anchor));
-    for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
-        cr_expect(zero(u32, anchor.entries[i].sequence % 2));
-        count += anchor.entries[i].address != 0;
+    for (; address != 0; address = anchor.next) {
+        cr_assert(read_from(getpid(), address, &anchor, sizeof anchor));
+        cr_assert(eq(u32, anchor.version, BP_ANCHOR_VERSION));
+        for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
+            cr_expect(zero(u32, anchor.entries[i].sequence % 2));
+            count += anchor.entries[i].address != 0;
+        }
     }
     return count;
 }
 
-Test(anchor, a_closed_ring_is_not_listed_and_a_full_list_refuses) {
-    static bp_anchor_entry *entries[BP_ANCHOR_ENTRY_COUNT];
+Test(anchor, a_closed_ring_is_not_listed_and_a_full_table_gets_a_next_one) {
+    static bp_anchor_entry *entries[3 * BP_ANCHOR_ENTRY_COUNT];
+    const size_t count = sizeof entries / sizeof entries[0];
     cr_assert(zero(sz, count_entries()));
-    for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         entries[i] = bp_anchor_add(&entries[i], 4096, "id", BP_RING_KIND_LOG, 0);
         cr_assert(ne(ptr, entries[i], NULL));
     }
-    cr_expect(eq(ptr, bp_anchor_add(entries, 4096, "id", BP_RING_KIND_LOG, 0), NULL));
-    cr_expect(eq(sz, count_entries(), BP_ANCHOR_ENTRY_COUNT));
+    cr_expect(eq(sz, count_entries(), count));
     uint32_t before = entries[7]->sequence;
     bp_anchor_remove(entries[7]);
     bp_anchor_remove(NULL);
-    cr_expect(eq(sz, count_entries(), BP_ANCHOR_ENTRY_COUNT - 1));
+    cr_expect(eq(sz, count_entries(), count - 1));
     cr_expect(eq(ptr, bp_anchor_add(entries, 4096, "id", BP_RING_KIND_LOG, 0), entries[7]));
     cr_expect(ne(u32, entries[7]->sequence, before), "a reader sees that it is another ring");
-    for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         bp_anchor_remove(entries[i]);
     }
+    cr_expect(zero(sz, count_entries()));
 }

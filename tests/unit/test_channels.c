@@ -12,7 +12,7 @@ static void set_up_budget(uint64_t budget_bytes) {
     static const bp_session_identity identity = {.session_id = "0123456789abcdef0123456789abcdef"};
     const bp_rings_options options = {.is_in_memory = true, .identity = &identity};
     cr_assert(zero(int, (int)bp_rings_new(&options, &rings, NULL)));
-    cr_assert(zero(int, (int)bp_channels_init(&channels, budget_bytes, rings, NULL)));
+    cr_assert(zero(int, (int)bp_channels_init(&channels, budget_bytes, rings, NULL, NULL)));
 }
 
 static void tear_down(void) {
@@ -22,19 +22,24 @@ static void tear_down(void) {
 
 TestSuite(channels, .fini = tear_down);
 
-static bugpack_status open_channel(uint32_t weight, bugpack_error *error) {
+static bugpack_channel *opened; /* by the last open_channel */
+
+static bugpack_status open_named(const char *name, uint32_t weight, bugpack_error *error) {
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
-    bp_traffic *channel = NULL;
-    char name[32];
     options.weight = weight;
     options.pin_bytes = 0;
-    (void)snprintf(name, sizeof name, "channel %zu", (size_t)channels.count);
-    return bp_channels_open(&channels, name, &options, &channels, &channel, error);
+    return bp_channels_open(&channels, name, &options, &opened, error);
+}
+
+static bugpack_status open_channel(uint32_t weight, bugpack_error *error) {
+    char name[32];
+    (void)snprintf(name, sizeof name, "channel %u", (unsigned)channels.next_number);
+    return open_named(name, weight, error);
 }
 
 /* bp_ring_payload_max is a quarter of the ring without a frame. */
 static uint64_t ring_bytes(size_t at) {
-    return 4 * ((uint64_t)bp_ring_payload_max(bp_traffic_ring(channels.list[at])) +
+    return 4 * ((uint64_t)bp_ring_payload_max(bp_traffic_ring(channels.items[at]->traffic)) +
                 BP_RING_FRAME_BYTES);
 }
 
@@ -44,6 +49,14 @@ static uint64_t sum_of_rings(void) {
         sum += ring_bytes(i);
     }
     return sum;
+}
+
+static void record(bugpack_channel *channel, size_t byte_count) {
+    static const char bytes[1 << 20];
+    if (bp_channel_enter(channel)) {
+        bp_traffic_append(channel->traffic, BUGPACK_SENT, 1, "m", bytes, byte_count);
+        bp_channel_leave(channel);
+    }
 }
 
 Test(channels, sixteen_channels_of_a_real_client_share_the_budget) {
@@ -70,49 +83,150 @@ Test(channels, sixteen_channels_of_a_real_client_share_the_budget) {
     cr_expect(gt(u64, sum_of_rings(), budget_bytes / 20 * 17));
 }
 
-Test(channels, the_most_channels_share_the_default_budget) {
+Test(channels, sixty_four_channels_share_the_default_budget_and_five_hundred_take_little_more) {
     const uint64_t budget_bytes = (uint64_t)50 << 20;
+    const uint64_t least_bytes = budget_bytes / 4 * 3 * 4 / BUGPACK_TRAFFIC_WEIGHT_TOTAL / 64;
     set_up_budget(budget_bytes);
-    for (uint32_t i = 0; i < BUGPACK_CHANNEL_MAX; i++) {
+    for (uint32_t i = 0; i < 64; i++) {
         cr_assert(zero(int, (int)open_channel(4, NULL)), "channel %u", i);
     }
     cr_expect(le(u64, sum_of_rings(), budget_bytes));
-    cr_expect(eq(int, (int)open_channel(4, NULL), (int)BUGPACK_ERR_LIMIT), "too many");
+    for (uint32_t i = 64; i < 500; i++) {
+        cr_assert(zero(int, (int)open_channel(4, NULL)), "channel %u", i);
+        cr_expect(gt(u64, ring_bytes(i) + 4096, least_bytes));
+    }
+    cr_expect(le(u64, sum_of_rings(), budget_bytes + 500 * least_bytes));
 }
 
-Test(channels, no_weights_exceed_a_small_budget) {
+Test(channels, a_small_budget_is_exceeded_by_16_KiB_a_channel_at_most) {
     const uint64_t budget_bytes = (uint64_t)1 << 20;
     set_up_budget(budget_bytes);
-    for (uint32_t i = 0; i < BUGPACK_CHANNEL_MAX; i++) {
-        bugpack_status status = open_channel(1 + i * i % 7 * 300, NULL);
-        cr_assert(status == BUGPACK_OK || status == BUGPACK_ERR_LIMIT);
-        cr_assert(le(u64, sum_of_rings(), budget_bytes));
+    for (uint32_t i = 0; i < 200; i++) {
+        cr_assert(zero(int, (int)open_channel(1 + i * i % 7 * 300, NULL)));
+        cr_assert(le(u64, sum_of_rings(), budget_bytes + (i + 1) * 16 * 1024));
     }
-    cr_expect(ge(sz, channels.count, 4));
 }
 
-Test(channels, a_small_budget_is_used_up_to_the_last_page) {
+Test(channels, a_tiny_budget_gives_each_a_page) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    set_up_budget(64 * 1024);
+    set_up_budget(16 * 1024);
     cr_expect(eq(int, (int)open_channel(0, &error), (int)BUGPACK_ERR_INVALID));
-    cr_assert(zero(int, (int)open_channel(4, NULL)), "a share of less than a page");
-    cr_expect(eq(u64, ring_bytes(0), 4096));
-    cr_assert(zero(int, (int)open_channel(UINT32_MAX, NULL)));
-    cr_expect(eq(int, (int)open_channel(1, &error), (int)BUGPACK_ERR_LIMIT));
-    cr_expect(eq(u64, sum_of_rings(), 64 * 1024));
-    cr_expect(ne(ptr, strstr(error.message, "too little is left"), NULL), "%s", error.message);
+    for (size_t i = 0; i < 10; i++) {
+        cr_assert(zero(int, (int)open_channel(4, NULL)));
+        cr_expect(eq(u64, ring_bytes(i), 4096));
+    }
 }
 
-Test(channels, the_list_has_the_channels_in_the_order_of_opening_with_their_users) {
-    bp_traffic *const *list = NULL;
+Test(channels, the_list_has_the_channels_in_the_order_of_opening) {
+    bp_channel_list list;
+    uint64_t generation;
     set_up_budget((uint64_t)1 << 20);
-    cr_expect(zero(sz, bp_channels_list(&channels, &list)));
+    cr_assert(zero(int, (int)bp_channels_hold(&channels, &list, NULL)));
+    cr_expect(zero(sz, list.count));
+    bp_channels_unhold(&channels, &list);
     cr_assert(zero(int, (int)open_channel(4, NULL)));
     cr_assert(zero(int, (int)open_channel(4, NULL)));
-    cr_assert(eq(sz, bp_channels_list(&channels, &list), 2));
-    cr_expect(eq(str, (char *)bp_traffic_identity_of(list[0])->name, "channel 0"));
-    cr_expect(eq(str, (char *)bp_traffic_identity_of(list[1])->name, "channel 1"));
-    cr_expect(eq(ptr, bp_channels_user(&channels, 1), &channels));
+    cr_assert(zero(int, (int)bp_channels_hold(&channels, &list, NULL)));
+    cr_assert(eq(sz, list.count, 2));
+    cr_expect(bp_traffic_is_called(list.items[0]->traffic, "channel 0"));
+    cr_expect(bp_traffic_is_called(list.items[1]->traffic, "channel 1"));
+    bp_channels_unhold(&channels, &list);
+    cr_expect(eq(sz, bp_channels_count_open(&channels, &generation), 2));
+}
+
+Test(channels, a_name_is_free_again_once_its_channel_is_closed) {
+    set_up_budget((uint64_t)1 << 20);
+    cr_assert(zero(int, (int)open_named("main", 4, NULL)));
+    cr_expect(eq(int, (int)open_named("main", 4, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_expect(bp_channels_is_open(&channels, "main:1", 4));
+    bp_channels_close(&channels, opened);
+    bp_channels_close(&channels, opened);
+    cr_expect(not(bp_channels_is_open(&channels, "main", 4)));
+    cr_assert(zero(int, (int)open_named("main", 4, NULL)));
+    cr_expect(eq(sz, channels.count, 2), "the first is still in reports");
+}
+
+Test(channels, a_closed_channel_refuses_messages_and_keeps_those_it_has) {
+    bp_traffic_totals totals;
+    set_up_budget((uint64_t)1 << 20);
+    cr_assert(zero(int, (int)open_channel(4, NULL)));
+    record(opened, 100);
+    bp_channels_close(&channels, opened);
+    record(opened, 100);
+    bp_traffic_count(channels.items[0]->traffic, &totals);
+    cr_expect(eq(u64, totals.message_count[0], 1));
+    cr_expect(eq(u64, channels.closed_bytes, 2 * 4096), "the header and a page of records");
+}
+
+/* A client that reconnects for ever. */
+Test(channels, ten_thousand_closed_channels_take_what_the_budget_allows) {
+    const uint64_t budget_bytes = (uint64_t)8 << 20;
+    set_up_budget(budget_bytes);
+    for (uint32_t i = 0; i < 10000; i++) {
+        cr_assert(zero(int, (int)open_named("main", 50, NULL)), "connection %u", i);
+        for (uint32_t j = 0; j < i % 5; j++) {
+            record(opened, 40000);
+        }
+        bp_channels_close(&channels, opened);
+        cr_assert(le(sz, channels.count, BP_CHANNEL_CLOSED_MAX));
+        cr_assert(le(u64, channels.closed_bytes, budget_bytes));
+    }
+    cr_expect(gt(sz, channels.count, 20), "the last ones are still there");
+    cr_expect(
+        eq(u32, bp_traffic_identity_of(channels.items[channels.count - 1]->traffic)->number, 9999));
+    cr_expect(le(sz, channels.handle_count, BUGPACK_CHANNEL_LATE_CALLS + 1));
+}
+
+Test(channels, a_closed_channel_stays_while_somebody_holds_it) {
+    bp_channel_list list;
+    set_up_budget(1 << 20);
+    cr_assert(zero(int, (int)open_named("held", 50, NULL)));
+    record(opened, 1000);
+    bp_channels_close(&channels, opened);
+    cr_assert(zero(int, (int)bp_channels_hold(&channels, &list, NULL)));
+    for (uint32_t i = 0; i < BP_CHANNEL_CLOSED_MAX + 10; i++) {
+        cr_assert(zero(int, (int)open_channel(50, NULL)));
+        bp_channels_close(&channels, opened);
+    }
+    cr_expect(bp_traffic_is_called(list.items[0]->traffic, "held"));
+    cr_expect(gt(u64, bp_ring_used_bytes(bp_traffic_ring(list.items[0]->traffic)), 1000));
+    bp_channels_unhold(&channels, &list);
+    cr_assert(zero(int, (int)open_channel(50, NULL)));
+    cr_expect(not(bp_traffic_is_called(channels.items[0]->traffic, "held")));
+}
+
+Test(channels, a_closed_channel_stays_while_a_thread_is_inside) {
+    set_up_budget(1 << 20);
+    cr_assert(zero(int, (int)open_named("busy", 50, NULL)));
+    bugpack_channel *busy = opened;
+    cr_assert(bp_channel_enter(busy));
+    bp_channels_close(&channels, busy);
+    for (uint32_t i = 0; i < BP_CHANNEL_CLOSED_MAX + 10; i++) {
+        cr_assert(zero(int, (int)open_channel(50, NULL)));
+        bp_channels_close(&channels, opened);
+    }
+    bp_traffic_append(busy->traffic, BUGPACK_SENT, 1, "", "late", 4); /* refused, and harmless */
+    bp_channel_leave(busy);
+    cr_assert(zero(int, (int)open_channel(50, NULL)));
+    cr_expect(not(bp_traffic_is_called(channels.items[0]->traffic, "busy")));
+}
+
+Test(channels, what_is_shown_of_a_forgotten_channel_is_what_the_strictest_allows) {
+    bool is_exact;
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    set_up_budget(1 << 20);
+    options.weight = 50;
+    options.snap_bytes = 7;
+    cr_expect(eq(sz, bp_channels_plain_max(&channels, "secret", &is_exact), SIZE_MAX));
+    cr_assert(zero(int, (int)bp_channels_open(&channels, "secret", &options, &opened, NULL)));
+    bp_channels_close(&channels, opened);
+    for (uint32_t i = 0; i < BP_CHANNEL_CLOSED_MAX + 1; i++) {
+        cr_expect(eq(sz, bp_channels_plain_max(&channels, "secret", &is_exact), 7));
+        cr_assert(zero(int, (int)open_channel(50, NULL)));
+        bp_channels_close(&channels, opened);
+    }
+    cr_expect(not(bp_traffic_is_called(channels.items[0]->traffic, "secret")));
+    cr_expect(eq(sz, bp_channels_plain_max(&channels, "secret", &is_exact), 7));
 }
 
 Test(channels, a_session_without_a_budget_has_none) {

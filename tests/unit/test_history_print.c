@@ -67,6 +67,41 @@ static void add(bp_history *history, bp_task_snapshot snapshot) {
     cr_assert(eq(int, bp_history_add(history, &snapshot, NULL), BUGPACK_OK));
 }
 
+static void add_rss(bp_history *history, unsigned at_secs, uint64_t rss_kb) {
+    bp_task_snapshot snapshot = made_snapshot(at_secs * SEC, 0, NULL, 0);
+    snapshot.rss_bytes = rss_kb * 1024;
+    add(history, snapshot);
+}
+
+Test(history_print, memory_that_bugpack_took_is_told_apart) {
+    bp_history *history = history_of(20);
+    bp_history_note_rings(history, 100 << 10);
+    add_rss(history, 1, 1000);
+    add_rss(history, 2, 1050); /* the host's */
+    bp_history_note_report(history, true);
+    add_rss(history, 3, 1500);
+    bp_history_note_report(history, false);
+    add_rss(history, 4, 1700); /* the rest of the report */
+    add_rss(history, 5, 1900);
+    bp_history_note_report(history, true);
+    bp_history_note_report(history, false);
+    add_rss(history, 6, 1200); /* given back, more than was taken */
+    bp_history_note_rings(history, 9999 << 10);
+    add_rss(history, 7, 1200);
+    (void)print_ring(bp_history_ring(history), 0);
+    static const char *const expected[] = {"100", "550", "750", "750", "100", "1200"};
+    const char *at = text;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        char wanted[40];
+        (void)snprintf(wanted, sizeof wanted, "\"bugpack_kb\":%s,", expected[i]);
+        at = strstr(at, "\"bugpack_kb\"");
+        cr_assert(ne(ptr, (void *)at, NULL));
+        cr_expect(strncmp(at, wanted, strlen(wanted)) == 0, "%zu: %.20s", i, at);
+        at++;
+    }
+    bp_history_free(history);
+}
+
 /* 2026-11-21T00:36:51Z is one second on the monotonic clock. */
 #define WALL_OFFSET_NS (1795221411 * SEC - SEC)
 
@@ -77,15 +112,15 @@ Test(history_print, an_interval_is_a_line_with_exact_numbers) {
     add(history, made_snapshot(SEC, 0, threads, 2));
     threads[0].cpu = 31500000;
     threads[1].cpu = 4000000000;
-    add(history, made_snapshot(2 * SEC + 999999, 1250000000, threads, 2));
-    bp_task_snapshot kernel_thread = made_snapshot(5 * SEC, 1250000000, threads, 1);
+    add(history, made_snapshot(2 * SEC + 999999, 5000000000, threads, 2));
+    bp_task_snapshot kernel_thread = made_snapshot(5 * SEC, 5000000000, threads, 1);
     kernel_thread.has_memory = false;
     add(history, kernel_thread);
     cr_expect(eq(u64, print_ring(bp_history_ring(history), WALL_OFFSET_NS), 2));
     cr_expect(
         eq(str, text,
            "{\"time\":\"2026-11-21T00:36:52.000999Z\",\"monotonic_ns\":2000999999,"
-           "\"interval_ms\":1000,\"cpu_percent\":124.88,\"rss_kb\":48211,\"vm_size_kb\":912345,"
+           "\"interval_ms\":1000,\"cpu_percent\":499.5,\"rss_kb\":48211,\"vm_size_kb\":912345,"
            "\"thread_count\":2,\"threads\":[{\"tid\":4710,\"name\":\"\",\"cpu_percent\":399.6},"
            "{\"tid\":4711,\"name\":\"net\xee\xbf\xbf)\\n\\\"rx\",\"cpu_percent\":3.15}]}\n"
            "{\"time\":\"2026-11-21T00:36:55.000000Z\",\"monotonic_ns\":5000000000,"
@@ -238,7 +273,9 @@ Test(history_print, what_a_dead_writer_left_is_printed_as_well) {
     int dead = openat(dir.fd, "ring", O_RDONLY | O_CLOEXEC);
     cr_assert(ge(int, dead, 0));
     bp_ring_view view;
-    cr_assert(eq(int, bp_ring_recover(dead, bp_temp_file_sink, &records, &view, NULL), BUGPACK_OK));
+    cr_assert(eq(
+        int, bp_ring_recover((bp_ring_place){.fd = dead}, bp_temp_file_sink, &records, &view, NULL),
+        BUGPACK_OK));
     (void)close(dead);
     expect_only(2 * SEC);
     cr_expect(strstr(text, "\"cpu_percent\":50,") != NULL);

@@ -9,7 +9,8 @@
 #include "base/utf8.h"
 
 /* What was taken: each line between brackets. */
-static void take_bracketed(void *context, const char *line, size_t line_bytes) {
+static void take_bracketed(void *context, const char *line, size_t line_bytes, unsigned part) {
+    (void)part;
     cr_assert(le(sz, line_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES));
     bp_buffer *lines = context;
     (void)bp_buffer_append_char(lines, '[');
@@ -101,7 +102,7 @@ static void expect_long_line(size_t length, const char *end, const char *tail, s
     feed(made, "next\n");
     bp_buffer expected;
     bp_buffer_init(&expected, 1 << 20);
-    take_bracketed(&expected, text, BUGPACK_LOG_MESSAGE_MAX_BYTES);
+    take_bracketed(&expected, text, BUGPACK_LOG_MESSAGE_MAX_BYTES, 0);
     (void)bp_buffer_append_text(&expected, tail);
     (void)bp_buffer_append_text(&expected, "[next]");
     expect(&made->lines, expected.data, expected.size);
@@ -127,7 +128,8 @@ typedef struct tally {
     unsigned char sum;
 } tally;
 
-static void take_tally(void *context, const char *line, size_t line_bytes) {
+static void take_tally(void *context, const char *line, size_t line_bytes, unsigned part) {
+    (void)part;
     tally *seen = context;
     cr_assert(le(sz, line_bytes, BUGPACK_LOG_MESSAGE_MAX_BYTES));
     seen->line_count++;

@@ -200,6 +200,54 @@ Test(ring, what_is_overwritten_during_a_copy_counts_as_evicted) {
     bp_ring_free(ring);
 }
 
+/* At the first call makes the ring drop so many of its oldest records; keeps what it is given. */
+typedef struct dropping_sink {
+    bp_ring *ring;
+    unsigned count;
+    bp_buffer out;
+} dropping_sink;
+
+static bugpack_status keep_and_drop(void *context, const void *bytes, size_t byte_count) {
+    dropping_sink *it = context;
+    for (; it->count > 0; it->count--) {
+        append_number(it->ring, 9, 0, 1000);
+    }
+    return bp_buffer_append(&it->out, bytes, byte_count);
+}
+
+/* The next piece is overwritten in part: what the tail has not passed is still to be had. */
+Test(ring, what_is_left_of_a_piece_that_is_overwritten_is_copied) {
+    bp_ring *ring = new_ring(1 << 20);
+    uint64_t last = 0;
+    for (bool is_full = false; !is_full;) {
+        append_number(ring, 1, ++last, 1000);
+        bp_buffer all;
+        is_full = copy_until(ring, UINT64_MAX, &all).evicted_count > 0;
+        bp_buffer_release(&all);
+    }
+    dropping_sink it = {.ring = ring, .count = 90}; /* of some 63 in each piece */
+    bp_ring_view view;
+    bp_buffer_init(&it.out, 1u << 30);
+    cr_assert(zero(int, (int)bp_ring_copy(ring, UINT64_MAX, keep_and_drop, &it, &view, NULL)));
+    size_t offset = 0;
+    const void *payload = NULL;
+    const bp_ring_record *record;
+    uint64_t before = 0, jumps = 0, count = 0;
+    while ((record = next_record(&it.out, &offset, &payload)) != NULL) {
+        cr_assert(is_number(payload, record->payload_bytes, record->sequence));
+        cr_assert(le(u64, record->sequence, last), "it was appended after the copy began");
+        jumps += before != 0 && record->sequence != before + 1;
+        before = record->sequence;
+        count++;
+    }
+    cr_expect(eq(u64, jumps, 1));
+    cr_expect(eq(u64, before, last), "all that was not overwritten");
+    cr_expect(eq(u64, count, view.record_count));
+    cr_expect(eq(u64, view.record_count + view.evicted_count, last));
+    bp_buffer_release(&it.out);
+    bp_ring_free(ring);
+}
+
 Test(ring, refuses_a_capacity_out_of_bounds) {
     bp_ring *ring = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;

@@ -23,7 +23,7 @@ static bp_traffic *open_channel(size_t ring_bytes, const bugpack_channel_options
         size_t pins_bytes = bp_traffic_pins_ring_bytes(options->pin_bytes);
         cr_assert(zero(int, (int)bp_ring_new(pins_bytes, &pins, NULL)));
     }
-    cr_assert(zero(int, (int)bp_traffic_new(&identity, options, ring, pins, &traffic, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_new(&identity, options, NULL, ring, pins, &traffic, NULL)));
     return traffic;
 }
 
@@ -33,20 +33,19 @@ static traffic_pcap print_until(bp_traffic *const *channels, size_t channel_coun
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bp_traffic_snapshot snapshots[4];
-    bp_temp_file out;
+    bp_temp_file records, out;
+    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 256u << 20, NULL)));
     for (size_t i = 0; i < channel_count; i++) {
-        cr_assert(zero(int, (int)bp_traffic_take_snapshot(channels[i], until_ns, 1000, dir.fd, NULL,
+        cr_assert(zero(int, (int)bp_traffic_take_snapshot(channels[i], until_ns, 1000, &records,
                                                           &snapshots[i], NULL)));
     }
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 256u << 20, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_print_pcap(snapshots, channel_count, NULL,
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(&records, snapshots, channel_count,
                                                    bp_temp_file_sink, &out, ret_extent, NULL)));
     traffic_pcap pcap;
     cr_assert(bp_temp_file_flush(&out, NULL) == BUGPACK_OK && traffic_pcap_read(&out, &pcap));
     bp_temp_file_release(&out);
-    for (size_t i = 0; i < channel_count; i++) {
-        bp_traffic_snapshot_release(&snapshots[i]);
-    }
+    bp_temp_file_release(&records);
     cr_assert(eq(sz, temp_dir_count(&dir), 0));
     temp_dir_remove(&dir);
     return pcap;
@@ -286,7 +285,8 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     bp_traffic_identity_init(&identity, "main", 0, &options);
     cr_assert(zero(int, (int)bp_ring_new(4096, &ring, NULL)));
     cr_assert(zero(int, (int)bp_ring_new(4096, &pins, NULL)));
-    cr_assert(zero(int, (int)bp_traffic_new(&identity, &options, ring, pins, &traffic, NULL)));
+    cr_assert(
+        zero(int, (int)bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, NULL)));
     send_text(traffic, "first");
     for (int i = 0; i < 10000; i++) {
         bp_traffic_append(traffic, BUGPACK_SENT, 0, NULL, "", 0);
@@ -294,13 +294,15 @@ Test(traffic, stops_pinning_before_a_pin_is_evicted) {
     bp_traffic_snapshot snapshots;
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    cr_assert(zero(int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL,
-                                                      &snapshots, NULL)));
+    bp_temp_file records;
+    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(
+        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
     cr_expect(eq(u64, snapshots.pins_view.first_sequence, 1));
     cr_expect(zero(u64, snapshots.pins_view.evicted_count));
     cr_expect(zero(u64, snapshots.pins_view.refused_count));
     cr_expect(gt(u64, snapshots.pins_view.record_count, 4096 / 64 - 4));
-    bp_traffic_snapshot_release(&snapshots);
+    bp_temp_file_release(&records);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }
@@ -383,18 +385,20 @@ Test(traffic, fails_when_the_pcap_has_no_room_and_leaves_the_extent_alone) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     bp_traffic_snapshot snapshots;
-    cr_assert(zero(int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL,
-                                                      &snapshots, NULL)));
+    bp_temp_file records;
+    cr_assert(zero(int, (int)bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(
+        int, (int)bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &snapshots, NULL)));
     bp_temp_file out;
     bp_traffic_extent extent = {.message_count = 77};
     bugpack_error error;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir.fd, 1000, NULL)));
     bugpack_status status =
-        bp_traffic_print_pcap(&snapshots, 1, NULL, bp_temp_file_sink, &out, &extent, &error);
+        bp_traffic_print_pcap(&records, &snapshots, 1, bp_temp_file_sink, &out, &extent, &error);
     cr_expect(eq(int, (int)status, (int)BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 77));
     bp_temp_file_release(&out);
-    bp_traffic_snapshot_release(&snapshots);
+    bp_temp_file_release(&records);
     temp_dir_remove(&dir);
     bp_traffic_free(traffic);
 }

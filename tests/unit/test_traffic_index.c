@@ -72,7 +72,8 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
     char *index, *manifest;
     read_report(session, &index, &manifest);
     static const char *const lines[] = {
-        "\"channel\":\"short\",\"seq\":1,\"direction\":\"sent\",\"type\":1,\"type_name\":\"whole\","
+        "\"channel\":\"short\",\"connection\":0,\"seq\":1,\"direction\":\"sent\",\"type\":1,\"type_"
+        "name\":\"whole\","
         "\"bytes\":10,\"kept_bytes\":10}\n",
         "\"type_name\":\"snapped\",\"bytes\":11,\"kept_bytes\":10,\"cut_by\":[\"snap_length\"]}\n",
         "\"type\":9,\"type_name\":\"both\",\"bytes\":11,\"kept_bytes\":9,"
@@ -88,7 +89,7 @@ Test(traffic_index, tells_what_shortened_each_message_and_the_ledger_how_many) {
     cr_expect(eq(sz, count_lines_with(index, "\n"), 6));
     cr_expect(
         ne(ptr,
-           strstr(manifest, "\"6 messages; 5 were cut: 2 by the snap length, 2 by the filter, "
+           strstr(manifest, "\"6 messages; 5 shortened: 2 by the snap length, 2 by the filter, "
                             "1 by the size limit, 1 given without bytes\""),
            NULL),
         "%s", manifest);
@@ -113,24 +114,25 @@ Test(traffic_index, shows_the_pinned_first_and_the_ledger_tells_what_is_missing_
     }
     char *index, *manifest;
     read_report(session, &index, &manifest);
-    unsigned shown = 0, pinned = 0, missing = 0, cut = 0, by_pins = 0;
+    unsigned shown = 0, all = 0, pinned = 0, missing = 0, cut = 0, by_pins = 0;
     const char *reason = strstr(manifest, "\"name\": \"traffic.pcap\"");
     reason = reason == NULL ? NULL : strstr(reason, "\"reason\": ");
     cr_assert(ne(ptr, (void *)reason, NULL));
     cr_assert(eq(int,
                  sscanf(reason,
-                        "\"reason\": \"%u messages, %u of them only pinned; %u between the pinned "
-                        "ones and the rest made room for others; %u were cut: %u by what was "
-                        "pinned\"",
-                        &shown, &pinned, &missing, &cut, &by_pins),
-                 5),
+                        "\"reason\": \"%u of %u messages: %u were dropped to make room for newer "
+                        "ones; %u of those here are the first of a channel, which are always kept; "
+                        "%u shortened: %u among the first of a channel\"",
+                        &shown, &all, &missing, &pinned, &cut, &by_pins),
+                 6),
               "%.300s", reason);
+    cr_expect(eq(uint, all, message_count));
     cr_expect(eq(uint, shown + missing, message_count));
-    char index_reason[200];
+    char index_reason[300];
     (void)snprintf(index_reason, sizeof index_reason,
-                   "\"reason\": \"%u messages, %u of them only pinned; %u between the pinned ones "
-                   "and the rest made room for others\"",
-                   shown, pinned, missing);
+                   "\"reason\": \"%u of %u messages: %u were dropped to make room for newer ones; "
+                   "%u of those here are the first of a channel, which are always kept\"",
+                   shown, all, missing, pinned);
     cr_expect(ne(ptr, strstr(manifest, index_reason), NULL), "%s", manifest);
     cr_expect(eq(uint, pinned, 2));
     cr_expect(eq(uint, cut, 1));
@@ -164,24 +166,24 @@ Test(traffic_index, that_has_no_room_costs_itself_and_not_the_pcap) {
     bp_traffic *traffic = NULL;
     bp_traffic_snapshot frozen;
     bp_traffic_extent extent;
-    bp_temp_file pcap, index;
+    bp_temp_file records, pcap, index;
     options.pin_bytes = 0;
     bp_traffic_identity_init(&identity, "net", 0, &options);
     cr_assert(zero(int, bp_ring_new(64 * 1024, &ring, NULL)));
-    cr_assert(zero(int, bp_traffic_new(&identity, &options, ring, NULL, &traffic, NULL)));
+    cr_assert(zero(int, bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, NULL)));
     bp_traffic_append(traffic, BUGPACK_SENT, 1, "hello", "hello", 5);
-    cr_assert(
-        zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir.fd, NULL, &frozen, NULL)));
+    cr_assert(zero(int, bp_temp_file_open(&records, dir.fd, 1 << 20, NULL)));
+    cr_assert(zero(int, bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &frozen, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&pcap, dir.fd, 1 << 20, NULL)));
     cr_assert(zero(int, bp_temp_file_open(&index, dir.fd, 16, NULL)));
     cr_expect(zero(
-        int, bp_traffic_print_pcap(&frozen, 1, NULL, bp_temp_file_sink, &pcap, &extent, NULL)));
-    cr_expect(eq(int, bp_traffic_print_index(&frozen, 1, bp_temp_file_sink, &index, NULL),
+        int, bp_traffic_print_pcap(&records, &frozen, 1, bp_temp_file_sink, &pcap, &extent, NULL)));
+    cr_expect(eq(int, bp_traffic_print_index(&records, &frozen, 1, bp_temp_file_sink, &index, NULL),
                  BUGPACK_ERR_LIMIT));
     cr_expect(eq(u64, extent.message_count, 1));
     cr_expect(gt(u64, pcap.size, BP_PCAP_HEADER_BYTES));
     cr_expect(eq(int, (int)bp_temp_file_flush(&index, NULL), (int)BUGPACK_ERR_LIMIT));
-    bp_traffic_snapshot_release(&frozen);
+    bp_temp_file_release(&records);
     bp_temp_file_release(&pcap);
     bp_temp_file_release(&index);
     bp_traffic_free(traffic);

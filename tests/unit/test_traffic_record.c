@@ -24,13 +24,13 @@ static void write_record(bp_temp_file *temp_file, uint32_t tag, uint64_t sequenc
     cr_assert(zero(int, (int)bp_temp_file_write(temp_file, padding, -record.payload_bytes % 8)));
 }
 
-static bp_traffic_extent print(bp_traffic_snapshot *frozen, const temp_dir *dir,
-                               uint64_t *ret_size) {
+static bp_traffic_extent print(bp_temp_file *records, const temp_dir *dir, uint64_t *ret_size) {
+    const bp_traffic_snapshot frozen = {.messages = {0, records->size}};
     bp_temp_file out;
     bp_traffic_extent extent;
     cr_assert(zero(int, (int)bp_temp_file_open(&out, dir->fd, 1 << 20, NULL)));
-    cr_assert(zero(
-        int, (int)bp_traffic_print_pcap(frozen, 1, NULL, bp_temp_file_sink, &out, &extent, NULL)));
+    cr_assert(zero(int, (int)bp_traffic_print_pcap(records, &frozen, 1, bp_temp_file_sink, &out,
+                                                   &extent, NULL)));
     *ret_size = out.size;
     bp_temp_file_release(&out);
     return extent;
@@ -39,8 +39,8 @@ static bp_traffic_extent print(bp_traffic_snapshot *frozen, const temp_dir *dir,
 Test(traffic_record, passes_over_records_that_make_no_sense) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
-    bp_traffic_snapshot frozen = {.messages = BP_TEMP_FILE_INIT, .pins = BP_TEMP_FILE_INIT};
-    bp_temp_file *temp_file = &frozen.messages;
+    bp_temp_file records;
+    bp_temp_file *temp_file = &records;
     cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
     const bp_traffic_header good = {.original_bytes = 3, .name_bytes = 4};
     const bp_traffic_header no_direction = {.direction = 2};
@@ -57,13 +57,13 @@ Test(traffic_record, passes_over_records_that_make_no_sense) {
     write_record(temp_file, BP_TRAFFIC_TAG_PIN, 7, NULL, "tiny", 4);
     write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 8, &shorter_than_kept, "typedefg", 8);
     uint64_t size;
-    bp_traffic_extent extent = print(&frozen, &dir, &size);
+    bp_traffic_extent extent = print(&records, &dir, &size);
     cr_expect(eq(u64, extent.message_count, 2));
     cr_expect(eq(u64, extent.missing_count, 6));
     cr_expect(zero(u64, extent.cut_count));
     cr_expect(eq(u64, extent.from_wall_ns, extent.to_wall_ns)); /* not backwards */
     cr_expect(eq(u64, size, BP_PCAP_HEADER_BYTES + 78 + 78 + 70 + 73 + 74));
-    bp_traffic_snapshot_release(&frozen);
+    bp_temp_file_release(&records);
     temp_dir_remove(&dir);
 }
 
@@ -72,8 +72,8 @@ Test(traffic_record, ends_where_the_spool_does) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));
     for (size_t cut = 1; cut < 48; cut++) {
-        bp_traffic_snapshot frozen = {.messages = BP_TEMP_FILE_INIT, .pins = BP_TEMP_FILE_INIT};
-        bp_temp_file *temp_file = &frozen.messages;
+        bp_temp_file records;
+        bp_temp_file *temp_file = &records;
         cr_assert(zero(int, (int)bp_temp_file_open(temp_file, dir.fd, 1 << 20, NULL)));
         write_record(temp_file, BP_TRAFFIC_TAG_MESSAGE, 1, &head, "abc", 3);
         bp_ring_record record = {
@@ -82,8 +82,8 @@ Test(traffic_record, ends_where_the_spool_does) {
         memcpy(bytes, &record, sizeof record);
         cr_assert(zero(int, (int)bp_temp_file_write(temp_file, bytes, cut)));
         uint64_t size;
-        cr_expect(eq(u64, print(&frozen, &dir, &size).message_count, 1));
-        bp_traffic_snapshot_release(&frozen);
+        cr_expect(eq(u64, print(&records, &dir, &size).message_count, 1));
+        bp_temp_file_release(&records);
     }
     temp_dir_remove(&dir);
 }
@@ -111,7 +111,7 @@ Test(traffic_record, refuses_to_pin_more_than_a_mebibyte) {
     options.pin_bytes = (1u << 20) + 1;
     bp_traffic_identity_init(&identity, "main", 0, &options);
     cr_assert(zero(int, (int)bp_ring_new(4096, &ring, NULL)));
-    cr_expect(eq(int, (int)bp_traffic_new(&identity, &options, ring, NULL, &traffic, &error),
+    cr_expect(eq(int, (int)bp_traffic_new(&identity, &options, NULL, ring, NULL, &traffic, &error),
                  (int)BUGPACK_ERR_INVALID));
     cr_expect(eq(ptr, traffic, NULL));
     bp_ring_free(ring);

@@ -56,6 +56,17 @@ static bugpack_status sample(void *context, bp_task_snapshot *ret_snapshot, bugp
     return BUGPACK_OK;
 }
 
+/* Of a process that began 20 ms before the test, and has used less than a clock tick. */
+static bugpack_status sample_of_a_ticking_one(void *context, bp_task_snapshot *ret_snapshot,
+                                              bugpack_error *error) {
+    bugpack_status status = sample(context, ret_snapshot, error);
+    ret_snapshot->cpu_unit_ns = 10 * MS;
+    ret_snapshot->process_cpu = ret_snapshot->first_cpu = 0;
+    ret_snapshot->has_uptime = true;
+    ret_snapshot->uptime_ns = ret_snapshot->taken_ns - now_ns + 20 * MS;
+    return status;
+}
+
 static bugpack_status fail(void *context, bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     (void)context;
     (void)ret_snapshot;
@@ -121,6 +132,47 @@ Test(window, of_a_young_session_waits_until_it_lasts_250_ms) {
     cr_expect(eq(u64, result->metrics.began_ns, now_ns + MS));
     cr_expect(ge(u64, result->metrics.sample_window_ms, 250));
     bp_window_release(window);
+}
+
+/* The sample comes when it comes; what an ended process has used does not change any more. */
+Test(window, of_an_ended_process_ends_with_it_and_waits_for_no_length) {
+    add(now_ns - 60 * MS);
+    bp_window *window = bp_windows_ask_last(windows, now_ns, now_ns / 4 + 3 * MS);
+    serve(sample);
+    const bp_window_result *result = bp_window_wait(window, 0);
+    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_expect(eq(int, result->status, BUGPACK_OK));
+    cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
+    cr_expect(eq(u64, result->metrics.sample_window_ms, 60));
+    bp_window_release(window);
+}
+
+Test(window, of_an_ended_process_that_was_never_sampled_is_its_life) {
+    bp_window *window = bp_windows_ask_last(windows, now_ns, 9 * MS);
+    serve(sample_of_a_ticking_one);
+    const bp_window_result *result = bp_window_wait(window, 0);
+    cr_assert(ne(ptr, (void *)result, NULL));
+    cr_assert(eq(int, result->status, BUGPACK_OK), "%s", result->error.message);
+    cr_expect(eq(u64, result->metrics.ended_ns, now_ns));
+    cr_expect(eq(u64, result->metrics.began_ns, now_ns - 20 * MS));
+    cr_expect(epsilon_eq(dbl, result->metrics.cpu_percent, 45.0, 0.01), "9 ms of 20, no tick");
+    cr_expect(epsilon_eq(dbl, result->metrics.uptime_secs, 0.02, 0.0001));
+    bp_window_release(window);
+}
+
+Test(window, of_an_end_is_also_that_of_a_trigger_that_still_waits) {
+    add(now_ns - 60 * MS);
+    bp_window *first = bp_windows_ask(windows, now_ns - MS);
+    bp_window *last = bp_windows_ask_last(windows, now_ns, 0);
+    cr_expect(eq(ptr, first, last));
+    serve(sample);
+    bp_window *next = bp_windows_ask_last(windows, now_ns - 1, 0);
+    cr_expect(ne(ptr, next, last), "that one has its sample");
+    serve(sample);
+    cr_expect(eq(u64, bp_window_wait(next, 0)->metrics.ended_ns, now_ns - 1));
+    bp_window_release(first);
+    bp_window_release(last);
+    bp_window_release(next);
 }
 
 Test(window, of_a_failed_sample_is_what_the_history_has_and_says_why) {

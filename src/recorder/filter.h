@@ -3,8 +3,8 @@
  * close wait until no thread is inside it, and none enters later, so that the host may free what
  * the filter uses.
  */
-#ifndef BP_SESSION_FILTER_H
-#define BP_SESSION_FILTER_H
+#ifndef BP_RECORDER_FILTER_H
+#define BP_RECORDER_FILTER_H
 
 #include <bugpack/error.h>
 #include <bugpack/traffic.h>

@@ -1,4 +1,4 @@
-#include "session/filter.h"
+#include "recorder/filter.h"
 
 #include <stdlib.h>
 
