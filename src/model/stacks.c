@@ -7,17 +7,28 @@
 
 #include "base/status.h"
 #include "model/fields.h"
+#include "model/frame_text.h"
 #include "model/metadata.h"
 #include "json/json.h"
+
+void bp_stack_place_release(bp_stack_place *place) {
+    for (size_t i = 0; i < place->inlined_count; i++) {
+        free(place->inlined[i].symbol);
+        free(place->inlined[i].demangled);
+        free(place->inlined[i].source);
+    }
+    free(place->inlined);
+    free(place->symbol);
+    free(place->demangled);
+    free(place->source);
+}
 
 void bp_stacks_release(bp_stacks *stacks) {
     for (size_t i = 0; i < stacks->module_count; i++) {
         free(stacks->modules[i].path);
     }
     for (size_t i = 0; i < stacks->place_count; i++) {
-        free(stacks->places[i].symbol);
-        free(stacks->places[i].demangled);
-        free(stacks->places[i].source);
+        bp_stack_place_release(&stacks->places[i]);
     }
     free(stacks->modules);
     free(stacks->places);
@@ -43,6 +54,19 @@ uint64_t bp_stacks_longest_stop_us(const bp_stacks *stacks) {
     return (longest_ns + 999) / 1000;
 }
 
+bool bp_stacks_describe_loss(const bp_stacks *stacks, char out[BP_STACKS_LOSS_BYTES]) {
+    const char *plural = stacks->undescribed_count == 1 ? "" : "es";
+    if (stacks->lacked_memory) {
+        (void)snprintf(out, BP_STACKS_LOSS_BYTES,
+                       "out of memory: frames, names or lines may be missing");
+    } else {
+        (void)snprintf(out, BP_STACKS_LOSS_BYTES,
+                       "there was no time for the names or lines of %zu address%s",
+                       stacks->undescribed_count, plural);
+    }
+    return stacks->lacked_memory || stacks->undescribed_count > 0;
+}
+
 static const char *const state_names[] = {[BP_STACK_BLOCKED] = "blocked",
                                           [BP_STACK_STOPPED] = "stopped",
                                           [BP_STACK_RUNNING] = "running",
@@ -53,24 +77,62 @@ static const bp_stack_module *module_of(const bp_stacks *stacks, const bp_stack_
     return place->module == BP_STACK_NO_MODULE ? NULL : &stacks->modules[place->module];
 }
 
-static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame) {
+static uint64_t file_address_of(const bp_stacks *stacks, const bp_stack_place *place) {
+    const bp_stack_module *module = module_of(stacks, place);
+    return module == NULL ? 0 : place->address - module->start + module->file_start;
+}
+
+/* Function number `index` of a frame: those that were inlined, innermost first, then its own. */
+static bp_frame_text frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
+                                size_t index) {
     const bp_stack_place *place = &stacks->places[frame->place];
     const bp_stack_module *module = module_of(stacks, place);
+    bp_frame_text text = {.symbol = place->symbol,
+                          .demangled = place->demangled,
+                          .module = module != NULL ? module->path : NULL,
+                          .address = place->address,
+                          .file_address = file_address_of(stacks, place),
+                          .source = place->source,
+                          .line = place->line > 0 ? (uint64_t)place->line : 0,
+                          .is_signal = place->is_signal,
+                          .is_by_frame_pointer = frame->is_by_frame_pointer};
+    if (index < place->inlined_count) {
+        const bp_stack_inlined *inlined = &place->inlined[index];
+        text.symbol = inlined->symbol;
+        text.demangled = inlined->demangled;
+        text.source = inlined->source;
+        text.line = inlined->line > 0 ? (uint64_t)inlined->line : 0;
+        text.is_inlined = true;
+    }
+    return text;
+}
+
+static void add_frame(bp_json *json, const bp_stacks *stacks, const bp_stack_frame *frame,
+                      size_t index) {
+    const bp_stack_place *place = &stacks->places[frame->place];
+    const bp_stack_module *module = module_of(stacks, place);
+    const bp_frame_text text = frame_text(stacks, frame, index);
     bp_json_object_begin(json, NULL);
     bp_model_add_hex(json, "address", place->address);
     if (module != NULL) {
         bp_json_add_text(json, "module", module->path);
         bp_model_add_hex(json, "offset", place->address - module->start);
+        if (module->file_start != 0) {
+            bp_model_add_hex(json, "file_address", text.file_address);
+        }
         bp_model_add_known_text(json, "build_id", module->build_id);
     }
-    bp_json_add_text(json, "symbol", place->symbol);
-    bp_json_add_text(json, "demangled", place->demangled);
-    bp_model_add_known_uint(json, "symbol_offset", place->symbol != NULL, place->symbol_offset);
-    if (place->source != NULL) {
-        bp_json_add_text(json, "source", place->source);
-        bp_json_add_int(json, "line", place->line);
+    bp_json_add_text(json, "symbol", text.symbol);
+    bp_json_add_text(json, "demangled", text.demangled);
+    bp_model_add_known_uint(json, "symbol_offset", !text.is_inlined && text.symbol != NULL,
+                            place->symbol_offset);
+    if (text.source != NULL) {
+        bp_json_add_text(json, "source", text.source);
+        bp_json_add_uint(json, "line", text.line);
     }
-    bp_model_add_flag(json, "by_frame_pointer", frame->is_by_frame_pointer);
+    bp_model_add_flag(json, "inlined", text.is_inlined);
+    bp_model_add_flag(json, "signal_frame", text.is_signal);
+    bp_model_add_flag(json, "by_frame_pointer", text.is_by_frame_pointer);
     bp_json_object_end(json);
 }
 
@@ -78,7 +140,10 @@ void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread
     bp_json_add_bool(json, "complete", thread->reason[0] == '\0');
     bp_json_array_begin(json, "frames");
     for (size_t i = 0; i < thread->frame_count; i++) {
-        add_frame(json, stacks, &stacks->frames[thread->first_frame + i]);
+        const bp_stack_frame *frame = &stacks->frames[thread->first_frame + i];
+        for (size_t index = 0; index <= stacks->places[frame->place].inlined_count; index++) {
+            add_frame(json, stacks, frame, index);
+        }
     }
     bp_json_array_end(json);
 }
@@ -133,46 +198,17 @@ bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bug
     return bp_json_finish(&json, error);
 }
 
-/* A name from outside must not begin a line that looks like ours. */
-static void append_plain(bp_buffer *out, const char *text, size_t byte_count) {
-    for (size_t i = 0; i < byte_count && text[i] != '\0'; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        (void)bp_buffer_append_char(out, byte < 0x20 || byte == 0x7f ? '?' : text[i]);
-    }
-}
-
-/* "#1  0x00007f5e3c8 in poll () from /lib/libc.so.6 (+0xf8e2f)", or "at source.c:12" */
-static void append_frame(bp_buffer *out, const bp_stacks *stacks, const bp_stack_frame *frame,
-                         size_t number) {
-    const bp_stack_place *place = &stacks->places[frame->place];
-    const bp_stack_module *module = module_of(stacks, place);
-    (void)bp_buffer_printf(out, "#%-2zu 0x%016" PRIx64 " in ", number, place->address);
-    if (place->demangled != NULL) { /* has its parameters, unless it is no function */
-        append_plain(out, place->demangled, SIZE_MAX);
-    } else {
-        const char *symbol = place->symbol != NULL ? place->symbol : "??";
-        append_plain(out, symbol, strcspn(symbol, "@")); /* without its version */
-        (void)bp_buffer_append_text(out, " ()");
-    }
-    if (place->source != NULL) {
-        (void)bp_buffer_append_text(out, " at ");
-        append_plain(out, place->source, SIZE_MAX);
-        (void)bp_buffer_printf(out, ":%d", place->line);
-    } else if (module != NULL) {
-        (void)bp_buffer_append_text(out, " from ");
-        append_plain(out, module->path, SIZE_MAX);
-        (void)bp_buffer_printf(out, " (+0x%" PRIx64 ")", place->address - module->start);
-    }
-    (void)bp_buffer_append_text(out, frame->is_by_frame_pointer ? " [by frame pointer]\n" : "\n");
-}
-
 static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number) {
     const bp_stack_thread *thread = &stacks->threads[number];
     (void)bp_buffer_printf(out, "\nThread %zu (LWP %" PRIu64 " \"", number + 1, thread->tid);
-    append_plain(out, thread->name, sizeof thread->name);
+    bp_frame_append_plain(out, thread->name, sizeof thread->name);
     (void)bp_buffer_append_text(out, "\"):\n");
-    for (size_t i = 0; i < thread->frame_count; i++) {
-        append_frame(out, stacks, &stacks->frames[thread->first_frame + i], i);
+    for (size_t i = 0, line = 0; i < thread->frame_count; i++) {
+        const bp_stack_frame *frame = &stacks->frames[thread->first_frame + i];
+        for (size_t index = 0; index <= stacks->places[frame->place].inlined_count; index++) {
+            const bp_frame_text text = frame_text(stacks, frame, index);
+            bp_frame_append_line(out, &text, line++);
+        }
     }
     if (thread->reason[0] != '\0') {
         (void)bp_buffer_printf(

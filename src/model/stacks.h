@@ -16,25 +16,39 @@
 
 /* A file that code of a frame is from. */
 typedef struct bp_stack_module {
-    char *path;        /* as the process sees it */
-    uint64_t start;    /* where it is loaded */
-    char build_id[65]; /* "" when it has none, or it was not read */
-    char trouble[160]; /* why it could not be read, or not as a whole; "" when it was */
+    char *path;          /* as the process sees it */
+    uint64_t start;      /* where it is loaded */
+    uint64_t file_start; /* the address in the file of what is loaded there; 0 unless it is fixed */
+    char build_id[65];   /* "" when it has none, or it was not read */
+    char trouble[160];   /* why it could not be read, or not as a whole; "" when it was */
 } bp_stack_module;
+
+/* A function that the compiler put into its caller. */
+typedef struct bp_stack_inlined {
+    char *symbol, *demangled; /* as in bp_stack_place */
+    char *source;             /* where it is; NULL: not known */
+    int line;
+} bp_stack_inlined;
 
 /* An address in code. Frames share it. */
 typedef struct bp_stack_place {
     uint64_t address;
     bool is_call;           /* a return address: its call is before it */
+    bool is_signal;         /* where the kernel lets a signal handler return to */
     uint32_t module;        /* index; BP_STACK_NO_MODULE: code that was made at run time */
     char *symbol;           /* as the file has it; NULL: not known */
     char *demangled;        /* of a C++ symbol; NULL otherwise */
     uint64_t symbol_offset; /* of the address from the symbol */
-    char *source;           /* NULL: not known */
+    char *source;           /* where the symbol's function is; NULL: not known */
     int line;
+    bp_stack_inlined *inlined; /* in that function, innermost first */
+    size_t inlined_count;
 } bp_stack_place;
 
 #define BP_STACK_NO_MODULE UINT32_MAX
+
+/* Of one place; above that, the outermost one is an ellipsis. */
+#define BP_STACK_INLINED_MAX 64
 
 typedef struct bp_stack_frame {
     uint32_t place;
@@ -72,15 +86,22 @@ typedef struct bp_stacks {
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
     bool is_of_all;           /* threads were stopped where that was needed */
     bool is_mangled;          /* C++ symbols are as they are in the file: no demangler was found */
+    bool lacked_memory;       /* so names, lines or frames may be missing */
+    size_t undescribed_count; /* places without names or lines, as there was no time for them */
 } bp_stacks;
 
 void bp_stacks_release(bp_stacks *stacks);
+void bp_stack_place_release(bp_stack_place *place);
 
 /* Adds members of the open object: whether the stack is complete, and its frames. */
 void bp_stacks_add_frames(const bp_stacks *stacks, const bp_stack_thread *thread, bp_json *json);
 
 /* How many threads are in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
+
+/* Whether something is missing beside whole threads; a sentence about it. */
+enum { BP_STACKS_LOSS_BYTES = 100 };
+bool bp_stacks_describe_loss(const bp_stacks *stacks, char out[BP_STACKS_LOSS_BYTES]);
 
 /* The longest time that a thread was stopped, rounded up. */
 uint64_t bp_stacks_longest_stop_us(const bp_stacks *stacks);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "probe/stack_unwind.h"
@@ -26,42 +25,6 @@ static void take_registers(const bp_crash_page *page, bp_thread_copy *copy) {
     copy->stack_pointer = page->stack_start;
     copy->stack_bytes = (size_t)page->stack_bytes;
     memcpy(copy->stack, page->stack, copy->stack_bytes);
-}
-
-/*
- * A call to where no code is has pushed its return address, or left it in the link register, and
- * nothing else.
- */
-static void return_from_nowhere(bp_thread_copy *copy) {
-#if defined(__aarch64__)
-    copy->program_counter = copy->registers[30];
-#else
-    enum { stack_pointer_number = 7 };
-    uint64_t caller;
-    if (bp_thread_copy_read_word(copy, copy->registers[stack_pointer_number], &caller)) {
-        copy->program_counter = caller;
-        copy->registers[stack_pointer_number] += sizeof caller;
-    }
-#endif
-}
-
-/* Puts the address that is no code in front of its caller, which is now known to be one. */
-static bool add_nowhere(bp_unwinder *unwinder, bp_stack_thread *thread, uint64_t address) {
-    bp_stacks *out = &unwinder->out;
-    if (!bp_array_reserve(&out->frames, out->frame_count, &unwinder->frame_capacity) ||
-        !bp_array_reserve(&out->places, out->place_count, &unwinder->place_capacity)) {
-        return false;
-    }
-    if (out->frame_count > 0) {
-        out->places[out->frames[0].place].is_call = true;
-        memmove(out->frames + 1, out->frames, out->frame_count * sizeof out->frames[0]);
-    }
-    out->frames[0] = (bp_stack_frame){(uint32_t)out->place_count, false};
-    out->places[out->place_count++] =
-        (bp_stack_place){.address = address, .module = BP_STACK_NO_MODULE};
-    out->frame_count++;
-    thread->frame_count++;
-    return true;
 }
 
 static bugpack_status open_files(bp_unwinder *unwinder, bugpack_error *error) {
@@ -89,28 +52,21 @@ static bugpack_status unwind(const bp_crash_page *page, bool is_host, bp_unwinde
     *thread = (bp_stack_thread){.tid = (uint64_t)page->tid, .state = BP_STACK_BLOCKED};
     memcpy(thread->name, page->thread_name, sizeof page->thread_name);
     take_registers(page, copy);
-    uint64_t address = copy->program_counter;
-    bool is_nowhere = bp_stack_files_find(unwinder->files, address) == NULL;
-    if (is_nowhere) {
-        return_from_nowhere(copy);
-    }
     bp_unwind_copy(unwinder, thread);
-    return !unwinder->has_failed && (!is_nowhere || add_nowhere(unwinder, thread, address)) &&
-                   bp_unwinder_finish(unwinder, is_host)
+    return !unwinder->has_failed && bp_unwinder_finish(unwinder, is_host)
                ? BUGPACK_OK
                : bp_fail_memory(error, "read a stack");
 }
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
-    bp_stack_files files = {.dw = bp_libdw_get(), .dead = page};
+    bp_stack_files files = {.dw = bp_libdw_get(error), .dead = page};
     bp_unwinder unwinder = {.dw = files.dw,
                             .plan = plan,
                             .files = &files,
                             .blocked = {.pid = (pid_t)page->pid, .threads_fd = -1}};
     if (files.dw == NULL) {
-        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                       "libdw.so.1 cannot be loaded; Debian has it as libdw1");
+        return BUGPACK_ERR_UNSUPPORTED;
     }
     if (!bp_unwinder_has_room()) {
         return bp_fail_memory(error, "read a stack");

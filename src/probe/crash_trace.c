@@ -93,7 +93,7 @@ static void copy_crash(struct trace *self, pid_t tid) {
     page->at = bp_clock_now();
     bp_crash_collect_signal(page, &info);
     read_name(tid, page->thread_name);
-    bp_crash_collect_memory(page, &source, read_registers(tid, page), true);
+    bp_crash_collect_memory(page, &source, read_registers(tid, page));
 }
 
 /* Whether /proc/<pid>/status has the signal in this set, such as "SigCgt:". */

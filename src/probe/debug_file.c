@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -15,6 +17,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bp_libdw functions;
 static bool is_loaded;
+static const char *why_not = "libdw.so.1 cannot be loaded; Debian has it as libdw1";
 
 /* A pointer to an object is copied into one to a function, as POSIX has it for dlsym. */
 static bool load(void *library, const char *name, void *function) {
@@ -23,7 +26,27 @@ static bool load(void *library, const char *name, void *function) {
     return found != NULL;
 }
 
+/* A library would bring a second libc, which glibc does not support in a program without a dynamic
+ * linker: its constructors crash. Such a program has no interpreter (elf(5)). */
+static bool is_linked_statically(void) {
+    const ElfW(Phdr) *header = (const void *)getauxval(AT_PHDR);
+    unsigned long left = header != NULL ? getauxval(AT_PHNUM) : 0;
+    while (left > 0 && header->p_type != PT_INTERP) {
+        header++;
+        left--;
+    }
+    return left == 0;
+}
+
 static void load_all(void) {
+    if (sizeof(void *) < sizeof(uint64_t)) {
+        why_not = "stacks are not read in programs of 32 bits";
+        return;
+    }
+    if (is_linked_statically()) {
+        why_not = "libdw.so.1 cannot be loaded into a statically linked program";
+        return;
+    }
     /* libelf's functions are found through it as well: it is what libdw itself is linked with. */
     void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
@@ -38,9 +61,13 @@ static void load_all(void) {
     }
 }
 
-const bp_libdw *bp_libdw_get(void) {
+const bp_libdw *bp_libdw_get(bugpack_error *error) {
     (void)pthread_once(&once, load_all);
-    return is_loaded ? &functions : NULL;
+    if (is_loaded) {
+        return &functions;
+    }
+    (void)bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "%s", why_not);
+    return NULL;
 }
 
 void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {

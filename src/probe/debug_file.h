@@ -12,6 +12,8 @@
 #include <gelf.h>
 #include <stdbool.h>
 
+#include <bugpack/error.h>
+
 /* The functions of libdw and libelf that we call, found at run time. X(name) for each. */
 #define BP_LIBDW_FUNCTIONS(X)                                                                      \
     X(elf_begin)                                                                                   \
@@ -24,15 +26,23 @@
     X(gelf_getshdr)                                                                                \
     X(gelf_getsym)                                                                                 \
     X(dwarf_attr)                                                                                  \
+    X(dwarf_attr_integrate)                                                                        \
     X(dwarf_begin_elf)                                                                             \
     X(dwarf_cfi_addrframe)                                                                         \
     X(dwarf_child)                                                                                 \
     X(dwarf_diename)                                                                               \
     X(dwarf_end)                                                                                   \
+    X(dwarf_filesrc)                                                                               \
+    X(dwarf_formstring)                                                                            \
     X(dwarf_formudata)                                                                             \
     X(dwarf_frame_info)                                                                            \
     X(dwarf_frame_register)                                                                        \
+    X(dwarf_getsrc_die)                                                                            \
+    X(dwarf_getsrcfiles)                                                                           \
     X(dwarf_hasattr)                                                                               \
+    X(dwarf_haspc)                                                                                 \
+    X(dwarf_lineno)                                                                                \
+    X(dwarf_linesrc)                                                                               \
     X(dwarf_nextcu)                                                                                \
     X(dwarf_offdie)                                                                                \
     X(dwarf_siblingof)                                                                             \
@@ -45,12 +55,12 @@
     X(dwfl_errmsg)                                                                                 \
     X(dwfl_frame_pc)                                                                               \
     X(dwfl_getthread_frames)                                                                       \
-    X(dwfl_lineinfo)                                                                               \
+    X(dwfl_module_addrdie)                                                                         \
     X(dwfl_module_addrinfo)                                                                        \
     X(dwfl_module_dwarf_cfi)                                                                       \
     X(dwfl_module_eh_cfi)                                                                          \
-    X(dwfl_module_getsrc)                                                                          \
     X(dwfl_module_info)                                                                            \
+    X(dwfl_module_nextcu)                                                                          \
     X(dwfl_report_begin)                                                                           \
     X(dwfl_report_end)                                                                             \
     X(dwfl_report_module)                                                                          \
@@ -63,8 +73,9 @@ typedef struct bp_libdw {
 #undef BP_LIBDW_MEMBER
 } bp_libdw;
 
-/* The functions, loaded once; NULL when the library is missing. Any thread. */
-const bp_libdw *bp_libdw_get(void);
+/* The functions, loaded once. NULL with UNSUPPORTED when the library is missing, and in a program
+ * that is linked statically or of 32 bits. Any thread. */
+const bp_libdw *bp_libdw_get(bugpack_error *error);
 
 /* The limit for one file, which libelf and libdw read into memory. */
 #define BP_DEBUG_FILE_MAX_BYTES ((uint64_t)1 << 30)

@@ -177,6 +177,30 @@ static int open_cgroups(const bp_host_root *root, bp_host_summary *summary) {
     return fd;
 }
 
+/* The window, before all else is read. */
+static bugpack_status read_window(const bp_host_plan *plan, int proc_fd, uint64_t ticks_per_sec,
+                                  bp_host_usage *before, bp_host_usage *after,
+                                  bugpack_error *error) {
+    static const uint64_t look_ns = 50 * BP_NS_PER_MS;
+    bugpack_status status = bp_host_usage_read(proc_fd, ticks_per_sec, plan->stop, before, error);
+    uint64_t end_ns = before->taken_ns + plan->window_ms * BP_NS_PER_MS;
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    while (status == BUGPACK_OK && now_ns < end_ns &&
+           !(plan->stop != NULL && atomic_load(plan->stop))) {
+        bp_clock_sleep_until(now_ns + look_ns < end_ns ? now_ns + look_ns : end_ns);
+        now_ns = bp_clock_monotonic_ns();
+    }
+    return status == BUGPACK_OK
+               ? bp_host_usage_read(proc_fd, ticks_per_sec, plan->stop, after, error)
+               : status;
+}
+
+static uint64_t ticks_of(const bp_host_root *root) {
+    long ticks = sysconf(_SC_CLK_TCK);
+    uint64_t of_system = ticks > 0 ? (uint64_t)ticks : 100;
+    return root->ticks_per_sec != 0 ? root->ticks_per_sec : of_system;
+}
+
 /* Captures of one boot have the same id, which a thread's ids and start do not show. */
 static void read_boot_id(int proc_fd, bp_host_summary *summary) {
     char text[sizeof summary->boot_id];
@@ -191,27 +215,35 @@ static void read_boot_id(int proc_fd, bp_host_summary *summary) {
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
                               bp_host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
-    long ticks = sysconf(_SC_CLK_TCK);
     bool has_our_ids;
+    bp_host_usage before = {.process_count = 0}, after = {.process_count = 0};
+    bugpack_status status = BUGPACK_OK;
+    if (plan->window_ms > 0) {
+        status = read_window(plan, proc_fd, ticks_of(root), &before, &after, error);
+    }
     bp_instant began = bp_clock_now();
     uint64_t self = find_self(root, proc_fd, &has_our_ids);
     *summary =
         (bp_host_summary){.captured_wall_ns = began.wall_ns,
                           .boottime_ns = root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME),
                           .self_tgid = self,
-                          .ticks_per_sec = root->ticks_per_sec != 0 ? root->ticks_per_sec
-                                           : ticks > 0              ? (uint64_t)ticks
-                                                                    : 100};
+                          .ticks_per_sec = ticks_of(root),
+                          .window_ns = after.taken_ns - before.taken_ns,
+                          .is_root = geteuid() == 0};
     read_boot_id(proc_fd, summary);
     const bp_host_reader model = {.proc_fd = proc_fd,
                                   .has_our_ids = has_our_ids,
                                   .ticks_per_sec = summary->ticks_per_sec,
                                   .cgroups = &passes->cgroups,
                                   .prober = has_our_ids ? plan->prober : NULL,
+                                  .before = plan->window_ms > 0 ? &before : NULL,
+                                  .after = &after,
                                   .self_tgid = self,
                                   .process_fd = -1};
     summary->is_heap_probed = model.prober != NULL;
-    bugpack_status status = list_processes(passes, proc_fd, error);
+    if (status == BUGPACK_OK) {
+        status = list_processes(passes, proc_fd, error);
+    }
     summary->is_hidden = has_our_ids && hides_processes(passes);
     if (status == BUGPACK_OK) {
         status = run_passes(passes, &model, summary, error);
@@ -224,6 +256,8 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
         status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
         bp_file_close(cgroup_fd);
     }
+    bp_host_usage_release(&before);
+    bp_host_usage_release(&after);
     return status;
 }
 

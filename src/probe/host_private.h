@@ -38,6 +38,36 @@ void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary 
 void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
                            bp_host_summary *summary);
 
+/* What one process, or one thread, has used so far. */
+typedef struct bp_host_used_process {
+    uint64_t tgid, start_ticks;
+    uint64_t read_ns;             /* monotonic */
+    uint64_t cpu_ns, children_ns; /* in ticks; of children, those that were waited for */
+    size_t first_thread, thread_count;
+} bp_host_used_process;
+
+typedef struct bp_host_used_thread {
+    uint32_t tid;
+    uint64_t run_ns;
+} bp_host_used_thread;
+
+/* One end of a window: all processes, and all threads of each, ascending. */
+typedef struct bp_host_usage {
+    uint64_t taken_ns, boottime_ns, tick_ns;
+    bp_host_used_process *processes;
+    bp_host_used_thread *threads;
+    size_t process_count, process_capacity, thread_count, thread_capacity;
+} bp_host_usage;
+
+/* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. NO_MEMORY. */
+bugpack_status bp_host_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
+                                  bp_host_usage *ret_usage, bugpack_error *error);
+void bp_host_usage_release(bp_host_usage *usage);
+
+/* Fills the window of a thread that was read after the second one. Any thread. */
+void bp_host_usage_compare(const bp_host_usage *before, const bp_host_usage *after,
+                           bp_host_thread *thread);
+
 /* One reading thread: its buffers and its counts. */
 typedef struct bp_host_reader {
     int proc_fd;      /* borrowed */
@@ -45,6 +75,7 @@ typedef struct bp_host_reader {
     uint64_t ticks_per_sec;
     bp_host_cgroups *cgroups;
     bp_heap_prober *prober;
+    const bp_host_usage *before, *after; /* the window; NULL: there is none */
     uint64_t self_tgid;
     char *text;     /* one file */
     int process_fd; /* /proc/<open_tgid>, or -1 */

@@ -36,14 +36,6 @@ static ssize_t read_file(bp_host_reader *reader, int dir_fd, const char *name) {
     return bp_proc_read_small(dir_fd, name, reader->text, text_bytes_max);
 }
 
-int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count) {
-    int result = bp_proc_list_numbers(directory_fd, ret_ids, ret_count);
-    if (*ret_count > 0) {
-        qsort(*ret_ids, *ret_count, sizeof **ret_ids, bp_proc_compare_numbers);
-    }
-    return result;
-}
-
 /* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
 static int open_process(bp_host_reader *reader, uint64_t tgid) {
     if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
@@ -210,6 +202,9 @@ int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, 
         read_memory(reader, thread_fd, ret_thread);
         read_cgroup(reader, thread_fd, ret_thread);
         take_heap(reader, process, ret_thread);
+        if (reader->before != NULL) {
+            bp_host_usage_compare(reader->before, reader->after, ret_thread);
+        }
     }
     (void)close(thread_fd);
     return result;

@@ -199,12 +199,12 @@ static bp_dwarf_status fail_read(char *reason, size_t reason_bytes) {
 
 bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
                                        char *reason, size_t reason_bytes) {
-    const bp_libdw *dw = bp_libdw_get();
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const bp_libdw *dw = bp_libdw_get(&error);
     bp_jemalloc_layout layout = {0};
     bp_debug_file file;
     if (dw == NULL) {
-        (void)snprintf(reason, reason_bytes,
-                       "libdw.so.1 cannot be loaded; Debian has it as libdw1");
+        (void)snprintf(reason, reason_bytes, "%s", error.message);
         return BP_DWARF_NO_LIBRARY;
     }
     errno = 0;

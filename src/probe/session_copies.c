@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
@@ -18,6 +19,9 @@
 
 enum { header_max = 64, note_bytes_max = 65536, piece_bytes = 1 << 20, attempt_max = 3 };
 
+/* A process may claim any number of tables. */
+enum { table_max = 256 };
+
 static const uint64_t file_bytes_max = (uint64_t)1 << 20;
 static const uint64_t rings_bytes_max = (uint64_t)4 << 30;
 
@@ -25,8 +29,11 @@ struct copier {
     pid_t pid;
     int dir_fd;
     const bp_cancel_token *token;
-    bp_anchor anchor; /* as it was copied */
+    bp_anchor anchor; /* a table, as it was copied */
     uint64_t anchor_address;
+    char session_id[BP_ID_BYTES]; /* of the session that is copied; "": none was found yet */
+    uint64_t ring_bytes;
+    size_t capacity;      /* of the copies' items */
     unsigned char *piece; /* piece_bytes */
     bp_session_copies copies;
 };
@@ -34,6 +41,9 @@ struct copier {
 void bp_session_copies_release(bp_session_copies *copies) {
     for (size_t i = 0; i < copies->count; i++) {
         bp_temp_file_release(&copies->items[i].file);
+    }
+    if (copies->items != NULL) {
+        bp_temp_file_release(&copies->rings);
     }
     free(copies->items);
     *copies = (bp_session_copies){.count = 0};
@@ -95,7 +105,7 @@ static bool find_in_image(struct copier *copier, uint64_t image, uint64_t *ret_a
     }
     for (size_t i = 0; is_placed && i < header.e_phnum && !is_found; i++) {
         uint64_t address = base + segments[i].p_vaddr;
-        size_t bytes = segments[i].p_memsz;
+        size_t bytes = (size_t)segments[i].p_memsz;
         is_found = segments[i].p_type == PT_NOTE && segments[i].p_memsz <= note_bytes_max &&
                    read_memory(copier, address, copier->piece, bytes) &&
                    find_note(copier->piece, bytes, address, ret_anchor);
@@ -127,6 +137,19 @@ static bool is_unchanged(const struct copier *copier, const bp_anchor_entry *ent
            memcmp(&again, entry, sizeof again) == 0;
 }
 
+/* 0, or an errno. */
+static int write_at(int fd, const unsigned char *bytes, size_t byte_count, uint64_t offset) {
+    int result = 0;
+    for (size_t done = 0; result == 0 && done < byte_count;) {
+        ssize_t count = pwrite(fd, bytes + done, byte_count - done, (off_t)(offset + done));
+        if (count <= 0 && (count == 0 || errno != EINTR)) {
+            result = count < 0 ? errno : ENOSPC;
+        }
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return result;
+}
+
 /* 0, or an errno: EFAULT when the process has no such memory. */
 static int copy_range(struct copier *copier, uint64_t address, uint64_t byte_count, int fd,
                       uint64_t offset) {
@@ -137,10 +160,8 @@ static int copy_range(struct copier *copier, uint64_t address, uint64_t byte_cou
             return ECANCELED;
         }
         result = read_memory(copier, address, copier->piece, part) ? 0 : EFAULT;
-        for (size_t done = 0; result == 0 && done < part;) {
-            ssize_t count = pwrite(fd, copier->piece + done, part - done, (off_t)(offset + done));
-            result = count > 0 || (count < 0 && errno == EINTR) ? 0 : count < 0 ? errno : ENOSPC;
-            done += count > 0 ? (size_t)count : 0;
+        if (result == 0) {
+            result = write_at(fd, copier->piece, part, offset);
         }
         address += part;
         offset += part;
@@ -151,16 +172,18 @@ static int copy_range(struct copier *copier, uint64_t address, uint64_t byte_cou
 
 /* What of the data area is in use: in two parts where it wraps. */
 static int copy_records(struct copier *copier, const bp_anchor_entry *entry,
-                        const bp_frame_page *page, int fd) {
+                        const bp_frame_page *page, uint64_t base) {
+    int fd = copier->copies.rings.fd;
+    uint64_t to = base + BP_FRAME_DATA_START;
     uint64_t data = entry->address + BP_FRAME_DATA_START;
     uint64_t first = page->tail % page->capacity;
     uint64_t used = page->head - page->tail;
     uint64_t part = used < page->capacity - first ? used : page->capacity - first;
     if (!bp_ring_file_has_extent(page)) {
-        return copy_range(copier, data, page->capacity, fd, BP_FRAME_DATA_START);
+        return copy_range(copier, data, page->capacity, fd, to);
     }
-    int result = copy_range(copier, data + first, part, fd, BP_FRAME_DATA_START + first);
-    return result == 0 ? copy_range(copier, data, used - part, fd, BP_FRAME_DATA_START) : result;
+    int result = copy_range(copier, data + first, part, fd, to + first);
+    return result == 0 ? copy_range(copier, data, used - part, fd, to) : result;
 }
 
 static bool read_page(const struct copier *copier, const bp_anchor_entry *entry,
@@ -175,12 +198,16 @@ static bool read_page(const struct copier *copier, const bp_anchor_entry *entry,
  * The header of the copy counts the records that were there before and after: what the writers took
  * away meanwhile is not, and may be torn. EAGAIN: nothing of it was there all the while.
  */
-static int copy_ring(struct copier *copier, const bp_anchor_entry *entry, int fd) {
+static int copy_ring(struct copier *copier, const bp_anchor_entry *entry, bp_copied_file *copied) {
+    bp_session_copies *copies = &copier->copies;
     bp_frame_page page, after;
     if (entry->mapped_bytes <= BP_FRAME_DATA_START || !read_page(copier, entry, &page)) {
         return EFAULT;
     }
-    int result = copy_records(copier, entry, &page, fd);
+    /* What a failed attempt has left must not be taken for records: it is passed over. */
+    copied->base = copies->rings_bytes;
+    copies->rings_bytes += BP_FRAME_DATA_START + ((page.capacity + 7) & ~(uint64_t)7);
+    int result = copy_records(copier, entry, &page, copied->base);
     if (result != 0) {
         return result;
     }
@@ -193,11 +220,8 @@ static int copy_ring(struct copier *copier, const bp_anchor_entry *entry, int fd
         return EAGAIN;
     }
     page.tail = has_extent && after.tail > page.tail ? after.tail : page.tail;
-    copier->copies.used_bytes += has_extent ? page.head - page.tail : page.capacity;
-    if (ftruncate(fd, (off_t)(BP_FRAME_DATA_START + page.capacity)) != 0) {
-        return errno;
-    }
-    return bp_file_write_all(fd, &page, sizeof page); /* nothing was written at the offset yet */
+    copies->used_bytes += has_extent ? page.head - page.tail : page.capacity;
+    return write_at(copies->rings.fd, (const unsigned char *)&page, sizeof page, copied->base);
 }
 
 static int copy_file(struct copier *copier, const bp_anchor_entry *entry, bp_copied_file *copied) {
@@ -220,14 +244,16 @@ static bugpack_status copy_entry(struct copier *copier, const bp_anchor_entry *e
     bp_copied_file copied = {
         .kind = entry->kind, .number = entry->number, .file = BP_TEMP_FILE_INIT};
     int result = EAGAIN;
-    for (int attempt = 0; result == EAGAIN && attempt < attempt_max; attempt++) {
-        bp_temp_file_release(&copied.file);
+    if (entry->kind == BP_ANCHOR_FILE) {
         bugpack_status status = bp_temp_file_open(&copied.file, copier->dir_fd, 0, error);
         if (status != BUGPACK_OK) {
             return status;
         }
-        result = entry->kind == BP_ANCHOR_FILE ? copy_file(copier, entry, &copied)
-                                               : copy_ring(copier, entry, copied.file.fd);
+        result = copy_file(copier, entry, &copied);
+    } else {
+        for (int attempt = 0; result == EAGAIN && attempt < attempt_max; attempt++) {
+            result = copy_ring(copier, entry, &copied);
+        }
     }
     if (result == 0) {
         copies->ring_count += entry->kind == BP_ANCHOR_FILE ? 0 : 1;
@@ -241,27 +267,53 @@ static bugpack_status copy_entry(struct copier *copier, const bp_anchor_entry *e
                : bp_fail_errno(error, result, "cannot copy the rings of a process");
 }
 
-static bugpack_status copy_session(struct copier *copier, bugpack_error *error) {
-    const bp_anchor_entry *first = NULL;
-    uint64_t ring_bytes = 0;
-    bugpack_status status = BUGPACK_OK;
-    copier->copies.items = calloc(BP_ANCHOR_ENTRY_COUNT, sizeof *copier->copies.items);
-    if (copier->copies.items == NULL) {
+/* What an entry of this session names, as long as there is room for it. */
+static bugpack_status copy_wanted(struct copier *copier, const bp_anchor_entry *entry,
+                                  bugpack_error *error) {
+    bp_session_copies *copies = &copier->copies;
+    bool is_ring = entry->kind <= BP_RING_KIND_PINS && entry->kind >= BP_RING_KIND_LOG;
+    bool has_room = entry->mapped_bytes <= rings_bytes_max - copier->ring_bytes;
+    if (entry->kind != BP_ANCHOR_FILE && (!is_ring || !has_room)) {
+        return BUGPACK_OK;
+    }
+    bool is_first = copies->items == NULL;
+    if (!bp_array_reserve(&copies->items, copies->count, &copier->capacity)) {
         return bp_fail_memory(error, "copy the rings of a process");
     }
+    bugpack_status status =
+        is_first ? bp_temp_file_open(&copies->rings, copier->dir_fd, 0, error) : BUGPACK_OK;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    copier->ring_bytes += is_ring ? entry->mapped_bytes : 0;
+    return copy_entry(copier, entry, error);
+}
+
+/* The first session that a table lists counts. */
+static bugpack_status copy_table(struct copier *copier, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < BP_ANCHOR_ENTRY_COUNT; i++) {
         const bp_anchor_entry *entry = &copier->anchor.entries[i];
-        first = first == NULL && is_in_use(entry) ? entry : first;
-        if (first == NULL || !is_in_use(entry) ||
-            strcmp(entry->session_id, first->session_id) != 0) {
+        if (!is_in_use(entry)) {
             continue;
         }
-        bool is_ring = entry->kind <= BP_RING_KIND_PINS && entry->kind >= BP_RING_KIND_LOG;
-        bool has_room = entry->mapped_bytes <= rings_bytes_max - ring_bytes;
-        if (entry->kind == BP_ANCHOR_FILE || (is_ring && has_room)) {
-            ring_bytes += is_ring ? entry->mapped_bytes : 0;
-            status = copy_entry(copier, entry, error);
+        if (copier->session_id[0] == '\0') {
+            memcpy(copier->session_id, entry->session_id, sizeof copier->session_id);
         }
+        if (strcmp(entry->session_id, copier->session_id) == 0) {
+            status = copy_wanted(copier, entry, error);
+        }
+    }
+    return status;
+}
+
+/* The first table was read. */
+static bugpack_status copy_session(struct copier *copier, bugpack_error *error) {
+    bugpack_status status = copy_table(copier, error);
+    for (unsigned i = 1; status == BUGPACK_OK && i < table_max && copier->anchor.next != 0 &&
+                         read_anchor(copier, copier->anchor.next);
+         i++) {
+        status = copy_table(copier, error);
     }
     return status;
 }
@@ -279,6 +331,8 @@ static bugpack_status search(struct copier *copier, const bp_mapped_files *files
                 break;
             }
             bp_session_copies_release(&copier->copies);
+            copier->session_id[0] = '\0';
+            copier->capacity = 0;
         }
     }
     return status;

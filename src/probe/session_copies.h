@@ -18,17 +18,20 @@
 typedef struct bp_copied_file {
     uint32_t kind, number;                /* as in the anchor */
     char name[BP_ANCHOR_FILE_NAME_BYTES]; /* of a file; "" of a ring */
-    bp_temp_file file;
+    bp_temp_file file;                    /* of a file */
+    uint64_t base;                        /* of a ring: where it begins in `rings` */
 } bp_copied_file;
 
 /* Of one session. Starts zeroed. */
 typedef struct bp_session_copies {
     bp_copied_file *items; /* owned */
     size_t count;
+    bp_temp_file rings; /* all of them: a process may have thousands; valid if there are items */
     size_t ring_count;
-    uint64_t used_bytes; /* of the rings */
-    size_t unread_count; /* rings that changed too fast, or were closed meanwhile */
-    bool is_clock_ours;  /* it is in our time namespace, so that its monotonic clock shows ours */
+    uint64_t rings_bytes; /* what they take in there */
+    uint64_t used_bytes;  /* of the rings */
+    size_t unread_count;  /* rings that changed too fast, or were closed meanwhile */
+    bool is_clock_ours;   /* it is in our time namespace, so that its monotonic clock shows ours */
 } bp_session_copies;
 
 void bp_session_copies_release(bp_session_copies *copies);

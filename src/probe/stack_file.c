@@ -40,7 +40,7 @@ static void refuse_errno(bp_stack_file *file, int system_errno, bool is_there) {
 }
 
 /* Where the code is must agree with where the file begins, or every offset would be wrong. */
-static bool is_loaded_as_usual(const bp_stack_file *file, int fd) {
+static bool is_loaded_as_usual(bp_stack_file *file, int fd) {
     bp_elf_object object;
     uint64_t code;
     uint64_t page_mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
@@ -49,8 +49,8 @@ static bool is_loaded_as_usual(const bp_stack_file *file, int fd) {
     }
     for (size_t i = 0; i < object.segment_count; i++) {
         if (object.segments[i].p_type == PT_LOAD) {
-            return file->mapped.code_start - file->facts.start ==
-                   code - (object.segments[i].p_vaddr & ~page_mask);
+            file->facts.file_start = object.segments[i].p_vaddr & ~page_mask;
+            return file->mapped.code_start - file->facts.start == code - file->facts.file_start;
         }
     }
     return false;
@@ -141,8 +141,9 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
 /* The vDSO is no file: a copy of it is. -1 with errno. */
 static int copy_vdso(const bp_stack_file *file) {
     unsigned char image[vdso_max_bytes];
-    size_t bytes = file->end - file->facts.start;
-    int result = bytes > sizeof image
+    uint64_t mapped_bytes = file->end - file->facts.start;
+    size_t bytes = (size_t)mapped_bytes;
+    int result = mapped_bytes > sizeof image
                      ? EFBIG
                      : bp_remote_read_one(file->all->pid, file->facts.start, image, bytes);
     int fd = result == 0 ? memfd_create("bugpack", MFD_CLOEXEC) : -1;
@@ -166,6 +167,7 @@ static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf
         return -1;
     }
     file->was_opened = true;
+    bp_stack_files_note_errno(file->all); /* before calls of ours change it */
     int fd = file->mapped.inode == 0
                  ? copy_vdso(file)
                  : bp_mapped_file_open(file->all->process_fd, &file->mapped, &is_there);
@@ -174,6 +176,7 @@ static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf
         return -1;
     }
     file->elf = open_elf(file, fd);
+    bp_stack_files_note_errno(file->all);
     if (file->elf == NULL) {
         bp_file_close(fd);
         return -1;
@@ -192,7 +195,7 @@ static int find_debug(Dwfl_Module *module, void **context, const char *name, Dwa
     bp_stack_file *file = *context;
     bp_debug_file found = {.fd = -1};
     struct stat info;
-    int unused_errno;
+    int found_errno;
     (void)module;
     (void)name;
     (void)base;
@@ -204,8 +207,10 @@ static int find_debug(Dwfl_Module *module, void **context, const char *name, Dwa
         return -1;
     }
     file->was_debug_sought = true;
+    bp_stack_files_note_errno(file->all);
     if (!bp_debug_file_open_separate(file->all->dw, file->elf, file->mapped.path, &found,
-                                     &unused_errno)) {
+                                     &found_errno)) {
+        file->all->lacked_memory = file->all->lacked_memory || found_errno == ENOMEM;
         return -1;
     }
     int fd = fstat(found.fd, &info) == 0 && info.st_uid == 0 && (info.st_mode & 022) == 0 &&

@@ -57,6 +57,14 @@ static bool add_map(bp_stack_files *files, size_t *capacity, const bp_proc_map *
     return true;
 }
 
+static bool add_code(bp_stack_files *files, size_t *capacity, const bp_proc_map *map) {
+    if (!bp_array_reserve(&files->code, files->code_count, capacity)) {
+        return false;
+    }
+    files->code[files->code_count++] = (bp_stack_code){map->start, map->end};
+    return true;
+}
+
 /* A file's path begins with '/', and only the kernel can name other memory like this. */
 static bool has_code(const bp_proc_map *map) {
     return map->inode != 0 ? map->path_bytes > 0 && map->path[0] == '/'
@@ -67,11 +75,14 @@ static bool has_code(const bp_proc_map *map) {
 static bool parse_maps(bp_stack_files *files, const char *text, size_t byte_count) {
     bp_proc_scan scan = {text, text + byte_count};
     bp_proc_scan line;
-    size_t capacity = 0;
+    size_t capacity = 0, code_capacity = 0;
     while (files->count < file_max && bp_proc_take_line(&scan, &line)) {
         bp_proc_map map;
-        if (bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map) && has_code(&map) &&
-            !add_map(files, &capacity, &map)) {
+        if (!bp_proc_parse_map(line.next, (size_t)(line.end - line.next), &map)) {
+            continue;
+        }
+        if ((map.is_executable && !add_code(files, &code_capacity, &map)) ||
+            (has_code(&map) && !add_map(files, &capacity, &map))) {
             return false;
         }
     }
@@ -148,6 +159,7 @@ void bp_stack_files_close(bp_stack_files *files) {
         free(files->items[i].mapped.path);
     }
     free(files->items);
+    free(files->code);
     *files = (bp_stack_files){.dw = files->dw, .process_fd = -1};
 }
 
@@ -166,51 +178,79 @@ bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address
     return file != NULL && address < file->end ? file : NULL;
 }
 
+bool bp_stack_files_have_code(const bp_stack_files *files, uint64_t address) {
+    for (size_t i = 0; i < files->code_count; i++) {
+        if (address >= files->code[i].start && address < files->code[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A return address without a rule, which a table has to say: libdw then gives the empty
  * expression that it was passed. */
-static bool has_caller(const bp_libdw *dw, Dwarf_Frame *frame) {
+static bool has_caller(const bp_libdw *dw, Dwarf_Frame *frame, int number) {
     Dwarf_Op memory[3];
     Dwarf_Op *rule;
     size_t rule_count;
-    int number = dw->dwarf_frame_info(frame, NULL, NULL, NULL);
     return number < 0 || dw->dwarf_frame_register(frame, number, memory, &rule, &rule_count) != 0 ||
            rule_count != 0 || rule != memory;
+}
+
+static bp_stack_rule rule_of(const bp_libdw *dw, Dwarf_Frame *frame) {
+    bool is_signal = false;
+    int number = dw->dwarf_frame_info(frame, NULL, NULL, &is_signal);
+    if (!has_caller(dw, frame, number)) {
+        return BP_STACK_RULE_OUTERMOST;
+    }
+    return is_signal ? BP_STACK_RULE_SIGNAL : BP_STACK_RULE_FOUND;
+}
+
+void bp_stack_file_load(bp_stack_file *file) {
+    Dwarf_Addr bias;
+    if (file->was_loaded || file->module == NULL) {
+        return;
+    }
+    file->was_loaded = true;
+    (void)file->all->dw->dwfl_module_eh_cfi(file->module, &bias);
+    bp_stack_files_note_errno(file->all);
+    if (file->has_debug && !file->all->lacked_memory) {
+        (void)file->all->dw->dwfl_module_dwarf_cfi(file->module, &bias);
+        bp_stack_files_note_errno(file->all);
+    }
 }
 
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address) {
     const bp_libdw *dw = file->all->dw;
     bp_stack_rule rule = BP_STACK_RULE_NONE;
-    for (size_t i = 0; file->module != NULL && i < 2 && rule == BP_STACK_RULE_NONE; i++) {
+    size_t table_count = file->module != NULL && !file->all->lacked_memory ? 2 : 0;
+    for (size_t i = 0; i < table_count && rule == BP_STACK_RULE_NONE; i++) {
         Dwarf_Addr bias;
         Dwarf_Frame *frame = NULL;
         Dwarf_CFI *table = i == 0 ? dw->dwfl_module_eh_cfi(file->module, &bias)
                                   : dw->dwfl_module_dwarf_cfi(file->module, &bias);
         if (table != NULL && dw->dwarf_cfi_addrframe(table, address - bias, &frame) == 0) {
-            rule = has_caller(dw, frame) ? BP_STACK_RULE_FOUND : BP_STACK_RULE_OUTERMOST;
+            rule = rule_of(dw, frame);
             free(frame);
         }
+        bp_stack_files_note_errno(file->all);
     }
     return rule;
 }
 
-static char *copy(const char *text) {
-    return text != NULL && text[0] != '\0' ? strndup(text, 4096) : NULL;
-}
-
-void bp_stack_file_describe(const bp_stack_file *file, bp_stack_place *place) {
-    const bp_libdw *dw = file->all->dw;
+void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place) {
     uint64_t address = place->address - (place->is_call ? 1 : 0);
     GElf_Off offset;
     GElf_Sym symbol;
-    if (file->module == NULL || file->elf == NULL) {
+    if (!bp_stack_file_can_ask(file)) {
         return;
     }
-    const char *name =
-        dw->dwfl_module_addrinfo(file->module, address, &offset, &symbol, NULL, NULL, NULL);
-    place->symbol = copy(name);
-    place->symbol_offset = offset + (place->is_call ? 1 : 0);
-    Dwfl_Line *line = file->has_debug ? dw->dwfl_module_getsrc(file->module, address) : NULL;
-    if (line != NULL) {
-        place->source = copy(dw->dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL));
+    errno = 0;
+    const char *name = file->all->dw->dwfl_module_addrinfo(file->module, address, &offset, &symbol,
+                                                           NULL, NULL, NULL);
+    if (name != NULL && name[0] != '\0') {
+        place->symbol = strndup(name, BP_STACK_NAME_MAX);
+        place->symbol_offset = offset + (place->is_call ? 1 : 0);
     }
+    bp_stack_files_note_errno(file->all);
 }

@@ -4,6 +4,7 @@
 #ifndef BP_PROBE_STACK_MODULES_H
 #define BP_PROBE_STACK_MODULES_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,18 +15,26 @@
 #include "platform/linux/mapped_files.h"
 #include "probe/debug_file.h"
 
+/* Bytes of a symbol or a path that are taken. */
+#define BP_STACK_NAME_MAX 4096
+
 /* A file is read when the first frame in it is met. */
 typedef struct bp_stack_file {
-    const struct bp_stack_files *all;
+    struct bp_stack_files *all;
     bp_mapped_file mapped;
     uint64_t end;          /* of its last mapping */
     bp_stack_module facts; /* its path is that of `mapped` */
     Dwfl_Module *module;
     Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
-    bool was_opened, was_debug_sought;
+    bool was_opened, was_loaded, was_debug_sought;
     bool is_trusted; /* nobody but root and this user can have written it */
     bool has_debug;  /* its debug data are few enough to read */
 } bp_stack_file;
+
+/* Where code is mapped. */
+typedef struct bp_stack_code {
+    uint64_t start, end;
+} bp_stack_code;
 
 typedef struct bp_stack_files {
     const bp_libdw *dw;
@@ -34,8 +43,17 @@ typedef struct bp_stack_files {
     const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
     bp_stack_file *items;      /* ascending by address */
     size_t count;
+    bp_stack_code *code; /* in files, and made at run time; ascending */
+    size_t code_count;
     Dwfl *dwfl;
+    bool lacked_memory; /* libdw did */
 } bp_stack_files;
+
+/* For the end of each of its calls, which began with an errno of 0. libdw goes on without what it
+ * found no memory for, and often returns nothing but "not found". malloc(3) leaves ENOMEM. */
+static inline void bp_stack_files_note_errno(bp_stack_files *files) {
+    files->lacked_memory = files->lacked_memory || errno == ENOMEM;
+}
 
 /* Opens each file, and its separate debug data, when libdwfl asks for it. In stack_file.c. */
 extern const Dwfl_Callbacks bp_stack_file_callbacks;
@@ -49,19 +67,36 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 int bp_stack_files_open(bp_stack_files *files);
 void bp_stack_files_close(bp_stack_files *files);
 
+/* Whether libdwfl may be asked about names and lines. Where it lacked memory it is not asked again:
+ * it ends the process where it finds none for some of its data (dwarf_new_oom_handler). */
+static inline bool bp_stack_file_can_ask(const bp_stack_file *file) {
+    return file->module != NULL && file->elf != NULL && !file->all->lacked_memory;
+}
+
 /* The file whose code has the address; NULL: none. */
 bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address);
+
+/* Whether code is mapped at the address. */
+bool bp_stack_files_have_code(const bp_stack_files *files, uint64_t address);
 
 typedef enum bp_stack_rule {
     BP_STACK_RULE_NONE,     /* no unwind table reaches it */
     BP_STACK_RULE_FOUND,    /* may still need a register that is not known */
+    BP_STACK_RULE_SIGNAL,   /* the kernel put it below a handler; else as found */
     BP_STACK_RULE_OUTERMOST /* it has no caller, says the table */
 } bp_stack_rule;
+
+/* Reads its unwind tables, once. libdwfl would do it in the midst of unwinding, and the system
+ * calls for that would overwrite the errno of a lack of memory. */
+void bp_stack_file_load(bp_stack_file *file);
 
 /* What the file's tables say about unwinding from this address. */
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);
 
-/* Fills in symbol and source. */
-void bp_stack_file_describe(const bp_stack_file *file, bp_stack_place *place);
+/* Fills in the symbol. */
+void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place);
+
+/* Fills in source, line and inlined functions, which have symbols. In stack_lines.c. */
+void bp_stack_file_add_lines(const bp_stack_file *file, bp_stack_place *place);
 
 #endif

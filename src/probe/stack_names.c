@@ -1,6 +1,7 @@
 /*
  * What is said of frames once they are known: symbols, files, the interpreter.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,19 +29,52 @@ static void find_interpreter(bp_unwinder *unwinder) {
     }
 }
 
-/* Symbols last: without the time for them, addresses, files and build ids are there. */
-static void describe_places(bp_unwinder *unwinder, bool is_host) {
-    bp_demangler *demangle = bp_demangler_get(is_host);
-    for (size_t i = 0; i < unwinder->out.place_count; i++) {
-        bp_stack_place *place = &unwinder->out.places[i];
-        if (place->module == BP_STACK_NO_MODULE ||
-            bp_unwinder_is_over(unwinder, unwinder->plan->symbols_until_ns)) {
-            continue;
+static char *demangle_symbol(bp_unwinder *unwinder, bp_demangler *demangler, const char *symbol) {
+    if (symbol == NULL || !bp_demangle_is_bounded(symbol)) {
+        return NULL;
+    }
+    unwinder->out.is_mangled = unwinder->out.is_mangled || demangler == NULL;
+    errno = 0;
+    char *plain = bp_demangle(demangler, symbol);
+    bp_stack_files_note_errno(unwinder->files);
+    return plain;
+}
+
+static void add_lines(bp_unwinder *unwinder, bp_demangler *demangler, bp_stack_place *place) {
+    bp_stack_file_add_lines(&unwinder->files->items[place->module], place);
+    for (size_t i = 0; i < place->inlined_count; i++) {
+        bp_stack_inlined *inlined = &place->inlined[i];
+        if (inlined->demangled == NULL) {
+            inlined->demangled = demangle_symbol(unwinder, demangler, inlined->symbol);
         }
-        bp_stack_file_describe(&unwinder->files->items[place->module], place);
-        if (place->symbol != NULL && bp_demangle_is_bounded(place->symbol)) {
-            place->demangled = bp_demangle(demangle, place->symbol);
-            unwinder->out.is_mangled = unwinder->out.is_mangled || demangle == NULL;
+    }
+}
+
+static void add_symbol(bp_unwinder *unwinder, bp_demangler *demangler, bp_stack_place *place) {
+    bp_stack_file_add_symbol(&unwinder->files->items[place->module], place);
+    place->demangled = demangle_symbol(unwinder, demangler, place->symbol);
+}
+
+/* Symbols last, and lines after all symbols: without the time for them, addresses, files and build
+ * ids are there. */
+static void describe_places(bp_unwinder *unwinder, bool is_host) {
+    static void (*const steps[])(bp_unwinder *, bp_demangler *, bp_stack_place *) = {add_symbol,
+                                                                                     add_lines};
+    bp_stacks *out = &unwinder->out;
+    errno = 0;
+    bp_demangler *demangler = bp_demangler_get(is_host);
+    bp_stack_files_note_errno(unwinder->files);
+    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++) {
+        out->undescribed_count = 0;
+        for (size_t i = 0; i < out->place_count; i++) {
+            if (out->places[i].module == BP_STACK_NO_MODULE) {
+                continue;
+            }
+            if (bp_unwinder_is_over(unwinder, unwinder->plan->symbols_until_ns)) {
+                out->undescribed_count++;
+            } else {
+                steps[step](unwinder, demangler, &out->places[i]);
+            }
         }
     }
 }
@@ -72,5 +106,6 @@ static bool take_modules(bp_unwinder *unwinder) {
 bool bp_unwinder_finish(bp_unwinder *unwinder, bool is_host) {
     describe_places(unwinder, is_host);
     find_interpreter(unwinder);
+    unwinder->out.lacked_memory = unwinder->files->lacked_memory;
     return take_modules(unwinder);
 }

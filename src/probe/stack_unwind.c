@@ -30,7 +30,7 @@ static uint32_t find_place(bp_unwinder *unwinder, uint64_t address, bool is_call
     uint32_t *bucket = &unwinder->buckets[(address ^ address >> 12) % bucket_count];
     for (uint32_t at = *bucket; at != 0; at = unwinder->notes[at - 1].next) {
         const bp_stack_place *place = &unwinder->out.places[at - 1];
-        if (place->address == address && place->is_call == is_call) {
+        if (place->address == address && (place->is_call == is_call || place->is_signal)) {
             return at - 1;
         }
     }
@@ -40,32 +40,27 @@ static uint32_t find_place(bp_unwinder *unwinder, uint64_t address, bool is_call
         return UINT32_MAX;
     }
     const bp_stack_file *file = bp_stack_files_find(unwinder->files, address);
+    bp_stack_rule rule =
+        file == NULL ? BP_STACK_RULE_NONE : bp_stack_file_rule(file, address - (is_call ? 1 : 0));
     unwinder->out.places[count] = (bp_stack_place){
         .address = address,
-        .is_call = is_call,
+        .is_call = is_call && rule != BP_STACK_RULE_SIGNAL,
+        .is_signal = rule == BP_STACK_RULE_SIGNAL,
         .module = file == NULL ? BP_STACK_NO_MODULE : (uint32_t)(file - unwinder->files->items)};
-    unwinder->notes[count] = (bp_place_note){
-        file == NULL ? BP_STACK_RULE_NONE : bp_stack_file_rule(file, address - (is_call ? 1 : 0)),
-        *bucket};
+    unwinder->notes[count] = (bp_place_note){rule, *bucket};
     unwinder->out.place_count++;
     return *bucket = (uint32_t)count + 1, (uint32_t)count;
 }
 
-static int take_frame(Dwfl_Frame *frame, void *context) {
-    bp_unwinder *unwinder = context;
+static int add_frame(bp_unwinder *unwinder, uint64_t address, bool is_call) {
     bp_stack_thread *thread = unwinder->thread;
-    Dwarf_Addr address;
-    bool is_activation = false;
-    if (!unwinder->dw->dwfl_frame_pc(frame, &address, &is_activation)) {
-        return DWARF_CB_ABORT;
-    }
     if (thread->frame_count == BP_STACKS_FRAME_MAX ||
         unwinder->out.frame_count == BP_STACKS_FRAMES_MAX ||
         bp_unwinder_is_over(unwinder, unwinder->plan->deadline_ns)) {
         unwinder->was_cut = true;
         return DWARF_CB_ABORT;
     }
-    uint32_t place = find_place(unwinder, address, !is_activation);
+    uint32_t place = find_place(unwinder, address, is_call);
     if (place == UINT32_MAX || !bp_array_reserve(&unwinder->out.frames, unwinder->out.frame_count,
                                                  &unwinder->frame_capacity)) {
         unwinder->has_failed = true;
@@ -73,11 +68,33 @@ static int take_frame(Dwfl_Frame *frame, void *context) {
     }
     bp_stack_frame *frames = unwinder->out.frames + thread->first_frame;
     bool is_guess =
-        thread->frame_count > 0 &&
+        thread->frame_count > 0 && !unwinder->begins_at_caller &&
         unwinder->notes[frames[thread->frame_count - 1].place].rule == BP_STACK_RULE_NONE;
     frames[thread->frame_count++] = (bp_stack_frame){place, is_guess};
     unwinder->out.frame_count++;
     return DWARF_CB_OK;
+}
+
+static int take_frame(Dwfl_Frame *frame, void *context) {
+    bp_unwinder *unwinder = context;
+    Dwarf_Addr address;
+    bool is_activation = false;
+    bp_stack_files_note_errno(unwinder->files);
+    if (!unwinder->dw->dwfl_frame_pc(frame, &address, NULL)) {
+        return DWARF_CB_ABORT;
+    }
+    bp_stack_file *file = bp_stack_files_find(unwinder->files, address);
+    if (file != NULL) {
+        bp_stack_file_load(file);
+    }
+    /* To know this, libdwfl unwinds. */
+    if (!unwinder->files->lacked_memory) {
+        (void)unwinder->dw->dwfl_frame_pc(frame, &address, &is_activation);
+        bp_stack_files_note_errno(unwinder->files);
+    }
+    int result = add_frame(unwinder, address, !is_activation || unwinder->begins_at_caller);
+    unwinder->begins_at_caller = false;
+    return unwinder->files->lacked_memory ? DWARF_CB_ABORT : result;
 }
 
 static bool find_thread(Dwfl *dwfl, pid_t tid, void *context, void **ret_context) {
@@ -97,6 +114,7 @@ static pid_t no_next_thread(Dwfl *dwfl, void *context, void **ret_context) {
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, void *context) {
     (void)dwfl;
     bp_unwinder *unwinder = context;
+    bp_stack_files_note_errno(unwinder->files);
     return bp_thread_copy_read_word(&unwinder->blocked.copy, address, ret_word);
 }
 
@@ -140,8 +158,7 @@ static void explain_end(bp_unwinder *unwinder, bp_stack_thread *thread) {
         const bp_stack_place *place = &unwinder->out.places[last];
         has_rule = unwinder->notes[last].rule != BP_STACK_RULE_NONE;
         reason = unwinder->notes[last].rule == BP_STACK_RULE_OUTERMOST ? ""
-                 : unwinder->notes[last].rule == BP_STACK_RULE_FOUND
-                     ? explain_loss(&unwinder->blocked.copy)
+                 : has_rule ? explain_loss(&unwinder->blocked.copy)
                  : place->module == BP_STACK_NO_MODULE
                      ? "this code was made at run time, or is the kernel's, and has no unwind table"
                  : unwinder->files->items[place->module].facts.trouble[0] != '\0'
@@ -151,6 +168,9 @@ static void explain_end(bp_unwinder *unwinder, bp_stack_thread *thread) {
     /* The caller of a frame without a table may be found by the frame pointer, as Go's. */
     unwinder->lacks_register =
         reason == needs_register || (!has_rule && unwinder->blocked.copy.register_count == 0);
+    if (unwinder->files->lacked_memory && reason[0] != '\0') {
+        reason = "there was not enough memory to find its caller";
+    }
     if (unwinder->was_cut) {
         reason = "there are more frames than the limit or the time allows";
     }
@@ -162,12 +182,116 @@ static void forget_frames(bp_unwinder *unwinder, bp_stack_thread *thread) {
     thread->frame_count = 0;
 }
 
+/*
+ * A call to where no code is has pushed its return address, or left it in the link register, and
+ * nothing else. Makes the copy that of the caller.
+ */
+static bool return_from_nowhere(bp_thread_copy *copy) {
+#if defined(__aarch64__)
+    enum { link_number = 30 };
+    copy->program_counter = copy->registers[link_number];
+    return copy->register_count > link_number;
+#else
+    uint64_t caller;
+    if (copy->register_count == 0 ||
+        !bp_thread_copy_read_word(copy, copy->registers[stack_pointer_number], &caller)) {
+        return false;
+    }
+    copy->program_counter = caller;
+    copy->registers[stack_pointer_number] += sizeof caller;
+    return true;
+#endif
+}
+
+/*
+ * Makes the copy that of the code which a signal interrupted: the kernel put its registers behind
+ * the address that the handler returns to (arch/x86/include/asm/sigframe.h, struct rt_sigframe).
+ * Begins at `*at`, an address in the stack, and moves it on.
+ */
+static bool return_from_handler(bp_thread_copy *copy, uint64_t trampoline, uint64_t *at) {
+#if defined(__x86_64__)
+    /* In the order of struct sigcontext, by their DWARF numbers; then the program counter. */
+    static const unsigned char numbers[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7};
+    enum {
+        word = 8,
+        registers_at = 6 * word, /* flags, link and the alternate stack are before */
+        counter_at = registers_at + 16 * word,
+        segments_at = counter_at + 2 * word,
+        user_code_segment = 0x33
+    };
+    for (; *at + segments_at + word <= copy->stack_pointer + copy->stack_bytes; *at += word) {
+        uint64_t found, segments;
+        if (!bp_thread_copy_read_word(copy, *at, &found) || found != trampoline ||
+            !bp_thread_copy_read_word(copy, *at + segments_at, &segments) ||
+            (segments & UINT16_MAX) != user_code_segment) {
+            continue;
+        }
+        for (unsigned i = 0; i < sizeof numbers; i++) {
+            (void)bp_thread_copy_read_word(copy, *at + registers_at + i * word,
+                                           &copy->registers[numbers[i]]);
+        }
+        (void)bp_thread_copy_read_word(copy, *at + counter_at, &copy->program_counter);
+        copy->register_count = sizeof numbers;
+        *at += word;
+        return true;
+    }
+#else
+    (void)copy, (void)trampoline, (void)at;
+#endif
+    return false;
+}
+
+/* libdwfl ends at the frame of a signal handler, or one later, where the signal was raised by a
+ * call to where no code is. Whether the copy is now that of this call, whose frame is to be added.
+ */
+static bool returned_from_handler(bp_unwinder *unwinder, uint64_t *at) {
+    bp_stacks *out = &unwinder->out;
+    bp_stack_thread *thread = unwinder->thread;
+    const bp_stack_frame *frames = out->frames + thread->first_frame;
+    size_t count = thread->frame_count;
+    if (unwinder->was_cut || unwinder->has_failed || count == 0) {
+        return false;
+    }
+    count -=
+        !bp_stack_files_have_code(unwinder->files, out->places[frames[count - 1].place].address);
+    if (count == 0 || !out->places[frames[count - 1].place].is_signal ||
+        !return_from_handler(&unwinder->blocked.copy, out->places[frames[count - 1].place].address,
+                             at)) {
+        return false;
+    }
+    out->frame_count -= thread->frame_count - count;
+    thread->frame_count = count;
+    return true;
+}
+
+/* From the registers of the copy outwards. */
+static void add_frames(bp_unwinder *unwinder) {
+    bp_thread_copy *copy = &unwinder->blocked.copy;
+    if (!bp_stack_files_have_code(unwinder->files, copy->program_counter)) {
+        if (add_frame(unwinder, copy->program_counter, false) != DWARF_CB_OK ||
+            !return_from_nowhere(copy)) {
+            return;
+        }
+        unwinder->begins_at_caller = true;
+    }
+    if (unwinder->files->lacked_memory) {
+        return;
+    }
+    (void)unwinder->dw->dwfl_getthread_frames(unwinder->files->dwfl, (pid_t)unwinder->thread->tid,
+                                              take_frame, unwinder);
+}
+
 void bp_unwind_copy(bp_unwinder *unwinder, bp_stack_thread *thread) {
+    uint64_t at = unwinder->blocked.copy.stack_pointer;
     unwinder->thread = thread;
     unwinder->was_cut = false;
     forget_frames(unwinder, thread);
-    (void)unwinder->dw->dwfl_getthread_frames(unwinder->files->dwfl, (pid_t)thread->tid, take_frame,
-                                              unwinder);
+    errno = 0;
+    do {
+        unwinder->begins_at_caller = false;
+        add_frames(unwinder);
+    } while (returned_from_handler(unwinder, &at));
+    bp_stack_files_note_errno(unwinder->files);
     explain_end(unwinder, thread);
 }
 

@@ -25,9 +25,10 @@ typedef struct bp_unwinder {
     bp_place_note *notes; /* beside out.places */
     uint32_t *buckets;    /* index + 1 of a place */
     bp_stack_thread *thread;
-    bool has_failed;     /* no memory */
-    bool was_cut;        /* this thread has more frames */
-    bool lacks_register; /* likewise, and the registers would give them */
+    bool begins_at_caller; /* of an address that is no code: the next frame is a call */
+    bool has_failed;       /* no memory */
+    bool was_cut;          /* this thread has more frames */
+    bool lacks_register;   /* likewise, and the registers would give them */
 } bp_unwinder;
 
 /*

@@ -222,7 +222,7 @@ static bugpack_status open_files(struct reading *reading, bugpack_error *error) 
 
 bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *ret_stacks,
                               bugpack_error *error) {
-    struct reading reading = {.unwinder = {.dw = bp_libdw_get(), .plan = plan},
+    struct reading reading = {.unwinder = {.dw = bp_libdw_get(error), .plan = plan},
                               .pid = pid != 0 ? pid : getpid(),
                               .memory_pid = pid != 0 ? pid : getpid(),
                               .process_fd = -1,
@@ -230,8 +230,7 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
                               .memory_fd = -1,
                               .helper.fd = -1};
     if (reading.unwinder.dw == NULL) {
-        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
-                       "libdw.so.1 cannot be loaded; Debian has it as libdw1");
+        return BUGPACK_ERR_UNSUPPORTED;
     }
     if (!bp_unwinder_has_room()) {
         return bp_fail_memory(error, "read stacks");

@@ -168,7 +168,7 @@ int bp_stop_helper_copy(bp_stop_helper *helper, pid_t tid, bp_thread_copy *copy,
     if (!send_all(helper->fd, &number, sizeof number) ||
         !receive(helper->fd, &answer, sizeof answer, deadline_ns) || answer.magic != answer_magic ||
         answer.register_count > BP_REGISTER_MAX || answer.stack_bytes > BP_STACK_COPY_BYTES ||
-        !receive(helper->fd, copy->stack, answer.stack_bytes, deadline_ns)) {
+        !receive(helper->fd, copy->stack, (size_t)answer.stack_bytes, deadline_ns)) {
         bp_stop_helper_end(helper);
         return bp_clock_monotonic_ns() >= deadline_ns ? ETIMEDOUT : EPROTO;
     }
@@ -179,7 +179,7 @@ int bp_stop_helper_copy(bp_stop_helper *helper, pid_t tid, bp_thread_copy *copy,
     copy->program_counter = answer.program_counter;
     memcpy(copy->registers, answer.registers, sizeof copy->registers);
     copy->register_count = answer.register_count;
-    copy->stack_bytes = answer.stack_bytes;
+    copy->stack_bytes = (size_t)answer.stack_bytes;
     copy->has_read_more = false;
     copy->pid = 0;
     *ret_pause_ns = answer.pause_ns;
@@ -223,7 +223,7 @@ static bool answer(struct request *request) {
         answer->stack_bytes = copy->stack_bytes;
     }
     return send_all(STDIN_FILENO, answer, sizeof *answer) &&
-           send_all(STDIN_FILENO, copy->stack, answer->stack_bytes);
+           send_all(STDIN_FILENO, copy->stack, (size_t)answer->stack_bytes);
 }
 
 int bp_stop_help(int argument_count, char **arguments) {

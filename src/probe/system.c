@@ -381,7 +381,7 @@ bugpack_status bp_system_read(const bp_system_plan *plan, bp_system *ret_system,
     reader->system.has_process = reader->process_fd >= 0;
     bool has_memory = !reader->system.has_process || read_process(reader);
     for (size_t i = 0; i < reader->summary.error_count; i++) {
-        reader->system.unread_count += reader->summary.errors[i].file_count;
+        reader->system.unread_count += (size_t)reader->summary.errors[i].file_count;
         reader->system.unread_errno = reader->summary.errors[i].system_errno;
     }
     if (has_memory) {

@@ -155,7 +155,7 @@ bool bp_thread_locks_find(bp_thread_locks *locks, const bp_thread_syscall *sysca
     if (!bp_futex_wait_find(&locks->process, syscall, ret_wait)) {
         return false;
     }
-    *ret_index = find_id(locks, ret_wait->tid)->index;
+    *ret_index = (size_t)find_id(locks, ret_wait->tid)->index;
     return true;
 }
 

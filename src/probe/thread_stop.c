@@ -50,40 +50,30 @@ static long signal_of(int status) {
     return status >> 16 == 0 ? WSTOPSIG(status) : 0;
 }
 
-static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
-#if defined(__aarch64__)
-    uint64_t pointer;
-    struct iovec area = {&pointer, sizeof pointer};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_TLS, &area) != 0) {
+#if defined(__aarch64__) || (defined(__x86_64__) && defined(__LP64__))
+/* ENOTSUP for a program of 32 bits, whose set is another one. */
+static int read_set(pid_t tid, long which, void *set, size_t byte_count) {
+    struct iovec area = {set, byte_count};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)which, &area) != 0) {
         return errno;
     }
-    *ret_pointer = pointer;
-    return area.iov_len >= sizeof pointer ? 0 : EIO;
-#else
-    struct user_regs_struct registers;
-    struct iovec area = {&registers, sizeof registers};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0) {
-        return errno;
-    }
-    if (area.iov_len < offsetof(struct user_regs_struct, fs_base) + sizeof registers.fs_base) {
-        return EIO; /* a program of 32 bits */
-    }
-    *ret_pointer = registers.fs_base;
-    return 0;
+    return area.iov_len == byte_count ? 0 : ENOTSUP;
+}
 #endif
+
+#if defined(__aarch64__)
+
+static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
+    return read_set(tid, NT_ARM_TLS, ret_pointer, sizeof *ret_pointer);
 }
 
 int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     struct user_regs_struct set;
-    struct iovec area = {&set, sizeof set};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0) {
-        return errno;
-    }
-    if (area.iov_len != sizeof set) {
-        return ENOTSUP; /* a program of 32 bits */
-    }
-#if defined(__aarch64__)
     enum { count = sizeof set.regs / sizeof set.regs[0] };
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result != 0) {
+        return result;
+    }
     for (unsigned i = 0; i < count; i++) {
         copy->registers[i] = set.regs[i];
     }
@@ -91,7 +81,26 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     copy->register_count = count + 1;
     copy->stack_pointer = set.sp;
     copy->program_counter = set.pc;
-#else
+    return 0;
+}
+
+#elif defined(__x86_64__) && defined(__LP64__)
+
+static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
+    struct user_regs_struct set;
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result == 0) {
+        *ret_pointer = set.fs_base;
+    }
+    return result;
+}
+
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+    struct user_regs_struct set;
+    int result = read_set(tid, NT_PRSTATUS, &set, sizeof set);
+    if (result != 0) {
+        return result;
+    }
     /* In the order of the System V ABI for x86-64, figure 3.36. */
     const uint64_t values[] = {set.rax, set.rdx, set.rcx, set.rbx, set.rsi, set.rdi,
                                set.rbp, set.rsp, set.r8,  set.r9,  set.r10, set.r11,
@@ -100,9 +109,24 @@ int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
     copy->register_count = sizeof values / sizeof values[0];
     copy->stack_pointer = set.rsp;
     copy->program_counter = set.rip;
-#endif
     return 0;
 }
+
+#else /* no registers are read on another processor, nor in a build of 32 bits */
+
+static int read_pointer(pid_t tid, uint64_t *ret_pointer) {
+    (void)tid;
+    (void)ret_pointer;
+    return ENOTSUP;
+}
+
+int bp_thread_stop_read_registers(pid_t tid, bp_thread_copy *copy) {
+    (void)tid;
+    (void)copy;
+    return ENOTSUP;
+}
+
+#endif
 
 static bp_heap_failure stop(pid_t tid, uint32_t timeout_ms, int *ret_status, int *ret_errno) {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {

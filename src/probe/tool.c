@@ -82,7 +82,8 @@ static int end(pid_t pid, uint64_t deadline_ns) {
     (void)kill(pid, SIGTERM);
     if (!reap(pid, bp_clock_monotonic_ns() + grace_ns, &status)) {
         (void)kill(pid, SIGKILL);
-        (void)reap(pid, UINT64_MAX, &status);
+        /* It may be in an uninterruptible sleep, or a filter refuses kill. */
+        (void)reap(pid, bp_clock_monotonic_ns() + BP_NS_PER_SEC, &status);
     }
     return ETIMEDOUT;
 }

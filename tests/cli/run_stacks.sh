@@ -33,7 +33,7 @@ fact 'a crash has its summary and its backtrace: in main, in a thread, after an 
 exec 2>/dev/null # the shell says how its children died
 for mode in main thread alone exec ignored; do
     dies "$mode" 139
-    of "$mode" .summary | grep -q 'SIGSEGV at 0x0 in thread [0-9]*: nothing is mapped there' ||
+    of "$mode" .summary | grep -q 'SIGSEGV at 0x0 in thread [a-z]* ([0-9]*): nothing is mapped there' ||
         wrong "$mode: $(of "$mode" .summary)"
 done
 expect_same 'the name of the thread' decoder "$(of thread .thread.name)"

@@ -73,6 +73,24 @@ unzip -p "$zip" stacks.txt >text
 grep -q '^#[0-9]* .* in main () at .*stack_worker.c:[0-9]*$' text ||
     wrong "no line of main: $(cat text)"
 
+fact 'a function that was inlined is a frame of its own, before the one that it is in'
+own='[.threads[0].frames[] | select(.module | endswith("/stack_worker"))]'
+if value "$zip" stacks.json "${own}[0].source" | grep -q 'stack_worker.c$'; then
+    expect_same 'the frames' 'read_byte true wait_for_input null deeper null' \
+        "$(value "$zip" stacks.json "${own}[:3] | map(\"\(.symbol) \(.inlined)\") | join(\" \")")"
+    expect_same 'the address' true "$(value "$zip" stacks.json "${own} | .[0].address == .[1].address")"
+    for function in read_byte wait_for_input; do
+        [ $function = read_byte ] && call='read(fd' || call='read_byte('
+        line=$(grep -nF "return $call" "$source_dir/tests/support/stack_worker.c")
+        grep -q "^#.* in $function () at .*stack_worker.c:${line%%:*}\( \[inlined\]\)*$" text ||
+            wrong "no ${line%%:*}: $(cat text)"
+    done
+    run show "$zip"
+    grep -q 'read < read_byte < wait_for_input < deeper ×6 < main' out || wrong "$(cat out)"
+else
+    echo 'not tried: there are no debug data'
+fi
+
 fact 'each of both can be left out alone'
 cp text both
 take --without stacks.json
@@ -102,8 +120,25 @@ take
 expect_same 'frames of the program' true "$(value "$zip" stacks.json '[.threads[0].frames[] |
     select(.module | endswith("stripped")) | .offset and .build_id and (.symbol | not)] |
     length >= 7 and all')"
+run show "$zip"
+expect_same 'what show prints' "$(value "$zip" stacks.json '[.threads[0].frames[] |
+    select(.module | endswith("stripped")) | "stack_worker_stripped+\(.offset)"] |
+    "\(.[0]) < \(.[1]) < \(.[2]) ×5"')" \
+    "$(grep -o 'stack_worker_stripped+.* ×5' out)"
 expect_same 'complete' true "$(value "$zip" stacks.json '.threads[0].complete')"
 kill "$target"
+
+if [ "$(uname -m)" = x86_64 ]; then
+    fact 'a call to where no code is has frames below the handler of its signal'
+    begin "$STACK_WORKER" null-call
+    take
+    expect_same 'complete' true "$(value "$zip" stacks.json '.threads[0].complete')"
+    expect_same 'the frames' 'wait_in_handler signal 0x0 call_nowhere main' "$(value "$zip" stacks.json '[.threads[0].frames[] |
+        if .signal_frame then "signal" else .symbol // .address end] | .[index("wait_in_handler"):index("main") + 1] | join(" ")')"
+    run show "$zip"
+    grep -qF 'wait_in_handler < <signal handler called> < 0x0 < call_nowhere < main' out || wrong "$(cat out)"
+    kill "$target"
+fi
 
 fact 'a stack that needs a register that nobody saved ends there, and says so'
 begin "$STACK_WORKER_POINTERS"

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -271,6 +272,19 @@ static void await_file(const char *name, bool truncates) {
     MUST(!truncates || truncate(path, 0) == 0);
 }
 
+/* The page of the session, as its file has it. */
+static volatile bp_crash_page *map_page(void) {
+    static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
+    char path[5000];
+    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
+    (void)snprintf(path, sizeof path, "%s/%s", location.path, BP_CRASH_PAGE_NAME);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *map = mmap(NULL, sizeof(bp_crash_page), PROT_READ, MAP_SHARED, fd, 0);
+    MUST(map != MAP_FAILED);
+    (void)close(fd);
+    return map;
+}
+
 /* Ends the process while another thread's crash is being written, or soon after. */
 static void *kill_writer(void *page_of_session) {
     const volatile bp_crash_page *crash = page_of_session;
@@ -280,20 +294,65 @@ static void *kill_writer(void *page_of_session) {
 }
 
 static void crash_and_kill(void) {
-    static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
-    char path[5000];
     pthread_t thread;
     install();
     for (int i = 0; i < 4000; i++) { /* which take it several milliseconds to list */
         char *two = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         (void)mprotect(two, 4096, PROT_NONE);
     }
-    MUST(bugpack_recorder_locate(session, &location) == BUGPACK_OK);
-    (void)snprintf(path, sizeof path, "%s/%s", location.path, BP_CRASH_PAGE_NAME);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *map = mmap(NULL, sizeof(bp_crash_page), PROT_READ, MAP_SHARED, fd, 0);
-    MUST(map != MAP_FAILED && pthread_create(&thread, NULL, kill_writer, map) == 0);
+    MUST(pthread_create(&thread, NULL, kill_writer, (void *)(uintptr_t)map_page()) == 0);
     crash_outer();
+}
+
+static int crash_child(void *argument) {
+    (void)argument;
+    crash_outer();
+    return 0;
+}
+
+/* A child that has this process's memory dies, and this one does not: the page stays free. */
+static void crash_in_shared_memory(void) {
+    static _Alignas(16) char stack[1 << 18];
+    static const int flags[] = {CLONE_VM | CLONE_VFORK | SIGCHLD, CLONE_VM | SIGCHLD};
+    install();
+    const volatile bp_crash_page *crash = map_page();
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        int status;
+        pid_t child = clone(crash_child, stack + sizeof stack, flags[i], NULL);
+        MUST(child > 0 && waitpid(child, &status, 0) == child);
+        MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+        MUST(crash->is_begun == 0 && crash->check == 0);
+    }
+    if (strcmp(mode, "shared-killed") == 0) {
+        (void)raise(SIGKILL);
+    }
+    abort();
+}
+
+static void *abort_thread(void *argument) {
+    (void)prctl(PR_SET_NAME, "decoder");
+    abort();
+    return argument;
+}
+
+/* A handler of the host's jumps out of ours, and the process goes on to another end. */
+static void jump_on(void) {
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    set_handler(SIGSEGV, jump);
+    install();
+    const volatile bp_crash_page *crash = map_page();
+    if (sigsetjmp(back, 1) == 0) {
+        page[0] = 1;
+    }
+    while (strcmp(mode, "jump-abort") != 0 && (crash->is_begun != 0 || crash->check != 0)) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (strcmp(mode, "jump-killed") == 0) {
+        (void)raise(SIGKILL);
+    } else if (strcmp(mode, "jump-abort") == 0) {
+        abort();
+    }
+    run_thread(abort_thread, NULL);
 }
 
 /* As small as some hosts have it. */
@@ -336,6 +395,11 @@ static const struct {
             {"resumed", resume, 0, NULL},
             {"resumed-killed", resume, 0, NULL},
             {"jump", resume, 0, NULL},
+            {"jump-abort", jump_on, 0, NULL},
+            {"jump-thread", jump_on, 0, NULL},
+            {"jump-killed", jump_on, 0, NULL},
+            {"shared", crash_in_shared_memory, 0, NULL},
+            {"shared-killed", crash_in_shared_memory, 0, NULL},
             {"fork", fork_child, 0, NULL},
             {"others", refuse_others, 0, NULL},
             {"midst", crash_and_kill, 0, NULL},

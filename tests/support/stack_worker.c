@@ -1,18 +1,26 @@
 /*
- * A process whose stacks are known: main, six calls of `deeper`, a read of standard input; and a
+ * A process whose stacks are known: main, six calls of `deeper`, a read of standard input in
+ * a function that is inlined; and a
  * thread called "locker" that waits in four of them for a mutex. With a path it loads that library
- * and waits inside a call from it.
+ * and waits inside a call from it. With "null-call" it calls a null pointer, and reads in the
+ * handler of that signal.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int wait_for_input(void) {
+static inline __attribute__((always_inline)) int read_byte(int fd) {
     char byte;
-    return read(STDIN_FILENO, &byte, 1) == 1;
+    return read(fd, &byte, 1) == 1;
+}
+
+static int wait_for_input(void) {
+    return read_byte(STDIN_FILENO) + 1;
 }
 
 static int wait_for_lock(void) {
@@ -32,6 +40,14 @@ ONE_FUNCTION int deeper(unsigned depth, int (*wait)(void)) {
     return (depth == 0 ? wait() : deeper(depth - 1, wait)) + frame[0];
 }
 
+static void wait_in_handler(int number) {
+    _exit(wait_for_input() + number);
+}
+
+ONE_FUNCTION int call_nowhere(int (*volatile function)(void)) {
+    return function() + 1;
+}
+
 /* As a C++ compiler names it. */
 static void *locker(void *unused) __asm__("_ZN3app6lockerEPv");
 
@@ -46,6 +62,10 @@ int main(int argument_count, char **arguments) {
     (void)pthread_mutex_lock(&lock);
     if (pthread_create(&thread, NULL, locker, NULL) != 0) {
         return 1;
+    }
+    if (argument_count > 1 && strcmp(arguments[1], "null-call") == 0) {
+        (void)signal(SIGSEGV, wait_in_handler);
+        return call_nowhere(NULL) + 1;
     }
 #ifndef STACK_WORKER_STATIC
     if (argument_count > 1) {

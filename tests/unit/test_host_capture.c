@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probe/host_capture.h"
+#include "base/clock.h"
+#include "probe/host_private.h"
 #include "support/temp_dir.h"
 #include "json/json.h"
 
@@ -254,7 +255,7 @@ Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
     write_file(&made, "cgroup/a/b/pids.current", "3\n");
     write_file(&made, "cgroup/a/b/cpu.pressure",
                "some avg10=1.50 avg60=0.00 avg300=0.00 total=9\n");
-    write_file(&made, "secret/pids.current", "4242\n");
+    write_file(&made, "secret/pids.current", "4242424242424242\n");
     write_file(&made, "proc/7/task/7/cgroup", "0::/a/b\n");
     write_file(&made, "proc/7/task/8/stat", STAT(8, "second"));
     write_file(&made, "proc/7/task/8/cgroup", "0::/a/b\n");
@@ -267,7 +268,7 @@ Test(host_capture, reads_each_cgroup_once_and_none_above_its_root) {
     expect_text(&made, "\"max_bytes\": null");
     expect_text(&made, "\"avg10_percent\": 1.5");
     expect_text(&made, "\"path\": \"/../secret\",\n      \"threads\": 1,\n      \"pressure\": {}");
-    expect_no_text(&made, "4242");
+    expect_no_text(&made, "4242424242424242");
     remove_machine(&made);
 }
 
@@ -387,4 +388,57 @@ Test(host_capture, replays_a_recorded_machine) {
     expect_text(&made, "\"name\": \"kthreadd\"");
     expect_text(&made, "\"avg300_percent\": ");
     remove_machine(&made);
+}
+
+/* From 100 s to 101 s since boot; the process has threads 7 and 8, of which 8 ends; 9 is born. */
+static bp_host_used_process used_before[] = {
+    {.tgid = 7, .start_ticks = 50, .read_ns = 1000, .cpu_ns = 400, .thread_count = 2}};
+static bp_host_used_thread threads_before[] = {{7, 100}, {8, 300}};
+static bp_host_used_process used_after[] = {{.tgid = 7,
+                                             .start_ticks = 50,
+                                             .read_ns = 3000,
+                                             .cpu_ns = 900,
+                                             .children_ns = 5,
+                                             .thread_count = 2}};
+static bp_host_used_thread threads_after[] = {{7, 300}, {9, 50}};
+static const bp_host_usage before = {.taken_ns = 900,
+                                     .boottime_ns = 100 * BP_NS_PER_SEC,
+                                     .tick_ns = 10000000,
+                                     .processes = used_before,
+                                     .threads = threads_before,
+                                     .process_count = 1,
+                                     .thread_count = 2};
+static const bp_host_usage after = {.taken_ns = 2900,
+                                    .boottime_ns = 101 * BP_NS_PER_SEC,
+                                    .tick_ns = 10000000,
+                                    .processes = used_after,
+                                    .threads = threads_after,
+                                    .process_count = 1,
+                                    .thread_count = 2};
+
+static bp_host_window window_of(uint64_t tid, uint64_t start_ticks) {
+    bp_host_thread thread = {.tgid = 7, .tid = tid, .has_start = true, .start_ticks = start_ticks};
+    bp_host_usage_compare(&before, &after, &thread);
+    return thread.window;
+}
+
+Test(host_usage, is_that_between_both_ends_and_of_a_process_with_threads_that_ended) {
+    bp_host_window window = window_of(7, 50);
+    cr_expect(window.is_known && !window.is_born && window.has_process);
+    cr_expect(eq(u64, window.elapsed_ns, 2000));
+    cr_expect(eq(u64, window.cpu_ns, 200));
+    cr_expect(eq(u64, window.process_ns, 500), "thread 8 too");
+    cr_expect(eq(u64, window.children_ns, 5));
+}
+
+Test(host_usage, of_a_thread_that_was_born_counts_since_then) {
+    bp_host_window window = window_of(9, 10050);
+    cr_expect(window.is_known && window.is_born && !window.has_process);
+    cr_expect(eq(u64, window.cpu_ns, 50));
+}
+
+Test(host_usage, is_unknown_where_an_end_is_missing) {
+    cr_expect(not(window_of(8, 60).is_known), "it has ended, or has its id from another one");
+    cr_expect(not(window_of(10, 10200).is_known), "born later");
+    cr_expect(not(window_of(9, 60).is_known), "it was there before, and could not be read");
 }

@@ -19,6 +19,7 @@
 #include "support/temp_dir.h"
 
 #include "base/clock.h"
+#include "model/frame_text.h"
 #include "probe/demangle.h"
 #include "probe/stack_modules.h"
 #include "probe/stacks.h"
@@ -29,10 +30,15 @@ static const char full_text[] =
     "C++ names are as the files have them: there is no libstdc++ to demangle them.\n"
     "\nThread 1 (LWP 4711 \"ma\"in?#1\"):\n"
     "#0  0x00007f00000f8e2f in poll () from /usr/lib/libc.so.6 (+0xf8e2f)\n"
-    "#1  0x0000000000401234 in app::wait(int) at src/wait.cc:12\n"
-    "#2  0x00007f1100000010 in ?? ()\n"
+    "#1  0x0000000000401234 in spin () from /opt/a?#0  b/viewer (+0x401234) [inlined]\n"
+    "#2  0x0000000000401234 in app::poll() at src/poll.h:7 [inlined]\n"
+    "#3  0x0000000000401234 in app::wait(int) at src/wait.cc:12\n"
+    "#4  0x00007f1100000010 in ?? ()\n"
     "\nThread 2 (LWP 4712 \"io\"):\n"
-    "#0  0x0000000000401234 in app::wait(int) at src/wait.cc:12 [by frame pointer]\n"
+    "#0  0x0000000000401234 in spin () from /opt/a?#0  b/viewer (+0x401234) [inlined] [by frame "
+    "pointer]\n"
+    "#1  0x0000000000401234 in app::poll() at src/poll.h:7 [inlined] [by frame pointer]\n"
+    "#2  0x0000000000401234 in app::wait(int) at src/wait.cc:12 [by frame pointer]\n"
     "Backtrace stopped: no unwind table reaches this address\n"
     "\nThread 3 (LWP 4713 \"\"):\n"
     "running: it has no stack without stopping it\n"
@@ -63,6 +69,97 @@ Test(stacks, have_module_offset_and_build_id_in_each_frame_of_the_document) {
                                            "          \"symbol_offset\": 79\n") != NULL,
               "%s", bp_buffer_text(&out));
     bp_buffer_release(&out);
+}
+
+static void expect_name(const bp_frame_text *frame, const char *wanted) {
+    char name[BP_FRAME_NAME_BYTES];
+    bp_frame_short_name(frame, name);
+    cr_expect(eq(str, name, (char *)wanted));
+}
+
+Test(frames, have_the_name_of_the_function_without_types_and_arguments) {
+    static const char *const rows[][2] = {
+        {"app::wait(int)", "app::wait"},
+        {"run", "run"},
+        {"int parse<int>(int)", "parse<int>"},
+        {"int parse<std::map<std::string, std::vector<std::map<int, std::string> > > "
+         ">(std::map<int>)",
+         "parse<…>"},
+        {"std::map<std::string, std::vector<std::string> > app::load<std::map<int, std::string> "
+         ">()",
+         "app::load<std::map<int, std::string> >"},
+        {"app::(anonymous namespace)::Hidden::run(app::net::Cache<std::string, int>&)",
+         "app::(anonymous namespace)::Hidden::run"},
+        {"(anonymous namespace)::f(int) [clone .cold]", "(anonymous namespace)::f"},
+        {"main::{lambda(std::string const&)#1}::operator()(std::string const&) const",
+         "main::{lambda(…)#1}::operator()"},
+        {"app::run(int) const::{lambda()#1}::operator()() const",
+         "app::run(…) const::{lambda()#1}::operator()"},
+        {"std::ostream& std::operator<< <char>(std::ostream&, char const*)",
+         "std::operator<< <char>"},
+        {"app::P::operator->() const", "app::P::operator->"},
+        {"bool app::operator< <int>(app::P<int> const&, int)", "app::operator< <int>"},
+        {"app::P::operator bool() const", "app::P::operator bool"},
+        {"operator new(unsigned long)", "operator new"},
+        {"non-virtual thunk to app::P::f()", "app::P::f"},
+        {"decltype (f(1)) app::g<int>(int)", "app::g<int>"},
+        {"<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop",
+         "<alloc::vec::Vec<…> as core::ops::drop::Drop>::drop"},
+        {"std::rt::lang_start::{{closure}}", "std::rt::lang_start::{{closure}}"},
+        {"a_name_that_is_much_longer_than_any_line_could_hold_and_goes_on_and_on()",
+         "a_name_that_is_much_longer_than_any_line_could_hold_and_goes…"},
+        {"f<(", "f<("},
+        {"(", "("},
+        {"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<", "<<…<"},
+        {">>)]}", ">>)]}"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bp_frame_text frame = {.symbol = "_Z", .demangled = rows[i][0]};
+        expect_name(&frame, rows[i][1]);
+    }
+}
+
+Test(frames, without_a_name_have_the_file_and_the_place_in_it) {
+    expect_name(&(bp_frame_text){.symbol = "poll@@GLIBC_2.2.5"}, "poll");
+    expect_name(&(bp_frame_text){.symbol = "outer.constprop.0.isra.0"}, "outer");
+    expect_name(
+        &(bp_frame_text){.symbol = "call<int, std::string, std::vector<std::map<int, int> > >"},
+        "call<…>");
+    expect_name(&(bp_frame_text){.module = "/opt/viewer", .address = 1, .file_address = 0x1221},
+                "viewer+0x1221");
+    expect_name(&(bp_frame_text){.module = "[vdso]", .file_address = 16}, "[vdso]+0x10");
+    expect_name(&(bp_frame_text){.address = 0x7f3c}, "0x7f3c");
+    expect_name(&(bp_frame_text){.symbol = "@", .address = 0}, "0x0");
+    expect_name(&(bp_frame_text){.symbol = "__restore_rt", .is_signal = true},
+                "<signal handler called>");
+    char path[300] = "/";
+    memset(path + 1, 'a', sizeof path - 2);
+    path[sizeof path - 1] = '\0';
+    expect_name(&(bp_frame_text){.module = path, .file_address = UINT64_MAX},
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…+0xffffffffffffffff");
+}
+
+static void expect_list(const char *const *names, bool is_complete, const char *wanted) {
+    bp_frame_list list = {.used = 0};
+    for (; *names != NULL; names++) {
+        bp_frame_list_add(&list, &(bp_frame_text){.symbol = *names});
+    }
+    bp_frame_list_end(&list, is_complete);
+    cr_expect(eq(str, list.text, (char *)wanted));
+}
+
+#define LONG_NAME "a_name_of_forty_bytes_in_a_list_of_160_x"
+
+Test(frames, are_never_left_out_of_a_list_without_a_mark) {
+    expect_list((const char *[]){"poll", "wait", "main", NULL}, true, "poll < wait < main");
+    expect_list((const char *[]){"poll", "wait", NULL}, false, "poll < wait < …");
+    expect_list((const char *[]){NULL}, false, "");
+    expect_list((const char *[]){"f", "f", "f", "g", "f", NULL}, true, "f ×3 < g < f");
+    expect_list((const char *[]){"f", "f", NULL}, false, "f ×2 < …");
+    expect_list((const char *[]){LONG_NAME, "b", LONG_NAME, "c", LONG_NAME, "d", LONG_NAME, NULL},
+                true, LONG_NAME " < b < " LONG_NAME " < c < " LONG_NAME " < d < …");
+    expect_list(
+        (const char *[]){LONG_NAME, "b", LONG_NAME, "c", LONG_NAME, "01234567890123456", NULL},
+        true, LONG_NAME " < b < " LONG_NAME " < c < " LONG_NAME " < 01234567890123456");
 }
 
 Test(stacks, that_find_no_room_fail) {
@@ -158,7 +255,7 @@ Test(stacks, of_our_own_process_list_the_thread_that_asks_as_running) {
 
 /* A blocked thread is never in it; one that was stopped may be. */
 Test(stacks, find_the_code_of_the_kernel_in_each_process) {
-    bp_stack_files files = {.dw = bp_libdw_get(), .pid = getpid(), .process_fd = -1};
+    bp_stack_files files = {.dw = bp_libdw_get(NULL), .pid = getpid(), .process_fd = -1};
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     void *code = vdso != NULL ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
     if (files.dw == NULL || code == NULL) {
@@ -171,12 +268,11 @@ Test(stacks, find_the_code_of_the_kernel_in_each_process) {
     cr_assert(ne(ptr, file, NULL));
     cr_expect(eq(str, file->mapped.path, (char *)"[vdso]"));
     cr_expect(eq(int, bp_stack_file_rule(file, place.address), BP_STACK_RULE_FOUND));
-    bp_stack_file_describe(file, &place);
+    bp_stack_file_add_symbol(file, &place);
     cr_assert(ne(ptr, place.symbol, NULL));
     cr_expect(ne(ptr, strstr(place.symbol, "clock_gettime"), NULL));
     cr_expect(ne(chr, file->facts.build_id[0], '\0'));
-    free(place.symbol);
-    free(place.source);
+    bp_stack_place_release(&place);
     bp_stack_files_close(&files);
 }
 

@@ -1,0 +1,310 @@
+#include "model/frame_text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static const char ellipsis[] = "\u2026";
+static const char signal_words[] = "<signal handler called>";
+static const char anonymous[] = "(anonymous namespace)";
+
+/* --- names of C++ and Rust ------------------------------------------------------------------ */
+
+/* A part of a text. */
+typedef struct span {
+    const char *at, *end;
+} span;
+
+static bool begins(span text, const char *word) {
+    size_t length = strlen(word);
+    return (size_t)(text.end - text.at) >= length && memcmp(text.at, word, length) == 0;
+}
+
+static bool is_name_byte(char byte) {
+    return isalnum((unsigned char)byte) || byte == '_' || byte == '$' || (byte & 0x80) != 0;
+}
+
+/* How long the next token is: a byte, "->", or "operator" with what it names, which may be any
+ * bracket. `before` is the byte before it. */
+static size_t token_length(span text, char before) {
+    static const char *const symbols[] = {"()",  "[]", "<<=", "<=>", "<<", "<=", "<",
+                                          ">>=", ">>", ">=",  "->*", "->", ">",  " "};
+    static const char word[] = "operator";
+    size_t length = sizeof word - 1;
+    bool is_operator = !is_name_byte(before) && begins(text, word) &&
+                       (text.at + length == text.end || !is_name_byte(text.at[length]));
+    if (!is_operator) {
+        return begins(text, "->") ? 2 : 1;
+    }
+    span rest = {text.at + length, text.end};
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        if (begins(rest, symbols[i])) {
+            return length + strlen(symbols[i]);
+        }
+    }
+    return length;
+}
+
+static bool opens(char byte) {
+    return byte == '<' || byte == '(' || byte == '[' || byte == '{';
+}
+
+static bool closes(char byte) {
+    return byte == '>' || byte == ')' || byte == ']' || byte == '}';
+}
+
+/* Behind the bracket that opens at the beginning, with what is in it. */
+static const char *skip_group(span text) {
+    size_t depth = 0;
+    for (char before = ' '; text.at < text.end;) {
+        size_t length = token_length(text, before);
+        depth += length == 1 && opens(*text.at);
+        if (length == 1 && closes(*text.at) && --depth == 0) {
+            return text.at + 1;
+        }
+        before = text.at[length - 1];
+        text.at += length;
+    }
+    return text.end;
+}
+
+/* Where the rest of the name begins if parameters that end here are those of a function around it:
+ * "run(int) const::{lambda()#1}::operator()". NULL: there is none. */
+static const char *find_rest(span after) {
+    static const char *const qualifiers[] = {" const", " volatile", " &", "&"};
+    for (size_t i = 0; i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
+        after.at += begins(after, qualifiers[i]) ? strlen(qualifiers[i]) : 0;
+    }
+    return begins(after, "::") ? after.at : NULL;
+}
+
+/* The name without the result's type, which a template has, and without what follows its parameters
+ * or begins with them. */
+static span find_name(span text) {
+    span name = text;
+    bool is_operator = false; /* whose name may have blanks */
+    for (char before = ' '; text.at < text.end;) {
+        size_t length = token_length(text, before);
+        const char *next = text.at + length;
+        bool has_parameters = *text.at == '(' && before != ' ' && before != ':';
+        if (length > 2) {
+            is_operator = true;
+        } else if (length == 1 && opens(*text.at)) {
+            next = skip_group(text);
+            if (has_parameters) {
+                next = find_rest((span){next, text.end});
+            }
+            if (next == NULL) {
+                return (span){name.at, text.at};
+            }
+            is_operator = is_operator && !has_parameters;
+        } else if (*text.at == ' ' && !is_operator) {
+            name.at = next;
+        }
+        before = next[-1];
+        text.at = next;
+    }
+    return name.at < name.end ? name : (span){text.end, text.end};
+}
+
+/* Of `out_bytes`, with its NUL. */
+typedef struct short_text {
+    char *out;
+    size_t used, out_bytes;
+} short_text;
+
+static bool put(short_text *text, const char *bytes, size_t byte_count) {
+    if (byte_count >= text->out_bytes - text->used) {
+        return false;
+    }
+    memmove(text->out + text->used, bytes, byte_count); /* which may be its own */
+    text->used += byte_count;
+    text->out[text->used] = '\0';
+    return true;
+}
+
+/* Whether the name fits with an ellipsis for what is nested deeper than this in <> and (). */
+static bool put_nested(short_text *text, span name, size_t depth_max) {
+    size_t depth = 0;
+    for (char before = ' '; name.at < name.end;) {
+        size_t length = token_length(name, before);
+        bool is_group = length == 1 && (*name.at == '<' || *name.at == '(');
+        const char *end = is_group ? skip_group(name) : name.at + length;
+        bool is_cut =
+            is_group && depth == depth_max && end - name.at > 2 && !begins(name, anonymous);
+        depth += is_group;
+        depth -= length == 1 && (*name.at == '>' || *name.at == ')') && depth > 0;
+        if (is_cut) {
+            if (!put(text, name.at, 1) || !put(text, ellipsis, sizeof ellipsis - 1)) {
+                return false;
+            }
+            name.at = end - 1; /* the bracket that closes */
+            length = 1;
+            depth--;
+        } else if (begins(name, anonymous)) {
+            length = sizeof anonymous - 1;
+            depth--;
+        }
+        if (!put(text, name.at, length)) {
+            return false;
+        }
+        before = name.at[length - 1];
+        name.at += length;
+    }
+    return true;
+}
+
+static void put_cut(short_text *text, span name) {
+    size_t room = text->out_bytes - text->used - sizeof ellipsis;
+    size_t length = bp_utf8_cut(name.at, (size_t)(name.end - name.at), room);
+    (void)put(text, name.at, length);
+    (void)put(text, ellipsis, sizeof ellipsis - 1);
+}
+
+/* As it is where that is short. Else without template arguments, but for those that begin Rust's
+ * "<Vec<…> as Drop>::drop", which would be nothing without. */
+static void put_demangled(short_text *text, span name) {
+    enum { plain_bytes = 40 };
+    const size_t out_bytes = text->out_bytes;
+    name = find_name(name);
+    text->out_bytes = plain_bytes + 1;
+    bool fits = put_nested(text, name, SIZE_MAX);
+    text->out_bytes = out_bytes;
+    if (!fits && begins(name, "<")) {
+        text->used = 0;
+        fits = put_nested(text, name, 1);
+    }
+    if (!fits) {
+        text->used = 0;
+        fits = put_nested(text, name, 0);
+    }
+    if (!fits) {
+        const char *end = text->out + text->used;
+        text->used = 0;
+        put_cut(text, (span){text->out, end});
+    }
+}
+
+/* --- other names ---------------------------------------------------------------------------- */
+
+/* "wait@@GLIBC_2.2", "work.constprop.0": what stands before the version, or the mark of a clone. */
+static span plain_symbol(const char *symbol) {
+    static const char *const clones[] = {".constprop.", ".isra.", ".part.",     ".cold",
+                                         ".lto_priv.",  ".llvm.", ".localalias"};
+    span name = {symbol, symbol + strcspn(symbol, "@")};
+    for (size_t i = 0; i < sizeof clones / sizeof clones[0]; i++) {
+        const char *found = strstr(symbol, clones[i]);
+        name.end = found != NULL && found > symbol && found < name.end ? found : name.end;
+    }
+    return name;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]) {
+    short_text text = {out, 0, BP_FRAME_NAME_BYTES};
+    char offset[24] = "";
+    span name = {"", ""};
+    out[0] = '\0';
+    bool is_written =
+        frame->demangled == NULL && frame->symbol != NULL && strchr(frame->symbol, '<') != NULL;
+    const char *written = is_written ? frame->symbol : frame->demangled; /* as in the source */
+    if (frame->is_signal) {
+        (void)put(&text, signal_words, sizeof signal_words - 1);
+    } else if (written != NULL) {
+        put_demangled(&text, (span){written, written + strlen(written)});
+    } else if (frame->symbol != NULL) {
+        name = plain_symbol(frame->symbol);
+    }
+    if (text.used == 0 && name.at == name.end && frame->module != NULL) {
+        const char *base = base_name(frame->module);
+        name = (span){base, base + strlen(base)};
+        (void)snprintf(offset, sizeof offset, "+0x%" PRIx64, frame->file_address);
+    } else if (text.used == 0 && name.at == name.end) {
+        (void)snprintf(offset, sizeof offset, "0x%" PRIx64, frame->address);
+    }
+    text.out_bytes -= strlen(offset);
+    if (!put(&text, name.at, (size_t)(name.end - name.at))) {
+        put_cut(&text, name);
+    }
+    text.out_bytes = BP_FRAME_NAME_BYTES;
+    (void)put(&text, offset, strlen(offset));
+}
+
+/* --- lines and lists ------------------------------------------------------------------------ */
+
+void bp_frame_append_plain(bp_buffer *out, const char *text, size_t byte_count) {
+    for (size_t i = 0; i < byte_count && text[i] != '\0'; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        (void)bp_buffer_append_char(out, byte < 0x20 || byte == 0x7f ? '?' : text[i]);
+    }
+}
+
+void bp_frame_append_line(bp_buffer *out, const bp_frame_text *frame, size_t number) {
+    (void)bp_buffer_printf(out, "#%-2zu 0x%016" PRIx64 " in ", number, frame->address);
+    if (frame->is_signal) {
+        (void)bp_buffer_append_text(out, signal_words);
+    } else if (frame->demangled != NULL) { /* has its parameters, unless it is no function */
+        bp_frame_append_plain(out, frame->demangled, SIZE_MAX);
+    } else {
+        const char *symbol = frame->symbol != NULL ? frame->symbol : "??";
+        bp_frame_append_plain(out, symbol, strcspn(symbol, "@")); /* without its version */
+        (void)bp_buffer_append_text(out, " ()");
+    }
+    if (frame->source != NULL) {
+        (void)bp_buffer_append_text(out, " at ");
+        bp_frame_append_plain(out, frame->source, SIZE_MAX);
+        (void)bp_buffer_printf(out, ":%" PRIu64, frame->line);
+    } else if (frame->module != NULL) {
+        (void)bp_buffer_append_text(out, " from ");
+        bp_frame_append_plain(out, frame->module, SIZE_MAX);
+        (void)bp_buffer_printf(out, " (+0x%" PRIx64 ")", frame->file_address);
+    }
+    (void)bp_buffer_append_text(out, frame->is_inlined ? " [inlined]" : "");
+    (void)bp_buffer_append_text(out, frame->is_by_frame_pointer ? " [by frame pointer]\n" : "\n");
+}
+
+/* `is_last`: nothing follows that would need room. */
+static void list_next(bp_frame_list *list, bool is_last) {
+    static const char separator[] = " < ";
+    char count[24] = "";
+    if (list->next_count == 0 || list->is_full) {
+        return;
+    }
+    if (list->next_count > 1) {
+        (void)snprintf(count, sizeof count, " \u00d7%zu", list->next_count);
+    }
+    const char *between = list->used > 0 ? separator : "";
+    size_t length = strlen(between) + strlen(list->next) + strlen(count);
+    size_t reserve = is_last ? 0 : sizeof separator - 1 + sizeof ellipsis - 1;
+    list->is_full = list->used + length + reserve >= sizeof list->text;
+    int written =
+        snprintf(list->text + list->used, sizeof list->text - list->used, "%s%s%s", between,
+                 list->is_full ? ellipsis : list->next, list->is_full ? "" : count);
+    list->used += (size_t)written;
+    list->next_count = 0;
+}
+
+void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame) {
+    char name[BP_FRAME_NAME_BYTES];
+    bp_frame_short_name(frame, name);
+    if (list->next_count > 0 && strcmp(name, list->next) != 0) {
+        list_next(list, false);
+    }
+    memcpy(list->next, name, sizeof name);
+    list->next_count++;
+}
+
+void bp_frame_list_end(bp_frame_list *list, bool is_complete) {
+    bool has_any = list->used > 0 || list->next_count > 0;
+    list_next(list, is_complete);
+    if (!is_complete && has_any && !list->is_full) {
+        (void)snprintf(list->text + list->used, sizeof list->text - list->used, " < %s", ellipsis);
+    }
+}

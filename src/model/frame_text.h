@@ -1,0 +1,63 @@
+/*
+ * A frame of a stack as a person reads it. Whoever prints frames prints them with this: stacks.txt,
+ * and the readers from stacks.json and crash.json. Pure.
+ */
+#ifndef BP_MODEL_FRAME_TEXT_H
+#define BP_MODEL_FRAME_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+enum {
+    BP_FRAME_NAME_BYTES = 64, /* of a short name, with its NUL */
+    BP_FRAME_LIST_BYTES = 160
+};
+
+/* What is known of a frame; NULL for what is not. Texts are borrowed, and any bytes. */
+typedef struct bp_frame_text {
+    const char *symbol, *demangled;
+    const char *module;             /* a path */
+    uint64_t address, file_address; /* the second as addr2line takes it, with a module */
+    const char *source;
+    uint64_t line; /* of `source` */
+    bool is_inlined, is_signal, is_by_frame_pointer;
+} bp_frame_text;
+
+/*
+ * "app::parse<…>", for a line with several: without the version of the symbol, the marks of a
+ * compiler's clone, parameters and the result's type. Template arguments are shortened where the
+ * name would not fit, then its end is cut with an ellipsis. A frame without a name is
+ * "viewer+0x1221", in no file "0x7f3c". Where a signal handler returns to, it is gdb's words for
+ * that. Never "".
+ */
+void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES]);
+
+/* Appends a name of at most so many bytes. One from outside must not begin a line that looks like
+ * ours: bytes that a terminal could obey become '?'. */
+void bp_frame_append_plain(bp_buffer *out, const char *text, size_t byte_count);
+
+/* "#1  0x00007f5e3c8 in poll () from /lib/libc.so.6 (+0xf8e2f)", or "at source.c:12", as gdb prints
+ * it, and a newline. */
+void bp_frame_append_line(bp_buffer *out, const bp_frame_text *frame, size_t number);
+
+/*
+ * "poll < wait_for_frame < main", innermost first. What stands in a row is counted ("walk ×12"),
+ * and an ellipsis stands for all that finds no room, or was not found. Starts zeroed.
+ */
+typedef struct bp_frame_list {
+    char text[BP_FRAME_LIST_BYTES];
+    size_t used;
+    char next[BP_FRAME_NAME_BYTES]; /* not yet in `text` */
+    size_t next_count;
+    bool is_full;
+} bp_frame_list;
+
+void bp_frame_list_add(bp_frame_list *list, const bp_frame_text *frame);
+
+/* Once, after the last frame. `is_complete`: it is the outermost one. */
+void bp_frame_list_end(bp_frame_list *list, bool is_complete);
+
+#endif
