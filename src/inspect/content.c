@@ -1,34 +1,28 @@
 #include "inspect/content.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/status.h"
 #include "image/png_check.h"
-#include "inspect/check_json.h"
 #include "inspect/check_pcap.h"
-#include "inspect/report_file.h"
-#include "inspect/schema_files.h"
+#include "model/entry.h"
+#include "json/parts.h"
 
-enum { schema_count_max = 64 };
-
-typedef enum kind { KIND_ANY, KIND_JSON, KIND_LINES, KIND_PCAP, KIND_PNG } kind;
+/* Keys that a processor's cache does not hold cost more to compare. */
+enum { steps_per_token = 6, steps_per_far_key = 32, key_count_cached = 4096 };
 
 struct bp_content {
-    bool has_schemas;
     bp_content_budget *budget;
-    bp_json_schema *schemas[schema_count_max]; /* those that were needed, by file */
-    kind kind;
+    bp_entry_form form;
     bool is_open;
-    bp_json_stream json;
+    bp_json_parts json;
     bp_pcap_check pcap;
     bp_png_check *png;
 };
 
-bp_content *bp_content_new(bool has_schemas, bp_content_budget *budget) {
+bp_content *bp_content_new(bp_content_budget *budget) {
     bp_content *content = calloc(1, sizeof *content);
     if (content != NULL) {
-        content->has_schemas = has_schemas;
         content->budget = budget;
     }
     return content;
@@ -38,10 +32,13 @@ static void take_off(uint64_t *budget, uint64_t used) {
     *budget -= used < *budget ? used : *budget;
 }
 
+static bool is_json(const bp_content *content) {
+    return content->form == BP_ENTRY_JSON || content->form == BP_ENTRY_JSON_LINES;
+}
+
 static void close_entry(bp_content *content) {
-    if (content->is_open && (content->kind == KIND_JSON || content->kind == KIND_LINES)) {
-        take_off(&content->budget->json_steps, bp_json_stream_steps(&content->json));
-        bp_json_stream_release(&content->json);
+    if (content->is_open && is_json(content)) {
+        bp_json_parts_release(&content->json);
     }
     bp_png_check_free(content->png);
     content->png = NULL;
@@ -49,80 +46,44 @@ static void close_entry(bp_content *content) {
 }
 
 void bp_content_free(bp_content *content) {
-    if (content == NULL) {
-        return;
+    if (content != NULL) {
+        close_entry(content);
+        free(content);
     }
-    close_entry(content);
-    for (size_t i = 0; i < schema_count_max; i++) {
-        bp_json_schema_free(content->schemas[i]);
-    }
-    free(content);
 }
 
-/* The schema of an entry, or NULL. Its title is the entry's name, or says that it is for a line. */
-static bugpack_status find_schema(bp_content *content, const char *name, bool *ret_is_lines,
-                                  bp_json_schema **ret_schema, bugpack_error *error) {
-    static const char of_line[] = "One line of ";
-    size_t place = 0;
-    for (; bp_schema_files[place].title != NULL; place++) {
-        const char *title = bp_schema_files[place].title;
-        *ret_is_lines = strncmp(title, of_line, sizeof of_line - 1) == 0;
-        if (strcmp(title + (*ret_is_lines ? sizeof of_line - 1 : 0), name) == 0) {
-            break;
-        }
-    }
-    const bp_schema_file *file = &bp_schema_files[place];
-    *ret_schema = NULL;
-    if (file->title == NULL || place >= schema_count_max) {
-        return BUGPACK_OK;
-    }
-    if (content->schemas[place] == NULL) {
-        bugpack_status status =
-            bp_json_schema_read(file->text, file->byte_count, &content->schemas[place], error);
-        if (status != BUGPACK_OK) {
-            return status;
-        }
-    }
-    *ret_schema = content->schemas[place];
-    return BUGPACK_OK;
-}
-
-/* Names of other entries are free: an attached file called x.json may be anything. */
-static kind kind_of(const char *name, bool has_schema, bool is_lines) {
-    if (strcmp(name, "traffic.pcap") == 0) {
-        return KIND_PCAP;
-    }
-    if (strcmp(name, "screenshot.png") == 0 || strcmp(name, "screenshot-region.png") == 0) {
-        return KIND_PNG;
-    }
-    if (has_schema) {
-        return is_lines ? KIND_LINES : KIND_JSON;
-    }
-    return strcmp(name, "session.json") == 0 || strcmp(name, "channel-state.json") == 0 ? KIND_JSON
-                                                                                        : KIND_ANY;
+/* A bp_json_token_taker. */
+static bugpack_status count_token(void *context, const bp_json_token *token, bugpack_error *error) {
+    bp_content *content = context;
+    bool is_far = content->json.scanner.keys.count > key_count_cached;
+    (void)token;
+    take_off(&content->budget->json_steps, steps_per_token + (is_far ? steps_per_far_key : 0));
+    return content->budget->json_steps > 0
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_LIMIT, "it has more values than are checked");
 }
 
 bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_error *error) {
-    bp_json_schema *schema = NULL;
-    bool is_lines = false;
     close_entry(content);
-    name += bp_report_folder_bytes(name); /* each of several processes has the same entries */
-    bugpack_status status = find_schema(content, name, &is_lines, &schema, error);
-    content->kind = kind_of(name, schema != NULL, is_lines);
-    if (status == BUGPACK_OK && content->kind == KIND_PNG) {
-        content->png = bp_png_check_new(content->budget->picture_bytes);
-        status = content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
-    } else if (status == BUGPACK_OK && content->kind == KIND_PCAP) {
-        content->pcap = (bp_pcap_check){.header_bytes = 0};
-    } else if (content->budget->json_steps == 0) {
-        content->kind = KIND_ANY; /* the entry before it was too much, which was said */
-    } else if (status == BUGPACK_OK && content->kind != KIND_ANY) {
-        content->is_open = true;
-        status =
-            bp_json_stream_begin(&content->json, content->has_schemas ? schema : NULL,
-                                 content->kind == KIND_LINES, content->budget->json_steps, error);
+    /* Names of other entries are free: an attached file called x.json may be anything. */
+    bp_entry_id id = bp_entry_find(name);
+    content->form = id < BP_ENTRY_COUNT ? bp_entries[id].form : BP_ENTRY_ANY;
+    if (is_json(content) && content->budget->json_steps == 0) {
+        content->form = BP_ENTRY_ANY; /* the entry before it was too much, which was said */
     }
-    return status;
+    if (content->form == BP_ENTRY_PNG) {
+        content->png = bp_png_check_new(content->budget->picture_bytes);
+        return content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
+    }
+    if (content->form == BP_ENTRY_PCAP) {
+        content->pcap = (bp_pcap_check){.header_bytes = 0};
+    }
+    if (is_json(content)) {
+        content->is_open = true;
+        bp_json_parts_init(&content->json, count_token, content);
+        content->json.scanner.is_lines = content->form == BP_ENTRY_JSON_LINES;
+    }
+    return BUGPACK_OK;
 }
 
 /* With `bytes` NULL the entry ends. */
@@ -137,15 +98,16 @@ static bugpack_status write_pcap(bp_content *content, const void *bytes, size_t 
 
 bugpack_status bp_content_write(bp_content *content, const void *bytes, size_t byte_count,
                                 bugpack_error *error) {
-    switch (content->kind) {
-    case KIND_JSON:
-    case KIND_LINES:
-        return bp_json_parts_write(&content->json.parts, bytes, byte_count, error);
-    case KIND_PCAP:
+    switch (content->form) {
+    case BP_ENTRY_JSON:
+    case BP_ENTRY_JSON_LINES:
+        return bp_json_parts_write(&content->json, bytes, byte_count, error);
+    case BP_ENTRY_PCAP:
         return write_pcap(content, bytes, byte_count, error);
-    case KIND_PNG:
+    case BP_ENTRY_PNG:
         return bp_png_check_write(content->png, bytes, byte_count, error);
-    case KIND_ANY:
+    case BP_ENTRY_ANY:
+    case BP_ENTRY_TEXT:
         break;
     }
     return BUGPACK_OK;
@@ -154,11 +116,11 @@ bugpack_status bp_content_write(bp_content *content, const void *bytes, size_t b
 bugpack_status bp_content_end(bp_content *content, bugpack_error *error) {
     uint64_t picture_bytes = 0;
     bugpack_status status = BUGPACK_OK;
-    if (content->kind == KIND_JSON || content->kind == KIND_LINES) {
-        status = bp_json_parts_end(&content->json.parts, error);
-    } else if (content->kind == KIND_PCAP) {
+    if (is_json(content)) {
+        status = bp_json_parts_end(&content->json, error);
+    } else if (content->form == BP_ENTRY_PCAP) {
         status = write_pcap(content, NULL, 0, error);
-    } else if (content->kind == KIND_PNG) {
+    } else if (content->form == BP_ENTRY_PNG) {
         status = bp_png_check_end(content->png, &picture_bytes, error);
         take_off(&content->budget->picture_bytes, picture_bytes);
     }

@@ -4,7 +4,6 @@
 #ifndef BP_INSPECT_CONTENT_H
 #define BP_INSPECT_CONTENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,9 +16,9 @@ typedef struct bp_content_budget {
     uint64_t picture_bytes, json_steps;
 } bp_content_budget;
 
-/* What entries of one report have in common: the schemas they need. `has_schemas` false: none is
- * applied. `budget` is borrowed. NULL without memory. */
-bp_content *bp_content_new(bool has_schemas, bp_content_budget *budget);
+/* Checks the entries of one report, one after the other. `budget` is borrowed. NULL without memory.
+ */
+bp_content *bp_content_new(bp_content_budget *budget);
 /* NULL is fine. */
 void bp_content_free(bp_content *content);
 

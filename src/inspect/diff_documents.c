@@ -137,7 +137,8 @@ bugpack_status bp_diff_threads(const bp_buffer *before, const bp_buffer *after,
                                bugpack_error *error) {
     bool is_one_process = relation->session == BP_SAME_YES;
     /* cpu_percent tells of the same. */
-#define OVER_WINDOW "user_ms system_ms voluntary_switches involuntary_switches"
+#define OVER_WINDOW                                                                                \
+    "cpu_ms born_in_window age_ms user_ms system_ms voluntary_switches involuntary_switches"
     const bp_json_diff_rule rule = {"runtime-metrics.json", "threads",
                                     is_one_process ? OVER_WINDOW : "tid " OVER_WINDOW,
                                     !is_one_process};

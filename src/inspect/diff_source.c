@@ -118,7 +118,7 @@ bugpack_status bp_diff_side_open(bp_diff_side *side, const char *path, bugpack_e
     int fd;
     *side = (bp_diff_side){.path = path, .facts = {"", "", ""}};
     bp_buffer_init(&side->document, BP_DIFF_DOCUMENT_MAX_BYTES);
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    bugpack_status status = bp_report_input_open(path, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -9,8 +9,10 @@
 #include <nettle/sha2.h>
 
 #include "base/status.h"
+#include "inspect/frames.h"
 #include "inspect/html_charts.h"
 #include "inspect/html_records.h"
+#include "inspect/manifest_lines.h"
 
 /* No element has a style of its own, so that the policy can name this text alone. */
 static const char style[] =
@@ -70,18 +72,28 @@ static void write_fact(bp_html_page *page, const char *name, const char *value) 
     }
 }
 
+static void write_unsearched(bp_html_page *page) {
+    bp_buffer names;
+    bp_buffer_init(&names, (size_t)1 << 20);
+    bp_manifest_append_unsearched(&names, page->summary->manifest);
+    write_fact(page, "Not searched for secrets", bp_buffer_text(&names));
+    bp_buffer_release(&names);
+}
+
 static void write_identity(bp_html_page *page) {
     const bp_json_tree *metadata = page->summary->metadata;
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
+    char kind[BP_SUMMARY_KIND_BYTES];
+    bp_summary_kind(page->summary, kind);
     bp_html_print(&page->html, "<header><h1>%s%s%s: %s</h1><dl>",
                   bp_json_tree_text_or(app, "name", "Report"),
                   bp_json_tree_text(app, "version") != NULL ? " " : "",
-                  bp_json_tree_text_or(app, "version", ""),
-                  bp_json_tree_text_or(metadata, "report_type", "report"));
+                  bp_json_tree_text_or(app, "version", ""), kind);
     write_fact(page, "Description", bp_json_tree_text(metadata, "description"));
-    write_fact(page, "Triggered", bp_json_tree_text(metadata, "triggered_at"));
+    write_fact(page, bp_summary_has_died_unseen(page->summary) ? "Last sign of life" : "Triggered",
+               bp_json_tree_text(metadata, "triggered_at"));
     if (bp_json_tree_text(metadata, "triggered_at") == NULL) {
         write_fact(page, "Written", bp_json_tree_text(metadata, "timestamp"));
     }
@@ -97,6 +109,7 @@ static void write_identity(bp_html_page *page) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
     write_fact(page, "Report", bp_json_tree_text(metadata, "report_id"));
+    write_unsearched(page);
     bp_html_print(&page->html, "</dl></header>\n<main>\n");
 }
 
@@ -161,8 +174,9 @@ static void write_threads(bp_html_page *page) {
                       "<tr><th scope=\"row\">%s <span class=\"entry\">%" PRIu64
                       "</span></th><td>%.1f %%<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
                       "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"%.1f\" "
-                      "height=\"8\"/></svg></td><td>%s%s%s%s%s</td></tr>",
-                      thread->name, thread->tid, thread->cpu_percent, percent, thread->state,
+                      "height=\"8\"/></svg></td><td>%s%s%s%s%s%s</td></tr>",
+                      thread->name, thread->tid, thread->cpu_percent, percent,
+                      bp_summary_born_words(thread), thread->state,
                       thread->syscall[0] != '\0' ? " in " : "", thread->syscall,
                       bp_summary_wait_words(thread), thread->waits_for);
     }
@@ -203,23 +217,20 @@ static void write_processes(bp_html_page *page) {
 }
 
 static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
-    unsigned number = 0;
+    size_t number = 0;
+    bp_buffer line;
+    bp_buffer_init(&line, SIZE_MAX / 4);
     for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
          frame = bp_json_tree_next(frame)) {
-        const char *symbol =
-            bp_json_tree_text_or(frame, "demangled", bp_json_tree_text_or(frame, "symbol", "??"));
-        uint64_t line = 0;
-        bp_html_print(&page->html, "#%d %s  %s", (int)number++,
-                      bp_json_tree_text_or(frame, "address", ""), symbol);
-        if (bp_json_tree_uint(frame, "line", &line)) {
-            bp_html_print(&page->html, " at %s:%" PRIu64, bp_json_tree_text_or(frame, "source", ""),
-                          line);
-        } else {
-            bp_html_print(&page->html, " from %s",
-                          bp_json_tree_text_or(frame, "module", "no file"));
+        const bp_frame_text text = bp_frame_read(frame);
+        bp_buffer_clear(&line);
+        bp_frame_append_line(&line, &text, number++);
+        (void)bp_html_text(&page->html, line.data, line.size);
+        if (line.status != BUGPACK_OK && page->html.status == BUGPACK_OK) {
+            page->html.status = line.status;
         }
-        bp_html_print(&page->html, "\n");
     }
+    bp_buffer_release(&line);
 }
 
 /* A list that grows below its heading. */
@@ -363,6 +374,8 @@ static void write_head(bp_html_page *page) {
     sha256_init(&hash);
     sha256_update(&hash, sizeof style - 1, (const uint8_t *)style);
     sha256_digest(&hash, sizeof digest, digest);
+    char kind[BP_SUMMARY_KIND_BYTES];
+    bp_summary_kind(page->summary, kind);
     bp_html_print(&page->html,
                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -372,8 +385,7 @@ static void write_head(bp_html_page *page) {
                   "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
                   "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
                   "<title>%s: %s</title>\n<style>",
-                  bp_json_tree_text_or(app, "name", "Report"),
-                  bp_json_tree_text_or(page->summary->metadata, "report_type", "report"));
+                  bp_json_tree_text_or(app, "name", "Report"), kind);
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
     bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
 }

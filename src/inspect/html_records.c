@@ -224,15 +224,17 @@ void bp_html_traffic(bp_html_page *page) {
     free(traffic);
 }
 
-static void write_tasks(bp_html_page *page, const char *title, const bp_machine_list *list,
-                        bool is_process) {
+/* `by` ends the title. */
+static void write_tasks(bp_html_page *page, const char *title, const char *by,
+                        const bp_machine_list *list, bool is_process) {
     if (list->count == 0) {
         return;
     }
-    bp_html_print(&page->html,
-                  "<h3>%s</h3><table><thead><tr><th scope=\"col\">%s</th><th scope=\"col\">CPU</th>"
-                  "<th scope=\"col\">CPU time</th><th scope=\"col\">%s</th></tr></thead><tbody>",
-                  title, is_process ? "Process" : "Thread", is_process ? "Resident" : "State");
+    bp_html_print(
+        &page->html,
+        "<h3>%s %s</h3><table><thead><tr><th scope=\"col\">%s</th><th scope=\"col\">CPU</th>"
+        "<th scope=\"col\">CPU time</th><th scope=\"col\">%s</th></tr></thead><tbody>",
+        title, by, is_process ? "Process" : "Thread", is_process ? "Resident" : "State");
     for (size_t i = 0; i < list->count; i++) {
         const bp_machine_task *task = &list->rows[i];
         bp_html_print(&page->html,
@@ -246,7 +248,8 @@ static void write_tasks(bp_html_page *page, const char *title, const bp_machine_
         if (task->has_cpu) {
             bp_html_print(&page->html, "%.1f s", (double)task->cpu_ns / 1e9);
         }
-        bp_html_print(&page->html, "</td><td>%s", is_process ? "" : bp_machine_state_name(task));
+        bp_html_print(&page->html, "</td><td>%s%s", is_process ? "" : bp_machine_state_name(task),
+                      task->is_born ? " (born in the window) " : "");
         if (task->has_rss) {
             bp_html_print(&page->html, "%.1f MiB", (double)task->rss_kb / 1024);
         }
@@ -270,13 +273,19 @@ void bp_html_machine(bp_html_page *page) {
         bp_html_print(&page->html, "<p>%" PRIu64 " more processes could not be read.</p>",
                       machine->denied_process_count);
     }
-    write_tasks(page, "Processes by CPU since they began", &machine->busiest, true);
-    write_tasks(page, "Processes by resident memory", &machine->largest, true);
+    char by_cpu[48];
+    bp_machine_name_period(machine, by_cpu, sizeof by_cpu);
+    write_tasks(page, "Processes by CPU", by_cpu, &machine->busiest, true);
+    if (machine->has_collector) {
+        bp_html_print(&page->html, "<p>bugpack itself is left out: %.1f %%.</p>",
+                      machine->collector_percent);
+    }
+    write_tasks(page, "Processes by", "resident memory", &machine->largest, true);
     if (machine->no_rss_count > 0) {
         bp_html_print(&page->html, "<p>And %" PRIu64 " whose memory is not known.</p>",
                       machine->no_rss_count);
     }
-    write_tasks(page, "Threads by CPU since they began", &machine->threads, false);
+    write_tasks(page, "Threads by CPU", by_cpu, &machine->threads, false);
     bp_html_end_section(page);
 }
 

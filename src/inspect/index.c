@@ -78,7 +78,7 @@ static void add_findings(bp_json *json, const bp_summary *summary) {
     for (size_t i = 0; i < summary->finding_count; i++) {
         critical_count += summary->findings[i].severity == BP_SEVERITY_CRITICAL;
     }
-    if (summary->knows_deadlocks) {
+    if (summary->has_deadlock || summary->has_no_deadlock) {
         bp_json_add_bool(json, "deadlock", summary->has_deadlock);
     }
     if (summary->deadlocked_count > 0) {

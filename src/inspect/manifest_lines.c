@@ -28,6 +28,7 @@ bugpack_status bp_manifest_lines_read(const bp_json_tree *manifest, bp_manifest_
                                   .sha256 = bp_json_tree_text(one, "sha256")};
         line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);
         lines.has_sha256 = lines.has_sha256 || line->sha256 != NULL;
+        lines.lacks_name = lines.lacks_name || line->name[0] == '\0' || line->status[0] == '\0';
     }
     qsort(lines.lines, lines.count, sizeof *lines.lines, compare_lines);
     for (size_t i = 1; i < lines.count && !lines.repeats_name; i++) {
@@ -51,4 +52,36 @@ bp_manifest_row *bp_manifest_lines_find(const bp_manifest_lines *lines, const ch
 bool bp_manifest_row_is_present(const bp_manifest_row *line) {
     return strcmp(line->status, "ok") == 0 || strcmp(line->status, "truncated") == 0 ||
            (line->has_bytes && line->bytes > 0) || line->sha256 != NULL;
+}
+
+void bp_manifest_append_safe(bp_buffer *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        (void)bp_buffer_append_char(out, byte < 0x20 || byte >= 0x7F ? '?' : *text);
+    }
+}
+
+void bp_manifest_append_exact_channels(bp_buffer *out, const bp_json_tree *line) {
+    const char *before = " (";
+    const bp_json_tree *channel = bp_json_tree_first(bp_json_tree_array(line, "exact_channels"));
+    for (; channel != NULL; channel = bp_json_tree_next(channel)) {
+        const char *name = bp_json_tree_value(channel);
+        (void)bp_buffer_append_text(out, before);
+        bp_manifest_append_safe(out, name != NULL ? name : "?");
+        before = ", ";
+    }
+    (void)bp_buffer_append_text(out, before[0] == ',' ? ")" : "");
+}
+
+void bp_manifest_append_unsearched(bp_buffer *out, const bp_json_tree *manifest) {
+    const char *before = "";
+    const bp_json_tree *line = bp_json_tree_first(bp_json_tree_array(manifest, "artefacts"));
+    for (; line != NULL; line = bp_json_tree_next(line)) {
+        if (bp_json_tree_is_true(line, "not_searched")) {
+            (void)bp_buffer_append_text(out, before);
+            bp_manifest_append_safe(out, bp_json_tree_text_or(line, "name", "?"));
+            bp_manifest_append_exact_channels(out, line);
+            before = ", ";
+        }
+    }
 }

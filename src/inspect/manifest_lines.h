@@ -10,6 +10,7 @@
 
 #include <bugpack/error.h>
 
+#include "base/buffer.h"
 #include "json/tree.h"
 
 /* The texts are the tree's; "" for a name or status that is not there, and sha256 may be NULL. */
@@ -25,6 +26,7 @@ typedef struct bp_manifest_lines {
     bp_manifest_row *lines; /* by name */
     size_t count;
     bool has_sha256;   /* at least one has */
+    bool lacks_name;   /* a line has no name, or no status */
     bool repeats_name; /* two have the same name */
 } bp_manifest_lines;
 
@@ -38,5 +40,16 @@ bp_manifest_row *bp_manifest_lines_find(const bp_manifest_lines *lines, const ch
 
 /* Whether it says that its entry is in the zip. */
 bool bp_manifest_row_is_present(const bp_manifest_row *line);
+
+/* Appends what the manifest of a redacted report says was not searched, with the names of channels
+ * in brackets: "screenshot.png, traffic.pcap (usb)". Nothing where all was. Escaped. */
+void bp_manifest_append_unsearched(bp_buffer *out, const bp_json_tree *manifest);
+
+/* Appends the channels of a manifest line that keep every byte, in brackets; nothing without one.
+ */
+void bp_manifest_append_exact_channels(bp_buffer *out, const bp_json_tree *line);
+
+/* Appends a text of a report for a terminal, which it could obey otherwise. */
+void bp_manifest_append_safe(bp_buffer *out, const char *text);
 
 #endif

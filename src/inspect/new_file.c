@@ -23,7 +23,7 @@ bugpack_status bp_new_file_write(const char *path, bp_new_file_fill *fill, void 
         status = bp_staged_file_new(dir_fd, dir, &file, error);
     }
     if (status == BUGPACK_OK) {
-        status = fill(context, bp_staged_file_fd(file), path, error);
+        status = fill(context, dir_fd, bp_staged_file_fd(file), path, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_staged_file_sync(file, error);

@@ -8,8 +8,9 @@
 
 #include <bugpack/error.h>
 
-/* Writes the file to `fd`, which is not its own. `path` is for sentences. */
-typedef bugpack_status bp_new_file_fill(void *context, int fd, const char *path,
+/* Writes the file to `fd`, in the directory `dir_fd`. Neither is its own; `path` is for sentences.
+ */
+typedef bugpack_status bp_new_file_fill(void *context, int dir_fd, int fd, const char *path,
                                         bugpack_error *error);
 
 /*

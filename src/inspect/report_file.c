@@ -1,5 +1,6 @@
 #include "inspect/report_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +9,9 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/temp_file.h"
 #include "model/metadata.h"
+#include "platform/host.h"
 #include "json/tree.h"
 
 static const char metadata_name[] = "metadata.json";
@@ -23,6 +26,60 @@ struct bp_report_file {
     bp_archive_reader *archive;
     bp_json_tree *metadata, *manifest;
 };
+
+static const char input_name[] = "standard input";
+
+/* Until the end, or until the file takes no more, which its flush reports. */
+static bugpack_status copy_all(int from_fd, bp_temp_file *file, bugpack_error *error) {
+    char piece[64 * 1024];
+    ssize_t count;
+    do {
+        count = read(from_fd, piece, sizeof piece);
+        if (count < 0 && errno != EINTR) {
+            return bp_fail_errno(error, errno, "cannot read %s", input_name);
+        }
+    } while (count < 0 ||
+             (count > 0 && bp_temp_file_write(file, piece, (size_t)count) == BUGPACK_OK));
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_temp_file_flush(file, &detail);
+    if (status != BUGPACK_OK) {
+        return bp_fail(error, status, "cannot copy %s: %s", input_name, detail.message);
+    }
+    return file->size > 0 ? BUGPACK_OK
+                          : bp_fail(error, BUGPACK_ERR_CORRUPT, "%s is empty", input_name);
+}
+
+bugpack_status bp_report_input_copy(int from_fd, uint64_t max_bytes, int *ret_fd,
+                                    bugpack_error *error) {
+    const char *dir = bp_host_environment("TMPDIR");
+    bp_temp_file file = BP_TEMP_FILE_INIT;
+    dir = dir != NULL && dir[0] == '/' ? dir : "/tmp";
+    int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bugpack_status status =
+        dir_fd < 0 ? bp_fail_errno(error, errno, "cannot use the directory \"%s\"", dir)
+                   : bp_temp_file_open(&file, dir_fd, max_bytes, error);
+    if (status == BUGPACK_OK) {
+        status = copy_all(from_fd, &file, error);
+    }
+    bp_file_close(dir_fd);
+    if (status != BUGPACK_OK) {
+        bp_temp_file_release(&file);
+        return status;
+    }
+    *ret_fd = file.fd; /* the flush has released the rest */
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_report_input_open(const char *path, int *ret_fd, bugpack_error *error) {
+    if (strcmp(path, "-") != 0) {
+        return bp_file_open_regular(AT_FDCWD, path, ret_fd, error);
+    }
+    if (isatty(STDIN_FILENO) == 1) {
+        return bp_fail(error, BUGPACK_ERR_IO, "cannot read a report from %s: it is a terminal",
+                       input_name);
+    }
+    return bp_report_input_copy(STDIN_FILENO, BP_REPORT_INPUT_MAX_BYTES, ret_fd, error);
+}
 
 bugpack_status bp_report_file_read(const bp_report_file *report, const char *name, bp_buffer *out,
                                    bugpack_error *error) {
@@ -172,7 +229,7 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
 bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
                                        bugpack_error *error) {
     int fd = -1;
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    bugpack_status status = bp_report_input_open(path, &fd, error);
     if (status == BUGPACK_OK) {
         status = take(fd, path, true, ret_report, error);
         if (status != BUGPACK_OK) {

@@ -29,6 +29,19 @@ typedef struct bp_report_line {
 } bp_report_line;
 
 /*
+ * Opens the file that a reader was given: a regular one, or, for "-", a copy of standard input up
+ * to its end. The copy has no name, is in $TMPDIR or /tmp, and is deleted when it is closed. The
+ * caller closes `ret_fd`, whose offset is 0. IO for a terminal, a directory or a failed copy;
+ * CORRUPT for an empty input; LIMIT over BP_REPORT_INPUT_MAX_BYTES.
+ */
+bugpack_status bp_report_input_open(const char *path, int *ret_fd, bugpack_error *error);
+#define BP_REPORT_INPUT_MAX_BYTES ((uint64_t)4 << 30)
+
+/* The copy, of what any descriptor can still read. */
+bugpack_status bp_report_input_copy(int from_fd, uint64_t max_bytes, int *ret_fd,
+                                    bugpack_error *error);
+
+/*
  * Opens a report in a regular file that is open. The report owns `fd` on success only.
  *
  * CORRUPT: it is no zip that a report can be, or metadata.json or manifest.json is missing or
@@ -39,8 +52,8 @@ bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **re
                                    bugpack_error *error);
 
 /*
- * Opens the report at `path` to show what is in it: as above, but another program may have written
- * it, without a manifest or keys of ours in its metadata.
+ * Opens the report at `path`, or in standard input for "-", to show what is in it: as above, but
+ * another program may have written it, without a manifest or keys of ours in its metadata.
  */
 bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
                                        bugpack_error *error);

@@ -243,9 +243,11 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
 }
 
 /* A bp_new_file_fill. */
-static bugpack_status write_report(void *context, int fd, const char *name, bugpack_error *error) {
+static bugpack_status write_report(void *context, int dir_fd, int fd, const char *name,
+                                   bugpack_error *error) {
     rescuing *state = context;
-    const bp_archive_target target = {.fd = fd, .name = name, .wall_ns = bp_clock_wall_ns()};
+    const bp_archive_target target = {
+        .fd = fd, .dir_fd = dir_fd, .name = name, .wall_ns = bp_clock_wall_ns()};
     uint64_t zip_bytes;
     state->inflater = bp_inflater_new();
     state->manifest = bp_rescue_manifest_new(&state->result);

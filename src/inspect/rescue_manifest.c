@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/id.h"
 #include "base/status.h"
-#include "inspect/content.h"
 #include "inspect/manifest_lines.h"
 #include "inspect/report_file.h"
 #include "model/metadata.h"
@@ -113,25 +112,13 @@ void bp_rescue_manifest_read_id(bp_rescue_manifest *manifest, const bp_buffer *m
 }
 
 /* CORRUPT where the manifest cannot be built upon, with the reason that `bugpack verify` gives. */
-static bugpack_status check_manifest(const bp_buffer *text, const bp_json_tree *tree,
-                                     bugpack_error *error) {
+static bugpack_status check_manifest(const bp_json_tree *tree, bugpack_error *error) {
     uint64_t schema = 0;
     if (!bp_json_tree_uint(tree, "schema", &schema) || schema == 0 ||
         bp_json_tree_array(tree, "artefacts") == NULL) {
         return bp_fail(error, BUGPACK_ERR_CORRUPT, "it does not say which schema or artefacts");
     }
-    bp_content_budget budget = {.json_steps = BP_REPORT_MANIFEST_TREE_BYTES};
-    bp_content *content = bp_content_new(schema == BP_SCHEMA_NUMBER, &budget);
-    if (content == NULL) {
-        return fail_memory(error);
-    }
-    bugpack_status status = bp_content_begin(content, manifest_name, error);
-    if (status == BUGPACK_OK) {
-        status = bp_content_write(content, bp_buffer_text(text), text->size, error);
-    }
-    status = status == BUGPACK_OK ? bp_content_end(content, error) : status;
-    bp_content_free(content);
-    return status;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_rescue_manifest_read_old(bp_rescue_manifest *manifest, const bp_buffer *text,
@@ -141,10 +128,13 @@ bugpack_status bp_rescue_manifest_read_old(bp_rescue_manifest *manifest, const b
     bp_json_tree *tree = NULL;
     bugpack_status status = bp_json_tree_read_within(bp_buffer_text(text), text->size,
                                                      BP_REPORT_MANIFEST_TREE_BYTES, &tree, &detail);
-    status = status == BUGPACK_OK ? check_manifest(text, tree, &detail) : status;
+    status = status == BUGPACK_OK ? check_manifest(tree, &detail) : status;
     status = status == BUGPACK_OK ? bp_manifest_lines_read(tree, &lines, &detail) : status;
     if (status == BUGPACK_OK && lines.repeats_name) {
         status = bp_fail(&detail, BUGPACK_ERR_CORRUPT, "an artefact is listed twice");
+    }
+    if (status == BUGPACK_OK && lines.lacks_name) {
+        status = bp_fail(&detail, BUGPACK_ERR_CORRUPT, "an artefact has no name or status");
     }
     if (status == BUGPACK_OK) {
         manifest->tree = tree;

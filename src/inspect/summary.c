@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "inspect/frames.h"
 #include "inspect/summary_lines.h"
 #include "inspect/summary_names.h"
 
@@ -32,16 +33,26 @@ static bp_summary_thread *find_thread(bp_summary *summary, const bp_json_tree *r
     return NULL;
 }
 
+/* The percent of a thread that was born in the window is 0 in the entry, and the length of the
+ * window is not known yet; older reports have nothing else. */
+static bool is_busier(const bp_summary_thread *one, const bp_summary_thread *other) {
+    bool has_both = one->cpu_ms >= 0 && other->cpu_ms >= 0;
+    return has_both ? one->cpu_ms > other->cpu_ms : one->cpu_percent > other->cpu_percent;
+}
+
 /* Keeps the busiest threads, in order; of equal ones the first. */
 static void add_thread(bp_summary *summary, const bp_json_tree *row) {
-    bp_summary_thread thread = {0};
+    bp_summary_thread thread = {.cpu_ms = -1, .age_ms = -1};
     size_t at = summary->listed_count;
     if (!bp_json_tree_uint(row, "tid", &thread.tid) ||
         !bp_json_tree_number(row, "cpu_percent", &thread.cpu_percent)) {
         return;
     }
     CUT_TO(thread.name, bp_json_tree_text(row, "name"));
-    while (at > 0 && summary->threads[at - 1].cpu_percent < thread.cpu_percent) {
+    (void)bp_json_tree_number(row, "cpu_ms", &thread.cpu_ms);
+    (void)bp_json_tree_number(row, "age_ms", &thread.age_ms);
+    thread.is_born = bp_json_tree_is_true(row, "born_in_window");
+    while (at > 0 && is_busier(&thread, &summary->threads[at - 1])) {
         at--;
     }
     if (at == BP_SUMMARY_THREAD_MAX) {
@@ -67,7 +78,13 @@ static void read_metrics(bp_summary *summary, const bp_json_tree *metrics) {
     (void)bp_json_tree_number(metrics, "sample_window_ms", &summary->window_ms);
     summary->has_rss = bp_json_tree_uint(process, "rss_kb", &summary->rss_kb);
     summary->has_uptime = bp_json_tree_number(process, "uptime_secs", &summary->uptime_secs);
-    bp_summary_sort_names(&summary->names);
+    for (size_t i = 0; i < summary->listed_count && summary->window_ms > 0; i++) {
+        bp_summary_thread *thread = &summary->threads[i];
+        if (thread->is_born && thread->cpu_ms > 0) {
+            thread->cpu_percent = thread->cpu_ms / summary->window_ms * 100;
+        }
+    }
+    bp_summary_sort_names(&summary->names, summary->window_ms);
     if (metrics == NULL) { /* what a part of it says is of no use */
         summary->thread_count = summary->listed_count = 0;
         bp_summary_release_names(&summary->names);
@@ -93,7 +110,7 @@ static bugpack_status take_deadlock(void *context, const bp_json_tree *row, bugp
     (void)error;
     bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json", "deadlock: %s",
                     bp_json_tree_text_or(row, "description", "of threads that are not named"));
-    summary->knows_deadlocks = summary->has_deadlock = true;
+    summary->has_deadlock = true;
     bp_summary_add_deadlock(&summary->waiting, row);
     return BUGPACK_OK;
 }
@@ -112,9 +129,20 @@ static bugpack_status take_waiting(void *context, const bp_json_tree *row, bugpa
     return BUGPACK_OK;
 }
 
+/* Whether the manifest says nothing else of threads.json: of one without a manifest, too. */
+static bool is_whole(const bp_summary *summary) {
+    bp_report_line line;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%sthreads.json", summary->folder);
+    return !bp_report_file_line(summary->report, path, &line) || strcmp(line.status, "ok") == 0;
+}
+
 static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
-    summary->knows_deadlocks |=
-        threads != NULL && bp_summary_looked_for_deadlocks(&summary->waiting);
+    /* Those of descendants are not looked at. */
+    summary->has_no_deadlock = threads != NULL && !summary->has_deadlock && is_whole(summary) &&
+                               summary->waiting.clear_count > 0 &&
+                               summary->waiting.unclear_count == 0 &&
+                               bp_json_tree_array(threads, "descendants") == NULL;
     if (threads != NULL && summary->stopped_count > 0 &&
         summary->stopped_count == summary->known_count) {
         bp_summary_find(summary, BP_SEVERITY_CRITICAL, "threads.json",
@@ -124,27 +152,12 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
     }
 }
 
-/* "poll < wait_for_frame < main": what has a name, as far as it fits. */
-static void print_frames(const bp_json_tree *frames, char *out, size_t out_bytes) {
-    size_t used = 0;
-    for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
-         frame = bp_json_tree_next(frame)) {
-        const char *symbol = bp_json_tree_text(frame, "demangled");
-        symbol = symbol != NULL ? symbol : bp_json_tree_text(frame, "symbol");
-        size_t length = symbol == NULL ? 0 : strcspn(symbol, "@"); /* the version of a symbol */
-        if (length > 0 && used + length + sizeof " < " <= out_bytes) {
-            used += (size_t)snprintf(out + used, out_bytes - used, "%s%.*s", used > 0 ? " < " : "",
-                                     (int)length, symbol);
-        }
-    }
-}
-
 /* A bp_json_tree_taker. */
 static bugpack_status take_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
     bp_summary_thread *thread = find_thread(context, row);
     (void)error;
     if (thread != NULL) {
-        print_frames(bp_json_tree_array(row, "frames"), thread->frames, sizeof thread->frames);
+        bp_frames_print(row, thread->frames);
     }
     return BUGPACK_OK;
 }
@@ -166,10 +179,9 @@ static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
 }
 
 static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
-    char text[224], frames[160] = "";
+    char text[224], frames[BP_FRAME_LIST_BYTES];
     CUT_TO(text, bp_json_tree_text_or(crash, "summary", "of an unknown signal"));
-    print_frames(bp_json_tree_array(bp_json_tree_object(crash, "backtrace"), "frames"), frames,
-                 sizeof frames);
+    bp_frames_print(bp_json_tree_object(crash, "backtrace"), frames);
     bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %s%s%s", text,
                     frames[0] != '\0' ? ", in " : "", frames);
 }
@@ -258,6 +270,8 @@ static bugpack_status read_machine(bp_summary *summary, bugpack_error *error) {
     static const char entry[] = "host-threads.json";
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bp_machine *machine = &summary->machine;
+    (void)bp_json_tree_uint(bp_json_tree_object(summary->metadata, "collector"), "pid",
+                            &machine->collector_pid);
     if (!may_read(summary, entry, entry)) {
         return BUGPACK_OK;
     }
@@ -333,6 +347,9 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
                             .manifest = bp_report_file_manifest(report),
                             .left_bytes = max_bytes};
     bp_buffer_init(&summary->log_tail, BP_SUMMARY_TAIL_BYTES);
+    if (summary->process_name[0] == '\0' && folder[0] == '\0') {
+        CUT_TO(summary->process_name, bp_json_tree_text(summary->metadata, "process_name"));
+    }
     const char *triggered = bp_json_tree_text(summary->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &summary->triggered_wall_ns);

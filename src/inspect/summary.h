@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "inspect/report_file.h"
 #include "inspect/summary_machine.h"
+#include "model/frame_text.h"
 
 enum {
     BP_SUMMARY_THREAD_MAX = 12,
@@ -51,15 +52,21 @@ typedef struct bp_finding {
 /* One of the busiest threads, and where it stands. "" for what is not known. */
 typedef struct bp_summary_thread {
     uint64_t tid;
-    double cpu_percent;
+    double cpu_percent; /* over the window, also of one that was born in it */
+    double cpu_ms;      /* negative: not known */
+    bool is_born;       /* in the window */
+    double age_ms;      /* of those that were; negative: not known */
     char name[64], state[24], syscall[32];
     bool waits_for_thread;
-    char waits_for[128]; /* "5188 (mutex)", or "pipe 3 of cat (4711)" */
-    char frames[160];    /* "poll < wait_for_frame < main", innermost first */
+    char waits_for[128];              /* "5188 (mutex)", or "pipe 3 of cat (4711)" */
+    char frames[BP_FRAME_LIST_BYTES]; /* "poll < wait_for_frame < main", innermost first */
 } bp_summary_thread;
 
 /* Fills `waits_for` from the object of that name; NULL: there is none. */
 void bp_summary_read_wait(bp_summary_thread *thread, const bp_json_tree *wait);
+
+/* What stands in front of its state: that it was born in the window, or "". Static. */
+const char *bp_summary_born_words(const bp_summary_thread *thread);
 
 /* What stands in front of `waits_for`; "" where that is not known. Static. */
 const char *bp_summary_wait_words(const bp_summary_thread *thread);
@@ -68,6 +75,7 @@ const char *bp_summary_wait_words(const bp_summary_thread *thread);
 typedef struct bp_summary_name {
     uint64_t count;
     double cpu_percent; /* their sum */
+    double born_cpu_ms; /* of those that were born in the window; then part of the sum */
     char name[64];
 } bp_summary_name;
 
@@ -81,7 +89,7 @@ typedef struct bp_summary_names {
 
 /* What threads.json says of all threads. */
 typedef struct bp_summary_waiting {
-    bool has_syscall, has_running, has_other; /* threads that have ended are none of these */
+    uint64_t clear_count, unclear_count; /* that can be in no unseen deadlock, that can; living */
     uint64_t tids[BP_SUMMARY_DEADLOCKED_MAX]; /* in deadlocks, to be named */
     size_t tid_count;
 } bp_summary_waiting;
@@ -91,7 +99,7 @@ typedef struct bp_summary_sample {
     uint64_t wall_ns;
     uint32_t cpu_percent_100; /* hundredths of a percent */
     bool has_rss;
-    uint64_t rss_kb;
+    uint64_t rss_kb, own_kb; /* what is bugpack's of it; 0: not known */
 } bp_summary_sample;
 
 /* What is drawn of a sample: percent, and MiB; negative for what is not known. */
@@ -145,8 +153,9 @@ typedef struct bp_summary {
     bp_summary_thread threads[BP_SUMMARY_THREAD_MAX]; /* busiest first */
     size_t listed_count;
     bp_summary_names names; /* of all threads that have one; busiest first */
-    bool knows_deadlocks;   /* by threads.json: there are some, or none */
-    bool has_deadlock;      /* of any process of the report */
+    bool has_no_deadlock; /* by threads.json, and that of each further process: nobody can be in one
+                           */
+    bool has_deadlock;    /* of any process of the report */
     bp_summary_waiting waiting;
     uint64_t known_count, stopped_count; /* of threads.json: that live, that a signal stopped */
     char deadlocked[BP_SUMMARY_DEADLOCKED_MAX][64]; /* names of threads in deadlocks, sorted */
@@ -215,6 +224,15 @@ void bp_summary_close(bp_summary *summary);
 /* What ended the process: "SIGSEGV", or "signal 36", as a realtime signal has no name. False with
  * "" for none. */
 bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYTES]);
+
+/* Whether it was recovered from a process that no handler saw end: its trigger is the last time it
+ * was known to run. */
+bool bp_summary_has_died_unseen(const bp_summary *summary);
+
+/* What the report is about, in words: its kind, or the exit status of a process that did not crash.
+ */
+#define BP_SUMMARY_KIND_BYTES 48
+void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES]);
 
 /* The record of this age, 0 the newest, or NULL. */
 const bp_summary_record *bp_summary_newest(const bp_summary *summary, size_t age);

@@ -70,6 +70,10 @@ static void add_process(bp_json *json, const bp_summary *summary) {
         bp_json_add_uint(json, "tid", thread->tid);
         bp_json_add_text(json, "name", thread->name);
         bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
+        if (thread->cpu_ms >= 0) {
+            bp_json_add_number(json, "cpu_ms", thread->cpu_ms, 3);
+        }
+        bp_model_add_flag(json, "born_in_window", thread->is_born);
         bp_model_add_known_text(json, "state", thread->state);
         bp_model_add_known_text(json, "syscall", thread->syscall);
         bp_model_add_known_text(json, "waits_for", thread->waits_for);
@@ -211,6 +215,10 @@ static void add_tasks(bp_json *json, const char *key, const bp_machine_list *lis
         if (task->has_percent) {
             bp_json_add_number(json, "cpu_percent", task->cpu_percent, 2);
         }
+        bp_model_add_flag(json, "born_in_window", task->is_born);
+        if (task->children_cpu_ms > 0) {
+            bp_json_add_number(json, "children_cpu_ms", task->children_cpu_ms, 3);
+        }
         if (task->has_cpu) {
             bp_json_add_uint(json, "cpu_ns", task->cpu_ns);
         }
@@ -260,11 +268,28 @@ static void add_machine(bp_json *json, const bp_machine *machine) {
         }
     }
     bp_json_object_end(json);
+    if (machine->window_ms > 0) {
+        bp_json_add_number(json, "window_ms", machine->window_ms, 3);
+    }
+    if (machine->has_collector) {
+        bp_json_add_number(json, "collector_cpu_percent", machine->collector_percent, 2);
+    }
     add_tasks(json, "busiest_processes", &machine->busiest, true);
     add_tasks(json, "largest_processes", &machine->largest, true);
     bp_json_add_uint(json, "unknown_rss_processes", machine->no_rss_count);
     add_tasks(json, "busiest_threads", &machine->threads, false);
     bp_json_object_end(json);
+}
+
+static void add_unsearched(bp_json *json, const bp_json_tree *manifest) {
+    const bp_json_tree *line = bp_json_tree_first(bp_json_tree_array(manifest, "artefacts"));
+    bp_json_array_begin(json, "not_searched");
+    for (; line != NULL; line = bp_json_tree_next(line)) {
+        if (bp_json_tree_is_true(line, "not_searched")) {
+            bp_json_add_text(json, NULL, bp_json_tree_text_or(line, "name", ""));
+        }
+    }
+    bp_json_array_end(json);
 }
 
 bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpack_error *error) {
@@ -275,6 +300,7 @@ bugpack_status bp_summary_print(const bp_summary *summary, bp_buffer *out, bugpa
     if (summary->manifest != NULL) {
         bp_json_add_bool(&json, "complete", bp_json_tree_is_true(summary->manifest, "complete"));
         bp_json_add_bool(&json, "redacted", bp_json_tree_is_true(summary->manifest, "redacted"));
+        add_unsearched(&json, summary->manifest);
     }
     add_findings(&json, summary);
     add_process(&json, summary);

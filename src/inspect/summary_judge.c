@@ -19,6 +19,22 @@ bool bp_summary_signal(const bp_summary *summary, char out[BP_SUMMARY_SIGNAL_BYT
     return out[0] != '\0';
 }
 
+bool bp_summary_has_died_unseen(const bp_summary *summary) {
+    const char *end = bp_json_tree_text_or(summary->metadata, "session_end", "");
+    return strcmp(end, "died") == 0 && bp_json_tree_object(summary->metadata, "exit") == NULL &&
+           !bp_report_file_has(summary->report, "crash.json", NULL);
+}
+
+void bp_summary_kind(const bp_summary *summary, char out[BP_SUMMARY_KIND_BYTES]) {
+    const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
+    uint64_t status;
+    bp_utf8_copy(out, BP_SUMMARY_KIND_BYTES,
+                 bp_json_tree_text_or(summary->metadata, "report_type", "report"));
+    if (bp_json_tree_uint(end, "status", &status)) {
+        (void)snprintf(out, BP_SUMMARY_KIND_BYTES, "exited with status %" PRIu64, status);
+    }
+}
+
 static void find_end(bp_summary *summary) {
     const bp_json_tree *end = bp_json_tree_object(summary->metadata, "exit");
     char signal[BP_SUMMARY_SIGNAL_BYTES];
@@ -77,15 +93,20 @@ static void find_triggers(bp_summary *summary) {
     }
 }
 
+/* A thread that was born in the window is busy by what it used of its own time, where that is long
+ * enough to say something. */
 static void find_busy_threads(bp_summary *summary) {
-    static const double busy_percent = 90;
+    static const double busy_percent = 90, least_age_ms = 250;
     for (size_t i = 0; i < summary->listed_count; i++) {
         const bp_summary_thread *thread = &summary->threads[i];
-        if (thread->cpu_percent >= busy_percent) {
+        bool has_rate = thread->is_born && thread->age_ms >= least_age_ms;
+        double lived_ms = has_rate ? thread->age_ms : summary->window_ms;
+        double percent = has_rate ? thread->cpu_ms / lived_ms * 100 : thread->cpu_percent;
+        if (percent >= busy_percent) {
             bp_summary_find(summary, BP_SEVERITY_WARNING, "runtime-metrics.json",
-                            "thread %" PRIu64 " \"%s\" used %.0f %% of one CPU for %.1f s",
-                            thread->tid, thread->name, thread->cpu_percent,
-                            summary->window_ms / 1000);
+                            "thread %" PRIu64 " \"%s\"%s used %.0f %% of one CPU for %.1f s",
+                            thread->tid, thread->name, has_rate ? ", born in the window," : "",
+                            percent, lived_ms / 1000);
         }
     }
 }
@@ -99,7 +120,8 @@ static void find_limits(bp_summary *summary) {
     }
 }
 
-/* Memory that rose by a quarter and 16 MiB from the first half of the history to its end. */
+/* Memory, without bugpack's own, that rose by a quarter and 16 MiB from the first half of the
+ * history to its end. */
 static void find_growth(bp_summary *summary) {
     static const uint64_t least_kb = 16 << 10;
     size_t first = 0, last = summary->sample_count;
@@ -113,13 +135,20 @@ static void find_growth(bp_summary *summary) {
         return;
     }
     const bp_summary_sample *from = &summary->samples[first], *to = &summary->samples[last - 1];
-    uint64_t middle_kb = summary->samples[first + (last - first) / 2].rss_kb;
-    if (to->rss_kb >= from->rss_kb + least_kb && to->rss_kb / 5 >= from->rss_kb / 4 &&
-        middle_kb > from->rss_kb && middle_kb < to->rss_kb && to->wall_ns > from->wall_ns) {
+    const bp_summary_sample *middle = &summary->samples[first + (last - first) / 2];
+    uint64_t from_kb = from->rss_kb - from->own_kb, to_kb = to->rss_kb - to->own_kb;
+    uint64_t middle_kb = middle->rss_kb - middle->own_kb;
+    if (to_kb >= from_kb + least_kb && to_kb / 5 >= from_kb / 4 && middle_kb > from_kb &&
+        middle_kb < to_kb && to->wall_ns > from->wall_ns) {
+        char own[48] = "";
+        if (to->own_kb >> 10 > from->own_kb >> 10) {
+            (void)snprintf(own, sizeof own, ", %" PRIu64 " MiB of it bugpack's",
+                           (to->own_kb - from->own_kb) >> 10);
+        }
         bp_summary_find(summary, BP_SEVERITY_WARNING, "metrics-history.jsonl",
-                        "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s",
+                        "resident memory grew from %" PRIu64 " to %" PRIu64 " MiB in %.0f s%s",
                         from->rss_kb >> 10, to->rss_kb >> 10,
-                        (double)(to->wall_ns - from->wall_ns) / 1e9);
+                        (double)(to->wall_ns - from->wall_ns) / 1e9, own);
     }
 }
 

@@ -24,9 +24,11 @@ bool bp_summary_channel_is_partial(const bp_summary_channel *channel) {
 
 static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
     bp_summary *summary = context;
-    bp_json_field fields[] = {
-        {.key = "\"time\""}, {.key = "\"cpu_percent\""}, {.key = "\"rss_kb\""}};
-    bp_json_line_find(line, line_bytes, fields, 3);
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"cpu_percent\""},
+                              {.key = "\"rss_kb\""},
+                              {.key = "\"bugpack_kb\""}};
+    bp_json_line_find(line, line_bytes, fields, 4);
     bp_summary_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
     uint64_t percent;
     if (sample.wall_ns == 0 || summary->sample_count == BP_SUMMARY_SAMPLE_MAX ||
@@ -35,6 +37,9 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
     }
     sample.cpu_percent_100 = percent < UINT32_MAX ? (uint32_t)percent : UINT32_MAX;
     sample.has_rss = bp_json_token_fixed(&fields[2].value, 0, &sample.rss_kb);
+    if (bp_json_token_fixed(&fields[3].value, 0, &sample.own_kb) && sample.own_kb > sample.rss_kb) {
+        sample.own_kb = sample.rss_kb;
+    }
     if (!bp_array_reserve(&summary->samples, summary->sample_count, &summary->sample_capacity)) {
         return BUGPACK_ERR_NO_MEMORY;
     }

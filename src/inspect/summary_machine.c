@@ -16,6 +16,14 @@ const char *bp_machine_state_name(const bp_machine_task *thread) {
     return word != NULL ? word : thread->state[0] != '\0' ? thread->state : "?";
 }
 
+void bp_machine_name_period(const bp_machine *machine, char *out, size_t out_bytes) {
+    if (machine->window_ms > 0) {
+        (void)snprintf(out, out_bytes, "over %.2f s", machine->window_ms / 1000);
+    } else {
+        (void)snprintf(out, out_bytes, "since they began");
+    }
+}
+
 /* Busiest first; what has no percent behind what has one. */
 static bool is_busier(const bp_machine_task *one, const bp_machine_task *other) {
     if (one->has_percent != other->has_percent) {
@@ -50,6 +58,7 @@ static bugpack_status take_summary(void *context, const bp_json_tree *row, bugpa
     (void)error;
     bp_utf8_copy(machine->captured_at, sizeof machine->captured_at,
                  bp_json_tree_text(row, "captured_at"));
+    (void)bp_json_tree_number(row, "window_ms", &machine->window_ms);
     (void)bp_json_tree_uint(row, "denied_processes", &machine->denied_process_count);
     (void)bp_json_tree_number(row, "ticks_per_sec", &machine->ticks_per_sec);
     if (bp_json_tree_number(row, "machine_uptime_secs", &machine->end_secs) &&
@@ -95,14 +104,31 @@ static void compute_percent(bp_machine_task *task, double age_secs) {
     task->cpu_percent = task->has_percent ? (double)task->cpu_ns / 1e7 / age_secs : 0;
 }
 
+/* What a thread, or its process, used over the window; nothing of one that began after it. */
+static void read_use(bp_machine_task *task, const bp_json_tree *use) {
+    task->has_percent = bp_json_tree_number(use, "cpu_percent", &task->cpu_percent);
+    (void)bp_json_tree_number(use, "children_cpu_ms", &task->children_cpu_ms);
+}
+
+static bool has_used(const bp_machine *machine, const bp_machine_task *task) {
+    return machine->window_ms > 0 ? task->cpu_percent > 0 || task->children_cpu_ms > 0
+                                  : task->has_cpu && task->cpu_ns > 0;
+}
+
 static void end_process(bp_machine *machine) {
     bp_machine_task *process = &machine->process;
     if (process->thread_count == 0) {
         return;
     }
     machine->process_count++;
-    compute_percent(process, machine->process_age_secs);
-    if (process->has_cpu && process->cpu_ns > 0) {
+    if (machine->window_ms <= 0) {
+        compute_percent(process, machine->process_age_secs);
+    }
+    bool is_collector = process->pid == machine->collector_pid;
+    if (is_collector) {
+        machine->has_collector = process->has_percent;
+        machine->collector_percent = process->cpu_percent;
+    } else if (has_used(machine, process)) {
         keep(&machine->busiest, process, is_busier);
     }
     if (process->has_rss && process->rss_kb > 0) {
@@ -119,7 +145,10 @@ static void add_to_process(bp_machine *machine, const bp_machine_task *thread,
     process->has_cpu = process->has_cpu && thread->has_cpu;
     process->cpu_ns += thread->cpu_ns;
     if (thread->tid == thread->pid) {
+        const bp_json_tree *window = bp_json_tree_object(row, "window");
         machine->process_age_secs = age_secs;
+        process->is_born = thread->is_born;
+        read_use(process, bp_json_tree_object(window, "process"));
         process->has_rss =
             bp_json_tree_uint(find_group(row, "smaps_rollup"), "rss_kb", &process->rss_kb);
     }
@@ -139,7 +168,13 @@ static bugpack_status take_thread(void *context, const bp_json_tree *row, bugpac
                  bp_json_tree_text(find_group(row, "scheduling"), "state"));
     read_cpu(&thread, row);
     double age_secs = read_age(machine, row);
-    compute_percent(&thread, age_secs);
+    if (machine->window_ms > 0) {
+        const bp_json_tree *window = bp_json_tree_object(row, "window");
+        thread.is_born = bp_json_tree_is_true(window, "born_in_window");
+        read_use(&thread, window);
+    } else {
+        compute_percent(&thread, age_secs);
+    }
     if (thread.pid != machine->process.pid || machine->process.thread_count == 0) {
         if (thread.pid < machine->process.pid) {
             return bp_fail(error, BUGPACK_ERR_CORRUPT, "its threads are not sorted by process");
@@ -155,7 +190,7 @@ static bugpack_status take_thread(void *context, const bp_json_tree *row, bugpac
     machine->kernel_thread_count += thread.is_kernel_thread;
     machine->running_count += strcmp(thread.state, "R") == 0;
     machine->blocked_count += strcmp(thread.state, "D") == 0;
-    if (thread.has_cpu && thread.cpu_ns > 0) {
+    if (thread.pid != machine->collector_pid && has_used(machine, &thread)) {
         keep(&machine->threads, &thread, is_busier);
     }
     return BUGPACK_OK;

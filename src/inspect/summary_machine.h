@@ -19,8 +19,12 @@ typedef struct bp_machine_task {
     char state[8]; /* of a thread, as in host-threads.json: "R"; "" if unknown */
     bool is_kernel_thread;
     bool has_cpu, has_percent, has_rss;
-    uint64_t cpu_ns;    /* since it began */
-    double cpu_percent; /* of one CPU, since it began; of none younger than 0.1 s */
+    uint64_t cpu_ns; /* since it began */
+    /* Of one CPU: over the window, or, in a capture without one, since it began, and then of none
+     * younger than 0.1 s. */
+    double cpu_percent;
+    bool is_born;           /* in the window */
+    double children_cpu_ms; /* of a process, in the window: of ended children; 0: not known */
     uint64_t rss_kb;
     uint64_t thread_count, running_count;
 } bp_machine_task;
@@ -32,7 +36,11 @@ typedef struct bp_machine_list {
 } bp_machine_list;
 
 typedef struct bp_machine {
-    bool is_there; /* a host-threads.json that was read to its end */
+    bool is_there;          /* a host-threads.json that was read to its end */
+    double window_ms;       /* 0: there is none */
+    uint64_t collector_pid; /* whose use is that of the capture, and is not ranked; 0: none */
+    bool has_collector;     /* it was among the processes, */
+    double collector_percent;
     char captured_at[40];
     /* Counted, but for the last, which nobody could look at. */
     uint64_t process_count, thread_count, kernel_thread_count, running_count, blocked_count;
@@ -55,6 +63,9 @@ extern const char *const bp_machine_pressures[BP_MACHINE_PRESSURES];
 
 /* "running", …; the letter itself if it has no word, "?" if there is none. The thread's. */
 const char *bp_machine_state_name(const bp_machine_task *thread);
+
+/* What the percents are over: "over 1.00 s", "since they began". */
+void bp_machine_name_period(const bp_machine *machine, char *out, size_t out_bytes);
 
 /* For bp_json_tree_each over host-threads.json, whose context is the machine; and then this: what
  * was not read to its end is dropped. */

@@ -64,6 +64,9 @@ bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *
         return BUGPACK_OK;
     }
     bp_utf8_copy(row.name, sizeof row.name, name);
+    if (bp_json_tree_is_true(thread, "born_in_window")) {
+        (void)bp_json_tree_number(thread, "cpu_ms", &row.born_cpu_ms);
+    }
     if (!reserve(names)) {
         return bp_fail_memory(error, "read a report");
     }
@@ -71,6 +74,7 @@ bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *
     if (*slot != 0) {
         names->rows[*slot - 1].count++;
         names->rows[*slot - 1].cpu_percent += row.cpu_percent;
+        names->rows[*slot - 1].born_cpu_ms += row.born_cpu_ms;
     } else if (names->count == BP_SUMMARY_NAME_MAX) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "its threads have more than %d names",
                        BP_SUMMARY_NAME_MAX);
@@ -81,7 +85,10 @@ bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *
     return BUGPACK_OK;
 }
 
-void bp_summary_sort_names(bp_summary_names *names) {
+void bp_summary_sort_names(bp_summary_names *names, double window_ms) {
+    for (size_t i = 0; i < names->count && window_ms > 0; i++) {
+        names->rows[i].cpu_percent += names->rows[i].born_cpu_ms / window_ms * 100;
+    }
     if (names->count > 0) {
         qsort(names->rows, names->count, sizeof *names->rows, compare_cpu);
     }
@@ -132,25 +139,39 @@ static void name_deadlocked(bp_summary *summary, const bp_json_tree *thread) {
     }
 }
 
+/*
+ * Whether it is known for whom a thread waits, or that it waits for no lock. The kernel does not
+ * know who is to end the wait on a futex that is no pthread mutex: a monitor of Java, a lock of
+ * Python, a goroutine's thread, a condition.
+ */
+static bool waits_openly(const bp_json_tree *thread) {
+    static const char *const locks[] = {"futex", "flock", "fcntl", "semop", "semtimedop"};
+    const char *call = bp_json_tree_text(bp_json_tree_object(thread, "syscall"), "name");
+    uint64_t tid;
+    bool is_open = call != NULL;
+    for (size_t i = 0; is_open && i < sizeof locks / sizeof locks[0]; i++) {
+        is_open = strncmp(call, locks[i], strlen(locks[i])) != 0;
+    }
+    return is_open || bp_json_tree_uint(bp_json_tree_object(thread, "waits_for"), "tid", &tid);
+}
+
 void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread) {
     bp_summary_waiting *waiting = &summary->waiting;
     const char *state = bp_json_tree_text_or(thread, "state", "");
     bool is_running = strcmp(state, "running") == 0;
     bool has_ended = strcmp(state, "zombie") == 0 || strcmp(state, "dead") == 0;
-    waiting->has_syscall |= bp_json_tree_object(thread, "syscall") != NULL;
-    waiting->has_running |= is_running;
-    waiting->has_other |= !is_running && !has_ended;
+    if (!has_ended) {
+        bool is_clear = is_running || waits_openly(thread);
+        waiting->clear_count += is_clear;
+        waiting->unclear_count += !is_clear;
+    }
     summary->known_count += !has_ended;
     summary->stopped_count += strcmp(state, "stopped") == 0;
     name_deadlocked(summary, thread);
 }
 
-bool bp_summary_looked_for_deadlocks(const bp_summary_waiting *waiting) {
-    return waiting->has_syscall || (waiting->has_running && !waiting->has_other);
-}
-
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process) {
-    summary->knows_deadlocks |= of_process->knows_deadlocks;
+    summary->has_no_deadlock &= of_process->has_no_deadlock;
     summary->has_deadlock |= of_process->has_deadlock;
     for (size_t i = 0;
          i < of_process->deadlocked_count && summary->deadlocked_count < BP_SUMMARY_DEADLOCKED_MAX;

@@ -8,8 +8,8 @@
  * BP_SUMMARY_NAME_MAX names. */
 bugpack_status bp_summary_add_name(bp_summary_names *names, const bp_json_tree *thread,
                                    bugpack_error *error);
-/* Once all are there. */
-void bp_summary_sort_names(bp_summary_names *names);
+/* Once all are there, and how long the window was is known. */
+void bp_summary_sort_names(bp_summary_names *names, double window_ms);
 void bp_summary_release_names(bp_summary_names *names);
 
 /* Adds the threads in one deadlock of threads.json; their names come with the threads. */
@@ -17,12 +17,6 @@ void bp_summary_add_deadlock(bp_summary_waiting *waiting, const bp_json_tree *de
 
 /* Takes note of a thread of threads.json, and counts it. */
 void bp_summary_see_thread(bp_summary *summary, const bp_json_tree *thread);
-
-/*
- * Whether threads.json would name a deadlock: a thread could be looked at. A running one waits for
- * nobody, one that has ended may have, and any other one that could be looked at has a system call.
- */
-bool bp_summary_looked_for_deadlocks(const bp_summary_waiting *waiting);
 
 /* Adds those of a further process. */
 void bp_summary_join_deadlocked(bp_summary *summary, const bp_summary *of_process);

@@ -51,6 +51,11 @@ void bp_summary_read_wait(bp_summary_thread *thread, const bp_json_tree *wait) {
     }
 }
 
+const char *bp_summary_born_words(const bp_summary_thread *thread) {
+    const char *words = thread->state[0] != '\0' ? "born in the window, " : "born in the window";
+    return thread->is_born ? words : "";
+}
+
 const char *bp_summary_wait_words(const bp_summary_thread *thread) {
     return thread->waits_for[0] == '\0' ? ""
            : thread->waits_for_thread   ? ", waits for thread "

@@ -75,6 +75,9 @@ static bugpack_status read_lines(verifying *state, bugpack_error *error) {
     if (state->lines.repeats_name) {
         add_fault(state, manifest_name, "an artefact is listed twice");
     }
+    if (state->lines.lacks_name) {
+        add_fault(state, manifest_name, "an artefact has no name or status");
+    }
     return status;
 }
 
@@ -117,7 +120,9 @@ static bugpack_status read_manifest(verifying *state, bugpack_error *error) {
     } else if (state->schema > BP_SCHEMA_NUMBER) {
         add_fault(state, manifest_name, "a later bugpack wrote it, and knows more than this one");
     }
-    state->result.lacks_schemas = state->schema < BP_SCHEMA_NUMBER;
+    if (bp_json_tree_array(state->manifest, "artefacts") == NULL) {
+        add_fault(state, manifest_name, "it has no list of artefacts");
+    }
     return read_lines(state, error);
 }
 
@@ -258,8 +263,7 @@ static bugpack_status verify(verifying *state, int fd, bugpack_error *error) {
     if (status != BUGPACK_OK) {
         return status;
     }
-    bool has_schemas = state->manifest == NULL || state->schema == BP_SCHEMA_NUMBER;
-    state->content = bp_content_new(has_schemas, &state->budget);
+    state->content = bp_content_new(&state->budget);
     if (state->content == NULL) {
         return bp_fail_memory(error, "verify a report");
     }

@@ -123,13 +123,16 @@ static void add_summary(const bp_crash_page *page, bp_json *json) {
                           : is_own_pipe  ? "nobody reads any more what it wrote to a pipe or socket"
                           : code != NULL ? code->meaning
                                          : "an unknown code";
+    char address[24] = "";
     if (has_address(page)) {
-        (void)snprintf(text, sizeof text, "%s at 0x%" PRIx64 " in thread %" PRId64 ": %s", name,
-                       page->address, page->tid, meaning);
-    } else {
-        (void)snprintf(text, sizeof text, "%s in thread %" PRId64 ": %s", name, page->tid, meaning);
+        (void)snprintf(address, sizeof address, " at 0x%" PRIx64, page->address);
     }
-    bp_json_add_text(json, "summary", text);
+    bool has_name = page->thread_name[0] != '\0';
+    int length = snprintf(
+        text, sizeof text,
+        has_name ? "%s%s in thread %.*s (%" PRId64 "): %s" : "%s%s in thread %.*s%" PRId64 ": %s",
+        name, address, (int)sizeof page->thread_name, page->thread_name, page->tid, meaning);
+    bp_json_add_bytes(json, "summary", text, (size_t)length);
 }
 
 static void add_signal(const bp_crash_page *page, bp_json *json) {

@@ -35,6 +35,9 @@ bugpack_status bp_disconnect_print(const bp_disconnect *disconnect, bp_buffer *o
         const bp_channel_activity *channel = &disconnect->channels[i];
         bp_json_object_begin(&json, NULL);
         bp_model_add_name(&json, "name", channel->name, sizeof channel->name);
+        if (channel->is_closed) {
+            bp_json_add_bool(&json, "closed", true);
+        }
         add_direction(&json, "sent", channel, 0, disconnect->triggered);
         add_direction(&json, "received", channel, 1, disconnect->triggered);
         bp_json_object_end(&json);

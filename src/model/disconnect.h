@@ -15,7 +15,8 @@
 
 /* One channel since it was opened; the arrays are indexed by bugpack_direction. */
 typedef struct bp_channel_activity {
-    char name[72]; /* any bytes */
+    bool is_closed; /* the host has closed it */
+    char name[72];  /* any bytes */
     uint64_t message_count[2], byte_count[2];
     uint64_t last_ns[2]; /* monotonic; 0: never */
 } bp_channel_activity;

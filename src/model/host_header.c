@@ -102,6 +102,9 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
     bp_model_add_ms(json, "duration_ms", summary->duration_ns);
+    if (summary->window_ns > 0) {
+        bp_model_add_ms(json, "window_ms", summary->window_ns);
+    }
     if (summary->boottime_ns != 0) {
         bp_json_add_number(json, "machine_uptime_secs", (double)summary->boottime_ns / 1e9, 3);
     }

@@ -72,11 +72,14 @@ static bool is_of_the_kernel(size_t cause) {
     return cause == BP_HOST_CAUSE_DISABLED || cause == BP_HOST_CAUSE_MISSING;
 }
 
-static const char denied_advice[] = "these files are for root, or for whoever has CAP_SYS_PTRACE";
+static const char *denied_advice(const bp_host_summary *summary) {
+    return summary->is_root ? "a container or a security module keeps CAP_SYS_PTRACE from this root"
+                            : "these files are for root, or for whoever has CAP_SYS_PTRACE";
+}
 
-static const char *advice_on(size_t group, size_t cause) {
+static const char *advice_on(const bp_host_summary *summary, size_t group, size_t cause) {
     if (cause == BP_HOST_CAUSE_DENIED) {
-        return denied_advice;
+        return denied_advice(summary);
     }
     if (cause == BP_HOST_CAUSE_DISABLED &&
         (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
@@ -103,7 +106,7 @@ static void find_among(const bp_host_summary *summary, bool of_the_kernel,
         for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
             if (is_of_the_kernel(cause) == of_the_kernel) {
                 consider(dominant, group, cause_names[cause], summary->unread[group][cause],
-                         advice_on(group, cause));
+                         advice_on(summary, group, cause));
             }
         }
     }
@@ -126,14 +129,27 @@ static bool is_loss(size_t cause) {
     return !is_of_the_kernel(cause) && cause != BP_HOST_CAUSE_VANISHED;
 }
 
-bool bp_host_summary_is_complete(const bp_host_summary *summary) {
-    uint64_t loss_count = summary->denied_process_count + summary->error_count;
+static uint64_t count_denials(const bp_host_summary *summary) {
+    uint64_t count = summary->denied_process_count;
+    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
+        count += summary->unread[group][BP_HOST_CAUSE_DENIED];
+    }
+    return count;
+}
+
+bool bp_host_summary_has_loss(const bp_host_summary *summary) {
+    uint64_t loss_count = summary->error_count;
     for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
         for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-            loss_count += is_loss(cause) ? summary->unread[group][cause] : 0;
+            bool is_counted = is_loss(cause) && cause != BP_HOST_CAUSE_DENIED;
+            loss_count += is_counted ? summary->unread[group][cause] : 0;
         }
     }
-    return !summary->is_cut && !summary->is_hidden && loss_count == 0;
+    return summary->is_cut || loss_count > 0;
+}
+
+bool bp_host_summary_is_complete(const bp_host_summary *summary) {
+    return !bp_host_summary_has_loss(summary) && !summary->is_hidden && count_denials(summary) == 0;
 }
 
 /* One more part of a list, as much of it as fits. */
@@ -204,14 +220,6 @@ static void explain_groups(const bp_host_summary *summary, char *out, size_t out
     }
 }
 
-static bool has_denial(const bp_host_summary *summary) {
-    uint64_t count = summary->denied_process_count;
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        count += summary->unread[group][BP_HOST_CAUSE_DENIED];
-    }
-    return count > 0;
-}
-
 void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes) {
     out[0] = '\0';
     if (summary->is_cut) {
@@ -235,7 +243,7 @@ void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t o
                      bp_heap_failure_name((bp_heap_failure)i));
         }
     }
-    if (has_denial(summary)) {
-        add_part(out, out_bytes, "; ", "%s", denied_advice);
+    if (count_denials(summary) > 0) {
+        add_part(out, out_bytes, "; ", "%s", denied_advice(summary));
     }
 }

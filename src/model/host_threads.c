@@ -76,6 +76,29 @@ static void add_identity(const bp_host_thread *thread, bp_json *json) {
     bp_json_add_bool(json, "self", thread->is_self);
 }
 
+static void add_use(bp_json *json, uint64_t cpu_ns, uint64_t elapsed_ns) {
+    bp_model_add_ms(json, "cpu_ms", cpu_ns);
+    if (elapsed_ns > 0) {
+        bp_json_add_number(json, "cpu_percent", (double)cpu_ns / (double)elapsed_ns * 100, 2);
+    }
+}
+
+static void add_window(const bp_host_window *window, bp_json *json) {
+    if (!window->is_known) {
+        return;
+    }
+    bp_json_object_begin(json, "window");
+    add_use(json, window->cpu_ns, window->elapsed_ns);
+    bp_model_add_flag(json, "born_in_window", window->is_born);
+    if (window->has_process) {
+        bp_json_object_begin(json, "process");
+        add_use(json, window->process_ns, window->elapsed_ns);
+        bp_model_add_ms(json, "children_cpu_ms", window->children_ns);
+        bp_json_object_end(json);
+    }
+    bp_json_object_end(json);
+}
+
 static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
     bp_buffer list;
     bp_buffer_init(&list, 6 * BP_CPU_MAX);
@@ -129,6 +152,7 @@ void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out) {
     bp_json_begin_elements(&json, out);
     bp_json_object_begin(&json, NULL);
     add_identity(thread, &json);
+    add_window(&thread->window, &json);
     add_scheduling(thread, &json);
     for (bp_host_group group = BP_HOST_STAT; group < BP_HOST_GROUP_COUNT; group++) {
         if (group != BP_HOST_MEMORY || thread->tid == thread->tgid) {

@@ -50,6 +50,8 @@ typedef struct bp_host_summary {
     uint64_t boottime_ns; /* since boot, when it began */
     char boot_id[37];     /* of the kernel; "" if unknown */
     uint64_t ticks_per_sec;
+    uint64_t window_ns; /* over which the use of threads was measured; 0: it was not */
+    bool is_root;       /* who captures: what is refused cannot be had by another user */
     uint64_t self_tgid; /* 0 when we are not among them */
     uint64_t process_count, vanished_process_count, denied_process_count;
     uint64_t thread_count, vanished_thread_count, kernel_thread_count;
@@ -83,6 +85,10 @@ void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);
  * they are another process's memory. Neither does what this kernel does not have or count.
  */
 bool bp_host_summary_is_complete(const bp_host_summary *summary);
+
+/* Whether something is missing that could have been there: it failed, or was not tried. What the
+ * kernel refuses to this user is no such loss. */
+bool bp_host_summary_has_loss(const bp_host_summary *summary);
 
 /* What a capture that is not complete lacks, in numbers, and what to do about it: one line. */
 void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes);

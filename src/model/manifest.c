@@ -1,5 +1,7 @@
 #include "model/manifest.h"
 
+#include <string.h>
+
 #include "model/fields.h"
 #include "model/metadata.h"
 #include "json/json.h"
@@ -33,6 +35,13 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
         bp_json_object_end(json);
     }
     bp_model_add_flag(json, "not_searched", entry->is_unsearched);
+    if (entry->exact_channels != NULL) {
+        bp_json_array_begin(json, "exact_channels");
+        for (const char *name = entry->exact_channels; *name != '\0'; name += strlen(name) + 1) {
+            bp_json_add_text(json, NULL, name);
+        }
+        bp_json_array_end(json);
+    }
     if (entry->redaction_count > 0) {
         bp_json_array_begin(json, "redactions");
         for (size_t i = 0; i < entry->redaction_count; i++) {

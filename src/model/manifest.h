@@ -45,7 +45,9 @@ typedef struct bp_manifest_line {
     uint64_t duration_ns;
     uint64_t covers_from_wall_ns, covers_to_wall_ns; /* both 0 leaves it out */
     bool is_unsearched;                              /* the rules were not applied to it */
-    const bp_redaction_count *redactions;            /* borrowed; those above 0 */
+    const char *exact_channels; /* those of the traffic among it, borrowed; each name ends with a
+                                   NUL, and the last with two; NULL: none */
+    const bp_redaction_count *redactions; /* borrowed; those above 0 */
     size_t redaction_count;
     char note[BP_NOTE_BYTES];     /* about a complete artefact; "" for none */
     char reason[BP_REASON_BYTES]; /* "" for none */
@@ -61,6 +63,11 @@ typedef struct bp_trigger_entry {
     uint64_t first_wall_ns, last_wall_ns;
     const char *reason; /* why an occurrence led to no report; NULL or "" when each did */
 } bp_trigger_entry;
+
+/* What changes in such an entry, as it was at an instant. */
+typedef struct bp_trigger_tally {
+    uint64_t count, last_wall_ns;
+} bp_trigger_tally;
 
 typedef struct bp_manifest {
     const char *report_id;

@@ -31,10 +31,10 @@ typedef enum bp_report_kind {
 } bp_report_kind;
 const char *bp_report_kind_name(bp_report_kind kind);
 
-/* The process a report is about, if another one writes it. */
+/* The process a report is about. */
 typedef struct bp_metadata_target {
-    pid_t pid; /* 0: none */
-    char name[64];
+    pid_t pid;                    /* 0: it is the one that writes the report, or none */
+    char name[64];                /* "": not known */
     char session_id[BP_ID_BYTES]; /* of its own session, whose records these are; "": none */
 } bp_metadata_target;
 

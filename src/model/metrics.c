@@ -63,13 +63,35 @@ static void compute_thread(const bp_thread_counters *was, const bp_thread_counte
     uint64_t system = subtract(now->system_cpu, was->system_cpu);
     uint64_t user =
         subtract(subtract(now->cpu, now->system_cpu), subtract(was->cpu, was->system_cpu));
+    thread->has_cpu = true;
     thread->cpu_percent = percent_of(was->cpu, now->cpu, unit_ns, elapsed_ns);
+    thread->cpu_ns = multiply(subtract(now->cpu, was->cpu), unit_ns);
     thread->has_times = was->has_system_cpu && now->has_system_cpu;
     thread->user_ns = multiply(user, unit_ns);
     thread->system_ns = multiply(system, unit_ns);
     thread->has_switches = was->has_switches && now->has_switches;
     thread->voluntary_switches = subtract(now->voluntary_switches, was->voluntary_switches);
     thread->involuntary_switches = subtract(now->involuntary_switches, was->involuntary_switches);
+}
+
+/*
+ * A thread that the first snapshot lacks: born in between, and then its counters began at 0, or
+ * missed, as one of a descendant that could not be read yet.
+ */
+static void compute_new_thread(const bp_task_snapshot *before, const bp_task_snapshot *after,
+                               const bp_thread_counters *now, uint64_t elapsed_ns,
+                               bp_thread_metrics *thread) {
+    const bp_thread_counters none = {.has_system_cpu = now->has_system_cpu,
+                                     .has_switches = now->has_switches};
+    bool has_birth = now->birth != 0 && after->boottime_ns != 0;
+    uint64_t birth_ns = multiply(now->birth, after->birth_unit_ns);
+    /* The time of a birth is rounded down. */
+    thread->is_born = !has_birth || birth_ns >= subtract(before->boottime_ns, after->birth_unit_ns);
+    if (thread->is_born) {
+        compute_thread(&none, now, after->cpu_unit_ns, elapsed_ns, thread);
+        thread->has_age = has_birth;
+        thread->age_ns = has_birth ? subtract(after->boottime_ns, birth_ns) : 0;
+    }
 }
 
 /* Walks both sorted arrays once. Returns how many of `before` have no counterpart. */
@@ -89,6 +111,8 @@ static size_t compute_threads(const bp_task_snapshot *before, const bp_task_snap
         if (at < before->thread_count && is_same_thread(&before->threads[at], now)) {
             compute_thread(&before->threads[at++], now, after->cpu_unit_ns, elapsed_ns,
                            &threads[i]);
+        } else {
+            compute_new_thread(before, after, now, elapsed_ns, &threads[i]);
         }
     }
     return gone_count + (before->thread_count - at);
@@ -100,10 +124,11 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
         return bp_fail(error, BUGPACK_ERR_INVALID, "two snapshots count CPU time differently");
     }
     uint64_t elapsed_ns = subtract(after->taken_ns, before->taken_ns);
+    uint64_t process_ns =
+        add(multiply(subtract(after->process_cpu, before->process_cpu), after->cpu_unit_ns),
+            after->extra_ns);
     bp_metrics metrics = {
         .sample_window_ms = elapsed_ns / BP_NS_PER_MS,
-        .cpu_percent =
-            percent_of(before->process_cpu, after->process_cpu, after->cpu_unit_ns, elapsed_ns),
         .has_memory = after->has_memory,
         .has_uptime = after->has_uptime,
         .thread_count = after->thread_count,
@@ -126,12 +151,20 @@ bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *af
     bp_metrics_sort_threads(before);
     bp_metrics_sort_threads(after);
     size_t gone_count = compute_threads(before, after, elapsed_ns, metrics.threads);
+    /* The threads are read a little later, and all is counted in ticks: the process cannot have
+     * used less than one of them. */
+    for (size_t i = 0; i < metrics.thread_count; i++) {
+        process_ns =
+            metrics.threads[i].cpu_ns > process_ns ? metrics.threads[i].cpu_ns : process_ns;
+    }
+    metrics.cpu_percent = bp_metrics_cpu_percent(0, process_ns, elapsed_ns);
     /* A thread that ended while the second snapshot was read is in the first one too, unless it was
      * born in between: the larger of the two counts has each at least once, the sum some twice. */
     if (gone_count < after->vanished_count) {
         gone_count = after->vanished_count;
     }
-    metrics.vanished_count = (size_t)add(gone_count, before->vanished_count);
+    uint64_t vanished_count = add(gone_count, before->vanished_count);
+    metrics.vanished_count = vanished_count < SIZE_MAX ? (size_t)vanished_count : SIZE_MAX;
     metrics.unread_count =
         after->unread_count > before->unread_count ? after->unread_count : before->unread_count;
     *ret_metrics = metrics;
@@ -188,7 +221,14 @@ static void add_thread(bp_json *json, const bp_thread_metrics *thread) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "name", thread->name, sizeof thread->name);
-    bp_json_add_number(json, "cpu_percent", thread->cpu_percent, 2);
+    bp_json_add_number(json, "cpu_percent", thread->is_born ? 0 : thread->cpu_percent, 2);
+    if (thread->has_cpu) {
+        bp_model_add_ms(json, "cpu_ms", thread->cpu_ns);
+    }
+    bp_model_add_flag(json, "born_in_window", thread->is_born);
+    if (thread->has_age) {
+        bp_model_add_ms(json, "age_ms", thread->age_ns);
+    }
     if (thread->has_times) {
         bp_model_add_ms(json, "user_ms", thread->user_ns);
         bp_model_add_ms(json, "system_ms", thread->system_ns);

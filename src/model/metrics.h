@@ -24,8 +24,14 @@ double bp_metrics_cpu_percent(uint64_t before, uint64_t after, uint64_t elapsed)
 typedef struct bp_thread_metrics {
     uint64_t tid;
     char name[64];
+    /* Over the window, also of a thread that was born in it. */
+    bool has_cpu; /* false: the first snapshot lacks it, and it was born before; all below is 0 */
     double cpu_percent;
-    /* Over the window, as far as both snapshots have them. */
+    uint64_t cpu_ns;
+    bool is_born; /* in the window */
+    bool has_age; /* of those that were, where the time of birth is known */
+    uint64_t age_ns;
+    /* As far as both snapshots have them. */
     bool has_times, has_switches;
     uint64_t user_ns, system_ns, voluntary_switches, involuntary_switches;
 } bp_thread_metrics;
@@ -48,8 +54,8 @@ typedef struct bp_metrics {
 
 /*
  * Computes the metrics of a window from two snapshots of a process with the same unit; `after` has
- * the names. A thread that `before` lacks (by tid and birth) reports 0. Thread arrays are sorted in
- * place; those that are sorted already are only read, so threads may share them.
+ * the names. A thread that `before` lacks (by tid and birth) was born in the window. Thread arrays
+ * are sorted in place; those that are sorted already are only read, so threads may share them.
  */
 bugpack_status bp_metrics_compute(bp_task_snapshot *before, bp_task_snapshot *after,
                                   bp_metrics *ret_metrics, bugpack_error *error);

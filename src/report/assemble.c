@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "model/entry.h"
 #include "platform/host.h"
-#include "report/name.h"
 #include "report/process_windows.h"
 #include "report/ring_entries.h"
 
@@ -81,7 +81,7 @@ static bugpack_status step(const struct assembly *assembly, stage at, uint64_t d
 /* Whether the host has said so; then the manifest does, too. */
 static bool is_left_out(const struct assembly *assembly, const char *name) {
     const char *list = assembly->context->settings->without_entries;
-    return list != NULL && bp_name_is_in_list(list, bp_name_in_process(name));
+    return list != NULL && bp_entry_is_in_list(list, bp_entry_in_process(name));
 }
 
 static bugpack_status leave_out(const struct assembly *assembly, const char *name,

@@ -8,8 +8,9 @@
 #include "archive/archive.h"
 #include "base/array.h"
 #include "base/status.h"
+#include "base/temp_file.h"
+#include "model/entry.h"
 #include "redact/redactor.h"
-#include "report/name.h"
 
 static const char manifest_name[] = "manifest.json";
 
@@ -35,6 +36,7 @@ struct bp_bundle {
     bp_manifest_line *lines; /* their names are ours */
     size_t count;
     size_t capacity;
+    bp_buffer exact; /* names of channels in the open entry that no rule sees, each with its NUL */
     const bp_trigger_entry *triggers;
     size_t trigger_count;
 };
@@ -86,12 +88,32 @@ bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *
                                     : bp_redactor_text(bundle->redactor, text, strlen(text), out);
 }
 
-bugpack_status bp_bundle_overwrite(void *context, unsigned char *bytes, size_t byte_count,
-                                   size_t count_from, size_t count_to) {
-    const bp_bundle *bundle = context;
+/* Connections that follow each other may have the same name. */
+static bool is_exact(const bp_bundle *bundle, const char *channel) {
+    bool is_there = false;
+    for (size_t at = 0; at < bundle->exact.size && !is_there;
+         at += strlen(bundle->exact.data + at) + 1) {
+        is_there = strcmp(bundle->exact.data + at, channel) == 0;
+    }
+    return is_there;
+}
+
+bugpack_status bp_bundle_exempt(bp_bundle *bundle, const char *channel, const bp_buffer *pcap) {
+    if (bundle->redactor == NULL) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = is_exact(bundle, channel)
+                                ? BUGPACK_OK
+                                : bp_buffer_append(&bundle->exact, channel, strlen(channel) + 1);
+    return status == BUGPACK_OK ? bp_redactor_exempt(bundle->redactor, pcap->data, pcap->size)
+                                : status;
+}
+
+bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes,
+                                   size_t byte_count) {
     return bundle->redactor == NULL
                ? BUGPACK_OK
-               : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, count_from, count_to);
+               : bp_redactor_overwrite(bundle->redactor, bytes, byte_count, 0, 0);
 }
 
 /* The name of an entry, which may come from a file of the host; the caller's to free. */
@@ -116,13 +138,17 @@ bugpack_status bp_bundle_new(const bp_bundle_target *target, bp_bundle **ret_bun
         return bp_fail_memory(error, "start a report");
     }
     bundle->target = *target;
+    bp_buffer_init(&bundle->exact, manifest_max_bytes);
     bugpack_status status =
         bp_staged_file_new(target->dir_fd, target->dir_name, &bundle->file, error);
     if (status == BUGPACK_OK) {
         status = bp_staged_file_set_hook(bundle->file, &target->hook, error);
     }
     if (status == BUGPACK_OK) {
+        bool is_in_memory = target->hook.suffix != NULL; /* as the zip: it will be encrypted */
         const bp_archive_target zip = {.fd = bp_staged_file_fd(bundle->file),
+                                       .dir_fd =
+                                           is_in_memory ? BP_TEMP_FILE_IN_MEMORY : target->dir_fd,
                                        .name = target->dir_name,
                                        .wall_ns = target->wall_ns,
                                        .token = target->token};
@@ -146,8 +172,10 @@ void bp_bundle_free(bp_bundle *bundle) {
     for (size_t i = 0; i < bundle->count; i++) {
         free((char *)(uintptr_t)bundle->lines[i].name);
         free((bp_redaction_count *)(uintptr_t)bundle->lines[i].redactions);
+        free((char *)(uintptr_t)bundle->lines[i].exact_channels);
     }
     free(bundle->lines);
+    bp_buffer_release(&bundle->exact);
     bp_archive_free(bundle->archive);
     bp_redactor_free(bundle->redactor);
     bp_last_look_free(bundle->look);
@@ -170,10 +198,11 @@ bugpack_status bp_bundle_begin(bp_bundle *bundle, const char *name, bugpack_writ
     char *safe_name = NULL;
     bugpack_status status = redact_name(bundle, name, &safe_name, error);
     if (status == BUGPACK_OK) {
-        status = bp_archive_begin(bundle->archive, safe_name, bp_name_entry_rank(name), error);
+        status = bp_archive_begin(bundle->archive, safe_name, bp_entry_rank(name), error);
     }
     free(safe_name);
     if (status == BUGPACK_OK) {
+        bp_buffer_clear(&bundle->exact);
         if (bundle->redactor != NULL) {
             bp_redactor_begin(bundle->redactor, bp_redact_form_of(name));
         }
@@ -238,6 +267,18 @@ static bugpack_status take_counts(const bp_bundle *bundle, bp_redaction_count **
     return BUGPACK_OK;
 }
 
+/* The names of the entry that has ended; the list is the caller's to free. */
+static bugpack_status take_exact(const bp_bundle *bundle, char **ret_exact, bugpack_error *error) {
+    char *copy = malloc(bundle->exact.size + 1);
+    if (copy == NULL) {
+        return bp_fail_memory(error, "collect an artefact");
+    }
+    memcpy(copy, bundle->exact.data, bundle->exact.size);
+    copy[bundle->exact.size] = '\0';
+    *ret_exact = copy;
+    return BUGPACK_OK;
+}
+
 bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer *writer,
                              bugpack_error *error) {
     bugpack_status status = reserve_line(bundle, error);
@@ -246,6 +287,7 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     }
     char *own_name = NULL;
     bp_redaction_count *counts = NULL;
+    char *exact = NULL;
     size_t count = 0;
     status = redact_name(bundle, name, &own_name, error);
     if (status != BUGPACK_OK) {
@@ -263,16 +305,20 @@ bugpack_status bp_bundle_add(bp_bundle *bundle, const char *name, bugpack_writer
     if (status == BUGPACK_OK && writer->line.bytes > 0) {
         status = take_counts(bundle, &counts, &count, error);
     }
+    if (status == BUGPACK_OK && writer->line.bytes > 0 && bundle->exact.size > 0) {
+        status = take_exact(bundle, &exact, error);
+    }
     if (status != BUGPACK_OK) {
+        free(counts);
         free(own_name);
         return status;
     }
-    bool is_searched = writer->is_searched;
     bp_manifest_line *line = &bundle->lines[bundle->count++];
     *line = writer->line;
     line->name = own_name;
-    line->is_unsearched = line->bytes > 0 && bundle->redactor != NULL && !is_searched &&
-                          !bp_redactor_is_searched(bundle->redactor);
+    line->is_unsearched = line->bytes > 0 && bundle->redactor != NULL &&
+                          (exact != NULL || !bp_redactor_is_searched(bundle->redactor));
+    line->exact_channels = exact;
     line->redactions = counts;
     line->redaction_count = count;
     bp_writer_release(writer);
@@ -322,13 +368,45 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
     return missing_count;
 }
 
+/* Appends "BEFORE TEXT AFTER" to a line that has room for it, and for a mark that more follows. */
+static bool append_part(char *line, size_t line_bytes, const char *before, const char *text,
+                        const char *after) {
+    static const char more[] = "...";
+    size_t length = strlen(line);
+    int added = snprintf(line + length, line_bytes - length, "%s%s%s", before, text, after);
+    if (added < 0 || (size_t)added + sizeof more > line_bytes - length) {
+        (void)snprintf(line + length, line_bytes - length, "%s", more);
+        return false;
+    }
+    keep_one_line(line + length);
+    return true;
+}
+
+void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes) {
+    bool has_room = true;
+    text[0] = '\0';
+    for (size_t i = 0; has_room && i < bundle->count; i++) {
+        const bp_manifest_line *line = &bundle->lines[i];
+        if (!line->is_unsearched) {
+            continue;
+        }
+        has_room = append_part(text, text_bytes, text[0] != '\0' ? ", " : "", line->name, "");
+        const char *channel = line->exact_channels != NULL ? line->exact_channels : "";
+        for (const char *before = " ("; has_room && *channel != '\0'; before = ", ") {
+            const char *next = channel + strlen(channel) + 1;
+            has_room = append_part(text, text_bytes, before, channel, *next == '\0' ? ")" : "");
+            channel = next;
+        }
+    }
+}
+
 /* As in the directory of the zip: by rank, and those of one rank as they were added. */
 static void sort_lines(bp_bundle *bundle) {
     for (size_t i = 1; i < bundle->count; i++) {
         bp_manifest_line line = bundle->lines[i];
-        unsigned rank = bp_name_entry_rank(line.name);
+        unsigned rank = bp_entry_rank(line.name);
         size_t at = i;
-        for (; at > 0 && bp_name_entry_rank(bundle->lines[at - 1].name) > rank; at--) {
+        for (; at > 0 && bp_entry_rank(bundle->lines[at - 1].name) > rank; at--) {
             bundle->lines[at] = bundle->lines[at - 1];
         }
         bundle->lines[at] = line;

@@ -66,10 +66,17 @@ bugpack_status bp_bundle_put(bp_bundle *bundle, const char *name, bugpack_status
  */
 bugpack_status bp_bundle_redact(bp_bundle *bundle, const char *text, bp_buffer *out);
 
-/* Replaces secrets in a piece of the open entry, in place (bp_redactor_overwrite). With redaction
- * off it does nothing. NO_MEMORY. */
-bugpack_status bp_bundle_overwrite(void *bundle, unsigned char *bytes, size_t byte_count,
-                                   size_t count_from, size_t count_to);
+/* Overwrites the secrets in a message that is to be shown in another form (bp_redactor_overwrite).
+ * No entry is open. With redaction off it does nothing. NO_MEMORY. */
+bugpack_status bp_bundle_overwrite(const bp_bundle *bundle, unsigned char *bytes,
+                                   size_t byte_count);
+
+/* Keeps the rules from a channel in the entry that has begun (bp_redactor_exempt); the manifest
+ * names it. With redaction off it does nothing. NO_MEMORY. */
+bugpack_status bp_bundle_exempt(bp_bundle *bundle, const char *channel, const bp_buffer *pcap);
+
+/* One line: what the rules were not applied to, as bugpack_report_result has it. */
+void bp_bundle_unsearched(const bp_bundle *bundle, char *text, size_t text_bytes);
 
 /* The triggers for the manifest; borrowed until the bundle was published. */
 void bp_bundle_set_triggers(bp_bundle *bundle, const bp_trigger_entry *triggers, size_t count);
@@ -79,13 +86,13 @@ uint32_t bp_bundle_missing(const bp_bundle *bundle, char *text, size_t text_byte
 
 /*
  * The disk space that a report takes while it is made, without attachments, whose size is not
- * known: a copy of the rings of `snapshot_bytes`, and the zip, which is about as large if they do
- * not compress.
+ * known: a copy of the rings of `snapshot_bytes`, its compressed entries, and the zip. Each is
+ * about as large if they do not compress.
  */
 static inline uint64_t bp_bundle_needed_bytes(uint64_t snapshot_bytes) {
     static const uint64_t other_entries_bytes = (uint64_t)1 << 20;
     uint64_t zip_bytes = snapshot_bytes + snapshot_bytes / 16 + other_entries_bytes;
-    return snapshot_bytes + zip_bytes;
+    return snapshot_bytes + 2 * zip_bytes;
 }
 
 /*

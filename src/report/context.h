@@ -36,6 +36,7 @@ typedef struct bp_report_context {
     bp_before_write *before_write;
     bp_tags *tags; /* NULL: none can be set */
     /* What triggers came to, for the manifest. */
+    bp_note_triggers *note_triggers;
     bp_list_triggers *list_triggers;
     void *triggers;
 } bp_report_context;

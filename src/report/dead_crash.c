@@ -25,8 +25,8 @@ static bool has_outlived(const bp_crash_page *page, const bp_session_identity *d
 static void examine(bp_dead_crash *crash, size_t byte_count, const bp_session_identity *dead) {
     switch (bp_crash_page_validate(crash->page, byte_count, dead->session_id)) {
     case BP_CRASH_PAGE_UNUSED:
-        crash->reason = "no fatal signal was caught: the process was killed, or ended without "
-                        "closing its session";
+        crash->reason = "no fatal signal was caught: the process was killed, ended without closing "
+                        "its session, or had too small an alternate stack for a handler";
         break;
     case BP_CRASH_PAGE_TORN:
         crash->reason = "the process ended while its crash was being written";
@@ -86,7 +86,7 @@ void bp_dead_crash_release(bp_dead_crash *crash) {
     crash->page = NULL;
 }
 
-bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bp_buffer *out,
+bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bugpack_writer *writer,
                                    bugpack_error *error) {
     bugpack_error reason = BUGPACK_ERROR_INIT;
     bp_stacks stacks = {.pid = 0};
@@ -94,10 +94,17 @@ bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bp_b
     uint64_t now_ns = bp_clock_monotonic_ns();
     const bp_stacks_plan plan = {.deadline_ns = now_ns + unwind_max_ns,
                                  .symbols_until_ns = now_ns + 2 * unwind_max_ns};
-    if (bp_stacks_read_crash(page, &plan, is_host, &stacks, &reason) != BUGPACK_OK) {
+    char loss[BP_STACKS_LOSS_BYTES];
+    bugpack_status result = bp_stacks_read_crash(page, &plan, is_host, &stacks, &reason);
+    if (result != BUGPACK_OK) {
         backtrace = (bp_crash_backtrace){.reason = reason.message};
     }
-    bugpack_status status = bp_crash_print(page, &backtrace, out, error);
+    if (result == BUGPACK_ERR_NO_MEMORY) {
+        bp_writer_truncate(writer, true, "%s", reason.message);
+    } else if (bp_stacks_describe_loss(&stacks, loss)) {
+        bp_writer_truncate(writer, true, "%s", loss);
+    }
+    bugpack_status status = bp_crash_print(page, &backtrace, &writer->content, error);
     bp_stacks_release(&stacks);
     return status;
 }
@@ -116,7 +123,7 @@ bugpack_status bp_dead_crash_add(const bp_dead_crash *crash, bp_bundle *bundle,
         writer.line.is_missing = crash->is_lost;
     } else {
         writer.line.captured_wall_ns = crash->page->at.wall_ns;
-        status = bp_dead_crash_print(crash->page, true, &writer.content, error);
+        status = bp_dead_crash_print(crash->page, true, &writer, error);
     }
     return bp_bundle_put(bundle, "crash.json", status, &writer, error);
 }

@@ -25,9 +25,10 @@ void bp_dead_crash_release(bp_dead_crash *crash);
 bugpack_status bp_dead_crash_add(const bp_dead_crash *crash, bp_bundle *bundle,
                                  bugpack_error *error);
 
-/* Appends the document about a validated page, with the backtrace where one can be had. `is_host`:
- * nothing is loaded into this process for it. NO_MEMORY, LIMIT of the buffer. */
-bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bp_buffer *out,
+/* Writes the document about a validated page, with the backtrace where one can be had; it is
+ * truncated where memory or time for that was missing. `is_host`: nothing is loaded into this
+ * process for it. NO_MEMORY, LIMIT of the writer. */
+bugpack_status bp_dead_crash_print(const bp_crash_page *page, bool is_host, bugpack_writer *writer,
                                    bugpack_error *error);
 
 #endif

@@ -142,6 +142,7 @@ bugpack_status bp_destination_publish(const bp_destination *destination, bp_bund
         (void)snprintf(result->path, sizeof result->path, "%s/%s",
                        is_root ? "" : destination->dir_path, name);
         result->missing_count = bp_bundle_missing(bundle, result->missing, sizeof result->missing);
+        bp_bundle_unsearched(bundle, result->not_searched, sizeof result->not_searched);
     }
     return status;
 }

@@ -28,7 +28,8 @@ void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata) {
 static void name_copies(const bp_session_copies *copies, bp_session_copy *named) {
     for (size_t i = 0; i < copies->count; i++) {
         const bp_copied_file *copied = &copies->items[i];
-        named[i].fd = copied->file.fd;
+        named[i].fd = copied->kind == BP_ANCHOR_FILE ? copied->file.fd : copies->rings.fd;
+        named[i].base = copied->base;
         if (copied->kind == BP_ANCHOR_FILE) {
             memcpy(named[i].name, copied->name, sizeof copied->name);
         } else {
@@ -42,8 +43,8 @@ static void name_copies(const bp_session_copies *copies, bp_session_copy *named)
 static bp_instant last_instant(const bp_session_copies *copies, bp_instant opened) {
     bp_instant last = opened, alive;
     for (size_t i = 0; i < copies->count; i++) {
-        if (copies->items[i].kind != BP_ANCHOR_FILE &&
-            bp_ring_read_alive(copies->items[i].file.fd, &alive) &&
+        const bp_ring_place ring = {copies->rings.fd, copies->items[i].base};
+        if (copies->items[i].kind != BP_ANCHOR_FILE && bp_ring_read_alive(ring, &alive) &&
             alive.monotonic_ns != BP_RING_CLOSED_NS && alive.monotonic_ns > last.monotonic_ns) {
             last = alive;
         }

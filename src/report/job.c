@@ -23,11 +23,20 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp
     job->triggered = bp_clock_now();
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->tags = bp_tags_hold(context->tags);
+    context->note_triggers(context->triggers, job->notes);
     bp_windows *windows = context->recorder->windows;
     if (windows != NULL && type->run == NULL) {
         job->window = bp_windows_ask(windows, job->triggered.monotonic_ns);
     }
     return job;
+}
+
+void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t cpu_ns) {
+    if (job->window != NULL) {
+        bp_window_release(job->window);
+        job->window =
+            bp_windows_ask_last(context->recorder->windows, job->triggered.monotonic_ns, cpu_ns);
+    }
 }
 
 static void free_snapshot(bp_job *job) {
@@ -40,12 +49,22 @@ static void free_snapshot(bp_job *job) {
     job->hosted = NULL;
 }
 
+void bp_job_drop_notes(bp_job *job) {
+    for (size_t i = 0; i < BP_TRIGGER_NOTE_MAX; i++) {
+        free(job->notes[i]);
+        job->notes[i] = NULL;
+    }
+}
+
 void bp_job_free(bp_job *job) {
     if (job == NULL) {
         return;
     }
     if (job->type->free != NULL) {
         job->type->free(job);
+    }
+    if (!job->borrows_snapshot) {
+        bp_job_drop_notes(job);
     }
     free_snapshot(job);
     bp_window_release(job->window);

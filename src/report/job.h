@@ -67,6 +67,7 @@ struct bp_job {
     bool has_private_dir;  /* report_dir is bugpack's own choice */
     bool has_exit;         /* the target has ended, as `exit` says */
     bp_window *window;     /* of the metrics; NULL: the worker takes both samples */
+    bp_trigger_note *notes[BP_TRIGGER_NOTE_MAX]; /* with the snapshot, they may be borrowed */
     bp_cancel_token token;
     bp_tag_set *tags; /* NULL for none */
     bugpack_exit exit;
@@ -105,6 +106,13 @@ struct bp_job {
 bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type, bp_report_kind kind,
                    void *payload);
 void bp_job_free(bp_job *job);
+
+/* The process has ended by the trigger, and used `cpu_ns` in all (0: not known): its window is one
+ * of bp_windows_ask_last. */
+void bp_job_end_window(const bp_report_context *context, bp_job *job, uint64_t cpu_ns);
+
+/* Frees the notes of the triggers. */
+void bp_job_drop_notes(bp_job *job);
 
 /* Copies a text into a field; NULL stays NULL. False without memory. */
 bool bp_job_copy_text(const char *text, char **ret_copy);

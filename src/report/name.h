@@ -1,5 +1,5 @@
 /*
- * Names: of report files, and of the entries inside.
+ * Names of report files.
  */
 #ifndef BP_REPORT_NAME_H
 #define BP_REPORT_NAME_H
@@ -39,38 +39,5 @@ bool bp_name_parse_report(const char *name, bp_report_name *ret_parsed);
 /* The word that an app's name becomes there. */
 #define BP_NAME_APP_BYTES 65
 void bp_name_app_word(const char *app, char ret_word[BP_NAME_APP_BYTES]);
-
-/* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
-const char *bp_name_refuse_artefact(const char *name);
-
-/* Whether each name in a list, separated by spaces, is of an entry that can be left out; and
- * whether this name is in it. */
-bool bp_name_is_optional_list(const char *list);
-
-/* Why a list is no such list: the first wrong name, and which was meant. */
-enum { BP_NAME_MISTAKE_BYTES = 256 };
-const char *bp_name_explain_optional_list(const char *list, char out[BP_NAME_MISTAKE_BYTES]);
-bool bp_name_is_in_list(const char *list, const char *name);
-
-/* The directory of the further processes of a report, each in one of its own; and the name of an
- * entry without them. */
-#define BP_NAME_PROCESSES "processes/"
-const char *bp_name_in_process(const char *name);
-
-/* Whether two entry names would be one file where case does not count (ASCII). */
-bool bp_name_is_same_entry(const char *one, const char *other);
-
-/*
- * Whether two entries cannot both be extracted: they are the same one, or one would have to be a
- * directory for the other ("a" and "a/b").
- */
-bool bp_name_is_in_the_way(const char *one, const char *other);
-
-/*
- * The place of an entry in a report, in the order of docs/REPORT_FORMAT.md. Entries that the table
- * does not name share one rank, after the named ones; then come further processes, one after the
- * other, and the manifest.
- */
-unsigned bp_name_entry_rank(const char *name);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "report/name.h"
+#include "model/entry.h"
 
 static const size_t provider_max_count = 3072;
 
@@ -45,7 +45,7 @@ void bp_provider_list_free(bp_provider_list *list) {
 static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugpack_error *error) {
     const char *name = bp_provider_name(provider);
     for (size_t i = 0; i < list->count; i++) {
-        if (bp_name_is_in_the_way(bp_provider_name(list->providers[i]), name)) {
+        if (bp_entry_is_in_the_way(bp_provider_name(list->providers[i]), name)) {
             return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
         }
     }
@@ -83,7 +83,7 @@ static bp_provider *take_off(bp_provider_list *list, const char *name) {
     bp_provider *found = NULL;
     bp_lock_acquire(&list->lock);
     for (size_t i = 0; i < list->count && found == NULL; i++) {
-        if (bp_name_is_same_entry(bp_provider_name(list->providers[i]), name)) {
+        if (bp_entry_is_same(bp_provider_name(list->providers[i]), name)) {
             found = list->providers[i];
             list->count--;
             memmove(&list->providers[i], &list->providers[i + 1],

@@ -133,6 +133,14 @@ static void apply_limits(const bp_report_context *context, const bp_job *job,
     }
 }
 
+/* The memory that it takes is no growth of the host. */
+static void note_report(const bp_job_queue *queue, bool begins) {
+    bp_history *history = queue->context->recorder->history;
+    if (history != NULL) {
+        bp_history_note_report(history, begins);
+    }
+}
+
 static void write_report(bp_job_queue *queue, bp_job *job) {
     bugpack_report_result result;
     const bp_progress progress = {.on_step = on_step,
@@ -141,7 +149,9 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
                                   .context = queue,
                                   .has_window = job->window != NULL};
     bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->kind, job->ticket, 0);
+    note_report(queue, true);
     bp_assemble(queue->context, queue->runner, job, &progress, &result);
+    note_report(queue, false);
     apply_limits(queue->context, job, &result);
     finish(queue, job, &result);
 }

@@ -2,15 +2,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "model/entry.h"
 #include "recorder/history.h"
 #include "recorder/log_recorder.h"
 #include "recorder/notifications.h"
 #include "recorder/traffic.h"
-#include "report/name.h"
 
 /* What is being added. The extent is the pcap's, and then the index's too. */
 struct adding {
@@ -19,6 +20,7 @@ struct adding {
     const char *without;           /* names of entries; NULL: none */
     bp_traffic_snapshot *channels; /* those whose traffic is wanted */
     size_t channel_count;
+    const bp_ring_view **views; /* of their rings, two each */
     char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
     bp_traffic_extent extent;
 };
@@ -116,7 +118,7 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
         [BP_TRAFFIC_CUT_FILTER] = "by the filter",
         [BP_TRAFFIC_CUT_LIMIT] = "by the size limit",
         [BP_TRAFFIC_CUT_ABSENT] = "given without bytes",
-        [BP_TRAFFIC_CUT_PIN] = "by what was pinned",
+        [BP_TRAFFIC_CUT_PIN] = "among the first of a channel",
         [BP_TRAFFIC_CUT_FLAG] = "of channels without payload"};
     size_t length = 0;
     text[0] = '\0';
@@ -132,71 +134,75 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
 /* `cut_count`: messages without some of their bytes, which the index has all the same. */
 static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack_writer *writer) {
     const bp_traffic_extent *extent = &adding->extent;
-    const bp_ring_view *views[2 * BUGPACK_CHANNEL_MAX];
-    char pinned[64] = "", missing[128] = "", cuts[256] = "", damage[160];
+    char pinned[96] = "", missing[128] = " messages", cuts[256] = "", damage[160];
     writer->line.covers_from_wall_ns = extent->from_wall_ns;
     writer->line.covers_to_wall_ns = extent->to_wall_ns;
-    for (size_t i = 0; i < adding->channel_count; i++) {
-        views[2 * i] = &adding->channels[i].messages_view;
-        views[2 * i + 1] = &adding->channels[i].pins_view;
-    }
-    describe_damage(adding, views, 2 * adding->channel_count, damage, sizeof damage);
+    describe_damage(adding, adding->views, 2 * adding->channel_count, damage, sizeof damage);
     if (extent->missing_count == 0 && cut_count == 0 && damage[0] == '\0') {
         return;
     }
     if (extent->pinned_count > 0) {
-        (void)snprintf(pinned, sizeof pinned, ", %llu of them only pinned",
+        (void)snprintf(pinned, sizeof pinned,
+                       "; %llu of those here are the first of a channel, which are always kept",
                        (unsigned long long)extent->pinned_count);
     }
     if (extent->missing_count > 0) {
-        (void)snprintf(
-            missing, sizeof missing, "; %llu %s %s", (unsigned long long)extent->missing_count,
-            extent->pinned_count > 0 ? "between the pinned ones and the rest" : "older ones",
-            damage[0] != '\0' ? "are missing" : "made room for others");
+        (void)snprintf(missing, sizeof missing, " of %llu messages: %llu %s",
+                       (unsigned long long)(extent->message_count + extent->missing_count),
+                       (unsigned long long)extent->missing_count,
+                       damage[0] != '\0' ? "are missing"
+                                         : "were dropped to make room for newer ones");
     }
     if (cut_count > 0) {
         list_cuts(extent, cuts, sizeof cuts);
     }
-    bp_writer_truncate(writer, damage[0] != '\0', "%llu messages%s%s%s",
-                       (unsigned long long)extent->message_count, pinned, missing, damage);
+    bp_writer_truncate(writer, damage[0] != '\0', "%llu%s%s%s",
+                       (unsigned long long)extent->message_count, missing, pinned, damage);
     size_t used = strlen(writer->line.reason);
     if (cut_count > 0) {
         (void)snprintf(writer->line.reason + used, sizeof writer->line.reason - used,
-                       "; %llu were cut%s", (unsigned long long)cut_count, cuts);
+                       "; %llu shortened%s", (unsigned long long)cut_count, cuts);
     }
 }
 
 /* When the first ring of a channel left its file; 0: none did. */
 static uint64_t first_in_memory(const struct adding *adding) {
     uint64_t first_ns = 0;
-    for (size_t i = 0; i < adding->channel_count; i++) {
-        const uint64_t from_ns[] = {adding->channels[i].messages_view.memory_from_ns,
-                                    adding->channels[i].pins_view.memory_from_ns};
-        for (size_t j = 0; j < 2; j++) {
-            bool is_first = from_ns[j] != 0 && (first_ns == 0 || from_ns[j] < first_ns);
-            first_ns = is_first ? from_ns[j] : first_ns;
-        }
+    for (size_t i = 0; i < 2 * adding->channel_count; i++) {
+        uint64_t from_ns = adding->views[i]->memory_from_ns;
+        bool is_first = from_ns != 0 && (first_ns == 0 || from_ns < first_ns);
+        first_ns = is_first ? from_ns : first_ns;
     }
     return first_ns;
 }
 
-/* Whether no channel has payload that the rules do not see. */
-static bool is_all_searched(const struct adding *adding) {
-    bool is_all = true;
-    for (size_t i = 0; i < adding->channel_count; i++) {
-        is_all =
-            is_all && (adding->channels[i].identity.flags &
-                       (BUGPACK_CHANNEL_WITHOUT_PAYLOAD | BUGPACK_CHANNEL_REDACT_PAYLOAD)) != 0;
+/* Keeps the rules from the channels that are to stay as they are. */
+static bugpack_status exempt_exact(const struct adding *adding, bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    bp_buffer opening;
+    bp_buffer_init(&opening, 4096);
+    for (size_t i = 0; status == BUGPACK_OK && i < adding->channel_count; i++) {
+        const bp_traffic_identity *identity = &adding->channels[i].identity;
+        if ((identity->flags & BUGPACK_CHANNEL_EXACT) != 0) {
+            bp_buffer_clear(&opening);
+            (void)bp_traffic_print_opening(identity, bp_buffer_sink, &opening);
+            status = opening.status == BUGPACK_OK
+                         ? bp_bundle_exempt(adding->bundle, identity->name, &opening)
+                         : opening.status;
+        }
     }
-    return is_all;
+    bp_buffer_release(&opening);
+    return status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "write the traffic");
 }
 
 static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
                                  bugpack_error *error) {
-    const bp_traffic_search search = {bp_bundle_overwrite, adding->bundle};
-    writer->is_searched = is_all_searched(adding);
-    bugpack_status status = bp_traffic_print_pcap(adding->channels, adding->channel_count, &search,
-                                                  bp_writer_sink, writer, &adding->extent, error);
+    bugpack_status status = exempt_exact(adding, error);
+    if (status == BUGPACK_OK) {
+        status = bp_traffic_print_pcap(&adding->snapshot->traffic, adding->channels,
+                                       adding->channel_count, bp_writer_sink, writer,
+                                       &adding->extent, error);
+    }
     if (status == BUGPACK_OK) {
         tell_extent(adding, adding->extent.cut_count, writer);
         tell_memory(first_in_memory(adding), adding->snapshot->wall_offset_ns, writer);
@@ -207,8 +213,8 @@ static bugpack_status print_pcap(struct adding *adding, bugpack_writer *writer,
 static bugpack_status print_index(struct adding *adding, bugpack_writer *writer,
                                   bugpack_error *error) {
     tell_extent(adding, 0, writer);
-    return bp_traffic_print_index(adding->channels, adding->channel_count, bp_writer_sink, writer,
-                                  error);
+    return bp_traffic_print_index(&adding->snapshot->traffic, adding->channels,
+                                  adding->channel_count, bp_writer_sink, writer, error);
 }
 
 static void note(bugpack_writer *writer, const char *loss_reason, const char *choice) {
@@ -224,18 +230,14 @@ static bool is_snapshot_lost(const struct adding *adding) {
         (snapshot->log.is_on && bp_temp_file_is_lost(&snapshot->log.records)) ||
         (snapshot->notifications.is_on && bp_temp_file_is_lost(&snapshot->notifications.records)) ||
         (snapshot->history.is_on && bp_temp_file_is_lost(&snapshot->history.records));
-    for (size_t i = 0; i < snapshot->channel_count; i++) {
-        is_lost = is_lost || bp_temp_file_is_lost(&snapshot->channels[i].messages) ||
-                  bp_temp_file_is_lost(&snapshot->channels[i].pins);
-    }
-    return is_lost;
+    return is_lost || (snapshot->channels != NULL && bp_temp_file_is_lost(&snapshot->traffic));
 }
 
 /* The index counts the frames of the pcap. */
 static bool is_left_out(const struct adding *adding, const char *name) {
-    return adding->without != NULL && (bp_name_is_in_list(adding->without, name) ||
+    return adding->without != NULL && (bp_entry_is_in_list(adding->without, name) ||
                                        (strcmp(name, "traffic-index.jsonl") == 0 &&
-                                        bp_name_is_in_list(adding->without, "traffic.pcap")));
+                                        bp_entry_is_in_list(adding->without, "traffic.pcap")));
 }
 
 static bugpack_status leave_out(const char *name, bp_bundle *bundle, bugpack_error *error) {
@@ -291,25 +293,37 @@ static bugpack_status add_ring(struct adding *adding, const bp_snapshot_part *pa
     return add_part(adding, name, print, part->loss_reason, "", bundle, &failure, error);
 }
 
-/* The traffic of one channel, where there is one of that name; else of all. */
-static void choose_channels(struct adding *adding, const char *only_channel) {
+/* The traffic of the channels of one name, where there are some; else of all. */
+static bugpack_status choose_channels(struct adding *adding, const char *only_channel,
+                                      bugpack_error *error) {
     bp_snapshot *snapshot = adding->snapshot;
+    size_t chosen_count = 0;
     adding->channels = snapshot->channels;
     adding->channel_count = snapshot->channel_count;
-    if (only_channel == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < snapshot->channel_count; i++) {
+    for (size_t i = 0; only_channel != NULL && i < snapshot->channel_count; i++) {
         if (strcmp(snapshot->channels[i].identity.name, only_channel) == 0) {
-            adding->channels = &snapshot->channels[i];
-            adding->channel_count = 1;
-            (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
-                           "the channel \"%.100s\" alone", only_channel);
-            return;
+            bp_traffic_snapshot chosen = snapshot->channels[i];
+            snapshot->channels[i] = snapshot->channels[chosen_count];
+            snapshot->channels[chosen_count++] = chosen;
         }
     }
-    (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
-                   "no channel is called \"%.100s\": these are all", only_channel);
+    if (chosen_count > 0) {
+        adding->channel_count = chosen_count;
+        (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
+                       "the channel \"%.100s\" alone", only_channel);
+    } else if (only_channel != NULL) {
+        (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
+                       "no channel is called \"%.100s\": these are all", only_channel);
+    }
+    adding->views = malloc((2 * adding->channel_count + 1) * sizeof adding->views[0]);
+    if (adding->views == NULL) {
+        return bp_fail_memory(error, "write the traffic");
+    }
+    for (size_t i = 0; i < adding->channel_count; i++) {
+        adding->views[2 * i] = &adding->channels[i].messages_view;
+        adding->views[2 * i + 1] = &adding->channels[i].pins_view;
+    }
+    return BUGPACK_OK;
 }
 
 static bugpack_status add_traffic(struct adding *adding, bp_bundle *bundle, bugpack_error *error) {
@@ -335,9 +349,8 @@ static bool is_worth_telling(const struct adding *adding, const bp_snapshot_part
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_channel,
                                    const char *without, bp_bundle *bundle, bugpack_error *error) {
     struct adding adding = {.snapshot = snapshot, .bundle = bundle, .without = without};
-    choose_channels(&adding, only_channel);
-    bugpack_status status = BUGPACK_OK;
-    if (snapshot->log.is_on) {
+    bugpack_status status = choose_channels(&adding, only_channel, error);
+    if (status == BUGPACK_OK && snapshot->log.is_on) {
         status = add_ring(&adding, &snapshot->log, "logs.jsonl", print_log, bundle, error);
     }
     if (status == BUGPACK_OK && is_worth_telling(&adding, &snapshot->notifications)) {
@@ -351,5 +364,6 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const char *only_chann
     if (status == BUGPACK_OK && snapshot->has_traffic) {
         status = add_traffic(&adding, bundle, error);
     }
+    free(adding.views);
     return status;
 }

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "report/name.h"
+#include "model/entry.h"
 #include "json/json.h"
 
 #define FILE_NAME "stored-entries"
@@ -42,10 +42,10 @@ static bool is_wanted(const bp_report_context *context, const bp_provider *provi
     const char *list = context->settings->without_entries;
     const char *name = bp_provider_name(provider);
     if (strcmp(name, process_name) == 0) {
-        return list == NULL || !bp_name_is_in_list(list, name);
+        return list == NULL || !bp_entry_is_in_list(list, name);
     }
     return has_hosts && bp_provider_spec_of(provider)->form != BP_CONTENT_BYTES &&
-           bp_name_refuse_artefact(name) == NULL;
+           bp_entry_refuse(name) == NULL;
 }
 
 static bool append(bp_buffer *out, const char *name, bool is_reason, uint64_t wall_ns,
@@ -130,13 +130,13 @@ static bool take_name(reading *it, size_t byte_count) {
     }
     name[byte_count] = '\0';
     for (size_t i = 0; i < it->name_count; i++) {
-        if (bp_name_is_same_entry(it->names[i], name)) {
+        if (bp_entry_is_same(it->names[i], name)) {
             return false;
         }
     }
     it->name_count++;
     return strlen(name) == byte_count &&
-           (strcmp(name, process_name) == 0 || bp_name_refuse_artefact(name) == NULL);
+           (strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL);
 }
 
 static bugpack_status add_entry(const char *name, const entry_header *header, const char *bytes,
@@ -166,7 +166,7 @@ static bugpack_status add_entry(const char *name, const entry_header *header, co
 static bugpack_status add_loss(const reading *it, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     for (size_t i = 0; i < it->name_count; i++) {
-        if (bp_name_is_same_entry(it->names[i], process_name)) {
+        if (bp_entry_is_same(it->names[i], process_name)) {
             return BUGPACK_OK;
         }
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
+#include "model/entry.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
 #include "probe/heap_advice.h"
@@ -19,6 +20,8 @@ static const size_t facts_limit_bytes = (size_t)16 << 20;
  * on: a program loads what it needs at its start. */
 static const uint64_t first_refresh_ns = BP_NS_PER_SEC;
 static const uint64_t longest_refresh_ns = 60 * BP_NS_PER_SEC;
+
+static const uint64_t first_follow_ns = 2 * BP_NS_PER_MS;
 
 struct bp_subject {
     atomic_uint reference_count;
@@ -32,6 +35,8 @@ struct bp_subject {
     bp_lock lock;    /* of what follows; held while the facts are read */
     bp_buffer facts; /* process.json; empty: nothing is known yet */
     uint64_t facts_wall_ns;
+    bp_task_program facts_program; /* "" where it is not known */
+    uint64_t follow_due_ns, follow_interval_ns;
     char facts_denied[512];
     bp_subject_process *noted;
     size_t noted_count;
@@ -65,9 +70,10 @@ static bp_subject *new_subject(void) {
     return subject;
 }
 
-static void name_target(bp_subject *subject) {
+/* `pid`: as it was asked for, 0 for our own process. */
+static void name_target(bp_subject *subject, pid_t pid) {
     const bp_task *task = bp_sampler_task(subject->sampler);
-    subject->target.pid = bp_task_pid(task);
+    subject->target.pid = pid;
     bp_task_name(task, subject->target.name, sizeof subject->target.name);
 }
 
@@ -86,8 +92,8 @@ bugpack_status bp_subject_open(const bugpack_options *settings, bp_subject **ret
         bp_subject_drop(subject);
         return status;
     }
-    if (subject->sampler != NULL && settings->target_pid != 0) {
-        name_target(subject);
+    if (subject->sampler != NULL) {
+        name_target(subject, settings->target_pid);
     }
     *ret_subject = subject;
     return BUGPACK_OK;
@@ -125,7 +131,7 @@ bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_sub
     added->is_further = true;
     bugpack_status status = bp_sampler_open(pid, &added->sampler, error);
     if (status == BUGPACK_OK) {
-        name_target(added);
+        name_target(added, bp_task_pid(bp_sampler_task(added->sampler)));
         bp_lock_acquire(&first->lock);
         status = append(first, added, error);
         bp_lock_release(&first->lock);
@@ -153,7 +159,7 @@ const char *bp_subject_entry(const bp_subject *subject, const char *entry,
         return entry;
     }
     bp_name_app_word(subject->target.name, word);
-    (void)snprintf(out, BP_SUBJECT_NAME_BYTES, BP_NAME_PROCESSES "%d-%s/%s",
+    (void)snprintf(out, BP_SUBJECT_NAME_BYTES, BP_ENTRY_PROCESSES "%d-%s/%s",
                    (int)subject->target.pid, word, entry);
     return out;
 }
@@ -294,7 +300,9 @@ bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error)
 static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
     bp_process_facts facts;
     bp_buffer fresh;
+    bp_task_program program = {.image = 0};
     bp_buffer_init(&fresh, facts_limit_bytes);
+    (void)bp_task_program_now(bp_sampler_task(subject->sampler), &program);
     uint64_t wall_ns = bp_clock_wall_ns();
     bugpack_status status = bp_process_facts_read(bp_sampler_task(subject->sampler), &facts, error);
     if (status != BUGPACK_OK) {
@@ -305,12 +313,27 @@ static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
         bp_buffer_release(&subject->facts);
         bp_buffer_move(&subject->facts, &fresh);
         subject->facts_wall_ns = wall_ns;
+        subject->facts_program = program;
+        subject->follow_interval_ns = first_follow_ns;
+        subject->follow_due_ns = bp_clock_monotonic_ns() + first_follow_ns;
         (void)snprintf(subject->facts_denied, sizeof subject->facts_denied, "%s%s", facts.denied,
                        facts.is_refused ? "; " BP_ADVICE_DENIED : "");
     }
     bp_buffer_release(&fresh);
     bp_process_facts_release(&facts);
     return status;
+}
+
+/* What it executed when it ended, where that is no longer what the facts are of. */
+static void say_other_program(const bp_subject *subject, char *out, size_t out_bytes) {
+    const bp_task_program *was = &subject->facts_program;
+    bp_task_program is;
+    out[0] = '\0';
+    /* A zombie has no image any more. */
+    if (was->name[0] != '\0' && bp_task_program_now(bp_sampler_task(subject->sampler), &is) &&
+        strcmp(is.name, was->name) != 0) {
+        (void)snprintf(out, out_bytes, ", before it became \"%.63s\"", is.name);
+    }
 }
 
 /* `ended` is NULL where the facts were read just now. */
@@ -320,8 +343,10 @@ static bugpack_status write_facts(const bp_subject *subject, const bugpack_error
     char time[BP_CLOCK_ISO_BYTES];
     bp_clock_format_iso(subject->facts_wall_ns, time);
     if (ended != NULL) {
-        bp_writer_truncate(writer, true, "%s; this is how it was at %s%s%s", ended->message, time,
-                           denied[0] != '\0' ? ", without " : "", denied);
+        char before[128];
+        say_other_program(subject, before, sizeof before);
+        bp_writer_truncate(writer, true, "%s; this is how it was at %s%s%s%s", ended->message, time,
+                           before, denied[0] != '\0' ? ", without " : "", denied);
     } else if (denied[0] != '\0') {
         bp_writer_truncate(writer, true, "%s", denied);
     }
@@ -368,6 +393,28 @@ void bp_subject_refresh_when_due(bp_subject *subject) {
     subject->interval_ns = subject->interval_ns * 2 < longest_refresh_ns ? subject->interval_ns * 2
                                                                          : longest_refresh_ns;
     subject->due_ns = now_ns + subject->interval_ns;
+}
+
+uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns) {
+    bp_task_program program;
+    if (subject->target.pid == 0 || !bp_lock_try_acquire(&subject->lock)) {
+        return UINT64_MAX;
+    }
+    if (now_ns >= subject->follow_due_ns) {
+        const bp_task_program *known = &subject->facts_program;
+        bugpack_error error = BUGPACK_ERROR_INIT;
+        subject->follow_interval_ns += subject->follow_interval_ns / 2;
+        subject->follow_due_ns = now_ns + subject->follow_interval_ns;
+        if (bp_task_program_now(bp_sampler_task(subject->sampler), &program) &&
+            (program.image != known->image || strcmp(program.name, known->name) != 0)) {
+            (void)refresh(subject, &error); /* a failure leaves what is known */
+        }
+    }
+    /* After a second the ticks are enough. */
+    uint64_t due_ns =
+        subject->follow_interval_ns < BP_NS_PER_SEC ? subject->follow_due_ns : UINT64_MAX;
+    bp_lock_release(&subject->lock);
+    return due_ns;
 }
 
 void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled) {

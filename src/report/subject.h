@@ -92,6 +92,13 @@ bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error);
  * minute. One thread. */
 void bp_subject_refresh_when_due(bp_subject *subject);
 
+/*
+ * The same where the process has executed another program since the facts were read: soon after a
+ * reading, then at growing intervals, as a command may do so at once and end soon. Returns when it
+ * wants to be called again at the latest. The same thread.
+ */
+uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns);
+
 /* Whether heap-state.json is wanted. Any thread. */
 void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled);
 bool bp_subject_wants_heap_state(const bp_subject *subject);

@@ -6,6 +6,33 @@
 
 #include "base/array.h"
 
+bp_trigger_note *bp_trigger_note_new(size_t count) {
+    bp_trigger_note *note = calloc(1, sizeof *note + count * sizeof note->rows[0]);
+    if (note != NULL) {
+        note->count = count;
+    }
+    return note;
+}
+
+bool bp_trigger_note_apply(const bp_trigger_note *note, size_t row, bp_trigger_entry *entry) {
+    if (note == NULL) {
+        return true;
+    }
+    if (row >= note->count || note->rows[row].count == 0) {
+        return false;
+    }
+    entry->count = note->rows[row].count;
+    entry->last_wall_ns = note->rows[row].last_wall_ns;
+    if (entry->last_wall_ns < entry->first_wall_ns) { /* its clock has a coarser tick */
+        entry->last_wall_ns = entry->first_wall_ns;
+    }
+    if (entry->written_count >= entry->count) {
+        entry->written_count = entry->count;
+        entry->reason = NULL;
+    }
+    return true;
+}
+
 void bp_trigger_list_add(bp_trigger_list *list, const bp_trigger_entry *entry) {
     char *key = entry->key == NULL ? NULL : strdup(entry->key);
     if ((entry->key != NULL && key == NULL) ||

@@ -29,7 +29,6 @@ struct bugpack_writer {
     bp_sink *sink;     /* NULL: none */
     void *sink_context;
     bool is_text;        /* make it valid UTF-8 on the way to the sink */
-    bool is_searched;    /* for secrets, by whoever wrote it: its form alone says no */
     bp_archive *archive; /* its open entry is this artefact; NULL: none. See bp_bundle_begin. */
     bp_manifest_line line;
     /* Set when nobody waits for it any more: a late provider gets TIMEOUT and can stop. */

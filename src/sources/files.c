@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "report/name.h"
+#include "model/entry.h"
 #include "sources/source.h"
 
 /* A file that is read whenever a report is taken. It owns its path. */
@@ -125,7 +125,7 @@ static bugpack_status make_watched_file(const bp_report_context *context, const 
 
 static bugpack_status check_arguments(const char *name, const char *path, bugpack_file_kind kind,
                                       uint64_t limit_bytes, bugpack_error *error) {
-    const char *refusal = name == NULL ? "it is NULL" : bp_name_refuse_artefact(name);
+    const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
     if (refusal != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" cannot be used: %s",
                        name == NULL ? "" : name, refusal);

@@ -28,6 +28,7 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
     bp_host_plan plan = {.on_progress = source->options.on_progress,
                          .context = source->options.context,
+                         .window_ms = source->options.window_ms,
                          .stop = &writer->is_abandoned};
     bp_heap_prober *prober = NULL;
     int dir_fd = -1;
@@ -67,10 +68,13 @@ static int provide_host(bugpack_writer *writer, void *context) {
                                             : capture(context, writer, summary, &error);
     if (status == BUGPACK_OK) {
         note_dominant(summary, writer);
-        if (!bp_host_summary_is_complete(summary)) {
-            char reason[BP_REASON_BYTES];
-            bp_host_summary_explain(summary, reason, sizeof reason);
+        char reason[BP_REASON_BYTES];
+        bp_host_summary_explain(summary, reason, sizeof reason);
+        if (bp_host_summary_has_loss(summary)) {
             bp_writer_truncate(writer, true, "%s", reason);
+        } else if (!bp_host_summary_is_complete(summary)) {
+            (void)snprintf(writer->line.note, sizeof writer->line.note,
+                           "this user may not read: %s", reason);
         }
     } else {
         (void)bugpack_fail(writer, "%s", error.message);
@@ -110,17 +114,27 @@ static bugpack_status new_source(const bugpack_options *settings,
     return BUGPACK_OK;
 }
 
+static uint32_t add_ms(uint32_t a, uint32_t b) {
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
 bugpack_status bp_source_host_threads(const bp_report_context *context,
                                       const bugpack_host_options *given, bugpack_error *error) {
     static const bp_struct of = BP_STRUCT(bugpack_host_options, timeout_ms);
-    static const bp_field timeout =
-        BP_FIELD(bugpack_host_options, timeout_ms, 300000, BP_FIELD_NEVER_OFF);
+    static const bp_field fields[] = {
+        BP_FIELD(bugpack_host_options, timeout_ms, 300000, BP_FIELD_NEVER_OFF),
+        BP_FIELD(bugpack_host_options, window_ms, 1000, 0)};
+    static const uint32_t window_max_ms = 600000;
     bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
     struct host_source *source = NULL;
     bugpack_status status =
         given == NULL ? BUGPACK_OK : bp_struct_read(&of, &options, given, error);
     if (status == BUGPACK_OK) {
-        status = bp_struct_fill(&options, &timeout, 1, error);
+        status = bp_struct_fill(&options, fields, sizeof fields / sizeof fields[0], error);
+    }
+    if (status == BUGPACK_OK && options.window_ms > window_max_ms) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "window_ms must be BUGPACK_OFF or at most %u",
+                         (unsigned)window_max_ms);
     }
     if (status == BUGPACK_OK) {
         status = new_source(context->settings, &options, &source, error);
@@ -134,6 +148,6 @@ bugpack_status bp_source_host_threads(const bp_report_context *context,
                                    .context = source,
                                    .release = free_source,
                                    .limit_bytes = SIZE_MAX / 4,
-                                   .timeout_ms = options.timeout_ms};
+                                   .timeout_ms = add_ms(options.timeout_ms, options.window_ms)};
     return bp_provider_list_add(context->providers, &spec, error);
 }

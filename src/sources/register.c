@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "report/name.h"
+#include "model/entry.h"
 #include "sources/source.h"
 
 static bool has_stacks(const bp_report_context *context) {
@@ -30,22 +30,16 @@ static bool is_own(const bp_report_context *context) {
     return has_process(context) && !is_other(context);
 }
 
+#define NO_ROW(...)
+#define ROW(id, name, form, flag, holds, provider, applies, limit_kb, turn)                        \
+    [(turn)-1] = {name, bp_source_##provider, applies, (size_t)(limit_kb) << 10, BP_ENTRY_##form},
 static const struct {
     const char *name;
     bugpack_provider *provide;
     bool (*applies)(const bp_report_context *context);
     size_t limit_bytes;
-    bp_content_form form;
-} rows[] = {
-    {"stacks.json", bp_source_stacks_json, has_stacks, (size_t)64 << 20, BP_CONTENT_BYTES},
-    {"stacks.txt", bp_source_stacks_text, has_stacks, (size_t)64 << 20, BP_CONTENT_TEXT},
-    {"process.json", bp_source_process, has_sampler, (size_t)16 << 20, BP_CONTENT_BYTES},
-    {"threads.json", bp_source_threads, has_process, (size_t)256 << 20, BP_CONTENT_BYTES},
-    {"files.json", bp_source_open_files, has_process, (size_t)128 << 20, BP_CONTENT_BYTES},
-    {"system.json", bp_source_system, is_first, (size_t)4 << 20, BP_CONTENT_BYTES},
-    {"thread-heap.json", bp_source_thread_heap, is_other, (size_t)256 << 20, BP_CONTENT_BYTES},
-    {"heap-state.json", bp_source_heap_state, is_own, (size_t)64 << 10, BP_CONTENT_BYTES},
-};
+    bp_entry_form form;
+} rows[] = {BP_ENTRIES(NO_ROW, ROW)}; /* by turn */
 
 static void drop_source(void *context) {
     bp_source *source = context;
@@ -77,7 +71,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->system_flags = settings->system_flags;
     source->without_process = settings->without_process;
     source->without_stacks_json = settings->without_entries != NULL &&
-                                  bp_name_is_in_list(settings->without_entries, "stacks.json");
+                                  bp_entry_is_in_list(settings->without_entries, "stacks.json");
     *ret_source = source;
     return BUGPACK_OK;
 }
@@ -87,14 +81,14 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
     bugpack_status status = new_source(context, &source, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof rows / sizeof rows[0]; i++) {
         char name[BP_SUBJECT_NAME_BYTES];
-        const bp_provider_spec spec = {.name =
-                                           bp_subject_entry(context->subject, rows[i].name, name),
-                                       .form = rows[i].form,
-                                       .provide = rows[i].provide,
-                                       .context = source,
-                                       .release = drop_source,
-                                       .limit_bytes = rows[i].limit_bytes,
-                                       .timeout_ms = context->settings->provider_timeout_ms};
+        const bp_provider_spec spec = {
+            .name = bp_subject_entry(context->subject, rows[i].name, name),
+            .form = rows[i].form == BP_ENTRY_TEXT ? BP_CONTENT_TEXT : BP_CONTENT_BYTES,
+            .provide = rows[i].provide,
+            .context = source,
+            .release = drop_source,
+            .limit_bytes = rows[i].limit_bytes,
+            .timeout_ms = context->settings->provider_timeout_ms};
         if (rows[i].applies(context)) {
             atomic_fetch_add(&source->references, 1);
             status = bp_provider_list_add(context->providers, &spec, error); /* or drops it */

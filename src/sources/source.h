@@ -9,6 +9,7 @@
 #include <bugpack/capture_host.h>
 #include <bugpack/provide.h>
 
+#include "model/entry.h"
 #include "model/stacks.h"
 #include "probe/system.h"
 #include "report/context.h"
@@ -26,9 +27,12 @@ typedef struct bp_source {
     _Atomic(bp_package_memory *) package_left; /* by one call for the next; NULL: nothing */
 } bp_source;
 
-/* Their context is a bp_source. A new one is a file, and a row in register.c. */
-bugpack_provider bp_source_stacks_json, bp_source_stacks_text, bp_source_process, bp_source_threads,
-    bp_source_open_files, bp_source_system, bp_source_thread_heap, bp_source_heap_state;
+/* Their context is a bp_source. A new one is a file, and a row in model/entry.h. */
+#define BP_NO_SOURCE(...)
+#define BP_SOURCE(id, name, form, flag, holds, provider, ...) bugpack_provider bp_source_##provider;
+BP_ENTRIES(BP_NO_SOURCE, BP_SOURCE)
+#undef BP_NO_SOURCE
+#undef BP_SOURCE
 
 /* When this share of the provider's time has passed. */
 uint64_t bp_source_deadline_ns(const bp_source *source, unsigned percent);

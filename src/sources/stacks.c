@@ -39,7 +39,7 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t running_count = bp_stacks_count(stacks, BP_STACK_RUNNING);
     size_t stopped_count = bp_stacks_count(stacks, BP_STACK_STOPPED);
     size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count;
-    char stopped[80] = "", running[64] = "";
+    char stopped[80] = "", running[64] = "", loss[BP_STACKS_LOSS_BYTES];
     if (stopped_count > 0) {
         (void)snprintf(stopped, sizeof stopped, "; %zu stopped, for at most %" PRIu64 " us each",
                        stopped_count, bp_stacks_longest_stop_us(stacks));
@@ -49,7 +49,9 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     }
     (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s",
                    blocked_count, stopped, running);
-    if (stacks->passed_over_count > 0) {
+    if (bp_stacks_describe_loss(stacks, loss)) {
+        bp_writer_truncate(writer, true, "%s", loss);
+    } else if (stacks->passed_over_count > 0) {
         bp_writer_truncate(writer, true, "%zu thread%s passed over: no time, or over a limit",
                            stacks->passed_over_count,
                            stacks->passed_over_count == 1 ? " was" : "s were");

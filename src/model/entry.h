@@ -1,0 +1,120 @@
+/*
+ * The entries of a report: what they are called, and one row for what is known of each.
+ */
+#ifndef BP_MODEL_ENTRY_H
+#define BP_MODEL_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum bp_entry_form {
+    BP_ENTRY_ANY, /* whatever it is */
+    BP_ENTRY_TEXT,
+    BP_ENTRY_JSON,       /* one document */
+    BP_ENTRY_JSON_LINES, /* one document a line */
+    BP_ENTRY_PCAP,
+    BP_ENTRY_PNG
+} bp_entry_form;
+
+/* Whether `without_entries` may name it, and whether a host may provide it itself. */
+enum { BP_ENTRY_FIXED = 0, BP_ENTRY_OPTIONAL = 1, BP_ENTRY_HOSTS = 2, BP_ENTRY_BOTH = 3 };
+
+/*
+ * In the order of docs/REPORT_FORMAT.md, which is that of the zip:
+ *
+ *     ROW(id, name, form, flag, what it may hold that is personal)
+ *     SOURCE(… , provider, when it applies, its limit in KiB, its turn)
+ *
+ * A name that ends in '/' stands for all below it. What is a SOURCE is made by the provider
+ * bp_source_<provider> (sources/register.c); what changes fast has the first turns.
+ */
+/* clang-format off */
+#define BP_ENTRIES(ROW, SOURCE) \
+    ROW(METADATA, "metadata.json", JSON, FIXED, "description, tags, names of programs") \
+    ROW(CRASH, "crash.json", JSON, FIXED, "numbers in registers, paths of files") \
+    ROW(METRICS, "runtime-metrics.json", JSON, FIXED, "names of threads") \
+    ROW(HISTORY, "metrics-history.jsonl", JSON_LINES, OPTIONAL, "names of threads") \
+    SOURCE(PROCESS, "process.json", JSON, OPTIONAL, "command line, paths, user id", \
+           process, has_sampler, 16 << 10, 3) \
+    SOURCE(THREADS, "threads.json", JSON, OPTIONAL, \
+           "names of threads, numbers passed to system calls, addresses of peers", \
+           threads, has_process, 256 << 10, 4) \
+    SOURCE(FILES, "files.json", JSON, OPTIONAL, "paths of open files, addresses of peers", \
+           open_files, has_process, 128 << 10, 5) \
+    SOURCE(SYSTEM, "system.json", JSON, OPTIONAL, "distribution, path and package of the program", \
+           system, is_first, 4 << 10, 6) \
+    SOURCE(HEAP_STATE, "heap-state.json", JSON, OPTIONAL, "numbers alone", \
+           heap_state, is_own, 64, 8) \
+    SOURCE(STACKS_TEXT, "stacks.txt", TEXT, OPTIONAL, "names of threads and functions, paths", \
+           stacks_text, has_stacks, 64 << 10, 2) \
+    SOURCE(STACKS, "stacks.json", JSON, OPTIONAL, "names of threads and functions, paths", \
+           stacks_json, has_stacks, 64 << 10, 1) \
+    ROW(SESSION, "session.json", JSON, HOSTS, "what the program says of itself") \
+    ROW(CHANNEL_STATE, "channel-state.json", JSON, HOSTS, "what the program says of itself") \
+    ROW(LOGS, "logs.jsonl", JSON_LINES, OPTIONAL, "log messages: addresses, paths, names") \
+    ROW(LOG_FILES, "logs/", ANY, HOSTS, "log files: addresses, paths, names") \
+    ROW(NOTIFICATIONS, "notifications.json", JSON, OPTIONAL, "what the user was shown") \
+    ROW(TRAFFIC, "traffic.pcap", PCAP, OPTIONAL, "TRAFFIC with its payload") \
+    ROW(TRAFFIC_INDEX, "traffic-index.jsonl", JSON_LINES, OPTIONAL, "names of channels and messages") \
+    ROW(SCREENSHOT, "screenshot.png", PNG, FIXED, "SCREENSHOT") \
+    ROW(SCREENSHOT_REGION, "screenshot-region.png", PNG, FIXED, "SCREENSHOT") \
+    ROW(SCREEN, "screen.txt", TEXT, BOTH, "what a terminal showed") \
+    ROW(DISCONNECT, "disconnect-cause.json", JSON, FIXED, "error texts") \
+    SOURCE(THREAD_HEAP, "thread-heap.json", JSON, OPTIONAL, "names of threads", \
+           thread_heap, is_other, 256 << 10, 7) \
+    ROW(COMMANDS, "commands/", ANY, HOSTS, "what commands printed: addresses, paths, names") \
+    ROW(HOST_THREADS, "host-threads.json", JSON, FIXED, \
+        "names of all processes and users of the machine") \
+    ROW(MANIFEST, "manifest.json", JSON, FIXED, "names of entries, paths in reasons")
+/* clang-format on */
+
+#define BP_ENTRY_ID(id, ...) BP_ENTRY_##id,
+typedef enum bp_entry_id { BP_ENTRIES(BP_ENTRY_ID, BP_ENTRY_ID) BP_ENTRY_COUNT } bp_entry_id;
+#undef BP_ENTRY_ID
+
+typedef struct bp_entry_row {
+    const char *name;
+    bp_entry_form form;
+    unsigned flags;
+    const char *holds;
+} bp_entry_row;
+
+extern const bp_entry_row bp_entries[BP_ENTRY_COUNT];
+
+/* The row of a name, or BP_ENTRY_COUNT: what a host provides under a name of its own. Upper and
+ * lower case are alike. The directory of a further process in front does not count. */
+bp_entry_id bp_entry_find(const char *name);
+
+/*
+ * The place of an entry in a report. Entries without a row share one, after those with one; then
+ * come further processes, one after the other, and the manifest.
+ */
+unsigned bp_entry_rank(const char *name);
+
+/* Why a name cannot be that of a host's artefact, as the end of a sentence; NULL when it can. */
+const char *bp_entry_refuse(const char *name);
+
+/* Whether each name in a list, separated by spaces, is of an entry that can be left out; and
+ * whether this name is in it. */
+bool bp_entry_is_optional_list(const char *list);
+bool bp_entry_is_in_list(const char *list, const char *name);
+
+/* Why a list is no such list: the first wrong name, and which was meant. */
+enum { BP_ENTRY_MISTAKE_BYTES = 256 };
+const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]);
+
+/* The directory of the further processes of a report, each in one of its own; and the name of an
+ * entry without them. */
+#define BP_ENTRY_PROCESSES "processes/"
+const char *bp_entry_in_process(const char *name);
+
+/* Whether two entry names would be one file where case does not count (ASCII). */
+bool bp_entry_is_same(const char *one, const char *other);
+
+/*
+ * Whether two entries cannot both be extracted: they are the same one, or one would have to be a
+ * directory for the other ("a" and "a/b").
+ */
+bool bp_entry_is_in_the_way(const char *one, const char *other);
+
+#endif
