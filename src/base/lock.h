@@ -18,7 +18,8 @@ typedef enum bp_lock_rank {
     /* facts of another process; the list of processes | one reading of /proc | provider thread,
      * monitor, bugpack_provide_process */
     BP_LOCK_SUBJECT = 1,
-    /* opening of channels | making ring files | bugpack_channel_open */
+    /* opening and closing of channels | making and removing ring files | bugpack_channel_open,
+     * bugpack_channel_close */
     BP_LOCK_CHANNELS,
     /* guarded ring files | moving a ring into memory | monitor, open, close */
     BP_LOCK_FILE_GUARD,
@@ -71,6 +72,9 @@ typedef enum bp_lock_rank {
     BP_LOCK_ENTRY_GUARD,
     /* session directories of this process | walk over them | open, close */
     BP_LOCK_SESSION_NAMES,
+    /* the list of channels | walk along it | bugpack_channel_open, _close, bugpack_gap, triggers,
+     * snapshot thread */
+    BP_LOCK_CHANNEL_LIST,
     /* why rings are in memory | copying one text | bugpack_open, snapshot thread */
     BP_LOCK_RINGS,
     /* what is left to read of the machine | one step | its reader threads */

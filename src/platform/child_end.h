@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -16,6 +17,10 @@
  * been reaped; 0 when that fails.
  */
 int bp_child_end_status(const siginfo_t *info);
+
+/* The CPU time of a child that has ended and is not reaped, with that of the children it has waited
+ * for: what wait4(2) will say. 0 where that is not known. */
+uint64_t bp_child_cpu_ns(pid_t pid);
 
 /* Whether waitid reports an end. It also reports stops of a child that is traced, and on macOS of
  * any, when only ends are asked for. */

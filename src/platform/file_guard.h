@@ -7,7 +7,7 @@
  * open file, which a mapping keeps open: no descriptor is held, which the host could close, and the
  * lease ends with the mapping. The signal that announces who waits goes to the waiting thread alone
  * (F_SETOWN_EX), which has it blocked: the host neither sees it nor needs a handler. /proc/locks
- * says which file it is about.
+ * says which file it is about. Another signal, for that thread too, is a wake.
  *
  * Elsewhere nothing is guarded, and rings stay in memory (docs/ARCHITECTURE.md).
  */

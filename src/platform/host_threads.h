@@ -118,6 +118,17 @@ typedef struct bp_cpu_list {
     uint64_t bits[BP_CPU_MAX / 64];
 } bp_cpu_list;
 
+/* What a thread used over the window of a capture. */
+typedef struct bp_host_window {
+    bool is_known;
+    bool is_born; /* in the window: then since its birth */
+    uint64_t elapsed_ns, cpu_ns;
+    /* Of the first thread of a process: of the whole, with threads that have ended; and of children
+     * that it waited for in the window. */
+    bool has_process;
+    uint64_t process_ns, children_ns;
+} bp_host_window;
+
 /* One thread. All zero is one of which nothing is known. */
 typedef struct bp_host_thread {
     uint64_t tgid, tid;
@@ -135,7 +146,8 @@ typedef struct bp_host_thread {
     bool has_affinity;
     bp_cpu_list affinity;
     const char *heap_failure; /* the name of why the heap is not measured; static, NULL: none */
-    uint32_t measured;        /* a bit for each group */
+    bp_host_window window;
+    uint32_t measured; /* a bit for each group */
     uint64_t counters[BP_HOST_COUNTER_COUNT];
 } bp_host_thread;
 

@@ -24,6 +24,7 @@ pid_t bp_process_pid(const bp_process *process);
 const char *bp_process_name(const bp_process *process);
 
 /* How long ago the process began, suspended time included; also after its end. False: not known. */
+bool bp_process_program(const bp_process *process, bp_task_program *ret_program);
 bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns);
 
 /* Reads the counters of this one process. */

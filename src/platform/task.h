@@ -27,11 +27,15 @@ typedef struct bp_thread_counters {
 /* A process at one instant. Counters keep the system's own unit, so that nothing is rounded twice.
  */
 typedef struct bp_task_snapshot {
-    uint64_t taken_ns;    /* bp_clock_monotonic_ns when process_cpu was read */
-    uint64_t cpu_unit_ns; /* 1: nanoseconds, 1000: microseconds, 10000000: ticks of 10 ms */
-    uint64_t process_cpu; /* user and system time of all threads, ended ones too */
-    uint64_t waited_cpu;  /* that of ended children that were waited for; 0 where not known */
-    bool has_memory;      /* a kernel thread or a zombie has none */
+    uint64_t taken_ns;      /* bp_clock_monotonic_ns when process_cpu was read */
+    uint64_t boottime_ns;   /* the same instant on the clock of births; 0 where not known */
+    uint64_t birth_unit_ns; /* of births on that clock */
+    uint64_t cpu_unit_ns;   /* 1: nanoseconds, 1000: microseconds, 10000000: ticks of 10 ms */
+    uint64_t process_cpu;   /* user and system time of all threads, ended ones too */
+    uint64_t waited_cpu;    /* that of ended children that were waited for; 0 where not known */
+    uint64_t first_cpu;     /* of both, what the first process has of its own; Linux only */
+    uint64_t extra_ns;      /* used beyond process_cpu, where that is known more exactly */
+    bool has_memory;        /* a kernel thread or a zombie has none */
     uint64_t rss_bytes;
     uint64_t vm_size_bytes;
     bool has_uptime;
@@ -74,6 +78,16 @@ pid_t bp_task_pid(const bp_task *task);
 
 /* The name of the process when it was opened: any bytes, NUL-terminated, "" when unknown. */
 void bp_task_name(const bp_task *task, char *out, size_t out_bytes);
+
+/* What a process executes. */
+typedef struct bp_task_program {
+    char name[64];  /* any bytes */
+    uint64_t image; /* another one after each execve(2); 0 where it is not known */
+} bp_task_program;
+
+/* What it executes now, or did when it ended, while nobody has waited for it. False where that is
+ * not known; Linux only. As a reading of facts. */
+bool bp_task_program_now(bp_task *task, bp_task_program *ret_program);
 
 /* How long ago the process began, suspended time included; also after its end. False where it is
  * not known. Not while the same task takes a snapshot. */

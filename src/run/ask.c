@@ -161,7 +161,7 @@ static bool read_answer(int fd, uint64_t deadline_ns, char *answer, size_t answe
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
         int ready = poll(&wanted, 1, bp_clock_poll_ms(deadline_ns));
         ssize_t count = ready > 0 ? read(fd, answer + used, answer_bytes - 1 - used) : -1;
-        if (ready == 0) {
+        if (ready == 0 || (ready < 0 && errno != EINTR)) {
             return false;
         }
         if (count > 0) {
@@ -178,8 +178,8 @@ bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
                           bugpack_error *error) {
     char answer[8192];
     int fd = -1;
-    bugpack_status status =
-        bp_ask_socket_connect(session->dir_fd, session->is_mapped ? session->pid : 0, &fd, error);
+    bugpack_status status = bp_ask_socket_connect(
+        session->dir_fd, session->is_mapped ? session->pid : 0, deadline_ns, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -24,7 +24,8 @@ typedef struct monitor_message {
 } monitor_message;
 
 bp_run_end bp_run_end_of(const siginfo_t *info) {
-    return (bp_run_end){.is_signal = info->si_code != CLD_EXITED,
+    return (bp_run_end){.cpu_ns = bp_child_has_ended(info) ? bp_child_cpu_ns(info->si_pid) : 0,
+                        .is_signal = info->si_code != CLD_EXITED,
                         .has_core = info->si_code == CLD_DUMPED,
                         .value = bp_child_end_status(info)};
 }

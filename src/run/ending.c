@@ -6,11 +6,16 @@
 
 static const uint64_t ending_max_ns = 10 * BP_NS_PER_SEC;
 
-bool bp_run_is_expected(bp_run_passed_on passed_on, const bp_run_end *end, uint64_t now_ns) {
-    bool is_for_the_end = passed_on.number != SIGUSR2 && passed_on.number != SIGALRM;
-    if (passed_on.number == 0 || end->is_signal) {
-        return passed_on.number != 0 && end->value == passed_on.number;
+void bp_run_pass_on(bp_run_passed_on *passed_on, int number, uint64_t now_ns) {
+    passed_on->numbers |= UINT64_C(1) << number % 64;
+    if (number != SIGUSR2 && number != SIGALRM) {
+        passed_on->when_ns = now_ns;
     }
-    return end->value == BP_RUN_STATUS_OF_SIGNAL + passed_on.number ||
-           (is_for_the_end && now_ns - passed_on.when_ns < ending_max_ns);
+}
+
+bool bp_run_is_expected(bp_run_passed_on passed_on, const bp_run_end *end, uint64_t now_ns) {
+    int number = end->is_signal ? end->value : end->value - BP_RUN_STATUS_OF_SIGNAL;
+    bool is_its_end = number > 0 && number < 64 && (passed_on.numbers >> number & 1) != 0;
+    bool is_near = passed_on.when_ns != 0 && now_ns - passed_on.when_ns < ending_max_ns;
+    return is_its_end || (!end->is_signal && is_near);
 }

@@ -40,9 +40,9 @@ struct relay {
     bp_run_result result;
 };
 
-static void take_line(void *context, const char *line, size_t line_bytes) {
+static void take_line(void *context, const char *line, size_t line_bytes, unsigned part) {
     const struct lane *lane = context;
-    lane->calls->line(lane->calls->context, lane->output->stream, line, line_bytes);
+    lane->calls->line(lane->calls->context, lane->output->stream, line, line_bytes, part);
 }
 
 static void observe(void *context, const char *bytes, size_t byte_count) {
@@ -74,11 +74,14 @@ static void request_report(struct relay *relay) {
 }
 
 static void note_passed_on(struct relay *relay, int number) {
-    relay->passed_on = (bp_run_passed_on){number, bp_clock_monotonic_ns()};
+    bp_run_pass_on(&relay->passed_on, number, bp_clock_monotonic_ns());
 }
 
 static void note_end(struct relay *relay, const bp_run_end *end) {
     relay->has_ended = true;
+    if (bp_run_terminal_has_hung_up(&relay->child->pipes.terminal)) {
+        note_passed_on(relay, SIGHUP); /* the kernel's own may be faster than ours */
+    }
     relay->result.end = *end;
     relay->result.is_expected = bp_run_is_expected(relay->passed_on, end, bp_clock_monotonic_ns());
     for (size_t i = 0; i < relay->lane_count; i++) {

@@ -17,8 +17,10 @@
 /* Called on the thread of the relay, which passes nothing on meanwhile. */
 typedef struct bp_run_calls {
     /* One line of output, without its end; any bytes. A line longer than
-     * BUGPACK_LOG_MESSAGE_MAX_BYTES comes in parts, as does one unfinished at a report. */
-    void (*line)(void *context, bp_run_stream stream, const char *line, size_t line_bytes);
+     * BUGPACK_LOG_MESSAGE_MAX_BYTES comes in parts (bugpack/log.h), as does one unfinished at a
+     * report. */
+    void (*line)(void *context, bp_run_stream stream, const char *line, size_t line_bytes,
+                 unsigned part);
     /* Output as it was read; any bytes. */
     void (*bytes)(void *context, bp_run_stream stream, const char *bytes, size_t byte_count);
     void (*resized)(void *context); /* the command's terminal has another size */

@@ -141,19 +141,30 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     return next_ns;
 }
 
-static bugpack_status list_entries(void *context, const bp_job *job, bp_trigger_list *list,
-                                   bugpack_error *error) {
+static bp_trigger_note *note(void *context) {
+    struct auto_snapshot *self = context;
+    bp_trigger_note *made = bp_trigger_note_new(1);
+    if (made != NULL) {
+        bp_lock_acquire(&self->lock);
+        made->rows[0] = (bp_trigger_tally){self->entry.count, self->entry.last_wall_ns};
+        bp_lock_release(&self->lock);
+    }
+    return made;
+}
+
+static bugpack_status list_entries(void *context, const bp_trigger_note *noted, const bp_job *job,
+                                   bp_trigger_list *list, bugpack_error *error) {
     struct auto_snapshot *self = context;
     (void)job;
     (void)error;
     bp_lock_acquire(&self->lock);
     bp_trigger_entry entry = self->entry;
     bp_lock_release(&self->lock);
-    if (entry.count > 0) {
+    if (entry.count > 0 && bp_trigger_note_apply(noted, 0, &entry)) {
         bp_trigger_list_add(list, &entry);
     }
     return BUGPACK_OK;
 }
 
 const bp_trigger bp_trigger_auto_snapshot = {
-    .open = open_trigger, .list = list_entries, .tick = tick, .close = close_trigger};
+    .open = open_trigger, .note = note, .list = list_entries, .tick = tick, .close = close_trigger};

@@ -10,10 +10,11 @@
 #include "model/disconnect.h"
 #include "trigger/trigger.h"
 
-/* Rows of the manifest: as many channels as there can be, and one for all further names. */
-enum { row_max_count = BUGPACK_CHANNEL_MAX + 1, text_max_bytes = 4096 };
+/* Rows of the manifest: one for each of the first names, and one for all further ones. */
+enum { row_max_count = 64 + 1, text_max_bytes = 4096 };
 
-static const size_t json_limit_bytes = (size_t)1 << 20;
+/* Channels of disconnect-cause.json, for which the limit has room. */
+static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20;
 static const char cooldown_reason[] = "a disconnect report was taken shortly before";
 static const char busy_reason[] = "too many reports waited";
 static const char failed_reason[] = "a report could not be written";
@@ -40,7 +41,7 @@ struct cause {
     struct disconnects *disconnects;
     bp_disconnect model;
     char *texts[3]; /* its strings */
-    bp_channel_activity channels[BUGPACK_CHANNEL_MAX];
+    bp_channel_activity *channels;
 };
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
@@ -61,8 +62,23 @@ static void close_trigger(void *self) {
     free(disconnects);
 }
 
-static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_list *list,
-                                   bugpack_error *error) {
+static bp_trigger_note *note(void *self) {
+    struct disconnects *disconnects = self;
+    bp_trigger_note *made = bp_trigger_note_new(row_max_count);
+    if (made != NULL) {
+        bp_lock_acquire(&disconnects->lock);
+        made->count = disconnects->row_count;
+        for (size_t i = 0; i < made->count; i++) {
+            const bp_trigger_entry *entry = &disconnects->rows[i].entry;
+            made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};
+        }
+        bp_lock_release(&disconnects->lock);
+    }
+    return made;
+}
+
+static bugpack_status list_entries(void *self, const bp_trigger_note *noted, const bp_job *job,
+                                   bp_trigger_list *list, bugpack_error *error) {
     struct disconnects *disconnects = self;
     (void)job;
     (void)error;
@@ -70,7 +86,9 @@ static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_lis
     for (size_t i = 0; i < disconnects->row_count; i++) {
         bp_trigger_entry entry = disconnects->rows[i].entry;
         entry.key = disconnects->rows[i].channel;
-        bp_trigger_list_add(list, &entry);
+        if (bp_trigger_note_apply(noted, i, &entry)) {
+            bp_trigger_list_add(list, &entry);
+        }
     }
     bp_lock_release(&disconnects->lock);
     return BUGPACK_OK;
@@ -146,6 +164,7 @@ static void free_cause(struct cause *cause) {
         for (size_t i = 0; i < sizeof cause->texts / sizeof cause->texts[0]; i++) {
             free(cause->texts[i]);
         }
+        free(cause->channels);
         free(cause);
     }
 }
@@ -156,22 +175,33 @@ static bool copy_cut(const char *text, char **ret_copy) {
     return text == NULL || *ret_copy != NULL;
 }
 
-/* The channels in the order of their opening. */
-static void look_at_channels(bp_recorder *recorder, struct cause *cause) {
-    bp_traffic *const *channels;
-    size_t count = bp_channels_list(&recorder->channels, &channels);
-    for (size_t i = 0; i < count; i++) {
-        bp_traffic_totals totals;
-        bp_channel_activity *activity = &cause->channels[i];
-        bp_traffic_count(channels[i], &totals);
-        (void)snprintf(activity->name, sizeof activity->name, "%s",
-                       bp_traffic_identity_of(channels[i])->name);
-        memcpy(activity->message_count, totals.message_count, sizeof totals.message_count);
-        memcpy(activity->byte_count, totals.byte_count, sizeof totals.byte_count);
-        memcpy(activity->last_ns, totals.last_ns, sizeof totals.last_ns);
+static void look_at_channel(const bp_channel_item *item, bp_channel_activity *activity) {
+    bp_traffic_totals totals;
+    bp_traffic_count(item->traffic, &totals);
+    (void)snprintf(activity->name, sizeof activity->name, "%s",
+                   bp_traffic_identity_of(item->traffic)->name);
+    activity->is_closed = item->is_closed;
+    memcpy(activity->message_count, totals.message_count, sizeof totals.message_count);
+    memcpy(activity->byte_count, totals.byte_count, sizeof totals.byte_count);
+    memcpy(activity->last_ns, totals.last_ns, sizeof totals.last_ns);
+}
+
+/* The channels in the order of their opening, the newest if there are too many. False without
+ * memory. */
+static bool look_at_channels(bp_recorder *recorder, struct cause *cause) {
+    bp_channel_list list;
+    if (bp_channels_hold(&recorder->channels, &list, NULL) != BUGPACK_OK) {
+        return false;
     }
+    size_t count = list.count < channel_max_count ? list.count : channel_max_count;
+    cause->channels = calloc(count + 1, sizeof cause->channels[0]);
+    for (size_t i = 0; cause->channels != NULL && i < count; i++) {
+        look_at_channel(list.items[list.count - count + i], &cause->channels[i]);
+    }
+    bp_channels_unhold(&recorder->channels, &list);
     cause->model.channels = cause->channels;
     cause->model.channel_count = count;
+    return cause->channels != NULL;
 }
 
 static struct cause *new_cause(struct disconnects *disconnects,
@@ -191,7 +221,10 @@ static struct cause *new_cause(struct disconnects *disconnects,
         .keepalive_fired = given->keepalive_fired,
         .cooldown_ms = disconnects->context.report->settings->disconnect_cooldown_ms,
         .suppressed_count = suppressed_count};
-    look_at_channels(disconnects->context.report->recorder, cause);
+    if (!look_at_channels(disconnects->context.report->recorder, cause)) {
+        free_cause(cause);
+        return NULL;
+    }
     return cause;
 }
 
@@ -257,4 +290,4 @@ bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cau
 }
 
 const bp_trigger bp_trigger_disconnect = {
-    .open = open_trigger, .list = list_entries, .close = close_trigger};
+    .open = open_trigger, .note = note, .list = list_entries, .close = close_trigger};

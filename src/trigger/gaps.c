@@ -9,8 +9,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <bugpack/traffic.h>
-
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
@@ -30,12 +28,6 @@ typedef enum gap_state {
     GAP_GIVEN_UP
 } gap_state;
 
-/* Whether one of the host's open channels has had a report. */
-struct open_channel {
-    const struct channel *channel; /* of its gaps; NULL: none was found */
-    uint32_t searched_count;       /* so many rows were searched for one */
-};
-
 /* Where a key is counted. */
 typedef enum row_kind {
     OWN_ROW,
@@ -49,6 +41,8 @@ struct channel {
     uint32_t key_count, unknown_count;
     uint32_t place_count; /* reports that are pending or written */
     bool is_cap_reported;
+    uint64_t asked_generation; /* of the host's channels, plus 1, when `is_open` was looked up */
+    bool is_open;
 };
 
 struct bp_gap {
@@ -58,7 +52,7 @@ struct bp_gap {
     uint8_t try_count;
     bool takes[row_kind_count]; /* keys without a row of their own are counted here */
     struct channel *channel;
-    uint64_t count, first_wall_ns, last_wall_ns;
+    uint64_t first_wall_ns;
     const char *refusal; /* why its last occurrence led to no report; NULL: it did */
 };
 
@@ -70,10 +64,13 @@ struct bp_gaps {
     bool is_cap_reported, is_hold_reported;
     uint32_t gap_count, pending_count, written_count;
     uint64_t occurrence_count;
+    uint64_t silent_generation; /* of the host's channels, plus 1, when they were counted: */
+    size_t silent_count;
+    bool is_silent_stale;
     uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
     struct bp_gap gaps[BUGPACK_GAP_KEYS_MAX];
-    struct channel channels[BUGPACK_GAP_KEYS_MAX]; /* that of a channel's first row is used */
-    struct open_channel open_channels[BUGPACK_CHANNEL_MAX];
+    bp_trigger_tally tallies[BUGPACK_GAP_KEYS_MAX]; /* of the rows: to be copied at each trigger */
+    struct channel channels[BUGPACK_GAP_KEYS_MAX];  /* that of a channel's first row is used */
 };
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
@@ -139,25 +136,16 @@ static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t 
     return NULL;
 }
 
-/* Searches the rows from `*at` on for one of this channel, and moves `*at` behind the last. */
-static struct channel *find_channel(bp_gaps *gaps, const char *name, size_t name_bytes,
-                                    uint32_t *at) {
-    struct channel *channel = NULL;
-    for (; *at < gaps->gap_count && channel == NULL; (*at)++) {
-        const bp_gap *gap = &gaps->gaps[*at];
-        if (gap->channel_bytes == name_bytes && memcmp(gap->text, name, name_bytes) == 0) {
-            channel = gap->channel;
-        }
-    }
-    return channel;
-}
-
 /* A walk over all rows, but only for a key that was never seen before. */
 static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
-    uint32_t at = 0;
-    struct channel *channel = find_channel(gaps, key->text, key->channel_bytes, &at);
-    /* Else it is the first of its channel. */
-    return channel != NULL ? channel : &gaps->channels[gaps->gap_count];
+    for (uint32_t i = 0; i < gaps->gap_count; i++) {
+        const bp_gap *gap = &gaps->gaps[i];
+        if (gap->channel_bytes == key->channel_bytes &&
+            memcmp(gap->text, key->text, key->channel_bytes) == 0) {
+            return gap->channel;
+        }
+    }
+    return &gaps->channels[gaps->gap_count]; /* it is the first of its channel */
 }
 
 /* Finds the row of a key, or adds it where there is room. */
@@ -258,27 +246,49 @@ static bp_gap_occurrence refuse(bp_gap *gap, const char *reason, bool *is_report
     return is_first ? reported : BP_GAP_COUNTED;
 }
 
-/*
- * How many places this channel must leave to open channels that have had no report. None, if it is
- * such a channel itself. Each row is searched once for each channel, however often this is asked.
+/* Whether the host has the channel of this gap open; looked up once for each state of its channels.
  */
-static uint32_t count_held(bp_gaps *gaps, const struct channel *asking) {
-    const bp_gaps_options *options = &gaps->options;
-    uint32_t held_max = options->cap / 5 < held_places_max ? options->cap / 5 : held_places_max;
-    uint32_t held = 0;
-    const char *name = options->channel_at(options->channels, 0);
-    for (size_t i = 0; name != NULL; name = options->channel_at(options->channels, ++i)) {
-        struct open_channel *open = &gaps->open_channels[i];
-        if (open->channel == NULL && name[0] != '\0') {
-            open->channel = find_channel(gaps, name, strlen(name), &open->searched_count);
-        }
-        bool is_silent = open->channel == NULL || open->channel->place_count == 0;
-        if (is_silent && open->channel == asking && name[0] != '\0') {
-            return 0;
-        }
-        held += is_silent && name[0] != '\0' ? held_places : 0;
+static bool is_open(const bp_gaps *gaps, const bp_gap *gap, uint64_t generation) {
+    struct channel *channel = gap->channel;
+    if (channel->asked_generation != generation + 1) {
+        channel->asked_generation = generation + 1;
+        channel->is_open =
+            gaps->options.is_open(gaps->options.channels, gap->text, gap->channel_bytes);
     }
-    return held < held_max ? held : held_max;
+    return channel->is_open;
+}
+
+/* How many of the open channels have had no report. All rows are walked along once for each state
+ * of the host's channels and of the places. */
+static size_t count_silent(bp_gaps *gaps, size_t open_count, uint64_t generation) {
+    if (gaps->silent_generation != generation + 1 || gaps->is_silent_stale) {
+        gaps->silent_count = open_count;
+        for (uint32_t i = 0; i < gaps->gap_count; i++) {
+            const bp_gap *gap = &gaps->gaps[i];
+            bool is_first_of_channel = gap->channel == &gaps->channels[i];
+            gaps->silent_count -= is_first_of_channel && gap->channel->place_count > 0 &&
+                                  is_open(gaps, gap, generation);
+        }
+        gaps->silent_generation = generation + 1;
+        gaps->is_silent_stale = false;
+    }
+    return gaps->silent_count;
+}
+
+/*
+ * How many places the channel of this gap must leave to open channels that have had no report.
+ * None, if it is such a channel itself.
+ */
+static uint32_t count_held(bp_gaps *gaps, const bp_gap *asking) {
+    uint64_t generation;
+    size_t open_count = gaps->options.count_open(gaps->options.channels, &generation);
+    if (asking->channel->place_count == 0 && is_open(gaps, asking, generation)) {
+        return 0;
+    }
+    uint32_t cap = gaps->options.cap;
+    uint32_t held_max = cap / 5 < held_places_max ? cap / 5 : held_places_max;
+    size_t held = held_places * count_silent(gaps, open_count, generation);
+    return held < held_max ? (uint32_t)held : held_max;
 }
 
 static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled) {
@@ -295,12 +305,13 @@ static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled)
         return refuse(gap, gaps->channel_cap_reason, &gap->channel->is_cap_reported,
                       BP_GAP_CHANNEL_CAP);
     }
-    if (channel_cap == 0 && gaps->options.channel_at != NULL &&
-        place_count + count_held(gaps, gap->channel) >= gaps->options.cap) {
+    if (channel_cap == 0 && gaps->options.channels != NULL &&
+        place_count + count_held(gaps, gap) >= gaps->options.cap) {
         return refuse(gap, "the places that are left are held back for channels without a report",
                       &gaps->is_hold_reported, BP_GAP_HELD_BACK);
     }
     gap->channel->place_count++;
+    gaps->is_silent_stale = true;
     gaps->pending_count++;
     gap->state = GAP_PENDING;
     return BP_GAP_REPORT;
@@ -312,8 +323,9 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
     bp_lock_acquire(&gaps->lock);
     bp_gap *gap = row_of(gaps, key);
     gaps->occurrence_count++;
-    gap->count++;
-    gap->last_wall_ns = bp_clock_wall_tick_ns();
+    bp_trigger_tally *tally = &gaps->tallies[gap - gaps->gaps];
+    tally->count++;
+    tally->last_wall_ns = bp_clock_wall_tick_ns();
     if (gap->state == GAP_OPEN) {
         occurrence = take_place(gaps, gap, is_enabled);
     }
@@ -332,6 +344,7 @@ void bp_gaps_settle(bp_gaps *gaps, bp_gap *gap, bool is_written) {
         gap->state = GAP_WRITTEN;
     } else {
         gap->channel->place_count--;
+        gaps->is_silent_stale = true;
         gap->try_count++;
         gap->state = gap->try_count >= BUGPACK_GAP_TRIES ? GAP_GIVEN_UP : GAP_OPEN;
         gap->refusal = NULL;
@@ -345,6 +358,12 @@ void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals) {
                                    .pending_count = gaps->pending_count,
                                    .distinct_count = gaps->gap_count,
                                    .occurrence_count = gaps->occurrence_count};
+    bp_lock_release(&gaps->lock);
+}
+
+void bp_gaps_tallies(bp_gaps *gaps, bp_trigger_tally *ret_tallies, size_t count) {
+    bp_lock_acquire(&gaps->lock);
+    memcpy(ret_tallies, gaps->tallies, count * sizeof *ret_tallies);
     bp_lock_release(&gaps->lock);
 }
 
@@ -365,16 +384,17 @@ static const char *reason_of(const bp_gap *gap) {
                               : "its report was not begun";
 }
 
-static void fill_row(const bp_gap *gap, const bp_gap *writing, bp_pedantic_gap *row) {
+static void fill_row(const bp_gap *gap, const bp_trigger_tally *tally, const bp_gap *writing,
+                     bp_pedantic_gap *row) {
     bool is_written = gap == writing || gap->state == GAP_WRITTEN;
     /* The clock of the occurrences has a coarser tick than that of the first one. */
     *row = (bp_pedantic_gap){.key = gap->text,
                              .channel = gap->text,
                              .channel_bytes = gap->channel_bytes,
-                             .count = gap->count,
+                             .count = tally->count,
                              .first_wall_ns = gap->first_wall_ns,
-                             .last_wall_ns = gap->last_wall_ns > gap->first_wall_ns
-                                                 ? gap->last_wall_ns
+                             .last_wall_ns = tally->last_wall_ns > gap->first_wall_ns
+                                                 ? tally->last_wall_ns
                                                  : gap->first_wall_ns,
                              .is_written = is_written,
                              .reason = is_written ? "" : reason_of(gap)};
@@ -391,7 +411,7 @@ bugpack_status bp_gaps_list(bp_gaps *gaps, const bp_gap *writing, bp_pedantic_ga
     }
     bp_lock_acquire(&gaps->lock);
     for (size_t i = 0; i < count; i++) {
-        fill_row(&gaps->gaps[i], writing, &rows[i]);
+        fill_row(&gaps->gaps[i], &gaps->tallies[i], writing, &rows[i]);
     }
     bp_lock_release(&gaps->lock);
     *ret_rows = rows;

@@ -15,6 +15,7 @@
 #include <bugpack/error.h>
 #include <bugpack/gap.h>
 
+#include "model/manifest.h"
 #include "model/pedantic_summary.h"
 #include "trigger/gap_key.h"
 
@@ -27,13 +28,12 @@ typedef struct bp_gaps_options {
     /* Of these, for one channel. 0: all, less what is held back for the channels below. */
     uint32_t channel_cap;
     /*
-     * The open channels by index, at most BUGPACK_CHANNEL_MAX: "" for one that was closed, NULL
-     * after the last; NULL for none.
-     * Without a channel_cap, two places are held back for each of them that has had no report, at
-     * most ten and a fifth of the cap in all. Called under the table's lock.
+     * The host's open channels; NULL: it has none. Without a channel_cap, two places are held back
+     * for each of them that has had no report, at most ten and a fifth of the cap in all.
      */
-    const char *(*channel_at)(const void *context, size_t at);
-    const void *channels;      /* its context */
+    size_t (*count_open)(void *channels, uint64_t *ret_generation);
+    bool (*is_open)(void *channels, const char *name, size_t name_bytes);
+    void *channels; /* the context of both; the generation changes when one is opened or closed */
     const char *const *ignore; /* fnmatch patterns, borrowed until the table is freed */
     size_t ignore_count;
 } bp_gaps_options;
@@ -80,6 +80,9 @@ typedef struct bp_gaps_totals {
     uint64_t occurrence_count;
 } bp_gaps_totals;
 void bp_gaps_count(bp_gaps *gaps, bp_gaps_totals *ret_totals);
+
+/* What changes in the first `count` rows, in their order; there are as many. Any thread. */
+void bp_gaps_tallies(bp_gaps *gaps, bp_trigger_tally *ret_tallies, size_t count);
 
 /*
  * One row for each key by first occurrence, the caller's to free; texts are borrowed from the

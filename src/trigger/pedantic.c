@@ -1,14 +1,15 @@
 #include "trigger/pedantic.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "model/entry.h"
 #include "recorder/note.h"
-#include "report/name.h"
 #include "report/provider.h"
 #include "trigger/pedantic_summary.h"
 #include "trigger/trigger.h"
@@ -22,10 +23,18 @@ struct bp_pedantic {
     atomic_bool is_stopped; /* no gap leads to a report any more */
 };
 
-/* What the report of a gap has of its own: channel-state.json as the host gave it at the gap. */
+/* So much of a message is searched for secrets: one that begins in what is shown may go on. */
+enum { message_look_bytes = 4 * BUGPACK_GAP_DUMP_MAX_BYTES };
+
+/* What the report of a gap has of its own: channel-state.json as the host gave it at the gap, and
+ * the message. */
 struct gap_report {
     bp_pedantic *pedantic;
     bp_gap *gap;
+    bool has_message, is_exact;
+    unsigned char message[message_look_bytes];
+    size_t message_bytes, kept_bytes;            /* all of it, and what is here */
+    char channel[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* which it came on; the row may be another one */
     bool has_state;
     bugpack_writer given; /* checked by the worker, not on the host's thread */
     int result;
@@ -43,8 +52,12 @@ static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *
     return status;
 }
 
-static const char *channel_at(const void *channels, size_t at) {
-    return bp_channels_open_name(channels, at);
+static size_t count_open(void *channels, uint64_t *ret_generation) {
+    return bp_channels_count_open(channels, ret_generation);
+}
+
+static bool is_open(void *channels, const char *name, size_t name_bytes) {
+    return bp_channels_is_open(channels, name, name_bytes);
 }
 
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
@@ -52,7 +65,8 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     const bugpack_options *settings = context->report->settings;
     const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
                                           .channel_cap = settings->pedantic_channel_cap,
-                                          .channel_at = channel_at,
+                                          .count_open = count_open,
+                                          .is_open = is_open,
                                           .channels = &context->report->recorder->channels,
                                           .ignore = settings->pedantic_ignore,
                                           .ignore_count = settings->pedantic_ignore_count};
@@ -106,12 +120,55 @@ static void ask_state(bp_job *job, const bp_occurrence *occurrence) {
 
 static bool brings_entry(const bp_job *job, const char *name) {
     const struct gap_report *report = job->payload;
-    return report->has_state && bp_name_is_same_entry(name, state_name);
+    return report->has_state && bp_entry_is_same(name, state_name);
+}
+
+/* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
+static bool describe(const struct gap_report *report, char **ret_description) {
+    bp_buffer text;
+    size_t shown = report->kept_bytes < BUGPACK_GAP_DUMP_MAX_BYTES ? report->kept_bytes
+                                                                   : BUGPACK_GAP_DUMP_MAX_BYTES;
+    bp_buffer_init(&text, 1024);
+    (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler",
+                           report->message_bytes);
+    if (shown == 0 && report->message_bytes > 0) {
+        (void)bp_buffer_printf(
+            &text, "; reports do not have the payload of channel \"%s\" as it is", report->channel);
+    } else if (shown < report->message_bytes) {
+        (void)bp_buffer_printf(&text, "; the first %zu", shown);
+    }
+    if (shown > 0) {
+        (void)bp_buffer_append_text(&text, ":");
+    }
+    for (size_t i = 0; i < shown; i++) {
+        (void)bp_buffer_printf(&text, " %02x", report->message[i]);
+    }
+    bool is_copied =
+        text.status == BUGPACK_OK && bp_job_copy_text(bp_buffer_text(&text), ret_description);
+    bp_buffer_release(&text);
+    return is_copied;
+}
+
+/* Secrets go before the bytes become digits, where no rule would find them. */
+static bugpack_status show_message(struct gap_report *report, bp_job *job, const bp_bundle *bundle,
+                                   bugpack_error *error) {
+    bugpack_status status = report->is_exact
+                                ? BUGPACK_OK
+                                : bp_bundle_overwrite(bundle, report->message, report->kept_bytes);
+    return status == BUGPACK_OK && describe(report, &job->description)
+               ? BUGPACK_OK
+               : bp_fail_memory(error, "describe a message");
 }
 
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     struct gap_report *report = job->payload;
     bugpack_writer writer;
+    if (report->has_message) {
+        bugpack_status status = show_message(report, job, bundle, error);
+        if (status != BUGPACK_OK) {
+            return status;
+        }
+    }
     if (!report->has_state) {
         return BUGPACK_OK;
     }
@@ -147,48 +204,24 @@ static const bp_job_type job_type = {.brings_entry = brings_entry,
                                      .settled = settled,
                                      .free = free_payload};
 
-/* How many bytes of a message the report shows: none that traffic.pcap would not have as it is. */
-static size_t shown_bytes(const bp_pedantic *pedantic, const bp_occurrence *occurrence) {
-    const bp_report_context *report = pedantic->context.report;
-    const char *without = report->settings->without_entries;
-    if (without != NULL && bp_name_is_in_list(without, "traffic.pcap")) {
-        return 0;
+/* Keeps what the report may have of a message: nothing that traffic.pcap would not have. */
+static void keep_message(struct gap_report *report, const bp_occurrence *occurrence) {
+    const bp_report_context *context = report->pedantic->context.report;
+    const char *without = context->settings->without_entries;
+    size_t max =
+        bp_channels_plain_max(&context->recorder->channels, occurrence->channel, &report->is_exact);
+    if (without != NULL && bp_entry_is_in_list(without, "traffic.pcap")) {
+        max = 0;
     }
-    size_t plain_max = bp_channels_plain_max(&report->recorder->channels, occurrence->channel);
-    size_t max = plain_max < BUGPACK_GAP_DUMP_MAX_BYTES ? plain_max : BUGPACK_GAP_DUMP_MAX_BYTES;
-    return max < occurrence->byte_count ? max : occurrence->byte_count;
+    max = max < message_look_bytes ? max : message_look_bytes;
+    (void)snprintf(report->channel, sizeof report->channel, "%s", occurrence->channel);
+    report->has_message = true;
+    report->message_bytes = occurrence->byte_count;
+    report->kept_bytes = max < occurrence->byte_count ? max : occurrence->byte_count;
+    memcpy(report->message, occurrence->bytes, report->kept_bytes);
 }
 
-/* "a message of 123 bytes without a handler; the first 64: 0a 0b …" */
-static bool describe(const bp_pedantic *pedantic, const bp_occurrence *occurrence,
-                     char **ret_description) {
-    bp_buffer text;
-    size_t shown = shown_bytes(pedantic, occurrence);
-    const unsigned char *bytes = occurrence->bytes;
-    bp_buffer_init(&text, 1024);
-    (void)bp_buffer_printf(&text, "a message of %zu bytes without a handler",
-                           occurrence->byte_count);
-    if (shown == 0 && occurrence->byte_count > 0) {
-        (void)bp_buffer_printf(&text,
-                               "; reports do not have the payload of channel \"%.*s\" as it is",
-                               BUGPACK_CHANNEL_MAX_BYTES, occurrence->channel);
-    } else if (shown < occurrence->byte_count) {
-        (void)bp_buffer_printf(&text, "; the first %zu", shown);
-    }
-    if (shown > 0) {
-        (void)bp_buffer_append_text(&text, ":");
-    }
-    for (size_t i = 0; i < shown; i++) {
-        (void)bp_buffer_printf(&text, " %02x", bytes[i]);
-    }
-    bool is_copied =
-        text.status == BUGPACK_OK && bp_job_copy_text(bp_buffer_text(&text), ret_description);
-    bp_buffer_release(&text);
-    return is_copied;
-}
-
-static bool fill_job(bp_job *job, const bp_pedantic *pedantic, const bp_gap *gap,
-                     const bp_occurrence *occurrence) {
+static bool fill_job(bp_job *job, const bp_gap *gap) {
     size_t channel_bytes = bp_gap_channel_bytes(gap);
     if (!bp_job_copy_text(bp_gap_text(gap), &job->gap_key) ||
         !bp_job_copy_text(bp_gap_text(gap), &job->name_detail)) {
@@ -201,7 +234,7 @@ static bool fill_job(bp_job *job, const bp_pedantic *pedantic, const bp_gap *gap
             return false;
         }
     }
-    return occurrence->bytes == NULL || describe(pedantic, occurrence, &job->description);
+    return true;
 }
 
 /* NULL without memory. */
@@ -219,9 +252,12 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
     report->gap = gap;
     job->yields = true; /* a burst of gaps loses none, and leaves room for a person's report */
     job->report_dir = pedantic->context.report->settings->pedantic_dir;
-    if (!fill_job(job, pedantic, gap, occurrence)) {
+    if (!fill_job(job, gap)) {
         bp_job_free(job);
         return NULL;
+    }
+    if (occurrence->bytes != NULL) {
+        keep_message(report, occurrence);
     }
     if (occurrence->state != NULL) {
         ask_state(job, occurrence);
@@ -298,8 +334,19 @@ void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
     ret_state->occurrence_count = totals.occurrence_count;
 }
 
-static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_list *list,
-                                   bugpack_error *error) {
+static bp_trigger_note *note(void *self) {
+    bp_pedantic *pedantic = self;
+    bp_gaps_totals totals;
+    bp_gaps_count(pedantic->gaps, &totals);
+    bp_trigger_note *made = bp_trigger_note_new(totals.distinct_count);
+    if (made != NULL) {
+        bp_gaps_tallies(pedantic->gaps, made->rows, made->count);
+    }
+    return made;
+}
+
+static bugpack_status list_entries(void *self, const bp_trigger_note *noted, const bp_job *job,
+                                   bp_trigger_list *list, bugpack_error *error) {
     bp_pedantic *pedantic = self;
     bp_pedantic_gap *rows = NULL;
     size_t count = 0;
@@ -307,20 +354,23 @@ static bugpack_status list_entries(void *self, const bp_job *job, bp_trigger_lis
     bugpack_status status =
         bp_gaps_list(pedantic->gaps, own == NULL ? NULL : own->gap, &rows, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        const bp_trigger_entry entry = {.kind = BP_REPORT_PEDANTIC,
-                                        .key = rows[i].key,
-                                        .count = rows[i].count,
-                                        .written_count = rows[i].is_written,
-                                        .first_wall_ns = rows[i].first_wall_ns,
-                                        .last_wall_ns = rows[i].last_wall_ns,
-                                        .reason = rows[i].reason};
-        bp_trigger_list_add(list, &entry);
+        bp_trigger_entry entry = {.kind = BP_REPORT_PEDANTIC,
+                                  .key = rows[i].key,
+                                  .count = rows[i].count,
+                                  .written_count = rows[i].is_written,
+                                  .first_wall_ns = rows[i].first_wall_ns,
+                                  .last_wall_ns = rows[i].last_wall_ns,
+                                  .reason = rows[i].reason};
+        if (bp_trigger_note_apply(noted, i, &entry)) {
+            bp_trigger_list_add(list, &entry);
+        }
     }
     free(rows);
     return status;
 }
 
 const bp_trigger bp_trigger_pedantic = {.open = open_trigger,
+                                        .note = note,
                                         .list = list_entries,
                                         .stop = stop,
                                         .close = close_trigger,

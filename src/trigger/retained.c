@@ -197,6 +197,8 @@ bugpack_status bp_retained_lend(void *self, uint64_t number, bp_job *job, bp_ret
     job->borrows_snapshot = true;
     job->kind = BP_REPORT_NOTIFICATION;
     job->triggered = found->job->triggered;
+    bp_job_drop_notes(job);
+    memcpy(job->notes, found->job->notes, sizeof job->notes);
     bp_tag_set_drop(job->tags);
     job->tags = bp_tag_set_retain(found->job->tags);
     bp_window_release(job->window);

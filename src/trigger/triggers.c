@@ -9,6 +9,7 @@ static const bp_trigger *const all[] = {BP_TRIGGERS(BP_TRIGGER_ROW)};
 #undef BP_TRIGGER_ROW
 
 enum { trigger_count = sizeof all / sizeof all[0] };
+_Static_assert((int)trigger_count <= (int)BP_TRIGGER_NOTE_MAX, "a job has room for a note of each");
 
 struct bp_triggers {
     void *selves[trigger_count]; /* NULL: off */
@@ -64,13 +65,22 @@ void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger) {
     return i < trigger_count ? triggers->selves[i] : NULL;
 }
 
+void bp_triggers_note(void *context, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]) {
+    const bp_triggers *triggers = context;
+    for (size_t i = 0; triggers != NULL && i < trigger_count; i++) {
+        if (triggers->selves[i] != NULL && all[i]->note != NULL) {
+            ret_notes[i] = all[i]->note(triggers->selves[i]);
+        }
+    }
+}
+
 bugpack_status bp_triggers_list(void *context, const bp_job *job, bp_trigger_list *list,
                                 bugpack_error *error) {
     const bp_triggers *triggers = context;
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < trigger_count; i++) {
         if (triggers->selves[i] != NULL && all[i]->list != NULL) {
-            status = all[i]->list(triggers->selves[i], job, list, error);
+            status = all[i]->list(triggers->selves[i], job->notes[i], job, list, error);
         }
     }
     if (status == BUGPACK_OK && list->is_failed) {

@@ -20,6 +20,9 @@ void bp_triggers_free(bp_triggers *triggers);
 /* One trigger's own object; NULL when it is off. */
 void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger);
 
+/* A bp_note_triggers; NULL has none. */
+void bp_triggers_note(void *triggers, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]);
+
 /* A bp_list_triggers. */
 bugpack_status bp_triggers_list(void *triggers, const bp_job *job, bp_trigger_list *list,
                                 bugpack_error *error);

@@ -9,6 +9,12 @@
  * xnu/bsd/kern/proc_info.c). */
 enum { with_zombies = 1 };
 
+/* Nothing tells it of a child that is to stay unreaped. */
+uint64_t bp_child_cpu_ns(pid_t pid) {
+    (void)pid;
+    return 0;
+}
+
 /*
  * waitid drops the signal from the status of a killed child (waitid_nocancel in
  * xnu/bsd/kern/kern_exit.c; .NET found this). libproc returns the whole wait status.

@@ -138,6 +138,12 @@ static bugpack_status snapshot_other(bp_process *process, bool with_names,
     return BUGPACK_OK;
 }
 
+bool bp_process_program(const bp_process *process, bp_task_program *ret_program) {
+    (void)process;
+    (void)ret_program;
+    return false;
+}
+
 bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
     bp_darwin_uptime *uptime = &process->uptime;
     if (!uptime->is_known) {

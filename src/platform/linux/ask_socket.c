@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -68,13 +69,34 @@ void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
     (void)ignored;
 }
 
-bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, int *ret_fd, bugpack_error *error) {
+/* Where the backlog is full, connect waits as long as a send may (unix_stream_connect in
+ * net/unix/af_unix.c), and poll cannot say when there is room. */
+static bool connect_until(int fd, const struct sockaddr_un *address, uint64_t deadline_ns) {
+    int result;
+    do {
+        uint64_t now_ns = bp_clock_monotonic_ns();
+        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+        const struct timeval left = {.tv_sec = (time_t)(left_ns / BP_NS_PER_SEC),
+                                     .tv_usec = (suseconds_t)(left_ns % BP_NS_PER_SEC / 1000) + 1};
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof left) != 0) {
+            return false;
+        }
+        result = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
+                                     bugpack_error *error) {
     pid_t peer_pid;
     const struct sockaddr_un address = address_in(dir_fd);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+    if (fd < 0 || !connect_until(fd, &address, deadline_ns)) {
         int connect_errno = errno;
         bp_file_close(fd);
+        if (connect_errno == EAGAIN) {
+            return bp_fail(error, BUGPACK_ERR_TIMEOUT, "it has not answered those before us");
+        }
         (void)bp_fail_errno(error, connect_errno, "it does not answer");
         bool is_nobody = connect_errno == ECONNREFUSED || connect_errno == ENOENT;
         if (is_nobody && error != NULL) {

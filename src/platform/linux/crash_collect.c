@@ -259,21 +259,19 @@ static void read_threads(bp_crash_page *page, const bp_crash_source *source) {
 }
 
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
-                             uint64_t stack_pointer, bool has_room) {
+                             uint64_t stack_pointer) {
     read_maps(page, source);
     copy_stack(page, source, stack_pointer);
     read_threads(page, source);
     page->module_count = 0;
-    if (has_room) {
-        read_modules(page, source);
-    }
+    read_modules(page, source);
     uint64_t check = bp_crash_page_check(page);
     atomic_thread_fence(memory_order_release);
     page->check = check;
 }
 
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context, int maps_fd,
-                      bool has_room, bool is_passed_to_host) {
+                      bool is_passed_to_host) {
     const bp_crash_source own = {.maps_path = BP_CRASH_MAPS_PATH,
                                  .threads_path = "/proc/self/task",
                                  .maps_fd = maps_fd,
@@ -287,5 +285,5 @@ void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *co
     page->was_passed_to_host = is_passed_to_host;
     bp_crash_collect_signal(page, info);
     (void)prctl(PR_GET_NAME, page->thread_name, 0, 0, 0);
-    bp_crash_collect_memory(page, &own, read_registers(page, context), has_room);
+    bp_crash_collect_memory(page, &own, read_registers(page, context));
 }

@@ -12,13 +12,12 @@
 #define BP_CRASH_MAPS_PATH "/proc/self/maps"
 
 /*
- * Fills the page, its check last. Calls only what is safe in a signal handler, and needs 3 KiB of
- * stack, with `has_room` 8 KiB more for the build ids. `maps_fd` is of a bp_crash_source. Memory
- * that cannot be read ends what it is part of: the handler must call bp_guard_escape when it is
- * entered again on this thread.
+ * Fills the page, its check last. Calls only what is safe in a signal handler, and needs 11 KiB of
+ * stack. `maps_fd` is of a bp_crash_source. Memory that cannot be read ends what it is part of: the
+ * handler must call bp_guard_escape when it is entered again on this thread.
  */
 void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *context, int maps_fd,
-                      bool has_room, bool is_passed_to_host);
+                      bool is_passed_to_host);
 
 /* How the memory of a process is read: our own, or another one. */
 typedef struct bp_crash_source {
@@ -34,6 +33,6 @@ typedef struct bp_crash_source {
 /* The parts of it, for a page whose other members are set. The second one ends with the check. */
 void bp_crash_collect_signal(bp_crash_page *page, const siginfo_t *info);
 void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
-                             uint64_t stack_pointer, bool has_room);
+                             uint64_t stack_pointer);
 
 #endif

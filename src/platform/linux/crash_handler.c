@@ -42,13 +42,14 @@ static _Thread_local struct {
 
 /*
  * In memory that the kernel wipes in a child, which so has no page. It is mapped once, and never
- * freed: a handler of the host's may still call ours.
+ * freed: a handler of the host's may still call ours. The stacks of `place` are below it.
  */
 typedef struct crash_owner {
+    bp_guard_place place; /* first */
     bp_crash_page *_Atomic page;
     atomic_int pid; /* a child that shares our memory has another one */
     atomic_int tid; /* the thread that writes the page, or passed the signal on; 0: none */
-    _Atomic(uint64_t) claimed_ns;
+    _Atomic(uint64_t) claimed_ns; /* 0: just now */
     /* /proc/self/maps, open for a crash that finds no descriptor left. */
     atomic_bool holds_maps;
     int maps_fd;
@@ -61,9 +62,6 @@ static crash_owner *_Atomic owner;
 static const uint64_t wait_ns = 2 * BP_NS_PER_SEC;
 /* A handler that has not returned for so long has jumped out of ours, and the process goes on. */
 static const uint64_t stale_ns = 10 * BP_NS_PER_SEC;
-
-/* The build ids need so much of the alternate stack; a host's may be small (SIGSTKSZ). */
-static const size_t roomy_bytes = 16384;
 
 static size_t index_of(int number) {
     size_t i = 0;
@@ -78,6 +76,11 @@ static void use_default(int number) {
     (void)sigaction(number, &action, NULL);
 }
 
+static void release(crash_owner *mine) {
+    atomic_store(&mine->claimed_ns, 0);
+    atomic_store(&mine->tid, 0);
+}
+
 /* The page, where there is one and no other thread has it. */
 static bp_crash_page *claim(crash_owner *mine, pid_t tid) {
     uint64_t began_ns = bp_clock_monotonic_ns();
@@ -85,14 +88,18 @@ static bp_crash_page *claim(crash_owner *mine, pid_t tid) {
     while (atomic_load(&mine->page) != NULL && now_ns - began_ns < wait_ns) {
         int holder = 0;
         bool is_free = atomic_compare_exchange_strong(&mine->tid, &holder, tid);
-        if (!is_free && (holder == tid || now_ns - atomic_load(&mine->claimed_ns) > stale_ns)) {
+        uint64_t since_ns = atomic_load(&mine->claimed_ns);
+        bool is_stale = since_ns != 0 && now_ns > since_ns && now_ns - since_ns > stale_ns;
+        if (!is_free &&
+            (holder == tid ||
+             (is_stale && atomic_compare_exchange_strong(&mine->claimed_ns, &since_ns, now_ns)))) {
             is_free = atomic_compare_exchange_strong(&mine->tid, &holder, tid);
         }
         if (is_free) {
             atomic_store(&mine->claimed_ns, now_ns);
             bp_crash_page *page = atomic_load(&mine->page);
             if (page == NULL) { /* it was removed just now */
-                atomic_store(&mine->tid, 0);
+                release(mine);
             }
             return page;
         }
@@ -110,14 +117,6 @@ typedef struct crash {
     ucontext_t *context;
 } crash;
 
-static bool has_room(const ucontext_t *context) {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t lowest = (uintptr_t)context->uc_stack.ss_sp;
-    bool is_alternate = context->uc_stack.ss_size > 0 && here >= lowest &&
-                        here - lowest < context->uc_stack.ss_size;
-    return !is_alternate || here - lowest >= roomy_bytes;
-}
-
 /* -1 where the host has closed it. */
 static int find_maps(const crash_owner *mine) {
     return atomic_load(&mine->holds_maps) && bp_fd_is_ours(mine->maps_fd, mine->maps_mark)
@@ -131,7 +130,7 @@ static void collect(void *context) {
     bool is_passed_to_host = (next->sa_flags & SA_SIGINFO) != 0 ||
                              (next->sa_handler != SIG_DFL && next->sa_handler != SIG_IGN);
     bp_crash_collect(it->page, it->info, it->context, find_maps(atomic_load(&owner)),
-                     has_room(it->context), is_passed_to_host);
+                     is_passed_to_host);
 }
 
 static void forget(void *context) {
@@ -202,8 +201,12 @@ static void handle(int number, siginfo_t *info, void *context) {
     crash_owner *mine = atomic_load(&owner);
     pid_t tid = gettid();
     bool is_ours = mine != NULL && atomic_load(&mine->pid) == getpid();
-    if (is_ours && atomic_load(&mine->tid) == tid) {
-        bp_guard_escape(); /* a fault of our own */
+    if (is_ours && atomic_load(&mine->tid) == tid && bp_guard_is_running(&mine->place)) {
+        if (info->si_code > 0) {
+            bp_guard_escape();
+            use_default(number);
+        }
+        return; /* what was sent meanwhile is too late: the process has begun to die */
     }
     crash it = {NULL, number, info, context};
     if (is_passed_back(context, frame)) {
@@ -212,7 +215,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
     it.page = is_ours ? claim(mine, tid) : NULL;
     if (it.page != NULL) {
-        (void)bp_guard_run(collect, &it);
+        bp_guard_run_apart(&mine->place, collect, &it);
     }
     passing.context = context;
     passing.frame = frame;
@@ -221,10 +224,10 @@ static void handle(int number, siginfo_t *info, void *context) {
     saved_errno = errno;
     passing.context = NULL;
     if (it.page != NULL && goes_on) {
-        (void)bp_guard_run(forget, &it);
+        bp_guard_run_apart(&mine->place, forget, &it);
     }
     if (it.page != NULL && (goes_on || number == SIGABRT)) {
-        atomic_store(&mine->tid, 0);
+        release(mine);
     }
     errno = saved_errno;
 }
@@ -236,19 +239,21 @@ static bool is_handler_ours(const struct sigaction *action) {
 static bugpack_status find_owner(crash_owner **ret_owner, bugpack_error *error) {
     crash_owner *mine = atomic_load(&owner);
     if (mine == NULL) {
-        size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-        mine = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (mine == MAP_FAILED) {
+        size_t bytes = BP_GUARD_STACKS_BYTES + sizeof *mine;
+        char *mapped =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) {
             return bp_fail_errno(error, errno, "cannot install the crash handler");
         }
-        if (madvise(mine, bytes, MADV_WIPEONFORK) != 0) {
+        if (madvise(mapped, bytes, MADV_WIPEONFORK) != 0) {
             int advise_errno = errno;
-            (void)munmap(mine, bytes);
+            (void)munmap(mapped, bytes);
             return bp_fail_errno(error, advise_errno, "cannot install the crash handler");
         }
+        mine = (crash_owner *)(void *)(mapped + BP_GUARD_STACKS_BYTES);
         crash_owner *other = NULL;
         if (!atomic_compare_exchange_strong(&owner, &other, mine)) {
-            (void)munmap(mine, bytes);
+            (void)munmap(mapped, bytes);
             mine = other;
         }
     }
@@ -256,15 +261,13 @@ static bugpack_status find_owner(crash_owner **ret_owner, bugpack_error *error) 
     return BUGPACK_OK;
 }
 
-/* Asynchronous signals wait, so that the alternate stack has to hold no handler of theirs. Faults
- * do not, as our own have to come through. */
+/* All signals wait, so that the alternate stack has to hold no other handler, and a fault of ours
+ * ends the process (force_sig_info_to_task in kernel/signal.c) but for those that
+ * bp_guard_run_apart lets through. */
 static void install_actions(void) {
     struct sigaction ours = {.sa_sigaction = handle,
-                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     (void)sigfillset(&ours.sa_mask);
-    for (size_t i = 0; i < signal_count; i++) {
-        (void)sigdelset(&ours.sa_mask, fatal_signals[i]);
-    }
     for (size_t i = 0; i < signal_count; i++) {
         struct sigaction now;
         if (sigaction(fatal_signals[i], NULL, &now) == 0 && !is_handler_ours(&now)) {

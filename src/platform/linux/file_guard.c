@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/fd_mark.h"
@@ -17,6 +19,15 @@
 #include "base/status.h"
 
 static const size_t locks_max_bytes = (size_t)1 << 20;
+
+/* Apart from that of leases and sockets: one pending signal stands for any number of its kind, and
+ * only SIGIO makes it necessary to look at the files. Ignored unless it is blocked. */
+enum { wake_signal = SIGURG };
+
+/* No wait is longer. The second is for a thread that no signal reaches, because a filter refuses
+ * tgkill or sigtimedwait (seccomp(2)): it looks so often whether it was woken. */
+static const uint64_t wait_max_ns = BP_NS_PER_SEC;
+static const uint64_t look_ns = 20 * BP_NS_PER_MS;
 
 typedef struct guarded {
     struct guarded *next;
@@ -27,68 +38,122 @@ typedef struct guarded {
 } guarded;
 
 struct bp_file_guard {
-    pthread_t thread; /* the one that waits, once `tid` is not 0 */
+    pid_t pid,
+        tid; /* of the thread that waits; `tid` is not above 0 where it cannot be signalled */
     atomic_bool is_woken;
+    atomic_bool is_unreachable;
     pthread_mutex_t mutex; /* of what follows; held while a file is yielded */
-    pid_t tid;
     guarded *files;
 };
 
+/* The inodes of the files whose leases are whole, in ascending order. */
+typedef struct leases {
+    unsigned long long *inodes;
+    size_t count, capacity;
+    bool is_known; /* else each file could be the one that somebody waits for */
+} leases;
+
+static int compare_inodes(const void *left, const void *right) {
+    unsigned long long a = *(const unsigned long long *)left;
+    unsigned long long b = *(const unsigned long long *)right;
+    return (a > b) - (a < b);
+}
+
 /*
- * Whether the lease of this file is listed as whole, in a copy of /proc/locks. No descriptor of the
- * file is held that could be asked (F_GETLEASE). The device is not compared: on overlayfs and btrfs
- * stat(2) names another one than the kernel does here. This process and the inode are enough.
+ * Adds what /proc/locks lists: no descriptor of a file is held that could be asked (F_GETLEASE).
+ * The device is not compared: on overlayfs and btrfs stat(2) names another one than the kernel does
+ * here. This process and the inode are enough.
  */
-static bool is_lease_whole(const char *locks, bp_fd_mark mark) {
-    for (const char *line = locks; line != NULL && *line != '\0';) {
+static void add_leases(leases *found, pid_t own_pid) {
+    bp_buffer locks;
+    bp_buffer_init(&locks, locks_max_bytes);
+    found->is_known = bp_file_read_at(AT_FDCWD, "/proc/locks", &locks, NULL) == BUGPACK_OK;
+    for (const char *line = bp_buffer_text(&locks); found->is_known && *line != '\0';) {
         int pid = 0;
         unsigned long long inode = 0;
         if (sscanf(line, "%*u: LEASE ACTIVE WRITE %d %*x:%*x:%llu", &pid, &inode) == 2 &&
-            pid == getpid() && inode == mark.inode) {
-            return true;
+            pid == own_pid) {
+            found->is_known = bp_array_reserve(&found->inodes, found->count, &found->capacity);
+            if (found->is_known) {
+                found->inodes[found->count++] = inode;
+            }
         }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
     }
-    return false;
+    if (found->count > 0) {
+        qsort(found->inodes, found->count, sizeof found->inodes[0], compare_inodes);
+    }
+    bp_buffer_release(&locks);
+}
+
+static bool is_lease_whole(const leases *found, bp_fd_mark mark) {
+    const unsigned long long inode = mark.inode;
+    return found->is_known && found->count > 0 &&
+           bsearch(&inode, found->inodes, found->count, sizeof inode, compare_inodes) != NULL;
+}
+
+/*
+ * Which of the guarded files nobody waits for. The kernel gives /proc/locks in pages, and leaves
+ * out what another opening or closing moves from one page to the other meanwhile: so it is read
+ * again where a lease is missing. A lease that ends after it was listed raises the next signal. The
+ * mutex is held.
+ */
+static void find_leases(const bp_file_guard *guard, leases *found) {
+    enum { attempt_max = 3 };
+    const guarded *file = guard->files;
+    for (unsigned i = 0; file != NULL && i < attempt_max; i++) {
+        add_leases(found, guard->pid);
+        file = guard->files;
+        while (file != NULL && is_lease_whole(found, file->mark)) {
+            file = file->next;
+        }
+    }
 }
 
 /*
  * Yields every file that somebody waits for, and calls whoever asked for it. Returns when the next
  * call is due. Every file is checked, because one pending SIGIO stands for any number of them.
- * Without /proc each could be the one.
  */
 static uint64_t yield_files(bp_file_guard *guard, bool has_signal) {
-    bp_buffer locks;
+    leases found = {.count = 0};
     uint64_t due_ns = UINT64_MAX;
-    bp_buffer_init(&locks, locks_max_bytes);
     (void)pthread_mutex_lock(&guard->mutex);
-    if (has_signal && guard->files != NULL &&
-        bp_file_read_at(AT_FDCWD, "/proc/locks", &locks, NULL) != BUGPACK_OK) {
-        bp_buffer_clear(&locks);
+    if (has_signal) {
+        find_leases(guard, &found);
     }
-    const char *text = bp_buffer_text(&locks);
     for (guarded *file = guard->files; file != NULL; file = file->next) {
         uint64_t now_ns = bp_clock_monotonic_ns();
-        if (file->due_ns <= now_ns || (has_signal && !is_lease_whole(text, file->mark))) {
+        if (file->due_ns <= now_ns || (has_signal && !is_lease_whole(&found, file->mark))) {
             file->due_ns = file->yield(file->context, now_ns);
         }
         due_ns = file->due_ns < due_ns ? file->due_ns : due_ns;
     }
     (void)pthread_mutex_unlock(&guard->mutex);
-    bp_buffer_release(&locks);
+    free(found.inodes);
     return due_ns;
 }
 
-/* Waits for SIGIO, or until the deadline; UINT64_MAX is none. Whether it came. */
-static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns) {
-    if (deadline_ns == UINT64_MAX) {
-        return sigwaitinfo(signals, NULL) > 0;
-    }
+/* Waits for either signal, or until the deadline, and never longer than wait_max_ns. Whether SIGIO
+ * came. */
+static bool wait_for_signal(bp_file_guard *guard, uint64_t deadline_ns) {
+    sigset_t signals;
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGIO);
+    (void)sigaddset(&signals, wake_signal);
+    left_ns = left_ns < wait_max_ns ? left_ns : wait_max_ns;
+    if (atomic_load(&guard->is_unreachable)) {
+        bp_clock_sleep_until(now_ns + (left_ns < look_ns ? left_ns : look_ns));
+        left_ns = 0;
+    }
     struct timespec left = bp_clock_timespec(left_ns);
-    return sigtimedwait(signals, NULL, &left) > 0;
+    int number = sigtimedwait(&signals, NULL, &left);
+    if (number < 0 && errno != EAGAIN && errno != EINTR) {
+        atomic_store(&guard->is_unreachable, true);
+    }
+    return number == SIGIO;
 }
 
 bool bp_file_guard_is_supported(void) {
@@ -102,6 +167,7 @@ bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error
         return bp_fail_memory(error, "guard files");
     }
     atomic_init(&guard->is_woken, false);
+    atomic_init(&guard->is_unreachable, false);
     *ret_guard = guard;
     return BUGPACK_OK;
 }
@@ -113,45 +179,53 @@ void bp_file_guard_free(bp_file_guard *guard) {
     }
 }
 
+/* Without a mask a SIGIO would end the host. */
+static bool has_blocked_signals(void) {
+    sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGIO) == 1 &&
+           sigismember(&blocked, wake_signal) == 1;
+}
+
 void bp_file_guard_bind(bp_file_guard *guard) {
-    guard->thread = pthread_self();
-    (void)pthread_mutex_lock(&guard->mutex);
-    guard->tid = gettid();
-    (void)pthread_mutex_unlock(&guard->mutex);
+    guard->pid = getpid();
+    guard->tid = has_blocked_signals() ? gettid() : 0;
 }
 
 bool bp_file_guard_wait(bp_file_guard *guard, uint64_t deadline_ns) {
-    sigset_t signals;
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGIO);
     uint64_t due_ns = yield_files(guard, false);
-    bool has_signal;
+    bool has_signal, was_woken;
     do {
-        has_signal = wait_for_signal(&signals, due_ns < deadline_ns ? due_ns : deadline_ns);
+        has_signal = wait_for_signal(guard, due_ns < deadline_ns ? due_ns : deadline_ns);
         due_ns = yield_files(guard, has_signal);
-    } while (!atomic_exchange(&guard->is_woken, false) && !has_signal &&
-             bp_clock_monotonic_ns() < deadline_ns);
-    return has_signal;
+        was_woken = atomic_exchange(&guard->is_woken, false);
+    } while (!was_woken && !has_signal && bp_clock_monotonic_ns() < deadline_ns);
+    return was_woken || has_signal;
 }
 
+/* One system call, and none where a wake is under way: pthread_kill makes four. The thread lives as
+ * long as the guard. */
 void bp_file_guard_wake(bp_file_guard *guard) {
-    atomic_store(&guard->is_woken, true);
-    (void)pthread_kill(guard->thread, SIGIO); /* to that thread alone, which has it blocked */
+    if (!atomic_exchange(&guard->is_woken, true) &&
+        syscall(SYS_tgkill, guard->pid, guard->tid, wake_signal) != 0) {
+        atomic_store(&guard->is_unreachable, true);
+    }
+}
+
+/* Its signals go to the waiting thread alone, which has them blocked. */
+static bool own(int fd, const bp_file_guard *guard) {
+    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = guard->tid};
+    errno = EPERM;
+    return guard->tid > 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0;
 }
 
 bool bp_file_guard_announce(bp_file_guard *guard, int fd) {
-    (void)pthread_mutex_lock(&guard->mutex);
-    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = guard->tid};
-    (void)pthread_mutex_unlock(&guard->mutex);
     int flags = fcntl(fd, F_GETFL);
-    return flags >= 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
-           fcntl(fd, F_SETFL, flags | O_ASYNC) == 0;
+    return flags >= 0 && own(fd, guard) && fcntl(fd, F_SETFL, flags | O_ASYNC) == 0;
 }
 
 /* The owner is set first: F_SETLEASE would choose the whole process, and with it the host. */
-static bugpack_status take_lease(int fd, pid_t tid, bugpack_error *error) {
-    const struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
-    if (fcntl(fd, F_SETOWN_EX, &owner) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
+static bugpack_status take_lease(const bp_file_guard *guard, int fd, bugpack_error *error) {
+    if (own(fd, guard) && fcntl(fd, F_SETLEASE, F_WRLCK) == 0) {
         return BUGPACK_OK;
     }
     (void)bp_fail_errno(error, errno, "a file cannot be guarded against truncation");
@@ -173,7 +247,7 @@ bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yie
                       .due_ns = UINT64_MAX,
                       .yield = yield,
                       .context = context};
-    bugpack_status status = take_lease(fd, guard->tid, error);
+    bugpack_status status = take_lease(guard, fd, error);
     if (status == BUGPACK_OK) {
         guard->files = file;
     }
@@ -195,7 +269,7 @@ static guarded **find(bp_file_guard *guard, const void *context) {
 
 bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *context,
                                      bugpack_error *error) {
-    bugpack_status status = take_lease(fd, guard->tid, error);
+    bugpack_status status = take_lease(guard, fd, error);
     if (status == BUGPACK_OK) {
         (*find(guard, context))->mark = bp_fd_mark_of(fd);
     }

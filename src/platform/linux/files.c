@@ -209,7 +209,7 @@ int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret
 
 bool bp_read_exactly(int fd, uint64_t offset, void *out, size_t byte_count) {
     size_t done = 0;
-    if (offset > INT64_MAX - byte_count) {
+    if (offset > (uint64_t)INT64_MAX - byte_count) {
         errno = 0;
         return false;
     }

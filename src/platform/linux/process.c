@@ -349,10 +349,20 @@ const char *bp_process_name(const bp_process *process) {
     return process->name;
 }
 
-/* Nanoseconds since boot, suspended time included; or the recording's. */
-static uint64_t boottime_ns(const bp_process *process) {
+uint64_t bp_process_boottime_ns(const bp_process *process) {
     return process->root.is_recording ? process->root.boottime_ns
                                       : bp_clock_read_ns(CLOCK_BOOTTIME);
+}
+
+bool bp_process_program(const bp_process *process, bp_task_program *ret_program) {
+    bp_proc_stat stat;
+    if (read_any_stat(process, &stat, NULL) != BUGPACK_OK ||
+        stat.start_ticks != process->start_ticks) {
+        return false;
+    }
+    *ret_program = (bp_task_program){.image = stat.stack_start};
+    memcpy(ret_program->name, stat.name, sizeof ret_program->name);
+    return true;
 }
 
 /* When the process began, in nanoseconds since boot. */
@@ -365,7 +375,7 @@ static uint64_t start_ns(const bp_process *process) {
 
 /* A clock tick is coarse: the start may seem to be a little later than now. */
 bool bp_process_uptime(bp_process *process, uint64_t *ret_uptime_ns) {
-    uint64_t now_ns = boottime_ns(process);
+    uint64_t now_ns = bp_process_boottime_ns(process);
     uint64_t began_ns = start_ns(process);
     *ret_uptime_ns = now_ns > began_ns ? now_ns - began_ns : 0;
     return true;

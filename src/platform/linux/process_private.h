@@ -75,6 +75,9 @@ bugpack_status bp_process_fail_ended(const bp_process *process, bugpack_error *e
 bugpack_status bp_process_read_stat(const bp_process *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error);
 
+/* Nanoseconds since boot, suspended time included; or the recording's. */
+uint64_t bp_process_boottime_ns(const bp_process *process);
+
 /* After reading: checks that the process had not ended by then. */
 bugpack_status bp_process_check_alive(const bp_process *process, bugpack_error *error);
 

@@ -234,6 +234,8 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
                                        bugpack_error *error) {
     snapshot->taken_ns =
         process->root.is_recording ? process->root.monotonic_ns : bp_clock_monotonic_ns();
+    snapshot->boottime_ns = bp_process_boottime_ns(process);
+    snapshot->birth_unit_ns = BP_NS_PER_SEC / process->root.ticks_per_sec;
     if (process->is_own) {
         snapshot->cpu_unit_ns = 1;
         snapshot->process_cpu = bp_clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -245,6 +247,7 @@ static bugpack_status read_process_cpu(const bp_process *process, bp_task_snapsh
         snapshot->cpu_unit_ns = BP_NS_PER_SEC / process->root.ticks_per_sec;
         snapshot->process_cpu = stat.cpu_ticks;
         snapshot->waited_cpu = stat.waited_ticks;
+        snapshot->first_cpu = stat.cpu_ticks + stat.waited_ticks;
     }
     return status;
 }

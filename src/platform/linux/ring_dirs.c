@@ -150,7 +150,8 @@ bugpack_status bp_mapped_dirs_visit(const bp_mapped_dirs *dirs, pid_t pid, bugpa
 
 bool bp_ring_dirs_is_in_memory(const char *path) {
     struct statfs info;
-    return statfs(path, &info) == 0 && (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+    return statfs(path, &info) == 0 &&
+           ((uint32_t)info.f_type == TMPFS_MAGIC || (uint32_t)info.f_type == RAMFS_MAGIC);
 }
 
 static bool is_below(const char *path, const char *above, size_t above_bytes) {

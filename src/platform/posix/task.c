@@ -89,6 +89,10 @@ bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
     return bp_process_uptime(task->process, ret_uptime_ns);
 }
 
+bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
+    return bp_process_program(task->process, ret_program);
+}
+
 void bp_task_reread_names(bp_task *task) {
     bp_process_reread_names(task->process);
 }

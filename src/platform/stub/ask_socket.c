@@ -17,6 +17,7 @@ int bp_ask_socket_accept(int fd) {
 void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
 }
 
-bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, int *ret_fd, bugpack_error *error) {
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
+                                     bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "sessions have no sockets on this system");
 }

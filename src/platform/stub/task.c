@@ -39,6 +39,10 @@ pid_t bp_task_pid(const bp_task *task) {
     return 0;
 }
 
+bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {
+    return false;
+}
+
 bool bp_task_uptime(bp_task *task, uint64_t *ret_uptime_ns) {
     return false;
 }
