@@ -10,6 +10,7 @@
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "cli/files.h"
 #include "cli/option.h"
@@ -49,6 +50,7 @@ static bool read_stacks_choice(const bp_cli_option *option, const char *text, vo
 }
 
 static const uint32_t no_window = UINT32_MAX;
+static const uint32_t host_window_ms = 1000;
 
 static const uint32_t input_timeout_ms = 10000;
 
@@ -61,7 +63,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_SELECT_OPTIONS(capture_options, selector),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
-                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, at most 10min)",
+                 "how long to measure, in milliseconds, or such as 5s\n(default 2s, of --host 1s, "
+                 "at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
                  "stacks of threads: blocked (default), all or none", read_stacks_choice, NULL),
@@ -110,12 +113,13 @@ static void on_host_progress(uint64_t done, uint64_t total, void *context) {
     atomic_store(&steps->done, done);
 }
 
-static bugpack_status provide_host(bugpack *session, pending_report *pending) {
+static bugpack_status provide_host(bugpack *session, uint32_t window_ms, pending_report *pending) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
     options.calibrator_path = BP_CLI_OWN_PATH;
     options.on_progress = on_host_progress;
     options.context = &pending->steps;
+    options.window_ms = window_ms == 0 ? BUGPACK_OFF : window_ms;
     bugpack_status status = bugpack_provide_host_threads(session, &options, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
@@ -175,6 +179,9 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
     if (!complete && !options->quiet) {
         warn_of_missing(result);
     }
+    if (!options->quiet) {
+        bp_cli_say_unsearched(result);
+    }
     if (options->streamed_dir != NULL) {
         return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
     }
@@ -229,7 +236,8 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
     session_options.sample_window_ms = options->window_ms == 0 ? BUGPACK_OFF : options->window_ms;
     session_options.report_dir = report_dir;
     session_options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS + options->files.input_timeout_ms;
-    session_options.artefact_limit_bytes = SIZE_MAX >> 8; /* --log-limit and --attach-limit count */
+    session_options.artefact_limit_bytes =
+        BP_BUFFER_LIMIT_MAX; /* --log-limit and --attach-limit count */
     /* One report, and no history. */
     session_options.log_ring_bytes = BUGPACK_OFF;
     session_options.traffic_budget_bytes = BUGPACK_OFF;
@@ -300,7 +308,7 @@ static bp_cli_exit capture(capture_options *options) {
     bugpack_status status = options->host ? open_session(options, 0, true, &session)
                                           : open_selected(options, &session, &result);
     if (status == BUGPACK_OK && options->host) {
-        status = provide_host(session, &pending);
+        status = provide_host(session, options->window_ms, &pending);
     }
     if (status == BUGPACK_OK) {
         status = bp_cli_files_provide(&options->files, session);
@@ -337,9 +345,6 @@ static const char *find_conflict(const capture_options *options) {
     if (options->host && has_selection) {
         return "--host and --pid exclude each other";
     }
-    if (options->host && options->window_ms != no_window) {
-        return "--host and --window exclude each other: the machine is looked at once";
-    }
     if (!options->host && !has_selection) {
         return "option '--pid' is missing";
     }
@@ -360,7 +365,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
                             &result)) {
         const char *conflict = find_conflict(&options);
         if (options.window_ms == no_window) {
-            options.window_ms = BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
+            options.window_ms = options.host ? host_window_ms : BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
         }
         if (conflict != NULL) {
             result = bp_cli_say_usage("%s", conflict);

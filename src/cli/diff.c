@@ -229,7 +229,8 @@ const bp_cli_command bp_cli_diff_command = {
     "what each process name, cgroup or thread name cost; of two reports about a\n"
     "process what it cost, its threads, limits, loaded objects and gaps, how its\n"
     "heap stood, and what it said of itself. Each file is a report, or a\n"
-    "host-threads.json, runtime-metrics.json or heap-state.json by itself.\n",
+    "host-threads.json, runtime-metrics.json or heap-state.json by itself; one of\n"
+    "them may be -, for standard input.\n",
     option_rows,
     "Counters:\n"
     "  stat.user_cpu_ns stat.system_cpu_ns stat.minor_faults stat.major_faults\n"

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "cli/expand.h"
 #include "cli/output.h"
-#include "report/name.h"
+#include "model/entry.h"
 
 /*
  * How much of a file's own name is used: with a folder before it and a number after it, it stays
@@ -142,9 +142,9 @@ bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field)
 }
 
 bool bp_cli_read_without(const bp_cli_option *option, const char *text, void *field) {
-    char mistake[BP_NAME_MISTAKE_BYTES];
-    if (text[0] != '\0' && !bp_name_is_optional_list(text)) {
-        bp_cli_say_usage("--%s: %s", option->name, bp_name_explain_optional_list(text, mistake));
+    char mistake[BP_ENTRY_MISTAKE_BYTES];
+    if (text[0] != '\0' && !bp_entry_is_optional_list(text)) {
+        bp_cli_say_usage("--%s: %s", option->name, bp_entry_explain_list(text, mistake));
         return false;
     }
     return bp_cli_read_text(option, text, field);

@@ -60,7 +60,8 @@ static void print_json(const bp_metrics *metrics, const char *time, const uint64
         const bp_thread_metrics *thread = &metrics->threads[i];
         (void)printf("%s{\"tid\":%" PRIu64 ",\"name\":", i > 0 ? "," : "", thread->tid);
         bp_cli_print_json(thread->name);
-        (void)printf(",\"cpu_percent\":%.2f}", thread->cpu_percent);
+        (void)printf(",\"cpu_percent\":%.2f%s}", thread->cpu_percent,
+                     thread->is_born ? ",\"born_in_window\":true" : "");
     }
     (void)fputs("]}\n", stdout);
 }

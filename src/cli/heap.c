@@ -103,26 +103,11 @@ static bugpack_status read_state_file(const char *path, bugpack_heap_state *ret_
     return status;
 }
 
-static bugpack_status read_state_input(bugpack_heap_state *ret_state, bugpack_error *error) {
-    static const char name[] = "standard input";
-    bp_buffer text;
-    bp_buffer_init(&text, BP_DIFF_DOCUMENT_MAX_BYTES);
-    bugpack_status status = bp_file_read_fd(STDIN_FILENO, name, &text, error);
-    if (status == BUGPACK_OK) {
-        status = bp_diff_read_heap(&text, name, ret_state, error);
-    }
-    bp_buffer_release(&text);
-    return status;
-}
-
-/* `path` is NULL or "-" for standard input. */
 static bp_cli_exit print_state(const char *path, bool as_json) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     char *text = NULL;
-    bugpack_status status = path == NULL || strcmp(path, "-") == 0
-                                ? read_state_input(&state, &error)
-                                : read_state_file(path, &state, &error);
+    bugpack_status status = read_state_file(path, &state, &error);
     if (status == BUGPACK_OK) {
         status = as_json ? bugpack_heap_state_json(&state, &text, &error)
                          : bugpack_heap_state_text(&state, &text, &error);
@@ -145,9 +130,10 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         return result;
     }
     if (options.of_state) {
-        return options.pid != 0  ? bp_cli_say_usage("--state and --pid exclude each other")
-               : options.follows ? bp_cli_say_usage("--state and --follow exclude each other")
-                                 : print_state(operands[0], options.as_json);
+        return options.pid != 0 ? bp_cli_say_usage("--state and --pid exclude each other")
+               : options.follows
+                   ? bp_cli_say_usage("--state and --follow exclude each other")
+                   : print_state(operands[0] != NULL ? operands[0] : "-", options.as_json);
     }
     if (operands[0] != NULL) {
         return bp_cli_say_usage("unexpected argument '%s'", operands[0]);

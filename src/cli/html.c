@@ -87,7 +87,8 @@ const bp_cli_command bp_cli_html_command = {
     "write a report as one page for a browser",
     "Usage: bugpack html [OPTION]... REPORT\n"
     "\n"
-    "Write a report as one page of HTML that needs no network and runs no script.\n",
+    "Write a report as one page of HTML that needs no network and runs no script.\n"
+    "A REPORT of - is read from standard input.\n",
     option_rows,
     "Exit status: 0 written, 1 failed, 2 usage.\n",
     1,

@@ -320,7 +320,8 @@ const bp_cli_command bp_cli_logs_command = {
     "\n"
     "Show the log records of a report and the lines of its log files in one time\n"
     "line: the time in UTC, the seconds from the trigger, the level, the entry where\n"
-    "there are several, the channel and the message.\n",
+    "there are several, the channel and the message. A REPORT of - is read from\n"
+    "standard input.\n",
     option_rows,
     "Exit status: 0 shown, 1 failed, or there is no log, 2 usage, 3 a log could not\n"
     "be read to its end.\n",

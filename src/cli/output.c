@@ -103,6 +103,12 @@ void bp_cli_say(const char *format, ...) {
     va_end(arguments);
 }
 
+void bp_cli_say_unsearched(const bugpack_report_result *result) {
+    if (result->not_searched[0] != '\0') {
+        bp_cli_say("not searched for secrets: %s", result->not_searched);
+    }
+}
+
 bp_cli_exit bp_cli_say_usage(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -11,6 +11,7 @@
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
+#include <bugpack/report.h>
 
 #include "cli/command.h"
 
@@ -37,6 +38,9 @@ void bp_cli_say(const char *format, ...) BUGPACK_PRINTF(1, 2);
 
 /* The same for a bad command line, with a second line that points to the help. BP_CLI_USAGE. */
 bp_cli_exit bp_cli_say_usage(const char *format, ...) BUGPACK_PRINTF(1, 2);
+
+/* Says in a line what of a report was not searched for secrets, where there is something. */
+void bp_cli_say_unsearched(const bugpack_report_result *result);
 
 /* Reports a failure of the library. Returns the exit status for it. */
 bp_cli_exit bp_cli_say_error(const bugpack_error *error);

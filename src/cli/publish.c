@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/caller.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/review.h"
@@ -128,39 +129,13 @@ bool bp_cli_publish_prepare(const bp_cli_publish *publish, bp_cli_exit *ret_exit
     return true;
 }
 
-/* Digits alone. */
-static bool read_id(const char *name, uint32_t *ret_id) {
-    const char *text = getenv(name);
-    if (text == NULL || text[0] < '0' || text[0] > '9') {
-        return false;
-    }
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *ret_id = (uint32_t)value;
-    return *end == '\0' && errno == 0 && value < UINT32_MAX;
-}
-
-/* Under sudo, who called it: only root can give a file away, and nobody else has a reason to. */
-static bool find_caller(uid_t *ret_uid, gid_t *ret_gid) {
-    return getuid() == 0 && geteuid() == 0 && read_id("SUDO_UID", ret_uid) &&
-           read_id("SUDO_GID", ret_gid) && *ret_uid != 0;
-}
-
-/* The report belongs to who called sudo. By its descriptor, before it has a name. */
-static void give_to_caller(int fd) {
-    uid_t uid;
-    gid_t gid;
-    if (find_caller(&uid, &gid) && fchown(fd, uid, gid) != 0) {
-        bp_cli_say("the report still belongs to root: %s", strerror(errno));
-    }
-}
-
 static bugpack_status review_and_encrypt(const bugpack_unpublished *report,
                                          const bp_cli_publish *publish, bugpack_error *error) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     bugpack_status status =
-        publish->is_reviewed ? bp_cli_review_ask(report->zip_fd, error) : BUGPACK_OK;
+        publish->is_reviewed
+            ? bp_cli_review_ask(report->zip_fd, publish->recipient_count > 0, error)
+            : BUGPACK_OK;
     if (status != BUGPACK_OK || publish->recipient_count == 0) {
         return status;
     }
@@ -175,7 +150,7 @@ static bugpack_status before_publish(const bugpack_unpublished *report, void *pu
                                      bugpack_error *error) {
     bugpack_status status = review_and_encrypt(report, publish, error);
     if (status == BUGPACK_OK) {
-        give_to_caller(report->output_fd >= 0 ? report->output_fd : report->zip_fd);
+        bp_cli_give_to_caller(report->output_fd >= 0 ? report->output_fd : report->zip_fd);
     }
     return status;
 }
@@ -184,7 +159,7 @@ bugpack_before_publish *bp_cli_publish_call(const bp_cli_publish *publish) {
     uid_t uid;
     gid_t gid;
     bool has_work = publish->is_reviewed || publish->recipient_count > 0;
-    return has_work || find_caller(&uid, &gid) ? before_publish : NULL;
+    return has_work || bp_cli_find_caller(&uid, &gid) ? before_publish : NULL;
 }
 
 const char *bp_cli_publish_suffix(const bp_cli_publish *publish) {

@@ -40,6 +40,7 @@ static void print_report(const bugpack_report_result *result, void *context) {
         return;
     }
     (void)printf("%s\n", result->path);
+    bp_cli_say_unsearched(result);
     if (result->missing_count > 0 && made->worst == BP_CLI_COMPLETE) {
         bp_cli_say("%s: something is missing; its manifest.json says what", result->path);
         made->worst = BP_CLI_INCOMPLETE;

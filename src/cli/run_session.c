@@ -17,7 +17,6 @@
 
 /* More than the largest screen has. */
 static const size_t screen_max_bytes = (size_t)16 << 20;
-static const size_t crash_max_bytes = (size_t)4 << 20;
 
 /* Says something about a report: now, or when it cannot disturb what the command shows. */
 static void say(bp_cli_run_session *session, const char *what, const char *detail) {
@@ -57,6 +56,9 @@ static void on_done(const bugpack_report_result *result, void *context) {
     bp_cli_run_session *session = context;
     if (result->status == BUGPACK_OK) {
         say_written(session, result->path);
+        if (result->not_searched[0] != '\0') {
+            say(session, "not searched for secrets: ", result->not_searched);
+        }
     } else {
         say(session, "no report: ", result->error.message);
     }
@@ -93,24 +95,26 @@ static void on_diagnostic(bugpack_level level, const char *text, void *context) 
     }
 }
 
-static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes) {
+static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes,
+                      unsigned part) {
     const bp_cli_run_session *session = context;
     const char *channel = streams[stream].channel;
     bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
-    bugpack_log_bytes(session->session, level, channel, line, line_bytes);
+    bugpack_log_part(session->session, level, channel, line, line_bytes, part);
     char key[BP_RUN_KEY_BYTES];
     if (bp_run_patterns_match(&session->options->patterns, channel, line, line_bytes, key)) {
         bugpack_gap(session->session, key);
     }
 }
 
-/* `end`: how the command ended; NULL: it runs. */
+/* `end`: how the command ended; NULL: it runs. `cpu_ns`: what it used then. */
 static void request_report(bp_cli_run_session *session, const char *description,
-                           const bugpack_exit *end) {
+                           const bugpack_exit *end, uint64_t cpu_ns) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = description;
     request.is_crash = end != NULL;
     request.target_exit = end;
+    request.target_cpu_ns = cpu_ns;
     bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
     if (status != BUGPACK_OK) {
         say(session, "no report: ", bugpack_status_name(status));
@@ -185,19 +189,13 @@ static int print_screen(bugpack_writer *writer, void *context) {
 
 static void on_request(void *context) {
     bp_cli_run_session *session = context;
-    request_report(session, session->options->description, NULL);
+    request_report(session, session->options->description, NULL, 0);
 }
 
 /* A bugpack_provider of crash.json; its context is the copy. */
 static int print_crash(bugpack_writer *writer, void *context) {
-    bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_buffer_init(&text, crash_max_bytes);
-    bugpack_status status = bp_dead_crash_print(context, false, &text, &error);
-    if (status == BUGPACK_OK) {
-        status = bugpack_write(writer, bp_buffer_text(&text), text.size);
-    }
-    bp_buffer_release(&text);
+    bugpack_status status = bp_dead_crash_print(context, false, writer, &error);
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 
@@ -249,7 +247,7 @@ static void report_failure(bp_cli_run_session *session, const bp_run_result *res
     const bugpack_exit facts = {.status = end->is_signal ? 0 : end->value,
                                 .signal = end->is_signal ? end->value : 0,
                                 .core_dumped = end->has_core};
-    request_report(session, description, &facts);
+    request_report(session, description, &facts, end->cpu_ns);
 }
 
 /* A bugpack_before_publish. The question waits until the terminal is ours again. */

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/screen.h"
 #include "cli/show_machine.h"
+#include "inspect/manifest_lines.h"
 #include "inspect/summary.h"
 
 typedef struct show_options {
@@ -19,6 +20,20 @@ typedef struct show_options {
 
 /* --- the parts ---------------------------------------------------------------------------- */
 
+/* Where secrets may still be. */
+static void print_unsearched(const bp_summary *summary) {
+    bp_buffer names;
+    bp_buffer_init(&names, (size_t)1 << 20);
+    bp_manifest_append_unsearched(&names, summary->manifest);
+    if (summary->manifest != NULL && !bp_json_tree_is_true(summary->manifest, "redacted")) {
+        bp_screen_print(BP_SCREEN_PLAIN, "secrets    are not replaced in this report");
+    } else if (names.size > 0) {
+        bp_screen_print(BP_SCREEN_PLAIN, "secrets    not searched for in %s",
+                        bp_buffer_text(&names));
+    }
+    bp_buffer_release(&names);
+}
+
 /* What, when, where, and who asked. */
 static void print_identity(const bp_summary *summary) {
     const bp_json_tree *metadata = summary->metadata;
@@ -26,10 +41,11 @@ static void print_identity(const bp_summary *summary) {
     const bp_json_tree *platform = bp_json_tree_object(metadata, "platform");
     const bp_json_tree *tags = bp_json_tree_object(metadata, "tags");
     uint64_t pid = 0, collector_pid = 0;
+    char kind[BP_SUMMARY_KIND_BYTES];
+    bp_summary_kind(summary, kind);
     bp_screen_print(BP_SCREEN_BOLD, "%s%s%s: %s", bp_json_tree_text_or(app, "name", "(no name)"),
                     bp_json_tree_text(app, "version") != NULL ? " " : "",
-                    bp_json_tree_text_or(app, "version", ""),
-                    bp_json_tree_text_or(metadata, "report_type", "report"));
+                    bp_json_tree_text_or(app, "version", ""), kind);
     (void)bp_json_tree_uint(bp_json_tree_object(metadata, "collector"), "pid", &collector_pid);
     /* What captured the machine is no process of the report. */
     if (bp_json_tree_uint(metadata, "pid", &pid) && pid != collector_pid) {
@@ -39,8 +55,10 @@ static void print_identity(const bp_summary *summary) {
     }
     const char *triggered = bp_json_tree_text(metadata, "triggered_at");
     const char *written = bp_json_tree_text_or(metadata, "timestamp", "at an unknown time");
-    bp_screen_print(BP_SCREEN_PLAIN, "%-10s %s", triggered != NULL ? "triggered" : "written",
-                    triggered != NULL ? triggered : written);
+    bool is_last_sign = bp_summary_has_died_unseen(summary);
+    bp_screen_print(BP_SCREEN_PLAIN, "%-10s %s%s", triggered != NULL ? "triggered" : "written",
+                    triggered != NULL ? triggered : written,
+                    is_last_sign ? ", the last sign of life: when it died is not known" : "");
     bp_screen_print(
         BP_SCREEN_PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
         bp_json_tree_text_or(platform, "kernel", ""), bp_json_tree_text_or(platform, "arch", ""));
@@ -53,6 +71,7 @@ static void print_identity(const bp_summary *summary) {
         bp_screen_print(BP_SCREEN_PLAIN, "tag        %s=%s", bp_json_tree_key(tag),
                         bp_json_tree_value(tag));
     }
+    print_unsearched(summary);
 }
 
 static void print_findings(const bp_summary *summary) {
@@ -148,8 +167,9 @@ static void print_threads(const bp_summary *summary) {
     for (size_t i = 0; i < summary->listed_count; i++) {
         const bp_summary_thread *thread = &summary->threads[i];
         const char *place = thread->frames[0] != '\0' ? thread->frames : thread->syscall;
-        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s",
-                        thread->cpu_percent, thread->tid, thread->name, thread->state,
+        bp_screen_print(BP_SCREEN_PLAIN, "%6.1f %%  %7" PRIu64 " %-16s %s%s%s%s%s%s",
+                        thread->cpu_percent, thread->tid, thread->name,
+                        bp_summary_born_words(thread), thread->state,
                         place[0] != '\0' ? " in " : "", place, bp_summary_wait_words(thread),
                         thread->waits_for);
     }
@@ -369,7 +389,8 @@ const bp_cli_command bp_cli_show_command = {
     "\n"
     "Show what a report says: findings first, then CPU, memory, threads, gaps, the\n"
     "newest warnings and the traffic. With ENTRY, print that entry: as it is into a\n"
-    "pipe or a file, escaped on a terminal.\n",
+    "pipe or a file, escaped on a terminal. A REPORT of - is read from standard\n"
+    "input.\n",
     option_rows,
     "Exit status: 0 shown, 1 failed, 2 usage.\n",
     2,

@@ -54,7 +54,8 @@ static void print_state(const bp_machine *machine) {
 }
 
 static void print_task(const bp_machine_task *task, bool is_process) {
-    char cpu[24] = "?", secs[24] = "?", rss[16], running[48] = "";
+    char cpu[24] = "?", secs[24] = "?", rss[16], running[48] = "", children[64] = "";
+    const char *born = task->is_born ? ", born in the window" : "";
     if (task->has_percent) {
         (void)snprintf(cpu, sizeof cpu, "%.1f", task->cpu_percent);
     }
@@ -62,24 +63,34 @@ static void print_task(const bp_machine_task *task, bool is_process) {
         (void)snprintf(secs, sizeof secs, "%.2f", (double)task->cpu_ns / 1e9);
     }
     if (!is_process) {
-        bp_screen_print(BP_SCREEN_PLAIN, "%6s %%  %10s s  %7" PRIu64 " %-16s %s, of %" PRIu64 " %s",
-                        cpu, secs, task->tid, task->name, bp_machine_state_name(task), task->pid,
-                        task->process);
+        bp_screen_print(BP_SCREEN_PLAIN,
+                        "%6s %%  %10s s  %7" PRIu64 " %-16s %s, of %" PRIu64 " %s%s", cpu, secs,
+                        task->tid, task->name, bp_machine_state_name(task), task->pid,
+                        task->process, born);
         return;
     }
     if (task->running_count > 0) {
         (void)snprintf(running, sizeof running, ", %" PRIu64 " running", task->running_count);
     }
+    if (task->children_cpu_ms > 0) {
+        (void)snprintf(children, sizeof children, ", ended children used %.0f ms",
+                       task->children_cpu_ms);
+    }
     const char *none = task->is_kernel_thread ? "-" : "?";
     bp_screen_print(BP_SCREEN_PLAIN,
-                    "%6s %%  %10s s  %9s  %7" PRIu64 " %-16s %" PRIu64 " thread%s%s", cpu, secs,
+                    "%6s %%  %10s s  %9s  %7" PRIu64 " %-16s %" PRIu64 " thread%s%s%s%s", cpu, secs,
                     task->has_rss ? bp_cli_format_bytes(task->rss_kb << 10, rss) : none, task->pid,
-                    task->name, task->thread_count, task->thread_count == 1 ? "" : "s", running);
+                    task->name, task->thread_count, task->thread_count == 1 ? "" : "s", running,
+                    born, children);
 }
 
-static void print_tasks(const char *title, const bp_machine_list *list, bool is_process) {
+/* `by` ends the title. */
+static void print_tasks(const char *title, const char *by, const bp_machine_list *list,
+                        bool is_process) {
+    char heading[96];
+    (void)snprintf(heading, sizeof heading, "%s %s  [host-threads.json]", title, by);
     if (list->count > 0) {
-        bp_screen_heading(title);
+        bp_screen_heading(heading);
     }
     for (size_t i = 0; i < list->count; i++) {
         print_task(&list->rows[i], is_process);
@@ -91,11 +102,17 @@ void bp_cli_show_machine(const bp_machine *machine) {
         return;
     }
     print_state(machine);
-    print_tasks("Processes by CPU since they began  [host-threads.json]", &machine->busiest, true);
-    print_tasks("Processes by resident memory  [host-threads.json]", &machine->largest, true);
+    char by_cpu[48];
+    bp_machine_name_period(machine, by_cpu, sizeof by_cpu);
+    print_tasks("Processes by CPU", by_cpu, &machine->busiest, true);
+    if (machine->has_collector) {
+        bp_screen_print(BP_SCREEN_PLAIN, "bugpack itself is left out: %.1f %%",
+                        machine->collector_percent);
+    }
+    print_tasks("Processes by", "resident memory", &machine->largest, true);
     if (machine->no_rss_count > 0) {
         bp_screen_print(BP_SCREEN_PLAIN, "and %" PRIu64 " whose memory is not known",
                         machine->no_rss_count);
     }
-    print_tasks("Threads by CPU since they began  [host-threads.json]", &machine->threads, false);
+    print_tasks("Threads by CPU", by_cpu, &machine->threads, false);
 }

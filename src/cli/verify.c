@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/option.h"
 #include "cli/output.h"
+#include "inspect/report_file.h"
 #include "inspect/rescue.h"
 #include "inspect/verify.h"
 
@@ -47,10 +48,9 @@ static bool print_result(const char *path, const bp_verify_result *result) {
     if (result->fault_count > 0) {
         (void)bp_buffer_printf(&text, "not whole: %s", bp_buffer_text(&result->faults));
     } else {
-        (void)bp_buffer_printf(
-            &text, "whole, %zu entries, %" PRIu64 " bytes%s%s", result->entry_count, result->bytes,
-            result->lacks_sha256 ? "; its manifest has no SHA-256" : "",
-            result->lacks_schemas ? "; schema 1, for which there are no shapes" : "");
+        (void)bp_buffer_printf(&text, "whole, %zu entries, %" PRIu64 " bytes%s",
+                               result->entry_count, result->bytes,
+                               result->lacks_sha256 ? "; its manifest has no SHA-256" : "");
     }
     bool is_printed = text.status == BUGPACK_OK && print_line(path, bp_buffer_text(&text));
     bp_buffer_release(&text);
@@ -62,7 +62,7 @@ static bool verify(const char *path, const verify_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_verify_result result;
     int fd = -1;
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, &error);
+    bugpack_status status = bp_report_input_open(path, &fd, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return false;
@@ -104,7 +104,7 @@ static bp_cli_exit rescue(const char *path, const verify_options *options) {
     bp_rescue_result result;
     char *output = NULL, name[256];
     int fd = -1;
-    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, &error);
+    bugpack_status status = bp_report_input_open(path, &fd, &error);
     if (status == BUGPACK_OK) {
         status = bp_file_absolute_path(options->rescue_path, &output, &error);
     }
@@ -158,7 +158,8 @@ const bp_cli_command bp_cli_verify_command = {
     "\n"
     "Check the structure of each zip, the checksum of every entry, the SHA-256 and\n"
     "the size that the manifest says of it, and what is in it: JSON, traffic and\n"
-    "pictures. Print one line for each zip, which names every fault with its entry.\n",
+    "pictures. Print one line for each zip, which names every fault with its entry.\n"
+    "A ZIP of - is read from standard input.\n",
     option_rows,
     "Exit status: 0 all are whole, or nothing was lost, 1 one is not, or failed,\n"
     "2 usage, 3 saved without what was lost.\n",
