@@ -28,10 +28,10 @@ dies 139 segv null-call sent thread two overflow-main overflow overflow-plain in
 dies 135 bus
 dies 132 ill
 dies 136 fpe
-dies 134 abort abort-handler abort-ignored
+dies 134 abort abort-handler abort-ignored jump-abort jump-thread shared
 dies 133 trap
 dies 159 sys
-dies 137 killed resumed-killed
+dies 137 killed resumed-killed jump-killed shared-killed
 dies 7 chained-exit
 dies 0 resumed jump fork others
 # A busy machine may let it finish first.
@@ -50,7 +50,8 @@ run recover "$scratch/sessions"
 expect_status 3 # for the pages that are not whole
 for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept \
     no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
-    abort-ignored trap sys killed resumed-killed replaced; do
+    abort-ignored trap sys killed resumed-killed jump-abort jump-thread jump-killed shared shared-killed \
+    replaced; do
     echo "$mode"
 done | sort >wanted
 sed 's|.*/\(.*\)-crash-.*|\1|' out | grep -v '^midst' | sort | diff wanted - >diff.out || wrong "$(cat diff.out)"
@@ -87,6 +88,8 @@ constructor SIGSEGV 11 SEGV_MAPERR 0x0
 fpe SIGFPE 8 FPE_INTDIV address
 ill SIGILL 4 ILL_ILLOPN address
 inside SIGSEGV 11 SEGV_MAPERR 0x0
+jump-abort SIGABRT 6 SI_TKILL null
+jump-thread SIGABRT 6 SI_TKILL null
 kept SIGSEGV 11 SEGV_MAPERR 0x0
 no-descriptors SIGSEGV 11 SEGV_MAPERR 0x0
 null-call SIGSEGV 11 SEGV_MAPERR 0x0
@@ -95,6 +98,7 @@ overflow-main SIGSEGV 11 SEGV_MAPERR address
 replaced SIGSEGV 11 SEGV_MAPERR 0x0
 segv SIGSEGV 11 SEGV_MAPERR 0x0
 sent SIGSEGV 11 SI_USER null
+shared SIGABRT 6 SI_TKILL null
 small-stack SIGSEGV 11 SEGV_MAPERR 0x0
 sys SIGSYS 31 SYS_SECCOMP address
 thread SIGSEGV 11 SEGV_MAPERR 0x0
@@ -115,6 +119,8 @@ expect_same 'name' decoder "$(of thread .thread.name)"
 expect_same 'the first one' true "$(of thread '.other_threads[0] == .pid')"
 expect_same 'of two' decoder "$(of two .thread.name)"
 expect_same 'inside' bugpack-provide "$(of inside .thread.name)"
+expect_same 'after another thread jumped' decoder "$(of jump-thread .thread.name)"
+expect_same 'of the parent' true "$(of shared '.thread.tid == .pid')"
 
 fact 'the mappings have the program, with its build id'
 expect_same 'count' 1 "$(of segv '[.mappings[] | select(.build_id and (.line | test("crash_host$")))] | length')"
@@ -141,11 +147,24 @@ if [ "$(of segv '.backtrace.frames | length')" -gt 0 ]; then
     expect_same 'inside' crash_provider "$(frames inside | sed -n 4p)"
     expect_same 'null-call' '?? call_nowhere crash_plainly run main ' \
         "$(frames null-call | tr '\n' ' ')"
+    # Where a thread of ours has just closed one, the other threads are listed.
     expect_same 'without a descriptor' 'crash_inner crash_middle crash_outer run main true' \
-        "$(frames no-descriptors | tr '\n' ' ')$(of no-descriptors .other_threads_are_cut)"
+        "$(frames no-descriptors | tr '\n' ' ')$(of no-descriptors \
+            '.other_threads_are_cut == true or (.other_threads | length > 0)')"
     expect_same 'overflow' 'recurse recurse' "$(frames overflow | sed 2q | tr '\n' ' ' | sed 's/ $//')"
     expect_same 'overflow' false "$(of overflow .backtrace.complete)"
     of abort '.backtrace.frames[].symbol' | grep -qx abort || wrong 'abort is not in it'
+
+    fact 'show has each frame, and the name of the thread'
+    while read -r mode text; do
+        run show "$(sed -n "s/^$mode //p" zips)"
+        grep -q "^!! crash: .* in thread $text" out || wrong "$mode: $(cat out)"
+    done <<'END'
+null-call crash_host ([0-9]*): .*, in 0x0 < call_nowhere < crash_plainly < run < main
+thread decoder ([0-9]*): .*, in crash_inner < crash_middle < crash_outer < crash_thread
+overflow .* the stack has overflowed, in recurse ×[0-9]* < …
+replaced copied_host ([0-9]*): .*, in copied_host+0x[0-9a-f]* < …
+END
 
     fact 'a file that was replaced is not read, and has the build id that it had'
     expect_same 'reason' 'it was changed since the process ran it' "$(of replaced .backtrace.reason)"
@@ -178,6 +197,9 @@ mkdir -m 700 little
 expect_same 'the reason' 'SIGSEGV cannot read a stack: out of memory' \
     "$(unzip -p "$(cat out)" crash.json | jq -r '"\(.name) \(.backtrace.reason)"')"
 
+fact 'build ids are known on a small stack, too'
+expect_same 'build id' "$(of segv '.backtrace.frames[0].build_id')" "$(of small-stack '.backtrace.frames[0].build_id')"
+
 fact 'who sent a signal'
 expect_same 'pid' true "$(of sent '.sender.pid == .pid')"
 
@@ -193,7 +215,7 @@ expect_same 'the process' "$(of kept .pid)" "$(jq -r .pid kept/process.json)"
 grep -q 'about to crash' kept/logs.jsonl || wrong 'the log is not in it'
 
 fact 'a process that was killed, or went on, did not crash'
-for mode in killed resumed-killed overflow-plain; do
+for mode in killed resumed-killed jump-killed shared-killed overflow-plain; do
     expect_same "$mode" omitted "$(line "$mode" status)"
 done
 expect_same 'complete' true "$(jq -r .complete killed/manifest.json)"

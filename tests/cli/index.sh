@@ -52,16 +52,33 @@ python3 - <<'END'
 import json, zipfile
 def state(name, **more):
     return {"tid": 1, "name": "a", "state": name, **more}
-for name, threads in {"call": [state("sleeping", syscall={}), state("zombie")], "runs": [state("running"), state("zombie")],
+for name, threads in {"call": [state("sleeping", syscall={"name": "poll"}), state("zombie")],
+                      "go": [state("running"), state("sleeping", syscall={"name": "futex"})],
+                      "owned": [state("sleeping", syscall={"name": "futex"}, waits_for={"tid": 2, "kind": "mutex"}), state("running")],
+                      "lock": [state("sleeping", syscall={"name": "flock"})], "number": [state("sleeping", syscall={"number": 4})],
+                      "runs": [state("running"), state("zombie")],
                       "dead": [state("zombie"), state("dead")], "hidden": [state("running"), state("sleeping")]}.items():
     with zipfile.ZipFile(f"named/{name}.zip", "w") as report:
         report.writestr("metadata.json", "{}")
         report.writestr("threads.json", json.dumps({"deadlocks": [], "threads": threads}))
+run = [state("running")]
+for name, line, entries in ("cut", "truncated", {"": {"threads": run}}), ("whole", "ok", {"": {"threads": run}}), (
+        "tree", "ok", {"": {"threads": run, "descendants": [{}]}}), ("two", "ok", {"": {"threads": run}, "processes/9-b/": {"threads": run}}), (
+        "unread", "ok", {"": {"threads": run}, "processes/9-b/": None}):
+    with zipfile.ZipFile(f"named/{name}.zip", "w") as report:
+        report.writestr("metadata.json", '{"report_id": "1"}')
+        report.writestr("manifest.json", json.dumps({"schema": 2, "report_id": "1", "complete": True, "artefacts": [
+            {"name": "threads.json", "status": line}]}))
+        for folder, document in entries.items():
+            if document is None:
+                report.writestr(folder + "process.json", "{}")
+            else:
+                report.writestr(folder + "threads.json", json.dumps({"deadlocks": [], **document}))
 END
 run index named
 expect_status 0
-expect_same 'who was looked at' 'named/a.zip true named/call.zip false named/dead.zip null named/hidden.zip null named/runs.zip false' \
-    "$(jq -r '"\(.path) \(.deadlock)"' out | tr '\n' ' ' | sed 's/ $//')"
+expect_same 'who was looked at' 'a true call false cut null dead null go null hidden null lock null number null owned false runs false tree null two false unread null whole false' \
+    "$(jq -r '"\(.path | ltrimstr("named/") | rtrimstr(".zip")) \(.deadlock)"' out | tr '\n' ' ' | sed 's/ $//')"
 run index named/a.zip
 jq -e '.deadlock and .deadlocked_threads == ["io", "main", "worker", "worker"]
     and .thread_names == ["worker", "main", "é" * 31, "io"] and .thread_counts == [2, 1, 1, 2]

@@ -180,6 +180,52 @@ if can_be_nobody && [ "$(id -u)" -eq 0 ]; then
     expect_err 'could not look at the session "minimal-4194305'
 fi
 
+# refuses WORD ARGUMENT...: it says so, writes nothing, and leaves the files in `theirs` as they are.
+refuses() {
+    word=$1
+    shift
+    list_theirs >before
+    run recover "$@"
+    expect_no_out
+    expect_err "$word"
+    list_theirs | diff before - >diff.out || wrong "$(cat diff.out)"
+    expect_same 'the reports' "$reports_before" "$(ls reports)"
+}
+list_theirs() {
+    find "$theirs" -printf '%p %m %u %g %s %i %T@\n' | sort
+}
+
+if [ "$(id -u)" -eq 0 ]; then
+    fact 'the directory of another user is not touched'
+    mkdir -m 700 "$scratch/foreign"
+    theirs=$scratch/foreign/bugpack
+    reports_before=$(ls reports)
+    die
+    cp -a $sessions "$theirs"
+    mv "$session" kept_session
+    mkdir -m 700 "$theirs/minimal-4194305-0123456789abcdef0123456789abcded.done"
+    chown -R 65534:65534 "$theirs"
+    refuses "cannot use the directory \"$theirs\": it is not this user's alone" "$theirs"
+    expect_status 1
+    XDG_RUNTIME_DIR=$scratch/foreign
+    refuses "not searched: cannot use the directory \"$theirs\": it is not this user's alone" \
+        --app "viewer-$$" # not those of this user's programs
+    expect_status 0
+    XDG_RUNTIME_DIR=$scratch/runtime
+
+    fact 'nor is a session of another user in a directory of this one'
+    chown 0:0 "$theirs"
+    refuses "could not look at the session \"minimal-$host-" "$theirs"
+    expect_status 1
+
+    fact 'and with its owner it is recovered'
+    chown -R 0:0 "$theirs"
+    run recover "$theirs"
+    expect_status 0
+    unzip -p "$(cat out)" logs.jsonl | grep -q serving || wrong 'the log is not in it'
+    rm -rf kept_session
+fi
+
 fact 'sessions that cannot be recovered are bounded, the newest stay, and what was dropped is told'
 die
 cp -a "$session" template

@@ -155,6 +155,20 @@ expect_same 'the status' truncated "$(ledger "$zip" runtime-metrics.json status)
 expect_same 'the CPU' true "$(value "$zip" runtime-metrics.json '.process.cpu_percent > 5')"
 forget
 
+fact 'the window of a command that ended at once is its life, and the CPU time what it was charged'
+run_command -- python3 -c 'import os, time
+while time.process_time() < 0.055: pass
+open("used", "w").write(str(time.process_time() * 1000))
+os._exit(3)'
+only_zip
+expect_same 'the end' "$(value "$zip" metadata.json .triggered_at)" \
+    "$(unzip -p "$zip" manifest.json | jq -r '.artefacts[] | select(.name == "runtime-metrics.json") | .covers.to')"
+expect_same 'the window' true "$(value "$zip" runtime-metrics.json ".sample_window_ms <= .process.uptime_secs * 1000")"
+# In ticks it might be 20 ms less.
+expect_same 'the CPU' true "$(value "$zip" runtime-metrics.json \
+    ".process.cpu_percent * (.sample_window_ms + 1) / 100 >= $(cat used) - 0.1")"
+forget
+
 fact 'a crash report tells what the command was when it began'
 "$BUGPACK" run -o reports -- sh -c 'echo ready >&2; while [ ! -e go ]; do sleep 0.05; done; kill -SEGV $$' \
     >out 2>err </dev/null &

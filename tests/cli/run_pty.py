@@ -163,6 +163,18 @@ def hangups():
     terminal.end()
 
 
+    # What a shell sends its stopped jobs when it ends; the lowest number comes first.
+    terminal = run("echo ready; exec sleep 60", "--app", "hung")
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x1a")
+    is_stopped = wait_until(lambda: state(terminal.pid) == "T")
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCONT):
+        os.kill(terminal.pid, number)
+    fact("a stopped command that its shell hangs up has not crashed", is_stopped and terminal.leader_ends()
+         and not [name for name in os.listdir("reports") if name.startswith("hung-")])
+    terminal.end()
+
+
 def stops():
     terminal = run("echo ready; exec sleep 60")
     terminal.until(b"ready")

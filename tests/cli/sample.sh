@@ -16,7 +16,7 @@ expect_same 'the keys' 'sample_window_ms,process,threads,platform' \
 expect_same 'the keys of the process' 'cpu_percent,rss_kb,vm_size_kb,uptime_secs' \
     "$(jq -r '.process | keys_unsorted | join(",")' out)"
 expect_same 'the keys of a thread' \
-    'tid,name,cpu_percent,user_ms,system_ms,voluntary_switches,involuntary_switches' \
+    'tid,name,cpu_percent,cpu_ms,user_ms,system_ms,voluntary_switches,involuntary_switches' \
     "$(jq -r '.threads[0] | keys_unsorted | join(",")' out)"
 expect_same 'the thread' "$target sleep" "$(jq -r '.threads[] | "\(.tid) \(.name)"' out)"
 expect_same 'the platform' linux "$(jq -r .platform out)"
@@ -43,6 +43,29 @@ expect_same 'times are the CPU time' true \
     "$(jq "(.threads[0].cpu_percent * .sample_window_ms / 100 - ($ran) | fabs) < 1" out)"
 expect_same 'switches in between' true "$(jq --argjson first "$begin" --argjson last "$(switches)" \
     '.threads[0] | .voluntary_switches + .involuntary_switches | . > 0 and . <= $last - $first' out)"
+
+fact 'a thread that began in the window has what it used since then, in one row of two at its birth'
+start python3 -c 'import threading, time
+def spin():
+    while time.thread_time() < 0.12: pass
+while True:
+    thread = threading.Thread(target=spin)
+    thread.start()
+    thread.join()'
+# A window may end just after a birth.
+tries=0
+is_seen=false
+while [ "$is_seen" != true ] && [ $tries -lt 40 ]; do
+    run sample --pid "$pid" --window 100
+    is_seen=$(jq 'any(.threads[]; .born_in_window and .cpu_ms >= 20)' out)
+    tries=$((tries + 1))
+done
+expect_same 'one was seen' true "$is_seen"
+# Counted in ticks of 10 ms, and read at one time for the process and at another for the thread.
+expect_same 'the row' true "$(jq '.sample_window_ms as $window | [.threads[] | select(.born_in_window)] | length == 1
+    and (.[0] | .cpu_percent == 0 and (.user_ms + .system_ms - .cpu_ms | fabs) < 0.1
+        and .age_ms >= 0 and .age_ms <= $window + 20)' out)"
+expect_same 'the first thread was there before' false "$(jq '.threads[0] | has("born_in_window")' out)"
 
 fact 'with --follow there is a line each window, until it is ended or the process ends'
 run sample --pid "$target" --follow --window 20ms --count 3

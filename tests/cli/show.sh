@@ -57,6 +57,71 @@ for zip in bad.zip plain.zip; do
     node "$source_dir/tests/schema/validate.mjs" show.json >out 2>err || wrong "$zip: $(cat out)"
 done
 
+fact 'a thread that was born in the window is ranked by what it used'
+python3 -c 'import json, zipfile
+with zipfile.ZipFile("born.zip", "w") as report:
+    report.writestr("metadata.json", "{}")
+    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 80},
+        "threads": [{"tid": 1, "name": "main", "cpu_percent": 30, "cpu_ms": 600},
+            {"tid": 2, "name": "w", "cpu_percent": 0, "cpu_ms": 700, "born_in_window": True, "age_ms": 750},
+            {"tid": 3, "name": "w", "cpu_percent": 0, "cpu_ms": 200, "born_in_window": True, "age_ms": 200},
+            {"tid": 4, "name": "w", "cpu_percent": 5, "cpu_ms": 100},
+            {"tid": 5, "name": "missed", "cpu_percent": 0}]}))'
+run show born.zip
+grep -q '^ ! thread 2 "w", born in the window, used 93 % of one CPU for 0.8 s  ' out || wrong "it is $(cat out)"
+[ "$(grep -c ' used .* of one CPU for' out)" = 1 ] || wrong 'an age of 0.2 s says something'
+sed -n '/^Busiest/,$p' out | sed -n '2,6s/ *$//p' >busiest
+cat >expected <<'END'
+  35.0 %        2 w                born in the window
+  30.0 %        1 main
+  10.0 %        3 w                born in the window
+   5.0 %        4 w
+   0.0 %        5 missed
+END
+cmp -s busiest expected || wrong "it is $(diff expected busiest)"
+run index born.zip
+jq -e '.busiest_thread == "w" and .busiest_thread_cpu_percent == 35 and .thread_names == ["w", "main", "missed"]
+    and .thread_cpu_percents == [50, 30, 0]' out >/dev/null || wrong "it is $(cat out)"
+run html -o born.html born.zip
+grep -q '35.0 %.*born in the window' born.html || wrong 'the page does not say so'
+rm born.zip # without a manifest
+
+fact 'the title is what happened: a status is no crash, and the last sign of life no death'
+python3 -c 'import json, zipfile
+for name, metadata, entries in (
+        ("status", {"report_type": "crash", "exit": {"status": 1}}, {}), ("unseen", {"report_type": "crash", "session_end": "died"}, {}),
+        ("seen", {"report_type": "crash", "session_end": "died"}, {"crash.json": {"summary": "SIGSEGV"}})):
+    with zipfile.ZipFile(name + ".zip", "w") as report:
+        report.writestr("metadata.json", json.dumps({"app": {"name": "sh"}, "pid": 7, "process_name": "sh7",
+            "triggered_at": "2026-11-22T10:00:30.000Z", **metadata}))
+        for entry, document in entries.items(): report.writestr(entry, json.dumps(document))'
+run show status.zip
+expect_same 'the title' 'sh: exited with status 1' "$(head -n 1 out)"
+grep -q '^process    sh7 7, started' out || wrong "it is $(cat out)"
+run html status.zip -o status.html
+grep -q '<h1>sh: exited with status 1</h1>' status.html || wrong 'the page has another title'
+run show unseen.zip
+expect_same 'the title' 'sh: crash' "$(head -n 1 out)"
+grep -q '^triggered  2026-11-22T10:00:30.000Z, the last sign of life: ' out || wrong "it is $(cat out)"
+run show seen.zip
+grep -q '^triggered  2026-11-22T10:00:30.000Z$' out || wrong "it is $(cat out)"
+rm status.zip unseen.zip seen.zip # without a manifest
+
+fact 'what bugpack grew by is no growth of the host'
+python3 -c 'import json, zipfile
+for name, own in ("host", 0), ("own", 1000), ("both", 400):
+    with zipfile.ZipFile(name + "-grows.zip", "w") as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("metrics-history.jsonl", "".join(json.dumps({"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1,
+            "rss_kb": 4096 + 3000 * i, "bugpack_kb": i * own * 3}) + "\n" for i in range(20)))'
+run show own-grows.zip
+if grep -q 'resident memory grew' out; then wrong "it is $(cat out)"; fi
+run show host-grows.zip
+grep -q 'resident memory grew from 4 to 59 MiB in 19 s  ' out || wrong "it is $(cat out)"
+run show both-grows.zip
+grep -q "resident memory grew from 4 to 59 MiB in 19 s, 22 MiB of it bugpack's  " out || wrong "it is $(cat out)"
+rm ./*-grows.zip # without a manifest
+
 fact 'a crash names its signal and its functions, and the machine its limits'
 run show crash.zip
 expect_status 0
@@ -263,7 +328,7 @@ run show threads.zip
 expect_status 0
 grep -q 'deadlock: of threads that are not named  \[threads.json\]' out || wrong "it is $(cat out)"
 grep -q '^now .* 100000 threads, ' out || wrong "it is $(cat out)"
-grep -q '^   7.0 %    99999 t99999 .* in draw < .* < main, waits for thread 100000 (mutex)$' out || wrong "it is $(cat out)"
+grep -q '^   7.0 %    99999 t99999 .* in draw ×8 < main, waits for thread 100000 (mutex)$' out || wrong "it is $(cat out)"
 if grep -q 'cannot be read' out; then wrong "it is $(cat out)"; fi
 run index threads.zip
 jq -e '(.thread_names | length) == 100000 and (.thread_counts | add) == 100000 and .busiest_thread == "t99999"

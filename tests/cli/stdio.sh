@@ -1,7 +1,7 @@
 #!/bin/sh
 # Standard streams that are closed, full or a terminal.
 . "$(dirname "$0")/lib.sh"
-need unzip python3
+need unzip python3 script
 start sleep 300
 target=$pid
 cd "$scratch" || exit 1
@@ -132,5 +132,79 @@ grep -q "$esc" screen && wrong 'there is one without TERM'
 TERM=xterm run capture --pid "$target" --window 300 -o reports
 expect_status 0
 expect_no_err
+
+# from_input ARGUMENT...: with standard input from the file `input`, through a pipe.
+from_input() {
+    # shellcheck disable=SC2002 # a pipe is what is tested
+    cat input | TMPDIR="$scratch/temporary" timeout 60 "$BUGPACK" "$@" >out 2>err
+    status=$?
+}
+mkdir temporary
+set -- reports/*.zip
+cp "$1" input
+
+fact 'each reader takes a report from standard input, and leaves no copy'
+for command in 'show' 'show --json' 'logs' 'html' 'redact --list' 'verify'; do
+    # shellcheck disable=SC2086 # words
+    run $command input
+    sed 's/^input: /-: /; s/"path": "input"/"path": "-"/' out >wanted
+    wanted_status=$status
+    # shellcheck disable=SC2086
+    from_input $command -
+    expect_status "$wanted_status"
+    cmp -s wanted out || wrong "$command - prints something else: $(diff wanted out | head -n 5)"
+done
+from_input show - metadata.json
+unzip -p input metadata.json | cmp -s - out || wrong 'the entry is not the one of the report'
+from_input diff input -
+expect_status 0
+from_input redact - -o redacted.zip
+expect_status 0
+"$BUGPACK" verify redacted.zip >out 2>err || wrong 'the redacted report is not whole'
+expect_empty temporary
+
+fact 'a file is read from its beginning or from where it stands'
+"$BUGPACK" show - metadata.json <input >out 2>err || wrong 'a file is refused'
+unzip -p input metadata.json | cmp -s - out || wrong 'the entry is not the one of the report'
+{ printf 'before\n' && cat input; } >later
+{ read -r _ && "$BUGPACK" verify -; } <later >out 2>err || wrong 'the rest of a file is refused'
+
+fact 'an input that is no report fails with a sentence, and leaves nothing'
+: >input
+from_input show -
+expect_status 1
+expect_err 'standard input is empty'
+echo 'no zip' >input
+for command in show logs html verify 'redact --list'; do
+    # shellcheck disable=SC2086
+    from_input $command -
+    expect_status 1
+    grep -q 'zip' err out || wrong "$command does not say what it is"
+done
+from_input diff - "$1"
+expect_status 2
+head -c 1000 "$1" >input
+from_input show -
+expect_status 1
+expect_err 'zip'
+from_input verify -
+expect_status 1
+expect_out 'not whole'
+"$BUGPACK" show - <reports >out 2>err && wrong 'a directory was read'
+expect_err 'cannot read standard input: Is a directory'
+"$BUGPACK" show - <&- >out 2>err && wrong 'a closed standard input was read'
+expect_err 'cannot read standard input'
+expect_empty temporary
+
+fact 'a terminal is no input, and a place without room is told'
+printf '\004' | script -qec "'$BUGPACK' show - >screen 2>&1" /dev/null >out 2>err && wrong 'a terminal was read'
+grep -q 'it is a terminal' screen || wrong "it says: $(cat screen)"
+cat "$1" "$1" >input
+(ulimit -f 1 && exec "$BUGPACK" show - <input) >out 2>err
+status=$?
+expect_status 1
+expect_err 'cannot copy standard input: cannot write a temporary file for a report: File too large'
+TMPDIR=$scratch/gone "$BUGPACK" show - <input >out 2>err && wrong 'it has no directory'
+expect_err 'cannot use the directory'
 
 finish

@@ -45,6 +45,23 @@ kill -STOP "$asked"
 run trigger --timeout 1 "$asked"
 expect_status 5
 expect_no_out
+
+fact 'nor does who finds others waiting, as many as may'
+python3 - runtime/bugpack/asked-*/trigger <<'END'
+import os, socket, sys
+os.chdir(os.path.dirname(sys.argv[1]))
+while True:
+    waiting = socket.socket(socket.AF_UNIX)
+    waiting.setblocking(False)
+    try:
+        waiting.connect("trigger")
+    except BlockingIOError:
+        break
+    os.dup(waiting.fileno())
+END
+run trigger --timeout 1 "$asked"
+expect_status 5
+expect_err 'it has not answered those before us'
 kill -CONT "$asked"
 
 fact 'one whose session is where nobody looks is found by what it has mapped'

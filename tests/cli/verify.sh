@@ -31,7 +31,7 @@ repack() {
 }
 
 fact 'every fault is named with its entry, in one line for each zip'
-printf '{"schema": 2}\n' >unpacked/process.json
+printf '{"schema": 2\n' >unpacked/process.json
 printf 'x' >unpacked/added
 repack bad.zip '.artefacts |= map(select(.name != "logs/app.log"))'
 run verify good.zip bad.zip again.zip
@@ -41,7 +41,7 @@ expect_out 'bad.zip: not whole: '
 expect_out 'entry "added": the manifest does not list it'
 expect_out 'entry "logs/app.log": the manifest does not list it'
 expect_out 'entry "process.json": the manifest says another size'
-expect_out 'entry "process.json": it lacks "'
+expect_out 'entry "process.json": line 2, column 1: expected'
 expect_out 'again.zip: whole'
 
 fact 'what cannot be read is named, and the others are checked'

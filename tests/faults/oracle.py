@@ -96,6 +96,10 @@ def judge(subject, place, fault, result, next_try):
             if not fault.is_answer and not holds(content, reports, printed)]
     told = said(result)
 
+    # Other errors say that a directory has no such sync (fsync(2)).
+    if code == 0 and fault.name.startswith("fsync@") and \
+            fault.name.endswith(("EIO", "ENOSPC", "EDQUOT")):
+        problems.append("a sync has failed, and the status is 0")
     if any("host's own was touched" in line for line in told):
         problems.append("a file of the host's own was touched")
 

@@ -157,13 +157,17 @@ def shape(value, path=""):
     return paths
 
 
+# What a thread has or has not, as it happens to be born within the window.
+PASSING = ("born_in_window", "age_ms", "cpu_ms")
+
+
 def keys_of(assets, entry, data):
     """What is compared with healthy runs: of the machine only our own processes, each by itself."""
     document = parse(data)
     if entry == "host-threads.json":
         document = {str(thread["tgid"]): thread for thread in (document or {}).get("threads", ())
                     if thread["tgid"] in assets.machine_pids}
-    return shape(document)
+    return {path for path in shape(document) if path.rpartition(".")[2] not in PASSING}
 
 
 def parse(data):

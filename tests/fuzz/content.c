@@ -48,9 +48,9 @@ enum { row_count = sizeof rows / sizeof rows[0] };
 static bugpack_status check(const char *name, const unsigned char *bytes, size_t byte_count,
                             size_t piece_bytes) {
     static bp_content_budget budget;
-    static bp_content *content; /* one for all inputs: reading a schema takes long */
+    static bp_content *content;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    content = content != NULL ? content : bp_content_new(true, &budget);
+    content = content != NULL ? content : bp_content_new(&budget);
     require(content != NULL);
     budget = (bp_content_budget){.picture_bytes = 1 << 20, .json_steps = 1 << 20};
     bugpack_status status = bp_content_begin(content, name, &error);

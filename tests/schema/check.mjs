@@ -292,17 +292,3 @@ test('describes every property', () => {
     assertDescribed(JSON.parse(readFileSync(join(schemas, file), 'utf8')), file);
   }
 });
-
-// After all others: bugpack verify has its own reader of the schemas.
-test('bugpack reads every document of these tests as the validator does', () => {
-  const paths = readdirSync(directory, { recursive: true })
-    .filter((path) => /^(full|bare|unavailable|changed-\d+)\/(?!diff)[a-z-]+\.jsonl?$/.test(path))
-    .map((path) => join(directory, path));
-  const lines = execFileSync(process.argv[2], paths, { encoding: 'utf8', maxBuffer: 1 << 28 });
-  const different = lines.trimEnd().split('\n').filter((line) => {
-    const [path] = line.split(' ', 1);
-    return (checkReport(path, validators).length === 0) !== line.endsWith(' sound');
-  });
-  assert.ok(paths.length > 500, `${paths.length} documents`);
-  assert.deepEqual(different, []);
-});

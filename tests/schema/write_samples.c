@@ -22,7 +22,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "inspect/content.h"
 #include "inspect/diff.h"
 #include "model/crash.h"
 #include "recorder/history.h"
@@ -152,28 +151,30 @@ static bugpack_status print_traffic_index(const char *directory) {
     bp_ring *pins = NULL;
     bp_traffic *traffic = NULL;
     bp_traffic_snapshot frozen;
-    bp_temp_file index = BP_TEMP_FILE_INIT;
+    bp_temp_file records = BP_TEMP_FILE_INIT, index = BP_TEMP_FILE_INIT;
     int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     options.pin_bytes = 2;
     options.snap_bytes = 3;
     bp_traffic_identity_init(&identity, "net\n\xff", 0, &options);
     if (bp_ring_new(4096, &ring, &error) != BUGPACK_OK ||
         bp_ring_new(bp_traffic_pins_ring_bytes(2), &pins, &error) != BUGPACK_OK ||
-        bp_traffic_new(&identity, &options, ring, pins, &traffic, &error) != BUGPACK_OK) {
+        bp_traffic_new(&identity, &options, NULL, ring, pins, &traffic, &error) != BUGPACK_OK) {
         return BUGPACK_ERR_NO_MEMORY;
     }
     bp_traffic_append(traffic, BUGPACK_SENT, UINT32_MAX, "hello \"\xfe", "hello", 5);
     for (int i = 0; i < 100; i++) {
         bp_traffic_append(traffic, BUGPACK_RECEIVED, 0, NULL, NULL, (size_t)i % 2);
     }
-    bugpack_status status =
-        bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, dir_fd, NULL, &frozen, &error);
+    bugpack_status status = bp_temp_file_open(&records, dir_fd, 1 << 20, &error);
+    status = status == BUGPACK_OK
+                 ? bp_traffic_take_snapshot(traffic, UINT64_MAX, 0, &records, &frozen, &error)
+                 : status;
     status = status == BUGPACK_OK ? bp_temp_file_open(&index, dir_fd, 1 << 20, &error) : status;
     status = status == BUGPACK_OK
-                 ? bp_traffic_print_index(&frozen, 1, bp_temp_file_sink, &index, &error)
+                 ? bp_traffic_print_index(&records, &frozen, 1, bp_temp_file_sink, &index, &error)
                  : status;
     status = status == BUGPACK_OK ? read_spool(&index) : status;
-    bp_traffic_snapshot_release(&frozen);
+    bp_temp_file_release(&records);
     bp_temp_file_release(&index);
     (void)close(dir_fd);
     bp_traffic_free(traffic);
@@ -305,41 +306,13 @@ static bool write_diff(const char *directory, const char *report, const char *ar
     return write_artefact(status, directory, report, "diff.json");
 }
 
-/* Prints of a file "PATH sound" or what is wrong with it, as bugpack verify sees it. */
-static bool print_verdict(const char *path) {
-    bp_content_budget budget = {.picture_bytes = 1 << 20, .json_steps = UINT64_MAX};
-    bp_content *content = bp_content_new(true, &budget);
-    const char *name = strrchr(path, '/') + 1;
-    bp_buffer_clear(&text);
-    bool is_read = content != NULL && bp_file_read_at(AT_FDCWD, path, &text, &error) == BUGPACK_OK;
-    if (is_read) {
-        bugpack_status status = bp_content_begin(content, name, &error);
-        for (size_t i = 0; status == BUGPACK_OK && i < text.size; i++) {
-            status = bp_content_write(content, text.data + i, 1, &error);
-        }
-        status = status == BUGPACK_OK ? bp_content_end(content, &error) : status;
-        (void)printf("%s %s\n", path, status == BUGPACK_OK ? "sound" : error.message);
-    }
-    bp_content_free(content);
-    return is_read;
-}
-
-/* write_samples DIR makes them; write_samples FILE… prints a verdict on each. */
 int main(int argument_count, char **arguments) {
     struct stat info;
-    if (argument_count < 2 || stat(arguments[1], &info) != 0) {
-        (void)fprintf(stderr, "usage: %s DIR | FILE...\n", arguments[0]);
+    if (argument_count != 2 || stat(arguments[1], &info) != 0 || !S_ISDIR(info.st_mode)) {
+        (void)fprintf(stderr, "usage: %s DIR\n", arguments[0]);
         return 2;
     }
     bp_buffer_init(&text, 1 << 20);
-    if (!S_ISDIR(info.st_mode)) {
-        bool is_read = true;
-        for (int i = 1; is_read && i < argument_count; i++) {
-            is_read = print_verdict(arguments[i]);
-        }
-        bp_buffer_release(&text);
-        return is_read ? 0 : 1;
-    }
     bool written = write_full(arguments[1]) &&
                    write_bare(arguments[1], "bare",
                               bp_metrics_print(&sample_metrics_bare, "linux", &text, &error)) &&

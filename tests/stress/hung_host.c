@@ -294,6 +294,68 @@ static void check_damaged(void) {
     }
 }
 
+/* Whether the manifest gives an entry this status. */
+static bool has_status(const char *manifest, const char *name, const char *status) {
+    char key[64], value[32];
+    (void)snprintf(key, sizeof key, "\"name\": \"%s\"", name);
+    (void)snprintf(value, sizeof value, "\"status\": \"%s\"", status);
+    const char *at = strstr(manifest, key);
+    const char *found = at == NULL ? NULL : strstr(at, "\"status\": ");
+    return found != NULL && strncmp(found, value, strlen(value)) == 0;
+}
+
+/* Makes one ring of this process unreadable. */
+static void spoil_ring(bp_ring_kind kind) {
+    for (size_t i = 0; i < BP_ANCHOR_ENTRY_COUNT; i++) {
+        const bp_anchor_entry *entry = &bp_anchor_of_process.entries[i];
+        if (entry->address != 0 && entry->kind == kind) {
+            memset((void *)(uintptr_t)entry->address, 0, 8);
+        }
+    }
+}
+
+/* A ring that cannot be copied costs itself, and the report says that it is not there. */
+static void check_unread(void) {
+    static const struct {
+        bp_ring_kind kind;
+        const char *entry, *status;
+    } rows[] = {{BP_RING_KIND_LOG, "logs.jsonl", "failed"},
+                {BP_RING_KIND_NOTIFICATIONS, "notifications.json", "failed"},
+                /* Without its pins nothing is lost as long as the ring has all messages. */
+                {BP_RING_KIND_TRAFFIC, "traffic.pcap", "truncated"}};
+    for (size_t spoiled = 0; spoiled < sizeof rows / sizeof rows[0]; spoiled++) {
+        int ends[2];
+        char word, path[400];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            bugpack_channel *channel = NULL;
+            bugpack_options options = host_options("spoiled", true);
+            bugpack *session = open_host(&options);
+            CHECK(bugpack_channel_open(session, "net", NULL, &channel, NULL) == BUGPACK_OK);
+            bugpack_notify(session, BUGPACK_LEVEL_WARN, "net", "the server is silent");
+            record(session, channel, 0);
+            spoil_ring(rows[spoiled].kind);
+            CHECK(write(ends[1], "r", 1) == 1);
+            (void)pause();
+            _exit(0);
+        }
+        CHECK(read(ends[0], &word, 1) == 1);
+        take_report(pid, NULL, path);
+        char *manifest = report_read(path, "manifest.json", NULL);
+        CHECK(manifest != NULL && strstr(manifest, "\"complete\": false") != NULL);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            bool is_spoiled = strcmp(rows[i].entry, rows[spoiled].entry) == 0;
+            CHECK(has_status(manifest, rows[i].entry, is_spoiled ? rows[i].status : "ok"));
+        }
+        free(manifest);
+        CHECK(unlink(path) == 0);
+        CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+    }
+}
+
 /* Begins a time namespace for the children of this process, 50,000 s ahead. */
 static bool shift_clock(void) {
     static const char offset[] = "monotonic 50000 0\n";
@@ -354,6 +416,7 @@ int main(void) {
     check_fork();
     check_busy();
     check_damaged();
+    check_unread();
     check_other_clock(true);
     check_other_clock(false);
     temp_dir_remove(&dir);

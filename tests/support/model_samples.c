@@ -58,13 +58,22 @@ static bp_thread_metrics threads[] = {
     {.tid = 4711,
      .name = "viewer",
      .cpu_percent = 9.375,
+     .has_cpu = true,
+     .cpu_ns = 190000000,
      .has_times = true,
      .user_ns = 150000000,
      .system_ns = 40000000,
      .has_switches = true,
      .voluntary_switches = 184,
      .involuntary_switches = 3},
-    {.tid = 4712, .name = "net)\n\xff", .cpu_percent = 3.1},
+    {.tid = 4712,
+     .name = "net)\n\xff",
+     .cpu_percent = 3.1,
+     .has_cpu = true,
+     .cpu_ns = 62093000,
+     .is_born = true,
+     .has_age = true,
+     .age_ns = 70000000},
     {.tid = 4713, .name = "", .cpu_percent = 0.0},
 };
 
@@ -158,6 +167,8 @@ const bp_manifest_line sample_ledger[SAMPLE_LEDGER_COUNT] = {
      .bytes = 700,
      .captured_wall_ns = AT(3),
      .duration_ns = 1234567,
+     .is_unsearched = true,
+     .exact_channels = "display\0usb\0",
      .redactions = sample_redactions,
      .redaction_count = 1},
     {.name = "logs.jsonl",
@@ -262,7 +273,13 @@ static bp_stack_module stack_modules[] = {
     {.path = (char[]){"/usr/lib/libc.so.6"}, .start = 0x7f0000000000, .build_id = "0123abcd"},
     {.path = (char[]){"/opt/a\n#0  b/viewer"},
      .start = 0x400000,
+     .file_start = 0x400000,
      .trouble = "it was removed or replaced since it was loaded"}};
+static bp_stack_inlined stack_inlined[] = {{.symbol = (char[]){"spin"}},
+                                           {.symbol = (char[]){"_ZN3app4pollEv"},
+                                            .demangled = (char[]){"app::poll()"},
+                                            .source = (char[]){"src/poll.h"},
+                                            .line = 7}};
 static bp_stack_place stack_places[] = {
     {.address = 0x7f00000f8e2f, .symbol = (char[]){"poll@@GLIBC_2.2.5"}, .symbol_offset = 79},
     {.address = 0x401234,
@@ -272,7 +289,9 @@ static bp_stack_place stack_places[] = {
      .demangled = (char[]){"app::wait(int)"},
      .symbol_offset = 4,
      .source = (char[]){"src/wait.cc"},
-     .line = 12},
+     .line = 12,
+     .inlined = stack_inlined,
+     .inlined_count = 2},
     {.address = 0x7f1100000010, .is_call = true, .module = BP_STACK_NO_MODULE}};
 static bp_stack_frame stack_frames[] = {{0, false}, {1, false}, {2, false}, {1, true}};
 static bp_stack_thread stack_threads[] = {

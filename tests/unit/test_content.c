@@ -1,5 +1,5 @@
 /*
- * What entries hold, checked in pieces as it is read: JSON by its schema, pcap, PNG.
+ * What entries hold, checked in pieces as it is read: JSON, pcap, PNG.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -11,11 +11,10 @@
 
 #include "base/buffer.h"
 #include "image/png.h"
-#include "inspect/check_json.h"
 #include "inspect/content.h"
-#include "inspect/schema_files.h"
 #include "recorder/pcap.h"
 #include "support/made_image.h"
+#include "json/parts.h"
 
 static const size_t whole = SIZE_MAX;
 
@@ -26,7 +25,7 @@ static bp_content_budget budget;
 static bugpack_status check(const char *name, const void *bytes, size_t byte_count,
                             size_t piece_bytes) {
     budget = (bp_content_budget){.picture_bytes = 1 << 20, .json_steps = (uint64_t)16 << 20};
-    bp_content *content = bp_content_new(true, &budget);
+    bp_content *content = bp_content_new(&budget);
     cr_assert(ne(ptr, content, NULL));
     error = (bugpack_error)BUGPACK_ERROR_INIT;
     bugpack_status status = bp_content_begin(content, name, &error);
@@ -45,137 +44,6 @@ static bugpack_status check(const char *name, const void *bytes, size_t byte_cou
 
 static bugpack_status append(void *buffer, const void *bytes, size_t byte_count) {
     return bp_buffer_append(buffer, bytes, byte_count);
-}
-
-Test(content, every_published_schema_can_be_read) {
-    size_t count = 0;
-    for (; bp_schema_files[count].title != NULL; count++) {
-        bp_json_schema *schema = NULL;
-        bugpack_status status = bp_json_schema_read(
-            bp_schema_files[count].text, bp_schema_files[count].byte_count, &schema, &error);
-        cr_expect(eq(int, status, BUGPACK_OK), "%s: %s", bp_schema_files[count].title,
-                  error.message);
-        bp_json_schema_free(schema);
-    }
-    cr_expect(gt(sz, count, 10));
-}
-
-/* A schema, a document, and what is wrong with it; NULL for nothing. */
-static const struct {
-    const char *schema, *text, *why;
-} keywords[] = {
-    {"{\"type\": \"integer\"}", "1", NULL},
-    {"{\"type\": \"integer\"}", "1.0", NULL},
-    {"{\"type\": \"integer\"}", "1e3", NULL},
-    {"{\"type\": \"integer\"}", "1.5", "it is of another type"},
-    {"{\"type\": [\"string\", \"null\"]}", "null", NULL},
-    {"{\"type\": [\"string\", \"null\"]}", "[]", "it is of another type"},
-    {"{\"minimum\": 0, \"maximum\": 18446744073709551615}", "18446744073709551615", NULL},
-    {"{\"minimum\": 0}", "-1", "it is too small"},
-    {"{\"exclusiveMinimum\": 0}", "0", "it is too small"},
-    {"{\"exclusiveMinimum\": 0}", "0.001", NULL},
-    {"{\"maximum\": 3}", "3.01", "it is too large"},
-    {"{\"minLength\": 1, \"maxLength\": 2}", "\"\"", "it is too short"},
-    {"{\"minLength\": 1, \"maxLength\": 2}", "\"\\u00e9\xc3\xa9\"", NULL},
-    {"{\"minLength\": 1, \"maxLength\": 2}", "\"abc\"", "it is too long"},
-    {"{\"pattern\": \"^[0-9a-f]{2}$\"}", "\"0f\"", NULL},
-    {"{\"pattern\": \"^[0-9a-f]{2}$\"}", "\"0f\\n\"", "it does not look as it should"},
-    {"{\"format\": \"date-time\"}", "\"2026-11-21T08:36:51.1Z\"", NULL},
-    {"{\"format\": \"date-time\"}", "\"2026-13-21T08:36:51Z\"", "it is no time in UTC"},
-    {"{\"format\": \"date-time\"}", "\"2026-11-21T08:36:51.Z\"", "it is no time in UTC"},
-    {"{\"format\": \"date-time\"}", "\"2026-11-21\"", "it is no time in UTC"},
-    {"{\"const\": 2}", "2.0", NULL},
-    {"{\"const\": true}", "1", "it has another value"},
-    {"{\"enum\": [\"a\", \"b\"]}", "\"\\u0062\"", NULL},
-    {"{\"enum\": [\"a\", \"b\"]}", "\"c\"", "it has another value"},
-    {"{\"required\": [\"a\", \"b\"]}", "{\"a\": 1}", "it lacks \"b\""},
-    {"{\"required\": [\"a\"]}", "{\"\\u0061\": 1}", NULL},
-    {"{\"required\": [\"a\"]}", "[]", NULL},
-    {"{\"properties\": {\"a\": {\"items\": {\"type\": \"null\"}}}}", "{\"a\": [null, {}]}",
-     "a[1] is of another type"},
-    {"{\"properties\": {\"a\": false}}", "{\"a\": 1}", "a must not be there"},
-    {"{\"properties\": {\"a\": true}}", "{\"a\": {\"a\": 1}}", NULL},
-    {"{\"additionalProperties\": {\"type\": \"string\"}}", "{\"x\": 1}", "* is of another type"},
-    {"{\"propertyNames\": {\"pattern\": \"^a\"}}", "{\"b\": 1}", "it has a key that is not"},
-    {"{\"minProperties\": 1}", "{}", "it has too few parts"},
-    {"{\"maxItems\": 1}", "[1, [2]]", "it has too many parts"},
-    {"{\"dependentRequired\": {\"a\": [\"b\"]}}", "{\"b\": 1}", NULL},
-    {"{\"dependentRequired\": {\"a\": [\"b\"]}}", "{\"a\": 1}", "it lacks \"b\""},
-    {"{\"uniqueItems\": true, \"items\": {\"enum\": [1, 2]}}", "[1, 2]", NULL},
-    {"{\"uniqueItems\": true, \"items\": {\"enum\": [1, 2]}}", "[2, 2]", "[1] is there twice"},
-    {"{\"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", "{\"b\": 1}", NULL},
-    {"{\"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}]}", "{\"b\": 1, \"a\": 1}",
-     "it has none of its forms, or several"},
-    {"{\"oneOf\": [{\"const\": 1}, {\"const\": 2}]}", "3", "it has none of its forms"},
-    {"{\"not\": {\"required\": [\"a\"]}}", "{\"b\": 1}", NULL},
-    {"{\"not\": {\"required\": [\"a\"]}}", "{\"a\": {}}", "it is what it must not be"},
-    {"{\"not\": {\"type\": \"null\"}}", "null", "it is what it must not be"},
-    {"{\"anyOf\": [{\"required\": [\"a\"]}, {\"minProperties\": 2}]}", "{\"b\": 1, \"c\": 1}",
-     NULL},
-    {"{\"anyOf\": [{\"required\": [\"a\"]}, {\"minProperties\": 2}]}", "{\"b\": 1}",
-     "it has none of its forms"},
-    {"{\"anyOf\": [{\"const\": 1}, {\"const\": 2}]}", "2", NULL},
-    {"{\"anyOf\": [{\"const\": 1}, {\"const\": 2}]}", "3", "it has none of its forms"},
-    {"{\"allOf\": [{\"type\": \"object\"}, {\"required\": [\"a\"]}]}", "{}", "it lacks \"a\""},
-    {"{\"if\": {\"required\": [\"a\"]}, \"then\": {\"required\": [\"b\"]}}", "{\"a\": {}}",
-     "it lacks \"b\""},
-    {"{\"if\": {\"properties\": {\"a\": {\"const\": 1}}}, \"then\": {\"required\": [\"b\"]}, "
-     "\"else\": {\"properties\": {\"b\": false}}}",
-     "{\"a\": 2}", NULL},
-    {"{\"if\": {\"properties\": {\"a\": {\"const\": 1}}}, \"then\": {\"required\": [\"b\"]}, "
-     "\"else\": {\"properties\": {\"b\": false}}}",
-     "{\"b\": 2, \"a\": 2}", "it must not be there"},
-    {"{\"if\": {\"minimum\": 3}, \"then\": {\"maximum\": 4}}", "5", "it is too large"},
-    {"{\"properties\": {\"a\": {\"items\": {\"$ref\": \"#\"}}, \"b\": {\"type\": \"null\"}}}",
-     "{\"a\": [{}, {\"a\": [{\"b\": 1}]}]}", "a[1].a[0].b is of another type"},
-    {"{\"$defs\": {\"x\": {\"type\": \"null\"}}, \"items\": {\"$ref\": \"#/$defs/x\"}}", "[1]",
-     "[0] is of another type"},
-    {"{\"properties\": {\"a\": {\"required\": [\"b\"]}}, "
-     "\"allOf\": [{\"properties\": {\"a\": {\"required\": [\"c\"]}}}]}",
-     "{\"a\": {\"b\": 1}}", "a lacks \"c\""},
-    {"{\"$ref\": \"#\"}", "{}", "it is nested too deep"},
-    {"{\"properties\": {\"a\": true}}", "{\"a\": 1, \"b\": {\"a\": 1}, \"\\u0061\": 2}",
-     "line 1, column 25: this key was there before"},
-    {"{\"properties\": {\"a\": true}}", "{\"x\": 1, \"a\": 2, \"\\u0078\": 2}",
-     "line 1, column 18: this key was there before"},
-};
-
-Test(content, knows_the_keywords_of_the_schemas) {
-    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-        bp_json_schema *schema = NULL;
-        bp_json_stream stream;
-        error = (bugpack_error)BUGPACK_ERROR_INIT;
-        bugpack_status status =
-            bp_json_schema_read(keywords[i].schema, strlen(keywords[i].schema), &schema, &error);
-        cr_assert(eq(int, status, BUGPACK_OK), "%s: %s", keywords[i].schema, error.message);
-        (void)bp_json_stream_begin(&stream, schema, false, 1 << 20, &error);
-        status =
-            bp_json_parts_write(&stream.parts, keywords[i].text, strlen(keywords[i].text), &error);
-        status = status == BUGPACK_OK ? bp_json_parts_end(&stream.parts, &error) : status;
-        if (keywords[i].why == NULL) {
-            cr_expect(eq(int, status, BUGPACK_OK), "%s: %s", keywords[i].text, error.message);
-        } else {
-            cr_expect(eq(int, status, BUGPACK_ERR_CORRUPT), "%s", keywords[i].text);
-            cr_expect(strncmp(error.message, keywords[i].why, strlen(keywords[i].why)) == 0,
-                      "%s: <%s>", keywords[i].text, error.message);
-        }
-        bp_json_stream_release(&stream);
-        bp_json_schema_free(schema);
-    }
-}
-
-Test(content, refuses_a_schema_that_it_would_not_apply_whole) {
-    static const char *const texts[] = {"{\"contains\": {}}",      "{\"type\": \"text\"}",
-                                        "{\"format\": \"uri\"}",   "{\"pattern\": \"(\"}",
-                                        "{\"uniqueItems\": true}", "{\"items\": 1}",
-                                        "{\"$ref\": \"#/x\"}",     "{\"properties\": {\"a\": 3}}"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        bp_json_schema *schema = NULL;
-        cr_expect(eq(int, bp_json_schema_read(texts[i], strlen(texts[i]), &schema, NULL),
-                     BUGPACK_ERR_CORRUPT),
-                  "%s", texts[i]);
-        cr_expect(eq(ptr, schema, NULL));
-    }
 }
 
 Test(content, reads_json_in_pieces_of_any_size) {
@@ -198,15 +66,6 @@ Test(content, reads_json_in_pieces_of_any_size) {
             eq(int, check("logs.jsonl", text.data, text.size - 1, piece), BUGPACK_ERR_CORRUPT));
         cr_expect(strstr(error.message, "line 20, column ") != NULL, "%s", error.message);
     }
-    char *level = strstr(text.data + text.size / 2, "info"), wanted[64];
-    unsigned line = 1;
-    for (const char *at = text.data; at < level; at++) {
-        line += *at == '\n';
-    }
-    *level = 'I';
-    (void)check("logs.jsonl", text.data, text.size, 64);
-    (void)snprintf(wanted, sizeof wanted, "line %u: level has another value", line);
-    cr_expect(eq(str, error.message, wanted));
     bp_buffer_release(&text);
 }
 

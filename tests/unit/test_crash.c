@@ -110,7 +110,8 @@ static void print(const bp_crash_page *page) {
 Test(crash, prints_what_the_handler_saw) {
     print(sample_crash_page());
     expect_piece("{\n  \"schema\": 2,\n"
-                 "  \"summary\": \"SIGSEGV at 0x0 in thread 4712: nothing is mapped there\",\n"
+                 "  \"summary\": \"SIGSEGV at 0x0 in thread decoder)\xee\xbf\xbf (4712): nothing "
+                 "is mapped there\",\n"
                  "  \"signal\": 11,\n  \"name\": \"SIGSEGV\",\n  \"code\": 1,\n"
                  "  \"code_name\": \"SEGV_MAPERR\",\n  \"address\": \"0x0\",\n"
                  "  \"passed_to_host\": false,\n");
@@ -127,10 +128,10 @@ Test(crash, names_what_is_known_of_a_signal) {
     bp_crash_page *page = sample_crash_page();
     page->code = 99;
     print(page);
-    expect_piece("SIGSEGV at 0x0 in thread 4712: an unknown code");
+    expect_piece("SIGSEGV at 0x0 in thread decoder)\xee\xbf\xbf (4712): an unknown code");
     page->code = 128;
     print(page);
-    expect_piece("SIGSEGV in thread 4712: an address that cannot exist");
+    expect_piece("SIGSEGV in thread decoder)\xee\xbf\xbf (4712): an address that cannot exist");
     page->signal = SIGABRT;
     page->code = -6;
     page->sender_pid = page->sender_uid = 0;
@@ -144,19 +145,20 @@ Test(crash, names_what_is_known_of_a_signal_that_is_no_fault) {
     page->signal = SIGXCPU;
     page->code = 128;
     print(page);
-    expect_piece("SIGXCPU in thread 4712: sent by the kernel");
+    expect_piece("SIGXCPU in thread decoder)\xee\xbf\xbf (4712): sent by the kernel");
     page->signal = SIGIO;
     page->code = 1;
     print(page);
-    expect_piece("SIGIO in thread 4712: an unknown code");
+    expect_piece("SIGIO in thread decoder)\xee\xbf\xbf (4712): an unknown code");
     page->signal = SIGPIPE;
     page->code = 0;
     page->sender_pid = page->pid;
     print(page);
-    expect_piece("SIGPIPE in thread 4712: nobody reads any more what it wrote to a pipe or socket");
+    expect_piece("SIGPIPE in thread decoder)\xee\xbf\xbf (4712): nobody reads any more what it "
+                 "wrote to a pipe or socket");
     page->sender_pid++;
     print(page);
-    expect_piece("SIGPIPE in thread 4712: sent by kill");
+    expect_piece("SIGPIPE in thread decoder)\xee\xbf\xbf (4712): sent by kill");
 }
 
 Test(crash, calls_a_fault_below_the_stack_an_overflow) {
@@ -165,7 +167,8 @@ Test(crash, calls_a_fault_below_the_stack_an_overflow) {
     page->registers[7] = 0x7ffd5a0efff8;
     page->address = 0x7ffd5a0efff0;
     print(page);
-    expect_piece("SIGSEGV at 0x7ffd5a0efff0 in thread 4712: the stack has overflowed");
+    expect_piece("SIGSEGV at 0x7ffd5a0efff0 in thread decoder)\xee\xbf\xbf (4712): the stack has "
+                 "overflowed");
     page->address = 0x7ffd5a0f0000;
     print(page);
     expect_piece("nothing is mapped there");

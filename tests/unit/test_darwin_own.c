@@ -127,7 +127,8 @@ Test(darwin_own, a_window_matches_threads_by_id_whatever_their_ports_are_called)
     cr_assert(zero(int, (int)bp_metrics_compute(&before, &after, &metrics, NULL)));
     cr_assert(eq(sz, metrics.thread_count, 3));
     cr_expect(eq(u64, metrics.threads[0].tid, 7));
-    cr_expect(zero(dbl, metrics.threads[0].cpu_percent)); /* born inside the window */
+    cr_expect(metrics.threads[0].is_born && !metrics.threads[0].has_age);
+    cr_expect(eq(u64, metrics.threads[0].cpu_ns, 900000));
     cr_expect(eq(u64, metrics.threads[1].tid, 1041));
     cr_expect(epsilon_eq(dbl, metrics.threads[1].cpu_percent, 50.0, 1e-9));
     cr_expect(eq(u64, metrics.threads[2].tid, 9007199254740993u));

@@ -209,7 +209,7 @@ Test(futex_wait, finds_the_thread_that_is_joined) {
     cr_expect(eq(u64, owner(&memory, MUTEX + 5, WAIT_BITSET | 256, 43), 0), "a thread elsewhere");
 }
 
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && defined(__LP64__)
 /* The layouts above are those of this build's C library. */
 _Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "lock");
 _Static_assert(offsetof(pthread_mutex_t, __data.__count) == 4, "count");

@@ -98,6 +98,9 @@ Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
         lossy.unread[BP_HOST_MEMORY][cause]++;
         cr_expect(eq(int, bp_host_summary_is_complete(&lossy), !is_loss), "%s",
                   bp_host_cause_name(cause));
+        is_loss = is_loss && cause != BP_HOST_CAUSE_DENIED; /* which nobody could avoid */
+        cr_expect(eq(int, bp_host_summary_has_loss(&lossy), is_loss), "%s",
+                  bp_host_cause_name(cause));
     }
     bp_host_summary denied = summary, failed = summary, cut = summary, hidden = summary;
     hidden.is_hidden = true;
@@ -108,6 +111,8 @@ Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
     cr_expect(not(bp_host_summary_is_complete(&denied)));
     cr_expect(not(bp_host_summary_is_complete(&failed)));
     cr_expect(not(bp_host_summary_is_complete(&cut)));
+    cr_expect(not(bp_host_summary_has_loss(&hidden) || bp_host_summary_has_loss(&denied)));
+    cr_expect(bp_host_summary_has_loss(&failed) && bp_host_summary_has_loss(&cut));
 }
 
 Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
@@ -125,6 +130,9 @@ Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
                  "io of 203 of 208 threads (denied), smaps_rollup of 75 of 80 user processes "
                  "(denied), heap of 78 processes (readlink-failure); these files are for root, or "
                  "for whoever has CAP_SYS_PTRACE"));
+    summary.is_root = true;
+    bp_host_summary_explain(&summary, text, sizeof text);
+    cr_expect(eq(ptr, strstr(text, "for root"), NULL), "%s", text);
     summary = (bp_host_summary){.is_cut = true};
     *bp_host_summary_error(&summary, EMFILE) = (bp_host_error){EMFILE, 67, 0, 4};
     bp_host_summary_explain(&summary, text, sizeof text);

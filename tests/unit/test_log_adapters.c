@@ -43,8 +43,9 @@ Test(log_adapters, makes_a_record_of_a_partial_line_at_a_flush_and_at_the_end) {
     (void)fputs(" ... done\nand", stream);
     bugpack_log(made.session, BUGPACK_LEVEL_INFO, NULL, "between");
     cr_assert(zero(int, fclose(stream)));
-    expect_logged(&made, "info - \"connecting\"\ninfo - \" ... done\"\ninfo - \"between\"\n"
-                         "info - \"and\"\n");
+    expect_logged(&made, "info - \"connecting\",\"unfinished\":true\n"
+                         "info - \" ... done\",\"continues\":true\n"
+                         "info - \"between\"\ninfo - \"and\",\"unfinished\":true\n");
 }
 
 static void append_record(bp_buffer *expected, size_t length, const char *more) {
@@ -72,9 +73,11 @@ static void expect_long_line(size_t length) {
         }
         size_t left = length;
         for (; left > BUGPACK_LOG_MESSAGE_MAX_BYTES; left -= BUGPACK_LOG_MESSAGE_MAX_BYTES) {
-            append_record(&expected, BUGPACK_LOG_MESSAGE_MAX_BYTES, "\"");
+            append_record(&expected, BUGPACK_LOG_MESSAGE_MAX_BYTES,
+                          left == length ? "\",\"unfinished\":true"
+                                         : "\",\"continues\":true,\"unfinished\":true");
         }
-        append_record(&expected, left, "\"");
+        append_record(&expected, left, left == length ? "\"" : "\",\"continues\":true");
     }
     cr_assert(zero(int, fclose(stream)));
     expect_logged(&made, bp_buffer_text(&expected));
@@ -108,7 +111,7 @@ Test(log_adapters, records_a_stream_without_buffer_piece_by_piece) {
     (void)fputs("a", stream);
     (void)fputs("b\n", stream);
     cr_assert(zero(int, fclose(stream)));
-    expect_logged(&made, "info - \"a\"\ninfo - \"b\"\n");
+    expect_logged(&made, "info - \"a\",\"unfinished\":true\ninfo - \"b\",\"continues\":true\n");
 }
 
 Test(log_adapters, refuses_a_stream_of_no_session_or_level) {

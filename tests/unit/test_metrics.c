@@ -81,10 +81,25 @@ Test(metrics, threads_of_the_second_snapshot_are_reported_in_ascending_order) {
     cr_expect(eq(str, metrics.threads[0].name, "a"));
     cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 50.0));
     cr_expect(eq(u64, metrics.threads[1].tid, 20));
-    cr_expect(eq(dbl, metrics.threads[1].cpu_percent, 0.0), "born inside the window");
+    cr_expect(not(metrics.threads[0].is_born));
+    cr_expect(metrics.threads[1].is_born);
+    cr_expect(eq(u64, metrics.threads[0].cpu_ns, 500 * BP_NS_PER_MS));
     cr_expect(eq(u64, metrics.threads[2].tid, 30));
     cr_expect(eq(dbl, metrics.threads[2].cpu_percent, 20.0));
     cr_expect(eq(sz, metrics.vanished_count, 0));
+    bp_metrics_release(&metrics);
+}
+
+/* A tick passed between the two readings. */
+Test(metrics, a_process_used_no_less_than_its_busiest_thread) {
+    bp_thread_counters first[] = {{.tid = 1, .cpu = 4}};
+    bp_thread_counters second[] = {{.tid = 1, .cpu = 6}};
+    bp_task_snapshot before = snapshot_of(0, first, 1);
+    bp_task_snapshot after = snapshot_of(BP_NS_PER_SEC, second, 1);
+    before.process_cpu = after.process_cpu = 5;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 2.0));
+    cr_expect(eq(dbl, metrics.cpu_percent, 2.0));
     bp_metrics_release(&metrics);
 }
 
@@ -122,8 +137,53 @@ Test(metrics, a_reused_thread_id_is_another_thread) {
     bp_task_snapshot before = snapshot_of(0, first, 1);
     bp_task_snapshot after = snapshot_of(1000000000, second, 1);
     bp_metrics metrics = compute(&before, &after);
-    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 0.0));
+    cr_expect(metrics.threads[0].is_born);
+    cr_expect(eq(u64, metrics.threads[0].cpu_ns, 950 * BP_NS_PER_MS), "all of the new one");
     cr_expect(eq(sz, metrics.vanished_count, 1));
+    bp_metrics_release(&metrics);
+}
+
+static bool prints(const bp_metrics *metrics, const char *text) {
+    bp_buffer out;
+    bp_buffer_init(&out, 1 << 16);
+    cr_assert(eq(int, bp_metrics_print(metrics, "linux", &out, NULL), BUGPACK_OK));
+    bool is_there = strstr(bp_buffer_text(&out), text) != NULL;
+    bp_buffer_release(&out);
+    return is_there;
+}
+
+/* From 100.00 s to 102.00 s since boot, births in ticks of 10 ms. */
+Test(metrics, a_thread_born_in_the_window_used_what_it_used_since_then) {
+    bp_thread_counters second[] = {{.tid = 4, .birth = 10050, .cpu = 140, .name = "late"}};
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(2 * BP_NS_PER_SEC, second, 1);
+    before.boottime_ns = 100 * BP_NS_PER_SEC;
+    after.boottime_ns = 102 * BP_NS_PER_SEC;
+    before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(metrics.threads[0].is_born && metrics.threads[0].has_age);
+    cr_expect(eq(u64, metrics.threads[0].age_ns, 1500 * BP_NS_PER_MS));
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 70.0));
+    cr_expect(prints(&metrics, "\"cpu_percent\": 0,\n      \"cpu_ms\": 1400,\n"
+                               "      \"born_in_window\": true,\n      \"age_ms\": 1500\n"));
+    bp_metrics_release(&metrics);
+}
+
+/* A descendant that could not be read at first. Born in the tick of the first snapshot, it was born
+ * after it: else it would be there. */
+Test(metrics, a_thread_that_the_first_snapshot_missed_is_not_born_in_the_window) {
+    bp_thread_counters second[] = {{.tid = 4, .birth = 9998, .cpu = 140},
+                                   {.tid = 5, .birth = 10000, .cpu = 1}};
+    bp_task_snapshot before = snapshot_of(0, NULL, 0);
+    bp_task_snapshot after = snapshot_of(2 * BP_NS_PER_SEC, second, 2);
+    before.boottime_ns = 100 * BP_NS_PER_SEC + TICK_NS - 1;
+    after.boottime_ns = 102 * BP_NS_PER_SEC;
+    before.birth_unit_ns = after.birth_unit_ns = TICK_NS;
+    bp_metrics metrics = compute(&before, &after);
+    cr_expect(not(metrics.threads[0].is_born || metrics.threads[0].has_cpu));
+    cr_expect(eq(dbl, metrics.threads[0].cpu_percent, 0.0));
+    cr_expect(metrics.threads[1].is_born && metrics.threads[1].has_cpu);
+    cr_expect(prints(&metrics, "\"cpu_percent\": 0\n"));
     bp_metrics_release(&metrics);
 }
 
@@ -166,7 +226,9 @@ Test(metrics, times_and_switches_are_those_of_the_window_where_both_ends_have_th
     cr_expect(eq(u64, threads[0].voluntary_switches, 100));
     cr_expect(eq(u64, threads[0].involuntary_switches, 1));
     cr_expect(not(threads[1].has_times || threads[1].has_switches));
-    cr_expect(not(threads[2].has_times || threads[2].has_switches), "born inside the window");
+    cr_expect(threads[2].has_times, "born in the window");
+    cr_expect(eq(u64, threads[2].user_ns, 10000000));
+    cr_expect(not(threads[2].has_switches));
     bp_metrics_release(&metrics);
 }
 

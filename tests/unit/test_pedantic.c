@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,48 @@ Test(pedantic, names_its_report_after_the_gap_and_says_which_it_was) {
     cr_expect(says(path, "metadata.json", "\"channel\": \"display\""));
     cr_expect(says(path, "manifest.json", "\"complete\": true"));
     cr_expect(says(path, "logs.jsonl", "gap display:unimpl:draw_rop3: a report is taken"));
+    pedantic_remove(&p);
+}
+
+static atomic_bool may_go_on;
+
+static int wait_for_gaps(bugpack_writer *writer, void *context) {
+    (void)context;
+    while (!atomic_load(&may_go_on)) {
+        (void)sched_yield();
+    }
+    return bugpack_write(writer, "{}", 2);
+}
+
+Test(pedantic, lists_the_gaps_as_they_were_at_its_own) {
+    pedantic p = pedantic_start();
+    cr_assert(
+        zero(int, (int)bugpack_provide_json(p.session, "slow.json", wait_for_gaps, NULL, NULL)));
+    bugpack_gap(p.session, "a:0");
+    bugpack_gap(p.session, "a:1");
+
+    cr_assert(zero(int, (int)bugpack_disconnect(p.session, "main", NULL)));
+    bugpack_gap(p.session, "a:0");
+    for (int i = 0; i < 56; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "b:%d", i);
+        bugpack_gap(p.session, key);
+    }
+    atomic_store(&may_go_on, true);
+    (void)pedantic_settle(&p);
+    const char *path = pedantic_path(&p, "a-1-2", ".zip");
+    char *manifest = report_read(path, "manifest.json", NULL);
+    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 1,"), NULL));
+    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:1\",\n      \"count\": 1,"), NULL));
+    cr_expect(eq(ptr, (void *)strstr(manifest, "\"key\": \"b:"), NULL));
+    cr_expect(eq(ptr, (void *)strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
+    free(manifest);
+    manifest = report_read(pedantic_path(&p, "b-6-2", ".zip"), "manifest.json", NULL);
+    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"a:0\",\n      \"count\": 2,"), NULL));
+    cr_expect(ne(ptr, (void *)strstr(manifest, "\"key\": \"b:6\""), NULL));
+    cr_expect(eq(ptr, (void *)strstr(manifest, "\"key\": \"b:7\""), NULL));
+    cr_expect(ne(ptr, (void *)strstr(manifest, "\"report_type\": \"disconnect\""), NULL));
+    free(manifest);
     pedantic_remove(&p);
 }
 
@@ -180,9 +224,6 @@ Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it
         const char *expected;
     } rows[] = {
         {"silent", {.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "channel \\\"silent\\\" as it is\""},
-        {"redacted",
-         {.flags = BUGPACK_CHANNEL_REDACT_PAYLOAD},
-         "channel \\\"redacted\\\" as it is\""},
         {"filtered", {.filter = keep}, "7 bytes without a handler; reports do not"},
         {"both", {.filter = keep, .flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD}, "; reports do not"},
         {"snapped", {.snap_bytes = 1}, "7 bytes without a handler; the first 1: 68\""},
@@ -207,6 +248,30 @@ Test(pedantic, shows_no_byte_of_a_message_that_its_channel_does_not_record_as_it
     (void)pedantic_settle(&p);
     check_unknown(&p, "silent-unknown-10", "; reports do not");
     check_unknown(&p, "silent-unknown-11", "a message of 0 bytes without a handler\"");
+    pedantic_remove(&p);
+}
+
+Test(pedantic, overwrites_secrets_in_what_it_shows_of_a_message) {
+    bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
+    bugpack_channel *channel = NULL;
+    char message[100];
+    pedantic p = pedantic_start();
+    options.flags = BUGPACK_CHANNEL_EXACT;
+    cr_assert(zero(int, (int)bugpack_channel_open(p.session, "exact", &options, &channel, NULL)));
+    bugpack_gap_unknown(p.session, "exact", 1, "password=hunter2", 16);
+    bugpack_gap_unknown(p.session, "other", 1, "password=hunter2", 16);
+    memset(message, ' ', sizeof message); /* a token that begins in what is shown */
+    memcpy(message + 50, "ghp_0123456789abcdefghijABCDEFGHIJ012345", 40);
+    bugpack_gap_unknown(p.session, "other", 2, message, sizeof message);
+    (void)pedantic_settle(&p);
+    cr_expect(
+        says(pedantic_path(&p, "exact-unknown-1", ".zip"), "metadata.json",
+             "16 bytes without a handler: 70 61 73 73 77 6f 72 64 3d 68 75 6e 74 65 72 32\""));
+    cr_expect(
+        says(pedantic_path(&p, "other-unknown-1", ".zip"), "metadata.json",
+             "16 bytes without a handler: 70 61 73 73 77 6f 72 64 3d 52 45 44 41 43 54 45\""));
+    cr_expect(says(pedantic_path(&p, "other-unknown-2", ".zip"), "metadata.json",
+                   " 20 52 45 44 41 43 54 45 44 2d 67 69 74 68 75\""));
     pedantic_remove(&p);
 }
 

@@ -136,3 +136,34 @@ Test(report_file, reads_the_reports_of_both_schemas) {
     bp_report_file_close(report);
     bp_report_file_close(open_good());
 }
+
+/* What a pipe with these bytes gives, as BUGPACK_OK with a descriptor or a failure. */
+static bugpack_status copy_pipe(size_t byte_count, uint64_t max_bytes, int *ret_fd,
+                                bugpack_error *error) {
+    static const char bytes[4096] = {'P', 'K'};
+    int ends[2];
+    cr_assert(eq(int, pipe(ends), 0));
+    cr_assert(eq(sz, (size_t)write(ends[1], bytes, byte_count), byte_count));
+    (void)close(ends[1]);
+    bugpack_status status = bp_report_input_copy(ends[0], max_bytes, ret_fd, error);
+    (void)close(ends[0]);
+    return status;
+}
+
+Test(report_file, copies_an_input_that_just_fits_and_refuses_one_byte_more) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    char bytes[8];
+    int fd = -1;
+    cr_assert(copy_pipe(4096, 4096, &fd, &error) == BUGPACK_OK, "%s", error.message);
+    cr_expect(eq(int, (int)lseek(fd, 0, SEEK_CUR), 0));
+    cr_expect(eq(int, (int)lseek(fd, 0, SEEK_END), 4096));
+    cr_expect(eq(int, (int)pread(fd, bytes, 2, 0), 2));
+    cr_expect(eq(int, memcmp(bytes, "PK", 2), 0));
+    (void)close(fd);
+    fd = -7;
+    cr_expect(copy_pipe(4096, 4095, &fd, &error) == BUGPACK_ERR_LIMIT);
+    cr_expect(
+        eq(str, error.message, "cannot copy standard input: it is over the limit of 4095 bytes"));
+    cr_expect(copy_pipe(0, 4096, &fd, &error) == BUGPACK_ERR_CORRUPT);
+    cr_expect(eq(int, fd, -7), "a failure set it");
+}

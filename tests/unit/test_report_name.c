@@ -1,3 +1,4 @@
+#include "model/entry.h"
 #include "report/name.h"
 
 #include <criterion/criterion.h>
@@ -45,12 +46,12 @@ Test(report_name, refuses_artefact_names_that_leave_or_break_the_zip) {
         ".",    "a/./b",         "a\\b",          "c:x",          "a\nb",         "\x7f",
         "\xff", "manifest.json", "METADATA.json", "process.json", "Traffic.pcap", "\xc0\xae"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_assert(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(bad[i]), NULL), "%s", bad[i]);
+        cr_assert(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(bad[i]), NULL), "%s", bad[i]);
     }
     char long_name[202];
     memset(long_name, 'n', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
-    cr_assert(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(long_name), NULL));
+    cr_assert(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(long_name), NULL));
 }
 
 Test(report_name, accepts_what_a_host_may_provide) {
@@ -61,7 +62,7 @@ Test(report_name, accepts_what_a_host_may_provide) {
                           "dumps/x.bin",  "..a",
                           eszett,         "-x"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        const char *refusal = bp_name_refuse_artefact(good[i]);
+        const char *refusal = bp_entry_refuse(good[i]);
         cr_assert(eq(ptr, (void *)(uintptr_t)refusal, NULL), "%s: %s", good[i], refusal);
     }
 }
@@ -85,35 +86,35 @@ Test(report_name, ranks_entries_as_the_format_lists_them) {
                            "processes/4194304-a/new.json",
                            "manifest.json"};
     for (size_t i = 1; i < sizeof order / sizeof order[0]; i++) {
-        cr_assert(lt(uint, bp_name_entry_rank(order[i - 1]), bp_name_entry_rank(order[i])));
+        cr_assert(lt(uint, bp_entry_rank(order[i - 1]), bp_entry_rank(order[i])));
     }
-    cr_assert(eq(uint, bp_name_entry_rank("one"), bp_name_entry_rank("two")));
+    cr_assert(eq(uint, bp_entry_rank("one"), bp_entry_rank("two")));
 }
 
 Test(report_name, tells_the_entry_from_its_process) {
-    cr_expect(zero(int, strcmp(bp_name_in_process("processes/7-b/process.json"), "process.json")));
+    cr_expect(zero(int, strcmp(bp_entry_in_process("processes/7-b/process.json"), "process.json")));
     const char *plain[] = {"process.json", "processes/x", "myprocesses/7-b/process.json"};
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
         cr_expect(
-            eq(ptr, (void *)(uintptr_t)bp_name_in_process(plain[i]), (void *)(uintptr_t)plain[i]));
+            eq(ptr, (void *)(uintptr_t)bp_entry_in_process(plain[i]), (void *)(uintptr_t)plain[i]));
     }
 }
 
 Test(report_name, leaves_the_directory_of_processes_to_the_library) {
     const char *bad[] = {"processes", "processes/x", "Processes/7-b/process.json"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(ne(ptr, (void *)(uintptr_t)bp_name_refuse_artefact(bad[i]), NULL));
+        cr_expect(ne(ptr, (void *)(uintptr_t)bp_entry_refuse(bad[i]), NULL));
     }
-    cr_expect(eq(ptr, (void *)(uintptr_t)bp_name_refuse_artefact("processes.txt"), NULL));
+    cr_expect(eq(ptr, (void *)(uintptr_t)bp_entry_refuse("processes.txt"), NULL));
 }
 
 Test(report_name, knows_which_entries_can_be_left_out) {
-    cr_expect(bp_name_is_optional_list(""));
-    cr_expect(bp_name_is_optional_list("  threads.json process.json "));
-    cr_expect(not(bp_name_is_optional_list("threads.json metadata.json")));
-    cr_expect(not(bp_name_is_optional_list("threads.json,process.json")));
-    cr_expect(not(bp_name_is_optional_list("threads")));
-    cr_expect(bp_name_is_in_list("process.json threads.json", "threads.json"));
-    cr_expect(not(bp_name_is_in_list("process.json threads.json", "thread-heap.json")));
-    cr_expect(not(bp_name_is_in_list("threads.jsonl", "threads.json")));
+    cr_expect(bp_entry_is_optional_list(""));
+    cr_expect(bp_entry_is_optional_list("  threads.json process.json "));
+    cr_expect(not(bp_entry_is_optional_list("threads.json metadata.json")));
+    cr_expect(not(bp_entry_is_optional_list("threads.json,process.json")));
+    cr_expect(not(bp_entry_is_optional_list("threads")));
+    cr_expect(bp_entry_is_in_list("process.json threads.json", "threads.json"));
+    cr_expect(not(bp_entry_is_in_list("process.json threads.json", "thread-heap.json")));
+    cr_expect(not(bp_entry_is_in_list("threads.jsonl", "threads.json")));
 }

@@ -108,7 +108,7 @@ Test(rescue, what_is_saved_is_listed_as_what_it_is_whatever_the_old_manifest_say
         {"{\"name\": \"y\", \"status\": \"failed\", \"bytes\": 6, \"duration_ms\": 1}",
          "entry \"y\": it is not there\n", "entry \"x\"\n",
          "\"reason\": \"lost: it is not there\""},
-        {"{\"name\": \"x\"}", "entry \"manifest.json\": artefacts[1] lacks \"", "",
+        {"{\"name\": \"x\"}", "entry \"manifest.json\": an artefact has no name or status\n", "",
          "\"note\": \"from a damaged report without a manifest\""},
         {"{\"name\": \"x\", \"status\": \"ok\", \"bytes\": 6, \"duration_ms\": 1}, {\"name\": "
          "\"x\", \"status\": \"ok\", \"bytes\": 6, \"duration_ms\": 1}",

@@ -293,6 +293,30 @@ Test(retain, tells_of_each_and_of_a_directory_that_cannot_be_read) {
     temp_dir_remove(&dir);
 }
 
+/* Once the first is gone, puts another file in the place of the next. */
+static void replace_next(const char *name, uint64_t bytes, void *context) {
+    const temp_dir *dir = context;
+    (void)bytes;
+    if (strcmp(name, "a-crash-2026-11-01T00-00-00Z.zip") == 0) {
+        make(dir, "new", 7);
+        (void)renameat(dir->fd, "new", dir->fd, "a-crash-2026-11-02T00-00-00Z.zip");
+    }
+}
+
+Test(retain, leaves_a_file_that_has_come_in_the_place_of_one_that_it_saw) {
+    temp_dir dir;
+    cr_assert(temp_dir_make(&dir));
+    make(&dir, "a-crash-2026-11-01T00-00-00Z.zip", 10);
+    make(&dir, "a-crash-2026-11-02T00-00-00Z.zip", 20);
+    make(&dir, "a-crash-2026-11-03T00-00-00Z.zip", 40);
+    bp_retention_policy policy = policy_of("a", 1, 0);
+    cr_assert(zero(
+        int, (int)bp_retention_prune(dir.fd, dir.path, &policy, replace_next, &dir, NULL, NULL)));
+    cr_expect(not(temp_dir_has(&dir, "a-crash-2026-11-01T00-00-00Z.zip")));
+    cr_expect(temp_dir_has(&dir, "a-crash-2026-11-02T00-00-00Z.zip"));
+    temp_dir_remove(&dir);
+}
+
 Test(retain, without_bounds_removes_nothing) {
     temp_dir dir;
     cr_assert(temp_dir_make(&dir));

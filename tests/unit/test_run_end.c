@@ -38,25 +38,33 @@ Test(run_end, a_status_is_told_from_a_signal) {
 Test(run_end, a_signal_that_was_passed_on_explains_some_ends) {
     const uint64_t sec = BP_NS_PER_SEC;
     const struct {
-        bp_run_passed_on passed_on;
+        int passed_on[2]; /* at 1 s; 0: none */
         bp_run_end end;
         uint64_t now_ns;
         bool is_expected;
     } cases[] = {
-        {{0, 0}, {.value = 1}, sec, false},
-        {{0, 0}, {.is_signal = true, .value = SIGINT}, sec, false},
-        {{SIGINT, sec}, {.is_signal = true, .value = SIGINT}, 1000 * sec, true},
-        {{SIGINT, sec}, {.is_signal = true, .value = SIGSEGV}, sec, false},
-        {{SIGINT, sec}, {.value = 130}, 1000 * sec, true},
-        {{SIGINT, sec}, {.value = 143}, 1000 * sec, false},
-        {{SIGTERM, sec}, {.value = 1}, 10 * sec, true},
-        {{SIGTERM, sec}, {.value = 1}, 11 * sec, false},
-        {{SIGALRM, sec}, {.value = 1}, sec, false},
-        {{SIGALRM, sec}, {.is_signal = true, .value = SIGALRM}, sec, true},
-        {{SIGPIPE, sec}, {.value = 141}, 20 * sec, true},
+        {{0}, {.value = 1}, sec, false},
+        {{0}, {.is_signal = true, .value = SIGINT}, sec, false},
+        {{SIGINT}, {.is_signal = true, .value = SIGINT}, 1000 * sec, true},
+        {{SIGINT}, {.is_signal = true, .value = SIGSEGV}, sec, false},
+        {{SIGINT}, {.value = 130}, 1000 * sec, true},
+        {{SIGINT}, {.value = 143}, 1000 * sec, false},
+        {{SIGTERM}, {.value = 1}, 10 * sec, true},
+        {{SIGTERM}, {.value = 1}, 11 * sec, false},
+        {{SIGALRM}, {.value = 1}, sec, false},
+        {{SIGALRM}, {.is_signal = true, .value = SIGALRM}, sec, true},
+        {{SIGPIPE}, {.value = 141}, 20 * sec, true},
+        /* A shell that ends, to a stopped job. */
+        {{SIGHUP, SIGTERM}, {.is_signal = true, .value = SIGHUP}, sec, true},
+        {{SIGTERM, SIGALRM}, {.value = 1}, 10 * sec, true},
+        {{SIGHUP, SIGTERM}, {.is_signal = true, .value = SIGABRT}, sec, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cr_expect(eq(int, bp_run_is_expected(cases[i].passed_on, &cases[i].end, cases[i].now_ns),
+        bp_run_passed_on passed_on = {0};
+        for (size_t j = 0; j < 2 && cases[i].passed_on[j] != 0; j++) {
+            bp_run_pass_on(&passed_on, cases[i].passed_on[j], sec);
+        }
+        cr_expect(eq(int, bp_run_is_expected(passed_on, &cases[i].end, cases[i].now_ns),
                      cases[i].is_expected),
                   "case %zu", i);
     }

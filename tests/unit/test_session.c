@@ -341,7 +341,7 @@ Test(session, gives_an_older_host_no_more_than_it_has_room_for) {
     for (size_t i = 0; i < sizeof storage.behind; i++) {
         cr_assert(eq(int, storage.behind[i], 0x5A));
     }
-    storage.result.struct_size = 8; /* no version ever had this */
+    storage.result.struct_size = 7; /* no version ever had this */
     cr_assert(
         eq(int, (int)bugpack_report(session, NULL, &storage.result), (int)BUGPACK_ERR_INVALID));
     cr_assert(eq(sz, temp_dir_count(&dir), 1));

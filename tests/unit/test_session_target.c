@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,65 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     cr_assert(report_entry_contains(result.path, "manifest.json", "this is how it was at"));
     bugpack_close(session);
     temp_dir_remove(&dir);
+}
+
+static bool executes(pid_t pid, const char *name) {
+    char path[64], target[256];
+    (void)snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return strcmp(strrchr(target, '/') != NULL ? strrchr(target, '/') + 1 : "", name) == 0;
+}
+
+/* As env(1) does: it becomes another program, and ends before the report. */
+static void check_facts_of_a_chain(bool has_been_followed, const char *expected_name,
+                                   const char *expected_reason) {
+    int go[2];
+    cr_assert(zero(int, pipe(go)));
+    pid_t child = fork();
+    if (child == 0) {
+        char word;
+        (void)!read(go[0], &word, 1);
+        (void)execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(1);
+    }
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    bp_subject *subject = NULL;
+    options.target_pid = child;
+    cr_assert(zero(int, (int)bp_subject_open(&options, &subject, NULL)));
+    cr_assert(zero(int, (int)bp_subject_refresh(subject, NULL)));
+    cr_assert(eq(sz, (size_t)write(go[1], "g", 1), 1));
+    while (!executes(child, "sleep")) {
+        (void)usleep(1000);
+    }
+    if (has_been_followed) {
+        cr_expect(ne(u64, bp_subject_follow_program(subject, UINT64_MAX / 2), 0));
+    }
+    siginfo_t info;
+    kill(child, SIGKILL);
+    cr_assert(zero(int, waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT)));
+    bugpack_writer writer;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_writer_init(&writer, 1 << 20);
+    cr_assert(zero(int, (int)bp_subject_write_facts(subject, &writer, &error)), "%s",
+              error.message);
+    const char *found = strstr(bp_buffer_text(&writer.content), "\"name\": ");
+    cr_expect(eq(int, strncmp(found + 8, expected_name, strlen(expected_name)) == 0, 1), "%.40s",
+              found);
+    cr_expect(ne(ptr, strstr(writer.line.reason, expected_reason), NULL), "%s", writer.line.reason);
+    bp_writer_release(&writer);
+    bp_subject_drop(subject);
+    waitpid(child, NULL, 0);
+    close(go[0]);
+    close(go[1]);
+}
+
+Test(session_target, has_the_facts_of_what_it_executed_last) {
+    check_facts_of_a_chain(true, "\"sleep\"", "has ended; this is how it was at");
+}
+
+Test(session_target, says_that_its_facts_are_of_before_another_program) {
+    check_facts_of_a_chain(false, "\"test_session", "Z, before it became \"sleep\"");
 }
 
 static int provide_crash(bugpack_writer *writer, void *context) {

@@ -38,7 +38,6 @@ Test(verify, a_taken_report_is_whole) {
     cr_expect(eq(str, (char *)bp_buffer_text(&result.faults), ""));
     cr_expect(gt(sz, result.entry_count, 2));
     cr_expect(not(result.lacks_sha256));
-    cr_expect(not(result.lacks_schemas));
     bp_verify_release(&result);
     (void)close(fd);
 }
@@ -90,18 +89,18 @@ Test(verify, an_older_manifest_without_any_sha256_is_no_fault) {
     made_zip_release(&zip);
 }
 
-Test(verify, checks_json_against_its_schema) {
+Test(verify, names_the_place_where_json_is_broken) {
     static const struct {
         const char *name, *content, *why;
     } cases[] = {
-        {"logs.jsonl", "{\"seq\": 1}\n", "line 1: it lacks \""},
-        {"logs.jsonl", "{}", "entry \"logs.jsonl\": line 1: it lacks"},
+        {"logs.jsonl", "{}",
+         "entry \"logs.jsonl\": line 1, column 3: expected the end of the line"},
+        {"logs.jsonl", "{}\n[}\n", "entry \"logs.jsonl\": line 2, column 2"},
         {"session.json", "{\"a\": 1, \"a\": 2}", "line 1, column 10: this key was there before"},
         {"session.json", "{\"a\": 01}", "line 1, column 7: a number must not begin with 0"},
         {"channel-state.json", "", "there is no text"},
-        {"heap-state.json", "[]", "entry \"heap-state.json\": it is of another type"},
-        {"processes/7-x/heap-state.json", "[]", "it is of another type"},
-        {"threads.json", "{\"schema\": 1}", "schema has another value"},
+        {"processes/7-x/heap-state.json", "[", "entry \"processes/7-x/heap-state.json\": line 1"},
+        {"stacks.json", "{", "entry \"stacks.json\": line 1, column 2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         made_report report;
@@ -125,7 +124,7 @@ Test(verify, refuses_a_manifest_that_is_none) {
     } cases[] = {{"{", "entry \"manifest.json\": line 1, column 2"},
                  {"{}", "entry \"manifest.json\": it does not say which schema it has"},
                  {"[]", "entry \"manifest.json\": it does not say which schema it has"},
-                 {"{\"schema\": 2}", "entry \"manifest.json\": it lacks \""},
+                 {"{\"schema\": 2}", "entry \"manifest.json\": it has no list of artefacts"},
                  {"{\"schema\": 3}", "a later bugpack wrote it"},
                  {NULL, "entry \"manifest.json\": it is not there"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -41,7 +41,7 @@ process=$worker
 expect_thread host.zip 'the worker' 'true true false null' \
     '"\(.stat_measured) \(.status_measured) \(.heap_measured) \(.heap.allocated_bytes)"'
 expect_same 'complete' false "$(host_value host.zip .summary.complete)"
-expect_same 'the status of the command' 3 "$(cat results/host.status)"
+expect_same 'the status of the command' 0 "$(cat results/host.status)"
 expect_same 'the failure' true "$(host_value host.zip \
     '.summary.heap.failures | any(.reason | contains("kernel.yama.ptrace_scope is 3"))')"
 

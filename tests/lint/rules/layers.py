@@ -17,7 +17,7 @@ LEVELS = {folder: level for level, folders in enumerate(LAYERS) for folder in fo
 SEES = {
     "inspect": {"base", "platform", "json", "archive", "image", "redact", "ring", "model"},
     "run": {"base", "platform", "recorder"},
-    "cli": {"base", "inspect", "probe", "report", "run"},
+    "cli": {"base", "inspect", "model", "probe", "report", "run"},
     "hosts": set(),
 }
 

@@ -2,7 +2,7 @@
 
 from tree import without_comments
 
-FILE_AIM, FILE_MAX = 250, 400
+FILE_AIM, FILE_MAX = 600, 800
 FUNCTION_AIM, FUNCTION_MAX = 50, 80
 
 

@@ -343,7 +343,7 @@ uint64_t mach_continuous_time(void) {
 
 void malloc_zone_statistics(void *zone, malloc_statistics_t *stats) {
     if (zone == NULL) {
-        *stats = (malloc_statistics_t){.size_in_use = mach_fake.heap_used_bytes,
-                                       .size_allocated = mach_fake.heap_held_bytes};
+        *stats = (malloc_statistics_t){.size_in_use = (size_t)mach_fake.heap_used_bytes,
+                                       .size_allocated = (size_t)mach_fake.heap_held_bytes};
     }
 }

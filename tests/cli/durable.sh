@@ -1,0 +1,65 @@
+#!/bin/sh
+# A report whose path was printed survives a power cut, and a sync that fails is no success. A cut is
+# a copy of the disk as it is when the command returns: what was only in the page cache of the file
+# system is not on it. For every command that writes a report.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cd "$scratch" || exit 1
+start sleep 1000
+target=$pid
+"$BUGPACK" capture --pid "$target" --window 0 --output whole.zip >/dev/null 2>err || wrong "$(cat err)"
+size=$(wc -c <whole.zip)
+head -c $((size - 40)) whole.zip >damaged
+
+# write COMMAND DIRECTORY: has COMMAND write a report there.
+write() {
+    case $1 in
+    capture) "$BUGPACK" capture --pid "$target" --window 0 -o "$2" ;;
+    redact) "$BUGPACK" redact whole.zip -o "$2/redacted.zip" ;;
+    salvage) "$BUGPACK" verify --salvage "$2/saved.zip" damaged ;;
+    run) "$BUGPACK" run -q -o "$2" -- sh -c 'kill -SEGV $$' ;;
+    esac
+}
+
+if command -v strace >/dev/null; then
+    fact 'a file that cannot be synced is not published, and the command fails'
+    for command in capture redact salvage; do
+        mkdir "$command"
+        # strace follows this shell, whose own writes are none of fsync.
+        status=0
+        BUGPACK_PLAIN=$BUGPACK
+        printf '#!/bin/sh\nexec strace -f -qq -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=1 "%s" "$@"\n' \
+            "$BUGPACK" >traced && chmod +x traced
+        BUGPACK=$PWD/traced
+        write "$command" "$command" >out 2>err || status=$?
+        BUGPACK=$BUGPACK_PLAIN
+        [ "$status" != 0 ] || wrong "$command: status 0"
+        expect_same "$command: files" '' "$(ls -A "$command")"
+        expect_err 'Input/output error'
+    done
+else
+    echo 'not tried: strace is not installed'
+fi
+
+# With a place of its own for the mounts, which end with it.
+if [ "$(id -u)" != 0 ] || ! truncate -s 64M disk ||
+    ! mke2fs -q -t ext4 disk 2>/dev/null || ! mkdir mounted cut || ! mount -o loop disk mounted 2>err; then
+    echo "not tried: no disk can be mounted here: $(tail -n 1 err 2>/dev/null)"
+    finish
+fi
+trap 'umount mounted cut 2>/dev/null; clean_up' EXIT
+
+fact 'what was written is on the disk when the command returns'
+for command in capture redact salvage run; do
+    mkdir "mounted/$command" && sync
+    write "$command" "mounted/$command" >out 2>err
+    cp --sparse=always disk copy
+    mount -o loop copy cut || { wrong "$command: the copy cannot be mounted"; continue; }
+    expect_same "$command: reports" 1 "$(find "cut/$command" -name '*.zip' | wc -l)"
+    "$BUGPACK" verify "cut/$command"/*.zip >out 2>&1 || wrong "$command: $(cat out)"
+    umount cut
+done
+umount mounted
+
+finish
