@@ -34,12 +34,11 @@ bugpack_status bp_cli_review_list(int fd, const char *path, bp_buffer *out, bugp
     for (size_t i = 0; i < variable_count; i++) {
         const char *name = getenv(variables[i]);
         if (name != NULL && strcmp(name, "root") != 0) {
-            names.names[names.count++] = name;
+            names.users[names.count++] = name;
         }
     }
-    if (gethostname(machine, sizeof machine - 1) == 0 && strcmp(machine, "localhost") != 0) {
-        machine[strcspn(machine, ".")] = '\0';
-        names.names[names.count++] = machine;
+    if (gethostname(machine, sizeof machine - 1) == 0) {
+        names.machine = machine;
     }
     return bp_redact_list(fd, path, &names, out, error);
 }

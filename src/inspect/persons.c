@@ -35,15 +35,25 @@ struct reading {
     bool is_binary;
 };
 
-static bool is_name(const char *name) {
+static void append_name(bp_buffer *rules, const char *name, size_t length) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    size_t length = strspn(name, allowed);
-    return length >= name_min && length <= 60 && name[length] == '\0';
+    if (length >= name_min && length <= 60 && strspn(name, allowed) >= length) {
+        (void)bp_buffer_printf(rules,
+                               "[name-%zu]\nkeyword = %.*s\npattern = "
+                               "(?i)(?<![A-Za-z0-9])\\Q%.*s\\E(?![A-Za-z0-9])\n",
+                               rules->size, (int)length, name, (int)length, name);
+    }
 }
 
-static bugpack_status compile(const bp_person_names *names, bp_rule_set **ret_set,
-                              bugpack_error *error) {
+static void append_machine(bp_buffer *rules, const char *name) {
+    if (name != NULL && strcmp(name, "localhost") != 0) {
+        append_name(rules, name, strcspn(name, "."));
+    }
+}
+
+static bugpack_status compile(const bp_person_names *names, const char *reported_machine,
+                              bp_rule_set **ret_set, bugpack_error *error) {
     bp_rule_list list = {.rules = NULL};
     bp_buffer text;
     bp_buffer_init(&text, BP_RULE_TEXT_MAX);
@@ -54,13 +64,10 @@ static bugpack_status compile(const bp_person_names *names, bp_rule_set **ret_se
     }
     (void)bp_buffer_append_text(&text, address_rules);
     for (size_t i = 0; i < names->count; i++) {
-        if (names->names[i] != NULL && is_name(names->names[i])) {
-            (void)bp_buffer_printf(&text,
-                                   "[name-%zu]\nkeyword = %s\npattern = "
-                                   "(?i)(?<![A-Za-z0-9])\\Q%s\\E(?![A-Za-z0-9])\n",
-                                   i, names->names[i], names->names[i]);
-        }
+        append_name(&text, names->users[i], strlen(names->users[i]));
     }
+    append_machine(&text, names->machine);
+    append_machine(&text, reported_machine);
     if (status == BUGPACK_OK) {
         status = text.status == BUGPACK_OK
                      ? bp_rule_list_parse(&list, "names", bp_buffer_text(&text), text.size, NULL,
@@ -179,7 +186,8 @@ bugpack_status bp_persons_list(const bp_report_file *report, const bp_person_nam
     bp_buffer_init(&reading.line, line_max + 1);
     bp_buffer_init(&reading.clean, 16 * line_max);
     bp_buffer_init(&reading.excerpts, 4096);
-    bugpack_status status = compile(names, &set, error);
+    const char *machine = bp_json_tree_text(bp_report_file_metadata(report), "machine");
+    bugpack_status status = compile(names, machine, &set, error);
     if (status == BUGPACK_OK && (reading.redactor = bp_redactor_new(set)) == NULL) {
         status = bp_fail_memory(error, "list a report");
     }

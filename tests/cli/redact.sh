@@ -203,6 +203,18 @@ USER=carol_x run capture --pid "$target" --window 0 --log who.log --output who.z
 USER=carol_x run redact --list who.zip
 expect_out '  logs/who.log: 3 lines'
 expect_out '      from fe80::1c2b:3aff:fe4d:5e6f and 52:54:00:12:34:56'
+python3 - <<'END'
+import json, zipfile
+which = {"schema": 2, "report_id": "0" * 32}
+with zipfile.ZipFile("elsewhere.zip", "w") as report:
+    report.writestr("metadata.json", json.dumps({**which, "machine": "desk-17.example.net"}))
+    report.writestr("logs/a.log", "login at desk-17\nlogin at desk-171\nlogin at desk-17.other\n")
+    report.writestr("manifest.json", json.dumps({**which, "complete": True, "artefacts": []}))
+END
+run redact --list elsewhere.zip
+expect_out '  metadata.json: 1 line'
+expect_out '  logs/a.log: 2 lines'
+rm elsewhere.zip # without a manifest
 
 fact 'mistakes are said'
 run redact plain.zip
