@@ -65,6 +65,9 @@ typedef struct bugpack_recover_options {
     bugpack_before_publish *before_publish;
     void *before_publish_context;
     const char *publish_suffix;
+    /* BUGPACK_SYSTEM_HOSTNAME (bugpack/session.h): metadata.json has the name of this machine also
+     * for a session that did not ask for it. INVALID for others. */
+    uint64_t system_flags;
 } bugpack_recover_options;
 
 #define BUGPACK_RECOVER_OPTIONS_INIT BUGPACK_INIT(bugpack_recover_options)

@@ -222,8 +222,9 @@ typedef struct bugpack_options {
     uint64_t answer_flags;
 } bugpack_options;
 
-/* system.json has the name of the machine; the package of the target_pid by rpm, which is run as a
- * child where dpkg does not know it (docs/EMBEDDING.md); INVALID without one. Since 0.1.0. */
+/* metadata.json and system.json have the name of the machine; system.json has the package of the
+ * target_pid by rpm, which is run as a child where dpkg does not know it (docs/EMBEDDING.md);
+ * INVALID without one. Since 0.1.0. */
 #define BUGPACK_SYSTEM_HOSTNAME UINT64_C(1)
 #define BUGPACK_SYSTEM_RPM UINT64_C(2)
 

@@ -28,6 +28,7 @@ typedef struct capture_options {
     uint32_t timeout_ms; /* 0: none */
     uint64_t stacks;     /* as in bugpack_options */
     bp_cli_files files;
+    bool without_hostname; /* of --host */
     bp_cli_publish publish;
     const char *app_name;
     const char *description;
@@ -69,6 +70,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
                  "stacks of threads: blocked (default), all or none", read_stacks_choice, NULL),
     BP_CLI_FILE_OPTIONS(capture_options, files),
+    BP_CLI_FLAG(capture_options, without_hostname, 0, "no-hostname",
+                "do not name the machine, as --host does"),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, publish),
     BP_CLI_ENCRYPT_OPTION(capture_options, publish),
@@ -348,6 +351,9 @@ static const char *find_conflict(const capture_options *options) {
     if (!options->host && !has_selection) {
         return "option '--pid' is missing";
     }
+    if (options->files.with_hostname && options->without_hostname) {
+        return "--hostname and --no-hostname exclude each other";
+    }
     if (options->output_dir != NULL && options->output_path != NULL) {
         return "--output-dir and --output exclude each other";
     }
@@ -364,6 +370,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (bp_cli_read_options(&bp_cli_capture_command, argument_count, arguments, &options, NULL,
                             &result)) {
         const char *conflict = find_conflict(&options);
+        options.files.with_hostname =
+            options.files.with_hostname || (options.host && !options.without_hostname);
         if (options.window_ms == no_window) {
             options.window_ms = options.host ? host_window_ms : BUGPACK_SAMPLE_WINDOW_DEFAULT_MS;
         }

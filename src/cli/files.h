@@ -75,8 +75,7 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
         BP_CLI_VALUE(type, field.without, 0, "without", "ENTRIES",                                 \
                      "leave out these entries, such as threads.json", bp_cli_read_without,         \
                      &bp_cli_some_text),                                                           \
-        BP_CLI_FLAG(type, field.with_hostname, 0, "hostname",                                      \
-                    "system.json has the name of the machine"),                                    \
+        BP_CLI_FLAG(type, field.with_hostname, 0, "hostname", "name the machine in the report"),   \
         BP_CLI_REDACTION_OPTIONS(type, field.redaction)
 
 /* The rows of a table whose command also reads what can be read only once. */

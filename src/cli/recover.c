@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <bugpack/recover.h>
+#include <bugpack/session.h>
 
 #include "cli/option.h"
 #include "cli/output.h"
@@ -12,6 +13,7 @@
 typedef struct recover_options {
     const char *app;
     const char *output_dir;
+    bool with_hostname;
     bp_cli_publish publish;
 } recover_options;
 
@@ -21,7 +23,10 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(recover_options, output_dir, 'o', "output-dir", "DIR",
                  "the directory for the zips (default: the one that\neach session used)",
                  bp_cli_read_output_dir, NULL),
-    BP_CLI_REVIEW_OPTION(recover_options, publish), BP_CLI_ENCRYPT_OPTION(recover_options, publish),
+    BP_CLI_FLAG(recover_options, with_hostname, 0, "hostname",
+                "name this machine in the reports, also where a\nprogram did not ask for it"),
+    BP_CLI_REVIEW_OPTION(recover_options, publish),
+    BP_CLI_ENCRYPT_OPTION(recover_options, publish),
     BP_CLI_OPTIONS_END};
 
 /* What came of it. */
@@ -102,6 +107,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     options.context = &made;
     options.before_publish = bp_cli_publish_call(&given.publish);
     options.before_publish_context = &given.publish;
+    options.system_flags = given.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0;
     options.publish_suffix = bp_cli_publish_suffix(&given.publish);
     if (bugpack_recover_with(&options, &error) != BUGPACK_OK && made.worst != BP_CLI_FAILED) {
         return bp_cli_say_error(&error);

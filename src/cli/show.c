@@ -59,6 +59,9 @@ static void print_identity(const bp_summary *summary) {
     bp_screen_print(BP_SCREEN_PLAIN, "%-10s %s%s", triggered != NULL ? "triggered" : "written",
                     triggered != NULL ? triggered : written,
                     is_last_sign ? ", the last sign of life: when it died is not known" : "");
+    if (bp_json_tree_text(metadata, "machine") != NULL) {
+        bp_screen_print(BP_SCREEN_PLAIN, "machine    %s", bp_json_tree_text(metadata, "machine"));
+    }
     bp_screen_print(
         BP_SCREEN_PLAIN, "platform   %s %s %s", bp_json_tree_text_or(platform, "os", "?"),
         bp_json_tree_text_or(platform, "kernel", ""), bp_json_tree_text_or(platform, "arch", ""));

@@ -102,6 +102,7 @@ static void write_identity(bp_html_page *page) {
     write_fact(page, "Build", bp_json_tree_text(app, "build_id"));
     write_fact(page, "Gap", bp_json_tree_text(metadata, "gap_key"));
     write_fact(page, "Channel", bp_json_tree_text(metadata, "channel"));
+    write_fact(page, "Machine", bp_json_tree_text(metadata, "machine"));
     write_fact(page, "System", bp_json_tree_text(platform, "os"));
     write_fact(page, "Kernel", bp_json_tree_text(platform, "kernel"));
     for (const bp_json_tree *tag = bp_json_tree_first(tags); tag != NULL;

@@ -131,6 +131,7 @@ static void add_report(bp_json *json, const bp_summary *summary) {
     bp_json_add_text(json, "os", bp_json_tree_text(platform, "os"));
     bp_json_add_text(json, "arch", bp_json_tree_text(platform, "arch"));
     bp_json_add_text(json, "kernel", bp_json_tree_text(platform, "kernel"));
+    bp_json_add_text(json, "machine", bp_json_tree_text(summary->metadata, "machine"));
 }
 
 static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_buffer *out,

@@ -13,9 +13,9 @@ static void add_texts(bp_json *json, const bp_json_tree *from, const char *const
 }
 
 static void add_report(bp_json *json, const bp_summary *summary) {
-    static const char *const keys[] = {"report_id",   "session_id",   "report_type",
-                                       "session_end", "gap_key",      "channel",
-                                       "description", "triggered_at", "started_at"};
+    static const char *const keys[] = {"report_id",  "session_id", "report_type", "session_end",
+                                       "gap_key",    "channel",    "description", "triggered_at",
+                                       "started_at", "machine"};
     const bp_json_tree *app = bp_json_tree_object(summary->metadata, "app");
     uint64_t pid;
     bp_json_object_begin(json, "report");

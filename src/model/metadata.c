@@ -42,6 +42,7 @@ static void add_origin(bp_json *json, const bp_metadata *metadata) {
     bp_model_add_known_text(json, "arch", metadata->arch);
     bp_model_add_known_text(json, "kernel", metadata->kernel);
     bp_json_object_end(json);
+    bp_model_add_known_text(json, "machine", metadata->machine);
     bp_json_add_int(json, "pid", metadata->target.pid != 0 ? metadata->target.pid : metadata->pid);
     if (metadata->target.name[0] != '\0') {
         bp_model_add_name(json, "process_name", metadata->target.name,

@@ -51,7 +51,8 @@ typedef struct bp_metadata {
     uint64_t sequence; /* 1 for the first report of a session; 0 leaves the key out */
     const char *app_name, *app_version, *app_build_id;
     const char *platform, *arch, *kernel;
-    pid_t pid; /* of the process that writes the report */
+    const char *machine; /* its name, where it was asked for */
+    pid_t pid;           /* of the process that writes the report */
     /* Of the process that the report is about; 0 leaves it out. */
     uint64_t started_wall_ns;
     uint64_t target_uptime_ns; /* of a target, at `written` */

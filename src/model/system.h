@@ -65,7 +65,7 @@ typedef struct bp_filesystem {
 typedef struct bp_system {
     char distribution_id[64], distribution_version[64], distribution_name[128];
     char kernel_name[66], kernel_release[66], kernel_version[66], architecture[66];
-    char hostname[66]; /* only where it was asked for */
+    char hostname[256]; /* only where it was asked for */
     char cpu_model[128];
     bp_known_uint cpu_count, cpu_online_count, cpu_usable_count; /* the last: of the process */
     bp_known_uint memory[BP_SYSTEM_MEMORY_COUNT];

@@ -9,10 +9,13 @@
 /* "linux", "macos", …: the `platform` of every report. Static. */
 const char *bp_host_platform(void);
 
-/* The machine's architecture and kernel release as uname(2) has them, and the id of this boot; ""
- * for what is not known. */
+/* The machine's name, architecture and kernel release as uname(2) has them, and the id of this
+ * boot;
+ * "" for what is not known. */
+#define BP_HOST_NAME_BYTES 256
 #define BP_HOST_BOOT_ID_BYTES 37
 typedef struct bp_host_identity {
+    char name[BP_HOST_NAME_BYTES];
     char arch[65];
     char kernel[65];
     char boot_id[BP_HOST_BOOT_ID_BYTES];

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
-/* The identity's file: read by the version that wrote it, or not at all. */
+/* The identity's file. Version 2 had no `machine`; others are not read. */
 typedef struct identity_file {
     char magic[8]; /* "bugpack" and a NUL */
     uint32_t version;
@@ -25,7 +25,7 @@ typedef struct identity_file {
 } identity_file;
 
 static const char identity_magic[8] = "bugpack";
-static const uint32_t identity_version = 2;
+static const uint32_t identity_version = 3;
 
 void *bp_session_identity_seal(const bp_session_identity *identity, size_t *ret_bytes) {
     identity_file *file = calloc(1, sizeof *file);
@@ -74,13 +74,38 @@ bool bp_session_errno_is_damage(int system_errno) {
     return is_damage;
 }
 
+/* How much of it version 2 had: what comes before `machine`, and padding. */
+enum {
+    version_2_bytes = (offsetof(bp_session_identity, machine) + _Alignof(bp_session_identity) - 1) /
+                      _Alignof(bp_session_identity) * _Alignof(bp_session_identity)
+};
+
+/* Whether the bytes are a whole file, of which `machine` is "" if it has none. */
+static bool complete_identity(identity_file *file, int64_t byte_count) {
+    char *identity = (char *)&file->identity;
+    size_t identity_bytes = file->version == 2 ? version_2_bytes : sizeof file->identity;
+    size_t file_bytes = offsetof(identity_file, identity) + identity_bytes + sizeof file->check;
+    bool is_whole = byte_count == (int64_t)file_bytes && file->size == file_bytes &&
+                    (file->version == 2 || file->version == identity_version) &&
+                    memcmp(file->magic, identity_magic, sizeof file->magic) == 0;
+    if (is_whole) {
+        uint64_t check;
+        memcpy(&check, identity + identity_bytes, sizeof check);
+        is_whole = check == XXH3_64bits(identity, identity_bytes);
+    }
+    if (file->version == 2) {
+        memset(file->identity.machine, 0, sizeof file->identity.machine);
+    }
+    return is_whole;
+}
+
 static bool is_text(const char *text, size_t bytes) {
     return memchr(text, '\0', bytes) != NULL;
 }
 
 bugpack_status bp_session_identity_read(const bp_session_place *place,
                                         bp_session_identity *ret_identity, bugpack_error *error) {
-    identity_file file;
+    identity_file file = {.version = 0};
     int fd = bp_session_file_open(place, BP_SESSION_IDENTITY_NAME);
     int64_t count = fd < 0 ? -1 : bp_file_read_range(fd, &file, sizeof file, 0);
     int system_errno = count < 0 ? errno : 0;
@@ -89,11 +114,7 @@ bugpack_status bp_session_identity_read(const bp_session_place *place,
         return bp_fail_errno(error, system_errno, "cannot read \"%s\"", BP_SESSION_IDENTITY_NAME);
     }
     const bp_session_identity *identity = &file.identity;
-    if (count != (int64_t)sizeof file ||
-        memcmp(file.magic, identity_magic, sizeof file.magic) != 0 ||
-        file.version != identity_version || file.size != sizeof file ||
-        file.check != XXH3_64bits(&file.identity, sizeof file.identity) ||
-        identity->app_name[0] == '\0' ||
+    if (!complete_identity(&file, count) || identity->app_name[0] == '\0' ||
         !is_text(identity->session_id, sizeof identity->session_id) ||
         !is_text(identity->app_name, sizeof identity->app_name) ||
         !is_text(identity->app_version, sizeof identity->app_version) ||
@@ -101,7 +122,8 @@ bugpack_status bp_session_identity_read(const bp_session_place *place,
         !is_text(identity->report_dir, sizeof identity->report_dir) ||
         !is_text(identity->bugpack_version, sizeof identity->bugpack_version) ||
         !is_text(identity->target_name, sizeof identity->target_name) ||
-        !is_text(identity->boot_id, sizeof identity->boot_id)) {
+        !is_text(identity->boot_id, sizeof identity->boot_id) ||
+        !is_text(identity->machine, sizeof identity->machine)) {
         return bp_fail(error, BUGPACK_ERR_CORRUPT,
                        "its file \"%s\" is missing, damaged, or of another version",
                        BP_SESSION_IDENTITY_NAME);

@@ -44,6 +44,7 @@ typedef struct bp_session_identity {
     bp_instant last_alive;
     char boot_id[BP_HOST_BOOT_ID_BYTES]; /* "": not known */
     uint32_t ring_kinds; /* those that it has beside traffic: a bit for each bp_ring_kind */
+    char machine[BP_HOST_NAME_BYTES]; /* its name; "": it was not asked for */
 } bp_session_identity;
 
 /* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */

@@ -142,6 +142,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .platform = bp_host_platform(),
                             .arch = identity->host.arch,
                             .kernel = identity->host.kernel,
+                            .machine = identity->host.name,
                             .pid = getpid(),
                             .kind = job->kind,
                             .gap_key = job->gap_key,

@@ -22,7 +22,7 @@
 typedef struct bp_identity {
     char id[BP_ID_BYTES];
     bp_instant opened;
-    bp_host_identity host;
+    bp_host_identity host; /* its name is "" unless reports shall have it */
 } bp_identity;
 
 typedef struct bp_report_context {

@@ -49,6 +49,7 @@ static bugpack_status add_metadata(const bp_found_session *found, bp_instant las
         .platform = bp_host_platform(),
         .arch = host->arch,
         .kernel = host->kernel,
+        .machine = dead->machine[0] != '\0' ? dead->machine : host->name,
         .pid = (pid_t)dead->pid,
         .kind = BP_REPORT_CRASH,
         .session_end = "died",
@@ -144,6 +145,9 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     bp_dead_crash crash = {NULL, NULL, false};
     bp_id_new(report_id);
     bp_host_identify(&host);
+    if (!request->with_machine) {
+        host.name[0] = '\0';
+    }
     bugpack_status status = bp_dead_crash_read(found->dir_fd, dead, &crash, error);
     bp_instant last = dead->last_alive;
     if (status == BUGPACK_OK) {

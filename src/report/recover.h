@@ -4,6 +4,8 @@
 #ifndef BP_REPORT_RECOVER_H
 #define BP_REPORT_RECOVER_H
 
+#include <stdbool.h>
+
 #include <bugpack/recover.h>
 
 #include "platform/staged_file.h"
@@ -13,6 +15,7 @@ typedef struct bp_recover_request {
     const char *report_dir;   /* NULL: each session's own */
     const char *app_name;     /* NULL: of every app */
     uint64_t min_free_bytes;
+    bool with_machine; /* the name of this machine, for a session that did not ask for one */
     bp_publish_hook hook;
     bugpack_report_done *on_report;
     bugpack_session_running *on_running;

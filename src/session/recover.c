@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include <bugpack/session.h>
+
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
@@ -29,6 +31,10 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
     if (status == BUGPACK_OK) {
         status = bp_publish_hook_check(&hook, error);
     }
+    if (status == BUGPACK_OK && (options.system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID,
+                         "system_flags has a flag other than BUGPACK_SYSTEM_HOSTNAME");
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -42,6 +48,7 @@ static bugpack_status recover(const bugpack_recover_options *given, bugpack_erro
                                         .report_dir = report_dir,
                                         .app_name = options.app_name,
                                         .min_free_bytes = options.min_free_bytes,
+                                        .with_machine = options.system_flags != 0,
                                         .hook = hook,
                                         .on_report = options.on_report,
                                         .on_running = options.on_running,

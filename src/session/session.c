@@ -89,7 +89,8 @@ static void describe(const bugpack *session, bp_session_identity *ret_identity) 
         {ret_identity->report_dir, sizeof ret_identity->report_dir, settings->report_dir},
         {ret_identity->bugpack_version, sizeof ret_identity->bugpack_version, BUGPACK_VERSION},
         {ret_identity->target_name, sizeof ret_identity->target_name, target->name},
-        {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.host.boot_id}};
+        {ret_identity->boot_id, sizeof ret_identity->boot_id, session->identity.host.boot_id},
+        {ret_identity->machine, sizeof ret_identity->machine, session->identity.host.name}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].from != NULL) {
             (void)snprintf(texts[i].to, texts[i].to_bytes, "%s", texts[i].from);
@@ -348,6 +349,9 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
                                            .triggers = session};
     atomic_init(&session->reference_count, 1);
     status = bp_options_copy(options, &session->settings, error);
+    if ((session->settings.system_flags & BUGPACK_SYSTEM_HOSTNAME) == 0) {
+        session->identity.host.name[0] = '\0';
+    }
     if (status == BUGPACK_OK) {
         status = bp_fork_guard_new(&session->fork_guard, error);
     }

@@ -215,7 +215,15 @@ else
     echo 'not tried: /proc may not be mounted here'
 fi
 
+fact 'the machine is named, unless that is not wanted'
+host
+expect_same 'the name' "$(uname -n) $(uname -n)" "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
+host --no-hostname
+expect_same 'no name' 'null null' "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
+
 fact 'the command line is checked'
+run capture --host --hostname --no-hostname
+expect_usage '--hostname and --no-hostname exclude each other'
 run capture --host --pid 1
 expect_usage '--host and --pid exclude each other'
 run capture --host --window 11min

@@ -28,7 +28,7 @@ expect_same 'kinds and access' 'file read []|file write ["append"]|fifo read_wri
 expect_same 'the limit' "$(awk '/^Max open files/ { print $4, $5 }' "/proc/$pid/limits")" \
     "$(value "$zip" files.json '"\(.limit.soft) \(.limit.hard)"')"
 
-fact 'the machine and the program are described, without a host name'
+fact 'the machine and the program are described, and the machine has its name on request'
 expect_same 'the kernel' "$(uname -r) $(uname -m)" \
     "$(value "$zip" system.json '"\(.kernel.release) \(.kernel.architecture)"')"
 expect_same 'the distribution' "$(. /etc/os-release && echo "$PRETTY_NAME")" \
@@ -43,13 +43,18 @@ if [ "$(stat -c %d "/proc/$pid/root/")" = "$(stat -c %d /)" ]; then
         wrong "$available bytes were available, and now $now"
     fi
 fi
-expect_same 'no name' null "$(value "$zip" system.json .hostname)"
+expect_same 'no name' 'null null' "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
 if dpkg-query -W coreutils >/dev/null 2>&1; then
     expect_same 'the package' "$(dpkg-query -W -f '${Package} ${Version} ${Architecture}' coreutils)" \
         "$(value "$zip" system.json '.executable.package | "\(.name) \(.version) \(.architecture)"')"
 fi
 run capture --pid "$pid" --window 0 -o reports --hostname
-expect_same 'the name' "$(uname -n)" "$(value "$(cat out)" system.json .hostname)"
+zip=$(cat out)
+expect_same 'the name' "$(uname -n) $(uname -n)" "$(value "$zip" system.json .hostname) $(value "$zip" metadata.json .machine)"
+run show "$zip"
+expect_out "machine    $(uname -n)"
+run index "$zip"
+expect_same 'the index' "$(uname -n)" "$(jq -r .machine out)"
 
 fact 'what is left out on request is not in the report, and the manifest says so'
 run capture --pid "$pid" --window 0 -o reports --without 'files.json system.json'

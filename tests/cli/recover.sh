@@ -79,8 +79,30 @@ case $zip in
 esac
 expect_same 'how it ended' died "$(value "$zip" metadata.json .session_end)"
 expect_same 'the pid' "$host" "$(value "$zip" metadata.json .pid)"
+expect_same 'the machine' null "$(value "$zip" metadata.json .machine)"
 unzip -p "$zip" logs.jsonl | jq -s -e 'any(.message == "serving")' >/dev/null ||
     wrong 'the log is not in it'
+expect_empty runtime/bugpack
+
+fact 'the machine is named where the session was asked for it, and where the recovery is'
+killed() {
+    mkfifo more_keys
+    "$@" <more_keys >/dev/null 2>&1 &
+    host=$!
+    started="$started $host"
+    exec 7>more_keys
+    await "$sessions_are 1 ]"
+    kill -KILL "$host"
+    wait "$host" 2>/dev/null
+    exec 7>&-
+    rm more_keys
+}
+killed "$BUGPACK" run --hostname -o reports -- cat
+run recover
+expect_same 'asked by the session' "$(uname -n)" "$(value "$(cat out)" metadata.json .machine)"
+killed "$BUGPACK_MINIMAL" --report-dir "$scratch/reports"
+run recover --hostname
+expect_same 'asked by the recovery' "$(uname -n)" "$(value "$(cat out)" metadata.json .machine)"
 expect_empty runtime/bugpack
 
 fact 'there is nothing to recover twice, and what was searched is named'

@@ -24,6 +24,7 @@ const bp_metadata sample_metadata_full = {
     .platform = "linux",
     .arch = "x86_64",
     .kernel = "6.1.0",
+    .machine = "desk-17\xff",
     .pid = 4711,
     .started_wall_ns = AT(-120),
     .target_uptime_ns = 123000000000,

@@ -27,6 +27,7 @@ Test(model, metadata_has_every_key_in_order) {
                    "    \"arch\": \"x86_64\",\n"
                    "    \"kernel\": \"6.1.0\"\n"
                    "  },\n"
+                   "  \"machine\": \"desk-17\xee\xbf\xbf\",\n"
                    "  \"pid\": 4712,\n"
                    "  \"process_name\": \"worker)\\n\xee\xbf\xbf\",\n"
                    "  \"started_at\": \"2026-11-21T00:34:51.123456Z\",\n"

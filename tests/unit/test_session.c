@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,33 @@ Test(session, tells_a_bad_option_in_a_sentence_and_opens_nothing) {
     cr_assert(eq(int, (int)bugpack_open(NULL, &session, NULL), (int)BUGPACK_ERR_INVALID));
     cr_assert(eq(ptr, session, NULL));
     temp_dir_remove(&dir);
+}
+
+Test(session, names_the_machine_only_on_request) {
+    static const uint64_t flags[] = {0, BUGPACK_SYSTEM_HOSTNAME};
+    struct utsname names;
+    char wanted[300];
+    cr_assert(zero(int, uname(&names)));
+    (void)snprintf(wanted, sizeof wanted, "\"machine\": \"%s\"", names.nodename);
+    for (size_t i = 0; i < 2; i++) {
+        temp_dir dir;
+        cr_assert(temp_dir_make(&dir));
+        bugpack_options options = quick_options(&dir);
+        options.system_flags = flags[i];
+        bugpack *session = open_session(&options);
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)));
+        bool is_named = report_entry_contains(result.path, "metadata.json", "\"machine\"");
+        cr_expect(eq(int, is_named, i == 1));
+        is_named = report_entry_contains(result.path, "metadata.json", wanted);
+        cr_expect(eq(int, is_named, i == 1));
+        bugpack_close(session);
+        temp_dir_remove(&dir);
+    }
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = "/nonexistent";
+    options.system_flags = BUGPACK_SYSTEM_RPM;
+    cr_expect(eq(int, (int)bugpack_recover_with(&options, NULL), (int)BUGPACK_ERR_INVALID));
 }
 
 /* A binding that knows no default sets the size, a name and a directory. */

@@ -22,7 +22,7 @@ ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
 ENDS_WITH(bugpack_recorder_location, reason);
 ENDS_WITH(bugpack_recover_note, kind);
-ENDS_WITH(bugpack_recover_options, publish_suffix);
+ENDS_WITH(bugpack_recover_options, system_flags);
 ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, target_cpu_ns);
 ENDS_WITH(bugpack_report_result, not_searched);

@@ -2,7 +2,7 @@ CREATE OR REPLACE TEMPORARY VIEW index_lines (
     path STRING, bytes BIGINT, app STRING, version STRING, build_id STRING, report_id STRING,
     session_id STRING, report_type STRING, gap_key STRING, channel STRING, triggered_at TIMESTAMP,
     started_at TIMESTAMP, session_end STRING, signal STRING, os STRING, arch STRING,
-    kernel STRING, complete BOOLEAN, deadlock BOOLEAN, deadlocked_threads ARRAY<STRING>,
+    kernel STRING, machine STRING, complete BOOLEAN, deadlock BOOLEAN, deadlocked_threads ARRAY<STRING>,
     critical_findings BIGINT, findings BIGINT, finding STRING, cpu_percent DOUBLE,
     thread_count BIGINT, rss_kb BIGINT, uptime_secs DOUBLE, busiest_thread STRING,
     busiest_thread_cpu_percent DOUBLE, thread_names ARRAY<STRING>, thread_counts ARRAY<BIGINT>,

@@ -113,7 +113,7 @@ _bugpack() {
     case $command in
         capture)
             _bugpack_words '--pid --name --unit --cgroup --children --host --window --stacks --log --log-limit --session --attach --attach-limit --journal --command
-                --shell --input-timeout --without --hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
+                --shell --input-timeout --without --hostname --no-hostname --redact --redact-base64 --no-redact --review --encrypt-to --app --description --output-dir --output --timeout --quiet --json --help' "$current"
             ;;
         run)
             if [[ $current == -* ]]; then
@@ -177,7 +177,7 @@ _bugpack() {
             ;;
         recover)
             if [[ $current == -* ]]; then
-                _bugpack_words '--app --output-dir --review --encrypt-to --help' "$current"
+                _bugpack_words '--app --output-dir --hostname --review --encrypt-to --help' "$current"
             else
                 _bugpack_files -d "$current"
             fi

@@ -40,6 +40,7 @@ void bp_host_identify(bp_host_identity *ret_identity) {
     *ret_identity = (bp_host_identity){0};
     read_boot_id(ret_identity->boot_id);
     if (uname(&identity) == 0) {
+        (void)snprintf(ret_identity->name, sizeof ret_identity->name, "%s", identity.nodename);
         (void)snprintf(ret_identity->arch, sizeof ret_identity->arch, "%.64s", identity.machine);
         (void)snprintf(ret_identity->kernel, sizeof ret_identity->kernel, "%.64s",
                        identity.release);

@@ -1,0 +1,107 @@
+/*
+ * The file of a session's identity: this version's and the one before, and nothing else.
+ */
+#include "recorder/session_files.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "support/temp_dir.h"
+
+typedef struct identity_2 {
+    char session_id[33], app_name[65], app_version[129], app_build_id[129], report_dir[4096];
+    char bugpack_version[16];
+    int64_t pid;
+    uint64_t pid_namespace;
+    int64_t target_pid;
+    char target_name[64];
+    uint64_t opened[2], uptime_ns, wall_offset_ns, last_alive[2];
+    char boot_id[37];
+    uint32_t ring_kinds;
+} identity_2;
+
+enum { header_bytes = 16, at_version = 8, at_size = 12 };
+
+static const bp_session_identity written = {.session_id = "0123456789abcdef0123456789abcdef",
+                                            .app_name = "viewer",
+                                            .report_dir = "/reports",
+                                            .pid = 4711,
+                                            .boot_id = "b",
+                                            .ring_kinds = 5,
+                                            .machine = "desk-17"};
+static temp_dir dir;
+static char *file;
+static size_t file_bytes;
+
+static void set_up(void) {
+    cr_assert(temp_dir_make(&dir));
+    file = bp_session_identity_seal(&written, &file_bytes);
+    cr_assert(file != NULL);
+}
+
+static void tear_down(void) {
+    free(file);
+    temp_dir_remove(&dir);
+}
+
+TestSuite(session_files, .init = set_up, .fini = tear_down);
+
+static bugpack_status read_back(bp_session_identity *ret_identity) {
+    const bp_session_place place = {.dir_fd = dir.fd};
+    cr_assert(temp_dir_write(&dir, BP_SESSION_IDENTITY_NAME, file, file_bytes));
+    return bp_session_identity_read(&place, ret_identity, NULL);
+}
+
+/* With `identity_bytes` of the identity and a check that is right. */
+static void make_version(uint32_t version, size_t identity_bytes) {
+    uint64_t check = XXH3_64bits(file + header_bytes, identity_bytes);
+    file_bytes = header_bytes + identity_bytes + sizeof check;
+    uint32_t size = (uint32_t)file_bytes;
+    memcpy(file + at_version, &version, sizeof version);
+    memcpy(file + at_size, &size, sizeof size);
+    memcpy(file + header_bytes + identity_bytes, &check, sizeof check);
+}
+
+Test(session_files, identity_is_read_as_it_was_written) {
+    bp_session_identity identity;
+    cr_assert(zero(int, (int)read_back(&identity)));
+    cr_expect(eq(str, identity.machine, "desk-17"));
+    cr_expect(eq(u32, identity.ring_kinds, 5u));
+}
+
+Test(session_files, version_2_is_read_and_names_no_machine) {
+    bp_session_identity identity;
+    make_version(2, sizeof(identity_2));
+    cr_assert(zero(int, (int)read_back(&identity)));
+    cr_expect(eq(str, identity.app_name, "viewer"));
+    cr_expect(eq(str, identity.boot_id, "b"));
+    cr_expect(eq(u32, identity.ring_kinds, 5u));
+    cr_expect(zero(
+        int, memcmp(identity.machine, (char[BP_HOST_NAME_BYTES]){0}, sizeof identity.machine)));
+}
+
+Test(session_files, other_versions_sizes_and_bytes_are_refused) {
+    static const struct {
+        uint32_t version;
+        size_t bytes;
+    } wrong[] = {{1, sizeof(identity_2)},
+                 {4, sizeof(bp_session_identity)},
+                 {2, sizeof(bp_session_identity)},
+                 {2, sizeof(identity_2) - 8},
+                 {2, 0},
+                 {3, sizeof(identity_2)}};
+    bp_session_identity identity;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        make_version(wrong[i].version, wrong[i].bytes);
+        cr_expect(eq(int, read_back(&identity), BUGPACK_ERR_CORRUPT), "row %zu", i);
+    }
+    make_version(2, sizeof(identity_2));
+    file[header_bytes + sizeof(identity_2) - 12] ^= 1;
+    cr_expect(eq(int, read_back(&identity), BUGPACK_ERR_CORRUPT));
+}
