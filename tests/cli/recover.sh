@@ -98,10 +98,10 @@ killed() {
     rm more_keys
 }
 killed "$BUGPACK" run --hostname -o reports -- cat
-run recover
+run recover "$scratch/runtime/bugpack"
 expect_same 'asked by the session' "$(uname -n)" "$(value "$(cat out)" metadata.json .machine)"
 killed "$BUGPACK_MINIMAL" --report-dir "$scratch/reports"
-run recover --hostname
+run recover --hostname "$scratch/runtime/bugpack"
 expect_same 'asked by the recovery' "$(uname -n)" "$(value "$(cat out)" metadata.json .machine)"
 expect_empty runtime/bugpack
 
