@@ -1,32 +1,33 @@
 #include "run/descriptor.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/status.h"
 
-void bp_descriptor_keep_from_exec(int fd) {
-    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+bool bp_descriptor_keep_from_exec(int fd) {
+    return ioctl(fd, FIOCLEX) == 0;
 }
 
-void bp_descriptor_stop_blocking(int fd) {
-    int flags = fcntl(fd, F_GETFL);
-    if (flags >= 0) {
-        (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-    }
+bool bp_descriptor_stop_blocking(int fd) {
+    return ioctl(fd, FIONBIO, &(int){1}) == 0;
 }
 
 /* Not pipe2 and SOCK_CLOEXEC, which not every Unix has: this program makes these before its first
  * thread, so no fork can come in between. */
 static bugpack_status finish_pair(int result, int fds[2], bugpack_error *error) {
-    if (result != 0) {
-        return bp_fail_errno(error, errno, "cannot make a pipe");
+    if (result == 0 && bp_descriptor_keep_from_exec(fds[0]) &&
+        bp_descriptor_keep_from_exec(fds[1])) {
+        return BUGPACK_OK;
     }
-    bp_descriptor_keep_from_exec(fds[0]);
-    bp_descriptor_keep_from_exec(fds[1]);
-    return BUGPACK_OK;
+    bugpack_status status = bp_fail_errno(error, errno, "cannot make a pipe");
+    if (result == 0) {
+        bp_descriptor_close(&fds[0]);
+        bp_descriptor_close(&fds[1]);
+    }
+    return status;
 }
 
 bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error) {

@@ -9,14 +9,16 @@
 
 #include <bugpack/error.h>
 
-/* Two ends, close-on-exec, untouched on failure: a pipe's first end is read. */
+/* Two ends, close-on-exec, -1 or untouched on failure: a pipe's first end is read. */
 bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error);
 bugpack_status bp_descriptor_socket_pair(int ret_fds[2], bugpack_error *error);
 
-void bp_descriptor_keep_from_exec(int fd);
+/* False with errno. Not by fcntl, which a sandbox may refuse. */
+bool bp_descriptor_keep_from_exec(int fd);
 
-/* For a descriptor whose open file is ours alone: the flag is the file's, not the descriptor's. */
-void bp_descriptor_stop_blocking(int fd);
+/* For a descriptor whose open file is ours alone: the flag is the file's, not the descriptor's.
+ * False with errno. */
+bool bp_descriptor_stop_blocking(int fd);
 
 /* Closes a descriptor that is not -1, and sets it to -1. */
 void bp_descriptor_close(int *fd);

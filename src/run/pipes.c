@@ -1,7 +1,6 @@
 #include "run/pipes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,9 +20,12 @@ static void find_keyboard(bp_run_pipes *pipes) {
     }
 }
 
-static void add_output(bp_run_pipes *pipes, bp_run_stream stream, int from_fd, int to_fd) {
-    bp_descriptor_stop_blocking(from_fd);
+static bugpack_status add_output(bp_run_pipes *pipes, bp_run_stream stream, int from_fd, int to_fd,
+                                 bugpack_error *error) {
     pipes->outputs[pipes->output_count++] = (bp_run_output){stream, from_fd, to_fd};
+    return bp_descriptor_stop_blocking(from_fd)
+               ? BUGPACK_OK
+               : bp_fail_errno(error, errno, "cannot read what the command writes");
 }
 
 /* Whether standard output and standard error are one file, pipe or terminal. A device such as
@@ -42,7 +44,8 @@ static bugpack_status open_output(bp_run_pipes *pipes, int fd, bugpack_error *er
                                             : bp_descriptor_pipe(ends, error);
     if (status == BUGPACK_OK) {
         pipes->standard[fd] = ends[1];
-        add_output(pipes, fd == STDOUT_FILENO ? BP_RUN_STDOUT : BP_RUN_STDERR, ends[0], fd);
+        status = add_output(pipes, fd == STDOUT_FILENO ? BP_RUN_STDOUT : BP_RUN_STDERR, ends[0], fd,
+                            error);
     }
     return status;
 }
@@ -59,13 +62,14 @@ static bugpack_status open_controlled(bp_run_pipes *pipes, bugpack_error *error)
     if (isatty(STDIN_FILENO) == 1) {
         pipes->standard[STDIN_FILENO] = pipes->slave;
     }
-    add_output(pipes, BP_RUN_TERMINAL, master, STDOUT_FILENO);
+    status = add_output(pipes, BP_RUN_TERMINAL, master, STDOUT_FILENO, error);
     pipes->keyboard_to_fd = master;
     if (isatty(STDERR_FILENO) == 1) {
         pipes->standard[STDERR_FILENO] = pipes->slave;
-        return BUGPACK_OK;
+    } else if (status == BUGPACK_OK) {
+        status = open_output(pipes, STDERR_FILENO, error);
     }
-    return open_output(pipes, STDERR_FILENO, error);
+    return status;
 }
 
 bugpack_status bp_run_pipes_open(bp_run_pipes *pipes, bugpack_error *error) {
@@ -100,9 +104,9 @@ bugpack_status bp_run_pipes_open(bp_run_pipes *pipes, bugpack_error *error) {
         return status == BUGPACK_OK ? open_output(pipes, STDERR_FILENO, error) : status;
     }
     pipes->outputs[0].stream = BP_RUN_OUTPUT;
-    pipes->standard[STDERR_FILENO] =
-        fcntl(pipes->standard[STDOUT_FILENO], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    return pipes->standard[STDERR_FILENO] >= 0
+    int both = dup(pipes->standard[STDOUT_FILENO]);
+    pipes->standard[STDERR_FILENO] = both;
+    return both >= 0 && bp_descriptor_keep_from_exec(both)
                ? BUGPACK_OK
                : bp_fail_errno(error, errno, "cannot make a pipe for the command");
 }

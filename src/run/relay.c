@@ -1,7 +1,9 @@
 #include "run/relay.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -10,8 +12,9 @@
 #include "run/pump.h"
 #include "run/signals.h"
 
-/* How often a command in the background checks whether it was brought forward. */
-enum { background_look_ms = 200 };
+/* How often a command in the background checks whether it was brought forward, and how often all is
+ * looked at where nothing can be waited for. */
+enum { background_look_ms = 200, unpolled_look_ms = 20 };
 
 /* What a pipe may hold when the command ends; no larger one is made without privileges. */
 static const size_t remains_max_bytes = (size_t)4 << 20;
@@ -321,12 +324,33 @@ static int wait_ms(const struct relay *relay) {
     return keyboard_ms < 0 && is_in_background(relay) ? background_look_ms : keyboard_ms;
 }
 
+/*
+ * Waits for what the entries want; false where a signal came, which is in the pipe. Where poll
+ * fails for good, as in a sandbox that refuses it, each descriptor is asked after a short time.
+ */
+static bool wait_for(struct pollfd *fds, size_t count, int wait_ms) {
+    if (poll(fds, (nfds_t)count, wait_ms) >= 0) {
+        return true;
+    }
+    if (errno == EINTR) {
+        return false;
+    }
+    bp_clock_sleep_until(bp_clock_monotonic_ns() + unpolled_look_ms * BP_NS_PER_MS);
+    for (size_t i = 0; i < count; i++) {
+        int byte_count = 0;
+        bool can_read = fds[i].fd >= 0 && (fds[i].events & POLLIN) != 0 &&
+                        ioctl(fds[i].fd, FIONREAD, &byte_count) == 0 && byte_count > 0;
+        fds[i].revents = (short)((fds[i].events & POLLOUT) | (can_read ? POLLIN : 0));
+    }
+    return true;
+}
+
 static void loop(struct relay *relay) {
     while (!is_done(relay)) {
         struct pollfd fds[poll_max];
         size_t count = fill_poll(relay, fds);
-        if (poll(fds, (nfds_t)count, wait_ms(relay)) < 0) {
-            continue; /* a signal: it is in the pipe */
+        if (!wait_for(fds, count, wait_ms(relay))) {
+            continue;
         }
         if (is_in_background(relay)) {
             take_terminal(relay);

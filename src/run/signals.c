@@ -33,8 +33,12 @@ bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error) {
     if (status != BUGPACK_OK) {
         return status;
     }
-    bp_descriptor_stop_blocking(pipe_fds[0]);
-    bp_descriptor_stop_blocking(pipe_fds[1]);
+    if (!bp_descriptor_stop_blocking(pipe_fds[0]) || !bp_descriptor_stop_blocking(pipe_fds[1])) {
+        status = bp_fail_errno(error, errno, "cannot wait for signals");
+        bp_descriptor_close(&pipe_fds[0]);
+        bp_descriptor_close(&pipe_fds[1]);
+        return status;
+    }
     /* Without SA_RESTART: a write to a terminal that takes nothing must not delay a signal. */
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_NOCLDSTOP};
     (void)sigfillset(&action.sa_mask);

@@ -130,7 +130,8 @@ bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret
         slave = open(name, O_RDWR | O_NOCTTY);
     }
     struct termios settings;
-    if (slave < 0 || tcgetattr(slave, &settings) != 0) {
+    if (slave < 0 || tcgetattr(slave, &settings) != 0 || !bp_descriptor_keep_from_exec(master) ||
+        !bp_descriptor_keep_from_exec(slave)) {
         int open_errno = errno;
         bp_descriptor_close(&master);
         bp_descriptor_close(&slave);
@@ -143,8 +144,6 @@ bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret
     }
     (void)tcsetattr(slave, TCSANOW, &settings);
     bp_run_pty_copy_size(size_of, master);
-    bp_descriptor_keep_from_exec(master);
-    bp_descriptor_keep_from_exec(slave);
     *ret_master = master;
     *ret_slave = slave;
     return BUGPACK_OK;

@@ -106,7 +106,10 @@ static bugpack_status relay(struct running *running, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     while (status == BUGPACK_OK && (running->out_fd >= 0 || running->pid != 0)) {
         struct pollfd fds[] = {{running->out_fd, POLLIN, 0}, {running->said_fd, POLLIN, 0}};
-        (void)poll(fds, 2, running->out_fd < 0 ? end_ms : look_ms);
+        if (poll(fds, 2, running->out_fd < 0 ? end_ms : look_ms) < 0 && errno != EINTR) {
+            status =
+                bp_fail_errno(error, errno, "cannot wait for %s", running->through->arguments[0]);
+        }
         if (fds[1].revents != 0) {
             move_said(running);
         }

@@ -99,4 +99,21 @@ for error in EMFILE EIO; do
     done
 done
 
+fact 'run goes on where nothing can be waited for, and begins nothing where it could not end it'
+mkdir runs
+for call in poll fcntl ioctl; do
+    for when in 1+ 4+ 20+; do
+        traced -e "inject=$call:error=EPERM:when=$when" -- run -o runs -- \
+            sh -c 'echo begun; kill -SEGV $$'
+        case $status in
+            139) expect_same "with $call from $when" 1 "$(find runs -name '*.zip' | wc -l)" ;;
+            1 | 126) expect_err 'Operation not permitted' ;;
+            *) wrong "with $call from $when: status $status" ;;
+        esac
+        [ "$call" != poll ] || expect_status 139
+        [ "$status" != 1 ] || ! grep -q begun out || wrong "with $call from $when: it was begun"
+        rm -f runs/*
+    done
+done
+
 finish
