@@ -47,8 +47,9 @@ static _Thread_local struct {
 typedef struct crash_owner {
     bp_guard_place place; /* first */
     bp_crash_page *_Atomic page;
-    atomic_int pid; /* a child that shares our memory has another one */
-    atomic_int tid; /* the thread that writes the page, or passed the signal on; 0: none */
+    atomic_int pid;    /* a child that shares our memory has another one */
+    atomic_int tid;    /* the thread that writes the page, or passed the signal on; 0: none */
+    atomic_int number; /* the signal it handles; 0 until `claimed_ns` is set */
     _Atomic(uint64_t) claimed_ns; /* 0: just now */
     /* /proc/self/maps, open for a crash that finds no descriptor left. */
     atomic_bool holds_maps;
@@ -78,11 +79,12 @@ static void use_default(int number) {
 
 static void release(crash_owner *mine) {
     atomic_store(&mine->claimed_ns, 0);
+    atomic_store(&mine->number, 0);
     atomic_store(&mine->tid, 0);
 }
 
 /* The page, where there is one and no other thread has it. */
-static bp_crash_page *claim(crash_owner *mine, pid_t tid) {
+static bp_crash_page *claim(crash_owner *mine, pid_t tid, int number) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     uint64_t now_ns = began_ns;
     while (atomic_load(&mine->page) != NULL && now_ns - began_ns < wait_ns) {
@@ -96,6 +98,7 @@ static bp_crash_page *claim(crash_owner *mine, pid_t tid) {
             is_free = atomic_compare_exchange_strong(&mine->tid, &holder, tid);
         }
         if (is_free) {
+            atomic_store(&mine->number, number);
             atomic_store(&mine->claimed_ns, now_ns);
             bp_crash_page *page = atomic_load(&mine->page);
             if (page == NULL) { /* it was removed just now */
@@ -213,7 +216,7 @@ static void handle(int number, siginfo_t *info, void *context) {
         (void)pass_on(&it, &covered[index_of(number)]);
         return;
     }
-    it.page = is_ours ? claim(mine, tid) : NULL;
+    it.page = is_ours ? claim(mine, tid, number) : NULL;
     if (it.page != NULL) {
         bp_guard_run_apart(&mine->place, collect, &it);
     }
@@ -323,7 +326,8 @@ static bool has_jumped_out(int tid, int number) {
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {
         if (bp_proc_take_text(&line, "SigBlk:\t") && bp_proc_take_number(&line, 16, &blocked)) {
-            return (action->sa_flags & SA_NODEFER) == 0 && (blocked >> (number - 1) & 1) == 0;
+            return number != 0 && (action->sa_flags & SA_NODEFER) == 0 &&
+                   (blocked >> (number - 1) & 1) == 0;
         }
     }
     return has_ended;
@@ -349,7 +353,7 @@ bool bp_crash_handler_remove(const bp_crash_page *page) {
         }
     }
     int tid = atomic_load(&mine->tid);
-    bool is_over = tid == 0 || tid == gettid() || has_jumped_out(tid, page->signal);
+    bool is_over = tid == 0 || tid == gettid() || has_jumped_out(tid, atomic_load(&mine->number));
     if (is_over && atomic_exchange(&mine->holds_maps, false)) {
         bp_fd_close_ours(mine->maps_fd, mine->maps_mark);
     }
@@ -359,8 +363,10 @@ bool bp_crash_handler_remove(const bp_crash_page *page) {
 void bp_crash_handler_check(bp_crash_page *page) {
     crash_owner *mine = atomic_load(&owner);
     int tid = mine == NULL || atomic_load(&mine->page) != page ? 0 : atomic_load(&mine->tid);
-    if (tid != 0 && bp_clock_monotonic_ns() - atomic_load(&mine->claimed_ns) > BP_NS_PER_SEC &&
-        has_jumped_out(tid, page->signal)) {
+    uint64_t since_ns = tid == 0 ? 0 : atomic_load(&mine->claimed_ns);
+    if (since_ns != 0 && bp_clock_monotonic_ns() - since_ns > BP_NS_PER_SEC &&
+        has_jumped_out(tid, atomic_load(&mine->number)) &&
+        atomic_compare_exchange_strong(&mine->claimed_ns, &since_ns, 0)) {
         page->check = 0;
         page->is_begun = 0;
         (void)atomic_compare_exchange_strong(&mine->tid, &tid, 0);
