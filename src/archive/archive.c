@@ -57,6 +57,7 @@ struct bp_archive {
     zip_error_t zip_error;    /* what libzip is told */
     bugpack_status status;
     int system_errno;
+    time_t mtime; /* of every entry, as libzip wants it; set at the end */
     bool is_over;
     size_t pending; /* bytes in `piece` */
     unsigned char piece[piece_bytes];
@@ -259,7 +260,6 @@ void bp_archive_take_sha256(bp_archive *archive, char ret_text[BP_SHA256_TEXT_BY
 void bp_archive_roll_back(bp_archive *archive) {
     if (archive->open.name != NULL) {
         bp_temp_file_cut(&archive->packed, archive->open.offset);
-        archive->packed.system_errno = 0;
         free(archive->open.name);
         archive->open.name = NULL;
         archive->status = BUGPACK_OK;
@@ -439,7 +439,7 @@ static bool set_attributes(const bp_archive *archive, zip_t *zip, zip_uint64_t i
     }
     return zip_file_set_external_attributes(zip, index, 0, ZIP_OPSYS_UNIX,
                                             (uint32_t)(S_IFREG | 0600) << 16) == 0 &&
-           zip_file_set_mtime(zip, index, dos_mtime(archive->target.wall_ns), 0) == 0;
+           zip_file_set_mtime(zip, index, archive->mtime, 0) == 0;
 }
 
 static bool add_entry(bp_archive *archive, zip_t *zip, written_entry *entry) {
@@ -506,6 +506,7 @@ bugpack_status bp_archive_finish(bp_archive *archive, uint64_t *ret_bytes, bugpa
     }
     archive->is_over = true;
     archive->status = BUGPACK_OK;
+    archive->mtime = dos_mtime(archive->target.wall_ns);
     sort_entries(archive);
     if (write_all(archive) != BUGPACK_OK) {
         return bp_archive_check(archive, error);

@@ -152,6 +152,7 @@ void bp_temp_file_cut(bp_temp_file *temp_file, uint64_t size) {
     }
     temp_file->size = size;
     temp_file->status = BUGPACK_OK;
+    temp_file->system_errno = 0;
 }
 
 int64_t bp_temp_file_read(const bp_temp_file *temp_file, uint64_t offset, void *bytes,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "inspect/manifest_lines.h"
 #include "redact/redactor.h"
 
 enum { name_min = 3, shown_max = 2, line_max = 64 * 1024, excerpt_max = 74, excerpt_before = 24 };
@@ -165,9 +166,7 @@ static bugpack_status list_entry(const bp_report_file *report, const char *name,
     }
     if (status == BUGPACK_OK && reading->hit_count > 0) {
         (void)bp_buffer_append_text(out, "  ");
-        for (const char *at = name; *at != '\0'; at++) {
-            (void)bp_buffer_append_char(out, *at < 0x20 || *at >= 0x7F ? '?' : *at);
-        }
+        bp_manifest_append_safe(out, name);
         (void)bp_buffer_printf(out, ": %s%" PRIu64 " line%s\n%s", is_cut ? "at least " : "",
                                reading->hit_count, reading->hit_count == 1 ? "" : "s",
                                bp_buffer_text(&reading->excerpts));
