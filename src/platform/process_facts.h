@@ -75,7 +75,8 @@ void bp_process_facts_release(bp_process_facts *facts);
 
 /*
  * Reads all facts of the task. Fails as a whole only with NO_PROCESS, NO_MEMORY or UNSUPPORTED.
- * Bounds: 1 MiB of command line, 4,096 objects.
+ * Waits up to 100 ms for a process that is within execve(2) or exiting, as it has no arguments
+ * then. Bounds: 1 MiB of command line, 4,096 objects.
  */
 bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
                                      bugpack_error *error);

@@ -4,8 +4,8 @@
 
 #include "platform/linux/proc_scan.h"
 
-/* include/linux/sched.h of the kernel; the value has been part of stat's field 9 since 2.6.27. */
-static const uint64_t flag_kernel_thread = 0x00200000;
+/* include/linux/sched.h of the kernel; the values have been part of stat's field 9 since 2.6.27. */
+static const uint64_t flag_kernel_thread = 0x00200000, flag_exiting = 0x4;
 
 /* Field numbers of proc(5); 1 and 2 come before the last ')'. */
 enum {
@@ -130,6 +130,7 @@ bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_s
     stat.state = *state.next;
     stat.parent_pid = fields.values[FIELD_PARENT];
     stat.is_kernel_thread = (fields.values[FIELD_FLAGS] & flag_kernel_thread) != 0;
+    stat.is_exiting = (fields.values[FIELD_FLAGS] & flag_exiting) != 0;
     stat.minor_faults = fields.values[FIELD_MINOR_FAULTS];
     stat.major_faults = fields.values[FIELD_MAJOR_FAULTS];
     stat.thread_count = fields.values[FIELD_THREADS];

@@ -19,6 +19,7 @@ typedef struct bp_proc_stat {
     char name[64]; /* any bytes; longer ones are cut */
     char state;    /* 'R', 'S', 'Z', … */
     bool is_kernel_thread;
+    bool is_exiting; /* it may take long until it is a zombie */
     uint64_t minor_faults, major_faults;
     uint64_t user_ticks, system_ticks;
     uint64_t cpu_ticks;    /* both */

@@ -306,19 +306,25 @@ static bool read_groups(const bp_process *process, const bp_process *witness,
             read_objects(shown, facts));
 }
 
-bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
-                                     bugpack_error *error) {
-    bp_process *process = bp_task_process(task);
+/* Within execve(2), and when it exits, a process has no memory that shows arguments, a program or
+ * objects (get_mm_cmdline, fs/proc/base.c). A zombie and a kernel thread never have. */
+static bool is_between_programs(const bp_process *process, const bp_proc_stat *stat) {
+    char byte;
+    bool can_be = !process->is_own && !process->root.is_recording && !stat->is_kernel_thread &&
+                  stat->state != 'Z';
+    return can_be && bp_proc_read_small(process->directory_fd, "cmdline", &byte, 1) == 0;
+}
+
+static bugpack_status read_facts(bp_process *process, bool *ret_is_between,
+                                 bp_process_facts *ret_facts, bugpack_error *error) {
     bp_process_facts facts = {0};
     bp_proc_stat stat;
     bp_buffer_init(&facts.command_line, command_line_max_bytes);
-    bugpack_status status = bp_process_hold(process, error);
-    if (status == BUGPACK_OK) {
-        status = bp_process_read_stat(process, &stat, error);
-    }
+    bugpack_status status = bp_process_read_stat(process, &stat, error);
     if (status != BUGPACK_OK) {
         return status;
     }
+    bool is_between = is_between_programs(process, &stat);
     fill_from_stat(process, &stat, &facts);
     bp_process witness = choose_witness(process, &stat);
     if (!read_groups(process, &witness, &stat, &facts)) {
@@ -327,6 +333,7 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     if (status == BUGPACK_OK) {
         status = read_switches(process, &facts, error);
     }
+    is_between = is_between || is_between_programs(process, &stat);
     if (status == BUGPACK_OK && !process->is_own) {
         status = bp_process_check_alive(process, error);
     }
@@ -336,6 +343,35 @@ bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
     if (status != BUGPACK_OK) {
         bp_process_facts_release(&facts);
         return status;
+    }
+    *ret_is_between = is_between;
+    *ret_facts = facts;
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_process_facts_read(bp_task *task, bp_process_facts *ret_facts,
+                                     bugpack_error *error) {
+    enum { between_max_ms = 100 };
+    bp_process *process = bp_task_process(task);
+    bp_process_facts facts;
+    bp_proc_stat stat;
+    bool is_between = false;
+    bugpack_status status = bp_process_hold(process, error);
+    if (status == BUGPACK_OK) {
+        status = read_facts(process, &is_between, &facts, error);
+    }
+    for (int waited_ms = 0; status == BUGPACK_OK && is_between && waited_ms < between_max_ms;
+         waited_ms++) {
+        bp_process_facts_release(&facts);
+        bp_clock_sleep_until(bp_clock_monotonic_ns() + BP_NS_PER_MS);
+        status = read_facts(process, &is_between, &facts, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (is_between && bp_process_read_stat(process, &stat, NULL) == BUGPACK_OK && stat.is_exiting) {
+        bp_process_facts_release(&facts);
+        return bp_process_fail_ended(process, error);
     }
     *ret_facts = facts;
     return BUGPACK_OK;

@@ -1,0 +1,58 @@
+/*
+ * The facts of a process that is exiting are not read: its memory is gone before it is a zombie.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "platform/process_facts.h"
+
+/* Freeing this much takes milliseconds, in which the process has no memory any more. */
+static const size_t much_bytes = (size_t)64 << 20;
+
+static pid_t start_child(int go_fd, int ready_fd) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        char byte;
+        char *much = malloc(much_bytes);
+        if (much != NULL) {
+            memset(much, 1, much_bytes);
+        }
+        (void)!write(ready_fd, "r", 1);
+        (void)!read(go_fd, &byte, 1);
+        _exit(much == NULL || much[much_bytes / 2] != 1);
+    }
+    return pid;
+}
+
+Test(process_exits, facts_are_whole_or_not_there) {
+    for (int round = 0; round < 20; round++) {
+        int go[2], ready[2];
+        char byte;
+        bp_task *task = NULL;
+        bp_process_facts facts;
+        bugpack_status status = BUGPACK_OK;
+        cr_assert(pipe(go) == 0 && pipe(ready) == 0);
+        pid_t pid = start_child(go[0], ready[1]);
+        cr_assert(pid > 0 && read(ready[0], &byte, 1) == 1);
+        cr_assert(eq(int, bp_task_open(pid, &task, NULL), BUGPACK_OK));
+        cr_assert(write(go[1], "g", 1) == 1);
+        while ((status = bp_process_facts_read(task, &facts, NULL)) == BUGPACK_OK) {
+            cr_assert(facts.command_line.size > 0 && facts.executable != NULL &&
+                          facts.object_count > 0,
+                      "in round %d", round);
+            bp_process_facts_release(&facts);
+        }
+        cr_assert(eq(int, status, BUGPACK_ERR_NO_PROCESS));
+        bp_task_close(task);
+        cr_assert(eq(int, waitpid(pid, NULL, 0), pid));
+        for (int i = 0; i < 2; i++) {
+            (void)close(go[i]);
+            (void)close(ready[i]);
+        }
+    }
+}
