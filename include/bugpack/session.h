@@ -213,10 +213,12 @@ typedef struct bugpack_options {
     /* BUGPACK_SYSTEM_…; INVALID for others. */
     uint64_t system_flags;
 
-    /* With a crash handler (bugpack/crash.h): asks the providers of JSON and text every so many
-     * milliseconds, so that the report about a crash has what they wrote last, up to 4 MiB in all,
-     * besides process.json. At least 1000. Default and BUGPACK_OFF: never; process.json is of the
-     * installation. */
+    /* What the report about the death of this process has beside its rings: in the session
+     * directory, every so many milliseconds, are stored the tags, what the providers of JSON and
+     * text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h), process.json. At
+     * least 1000; less often where it takes over a hundredth of that time. Default: every 5 s, and
+     * of the providers only that of session.json, up to 256 KiB. BUGPACK_OFF: only process.json, of
+     * the installation. */
     uint64_t crash_refresh_interval_ms;
     /* BUGPACK_ANSWER_…; INVALID for others. */
     uint64_t answer_flags;
@@ -339,7 +341,8 @@ bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback, 
 
 /*
  * Sets a tag: a key and a value in `tags` of metadata.json, for what a maintainer wants to filter
- * reports by (server version, GPU, feature flags). A report has the tags as of its trigger. A value
+ * reports by (server version, GPU, feature flags). A report has the tags as of its trigger, that
+ * about the death of the process those that were stored last (crash_refresh_interval_ms). A value
  * of NULL removes the tag; removing one that is not set succeeds.
  *
  * A key has 1 to BUGPACK_TAG_KEY_MAX_BYTES bytes of [A-Za-z0-9_.-]. A value may hold any bytes; it

@@ -35,8 +35,8 @@ static bp_instant last_known(const bp_found_session *found, const bp_snapshot *s
 
 static bugpack_status add_metadata(const bp_found_session *found, bp_instant last,
                                    const bp_host_identity *host, const char *report_id,
-                                   const bp_crash_page *crash, bp_bundle *bundle,
-                                   bugpack_error *error) {
+                                   const bp_crash_page *crash, const bp_tag_set *tags,
+                                   bp_bundle *bundle, bugpack_error *error) {
     const bp_session_identity *dead = &found->identity;
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
@@ -57,6 +57,8 @@ static bugpack_status add_metadata(const bp_found_session *found, bp_instant las
         .triggered = crash != NULL ? crash->at : last,
         .exit = crash != NULL && crash->was_passed_to_host == 0 ? &end : NULL,
         .is_core_unknown = true,
+        .tags = tags == NULL ? NULL : tags->tags,
+        .tag_count = tags == NULL ? 0 : tags->count,
         .written = {.monotonic_ns = last.monotonic_ns, .wall_ns = bp_clock_wall_ns()},
         .target = {.pid = (pid_t)dead->target_pid}};
     if (dead->uptime_ns != 0) {
@@ -143,6 +145,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     bp_redaction *redaction = NULL;
     bp_rule_set *rules = NULL;
     bp_dead_crash crash = {NULL, NULL, false};
+    bp_tags *tags = NULL;
     bp_id_new(report_id);
     bp_host_identify(&host);
     if (!request->with_machine) {
@@ -183,10 +186,15 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
         status = bp_dead_crash_add(&crash, bundle, error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_stored_entries_add(found->dir_fd, bundle, error);
+        status = bp_tags_new(&tags, error);
     }
     if (status == BUGPACK_OK) {
-        status = add_metadata(found, last, &host, report_id, crash.page, bundle, error);
+        status = bp_stored_entries_add(found->dir_fd, destination.wall_ns, tags, bundle, error);
+    }
+    if (status == BUGPACK_OK) {
+        bp_tag_set *set = bp_tags_hold(tags);
+        status = add_metadata(found, last, &host, report_id, crash.page, set, bundle, error);
+        bp_tag_set_drop(set);
     }
     if (status == BUGPACK_OK) {
         status = add_metrics(bundle, error);
@@ -194,6 +202,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     if (status == BUGPACK_OK) {
         status = bp_destination_publish(&destination, bundle, result, error);
     }
+    bp_tags_free(tags);
     bp_bundle_free(bundle);
     bp_dead_crash_release(&crash);
     bp_rule_set_drop(rules);

@@ -17,7 +17,7 @@
 #include "json/json.h"
 
 #define FILE_NAME "stored-entries"
-enum { entry_max = 64, name_max_bytes = 255 };
+enum { entry_max = 64 + BUGPACK_TAGS_MAX, name_max_bytes = 255, session_max_bytes = 256 << 10 };
 
 static const char process_name[] = "process.json";
 static const char file_magic[8] = "bpstore";
@@ -29,79 +29,189 @@ typedef struct file_header {
     uint64_t check;      /* a hash of it */
 } file_header;
 
-/* Followed by the name and the content. */
+/* What the content of an entry is. */
+enum { kind_entry, kind_reason, kind_tag, kind_count };
+
+/* Followed by the name, which of a tag is its key, and the content. */
 typedef struct entry_header {
-    uint32_t name_bytes, is_reason; /* the content says why there is none */
+    uint32_t name_bytes, kind;
     uint64_t wall_ns, byte_count;
 } entry_header;
 
-static const uint32_t file_version = 1;
+static const uint32_t file_version = 2;
 
 static bool is_wanted(const bp_report_context *context, const bp_provider *provider,
-                      bool has_hosts) {
+                      bp_stored_scope scope) {
     const char *list = context->settings->without_entries;
     const char *name = bp_provider_name(provider);
     if (strcmp(name, process_name) == 0) {
-        return list == NULL || !bp_entry_is_in_list(list, name);
+        return scope.has_process && (list == NULL || !bp_entry_is_in_list(list, name));
     }
-    return has_hosts && bp_provider_spec_of(provider)->form != BP_CONTENT_BYTES &&
-           bp_entry_refuse(name) == NULL;
+    bool is_session = strcmp(name, bp_entries[BP_ENTRY_SESSION].name) == 0;
+    return (scope.has_hosts || (scope.has_session && is_session)) &&
+           bp_provider_spec_of(provider)->form != BP_CONTENT_BYTES && bp_entry_refuse(name) == NULL;
 }
 
-static bool append(bp_buffer *out, const char *name, bool is_reason, uint64_t wall_ns,
+bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope) {
+    bp_provider **providers = NULL;
+    size_t provider_count = 0;
+    bp_tag_set *tags = scope.has_session ? bp_tags_hold(context->tags) : NULL;
+    bool is_any = tags != NULL && tags->count > 0;
+    bp_tag_set_drop(tags);
+    (void)bp_provider_list_get(context->providers, &providers, &provider_count, NULL);
+    for (size_t i = 0; i < provider_count && !is_any; i++) {
+        is_any = is_wanted(context, providers[i], scope);
+    }
+    bp_provider_list_drop(providers, provider_count);
+    return is_any;
+}
+
+/* The file while it is composed. */
+typedef struct writing {
+    const bp_report_context *context;
+    bp_runner *runner;
+    bp_stored_scope scope;
+    bp_redactor *redactor; /* NULL: secrets are left to the report */
+    bp_buffer out, clean;
+    file_header header;
+} writing;
+
+static bool append(writing *to, const char *name, uint32_t kind, uint64_t wall_ns,
                    const void *bytes, size_t byte_count) {
-    entry_header header = {(uint32_t)strlen(name), is_reason, wall_ns, byte_count};
+    entry_header header = {(uint32_t)strlen(name), kind, wall_ns, byte_count};
+    bp_buffer *out = &to->out;
     size_t before = out->size;
     bool is_kept = bp_buffer_append(out, &header, sizeof header) == BUGPACK_OK &&
                    bp_buffer_append(out, name, header.name_bytes) == BUGPACK_OK &&
                    bp_buffer_append(out, bytes, byte_count) == BUGPACK_OK;
-    if (!is_kept) {
+    if (is_kept) {
+        to->header.entry_count++;
+    } else {
         out->size = before;
         out->status = BUGPACK_OK;
     }
     return is_kept;
 }
 
-static void ask(bp_runner *runner, bp_provider *provider, bp_buffer *out, uint32_t *count) {
+static bugpack_status take_clean(void *context, const void *bytes, size_t byte_count) {
+    return bp_buffer_append(context, bytes, byte_count);
+}
+
+/* The content of an entry as it may be stored, in `content` or in `to->clean`; NULL where there is
+ * no memory to take its secrets out. */
+static const bp_buffer *clean(writing *to, const char *name, const bp_buffer *content) {
+    if (to->redactor == NULL) {
+        return content;
+    }
+    bp_buffer_clear(&to->clean);
+    bp_redactor_begin(to->redactor, bp_redact_form_of(name));
+    return bp_redactor_write(to->redactor, content->data, content->size, take_clean, &to->clean) ==
+                       BUGPACK_OK &&
+                   bp_redactor_write(to->redactor, NULL, 0, take_clean, &to->clean) == BUGPACK_OK
+               ? &to->clean
+               : NULL;
+}
+
+static void ask(writing *to, bp_provider *provider) {
     static const char too_long[] = "it was over the limit of what is kept for a crash";
     const char *name = bp_provider_name(provider);
+    bool is_bounded = !to->scope.has_hosts && strcmp(name, process_name) != 0;
     bugpack_writer writer;
     bp_writer_init(&writer, BP_STORED_MAX_BYTES);
-    if (bp_runner_call(runner, provider, NULL, &writer)) {
+    if (bp_runner_call(to->runner, provider, NULL, &writer)) {
         const bp_manifest_line *line = &writer.line;
         bool is_there = line->status == BP_ARTEFACT_OK || line->status == BP_ARTEFACT_TRUNCATED;
+        const bp_buffer *content =
+            !is_there || (is_bounded && writer.content.size > session_max_bytes)
+                ? NULL
+                : clean(to, name, &writer.content);
         const char *reason = is_there ? too_long : line->reason;
-        if ((is_there && append(out, name, false, line->captured_wall_ns, writer.content.data,
-                                writer.content.size)) ||
-            append(out, name, true, line->captured_wall_ns, reason, strlen(reason))) {
-            ++*count;
+        if (content == NULL ||
+            !append(to, name, kind_entry, line->captured_wall_ns, content->data, content->size)) {
+            (void)append(to, name, kind_reason, line->captured_wall_ns, reason, strlen(reason));
         }
     }
     bp_writer_release(&writer);
 }
 
-void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner, bool has_hosts) {
+/* Where it is redacted, a rule is to see its key. */
+static void add_tag(writing *to, const bp_tag *tag) {
+    size_t key_bytes = strlen(tag->key);
+    const char *value = tag->value;
+    if (to->redactor != NULL) {
+        bp_buffer text;
+        bp_buffer_init(&text, sizeof *tag + 1);
+        bp_buffer_clear(&to->clean);
+        (void)bp_buffer_printf(&text, "%s=%s", tag->key, tag->value);
+        bool is_clean = bp_redactor_text(to->redactor, bp_buffer_text(&text), text.size,
+                                         &to->clean) == BUGPACK_OK;
+        bp_buffer_release(&text);
+        value = is_clean ? bp_buffer_text(&to->clean) : "";
+        value +=
+            strncmp(value, tag->key, key_bytes) == 0 && value[key_bytes] == '=' ? key_bytes + 1 : 0;
+    }
+    (void)append(to, tag->key, kind_tag, 0, value, strlen(value));
+}
+
+static void add_tags(writing *to) {
+    bp_tag_set *tags = bp_tags_hold(to->context->tags);
+    for (size_t i = 0; tags != NULL && i < tags->count; i++) {
+        add_tag(to, &tags->tags[i]);
+    }
+    bp_tag_set_drop(tags);
+}
+
+static void add_entries(writing *to) {
     bp_provider **providers = NULL;
     size_t provider_count = 0;
-    file_header header = {.version = file_version};
-    bp_buffer out;
-    bp_buffer_init(&out, BP_STORED_MAX_BYTES);
-    memcpy(header.magic, file_magic, sizeof header.magic);
-    (void)bp_buffer_append(&out, &header, sizeof header);
-    (void)bp_provider_list_get(context->providers, &providers, &provider_count, NULL);
-    for (size_t i = 0; i < provider_count && header.entry_count < entry_max; i++) {
-        if (is_wanted(context, providers[i], has_hosts)) {
-            ask(runner, providers[i], &out, &header.entry_count);
+    (void)bp_provider_list_get(to->context->providers, &providers, &provider_count, NULL);
+    for (size_t i = 0; i < provider_count && to->header.entry_count < entry_max; i++) {
+        if (is_wanted(to->context, providers[i], to->scope)) {
+            ask(to, providers[i]);
         }
     }
     bp_provider_list_drop(providers, provider_count);
-    if (out.size >= sizeof header) {
-        header.byte_count = out.size - sizeof header;
-        header.check = XXH3_64bits(out.data + sizeof header, (size_t)header.byte_count);
-        memcpy(out.data, &header, sizeof header);
-        (void)bp_recorder_replace_file(context->recorder, FILE_NAME, out.data, out.size);
+}
+
+/* False where secrets are to be taken out and there is no memory for that: nothing is stored. */
+static bool open_redactor(writing *to, bp_rule_set **ret_rules) {
+    const bp_redaction *redaction = to->context->redaction;
+    const bp_tag_key *key = bp_redaction_key(redaction);
+    if (key == NULL) {
+        return true;
     }
-    bp_buffer_release(&out);
+    to->redactor = bp_redaction_hold(to->context->redaction, ret_rules, NULL) == BUGPACK_OK
+                       ? bp_redactor_new(*ret_rules)
+                       : NULL;
+    if (to->redactor != NULL) {
+        bp_redactor_set_key(to->redactor, key);
+    }
+    return to->redactor != NULL;
+}
+
+void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner,
+                             bp_stored_scope scope) {
+    bp_rule_set *rules = NULL;
+    writing to = {
+        .context = context, .runner = runner, .scope = scope, .header = {.version = file_version}};
+    bp_buffer_init(&to.out, BP_STORED_MAX_BYTES);
+    bp_buffer_init(&to.clean, BP_STORED_MAX_BYTES);
+    memcpy(to.header.magic, file_magic, sizeof file_magic);
+    if (bp_buffer_append(&to.out, &to.header, sizeof to.header) == BUGPACK_OK &&
+        open_redactor(&to, &rules)) {
+        if (scope.has_session) {
+            add_tags(&to);
+        }
+        add_entries(&to);
+        to.header.byte_count = to.out.size - sizeof to.header;
+        to.header.check = XXH3_64bits(to.out.data + sizeof to.header, (size_t)to.header.byte_count);
+        memcpy(to.out.data, &to.header, sizeof to.header);
+        (void)bp_recorder_replace_file(context->recorder, FILE_NAME, to.out.data, to.out.size);
+    }
+    bp_redactor_free(to.redactor);
+    bp_rule_set_drop(rules);
+    bp_buffer_release(&to.clean);
+    bp_buffer_release(&to.out);
 }
 
 /* What was not yet read of the file. */
@@ -109,7 +219,7 @@ typedef struct reading {
     const char *next;
     size_t left_bytes;
     uint32_t left_count;
-    char names[entry_max][name_max_bytes + 1];
+    char names[entry_max + 1][name_max_bytes + 1]; /* the last one is the one just taken */
     size_t name_count;
 } reading;
 
@@ -129,24 +239,38 @@ static bool take_name(reading *it, size_t byte_count) {
         return false;
     }
     name[byte_count] = '\0';
+    return strlen(name) == byte_count;
+}
+
+/* Keeps the name that was taken, if it may be of an entry and is new. */
+static bool keep_name(reading *it) {
+    const char *name = it->names[it->name_count];
     for (size_t i = 0; i < it->name_count; i++) {
         if (bp_entry_is_same(it->names[i], name)) {
             return false;
         }
     }
     it->name_count++;
-    return strlen(name) == byte_count &&
-           (strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL);
+    return strcmp(name, process_name) == 0 || bp_entry_refuse(name) == NULL;
+}
+
+/* bp_tags_set checks the key, and cuts the value. */
+static bool add_tag_to(bp_tags *tags, const char *key, const char *bytes, size_t byte_count) {
+    char value[4 * BUGPACK_TAG_VALUE_MAX_BYTES];
+    size_t kept = byte_count < sizeof value ? byte_count : sizeof value - 1;
+    memcpy(value, bytes, kept);
+    value[kept] = '\0';
+    return bp_tags_set(tags, key, value) == BUGPACK_OK;
 }
 
 static bugpack_status add_entry(const char *name, const entry_header *header, const char *bytes,
-                                bp_bundle *bundle, bugpack_error *error) {
+                                uint64_t end_wall_ns, bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     size_t name_bytes = strlen(name);
     bool is_json = name_bytes > 5 && strcmp(name + name_bytes - 5, ".json") == 0;
     bp_writer_init(&writer, 4 * BP_STORED_MAX_BYTES);
     bugpack_status status = BUGPACK_OK;
-    if (header->is_reason != 0) {
+    if (header->kind == kind_reason) {
         bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%.*s",
                          (int)(header->byte_count < 400 ? header->byte_count : 400), bytes);
         writer.line.is_missing = false;
@@ -157,8 +281,13 @@ static bugpack_status add_entry(const char *name, const entry_header *header, co
         status = bp_buffer_append(&writer.content, bytes, (size_t)header->byte_count);
     }
     writer.line.captured_wall_ns = header->wall_ns;
-    (void)snprintf(writer.line.note, sizeof writer.line.note, "%s",
-                   header->is_reason != 0 ? "" : "as it was at captured_at, before the end");
+    if (header->kind == kind_entry && header->wall_ns <= end_wall_ns) {
+        (void)snprintf(writer.line.note, sizeof writer.line.note, "as it was %.1f s before the end",
+                       (double)(end_wall_ns - header->wall_ns) / (double)BP_NS_PER_SEC);
+    } else if (header->kind == kind_entry) {
+        (void)snprintf(writer.line.note, sizeof writer.line.note,
+                       "as it was at captured_at, before the end");
+    }
     return bp_bundle_put(bundle, name, status, &writer, error);
 }
 
@@ -175,7 +304,8 @@ static bugpack_status add_loss(const reading *it, bp_bundle *bundle, bugpack_err
     return bp_bundle_put(bundle, process_name, BUGPACK_OK, &writer, error);
 }
 
-static bugpack_status add_all(const bp_buffer *text, bp_bundle *bundle, bugpack_error *error) {
+static bugpack_status add_all(const bp_buffer *text, uint64_t end_wall_ns, bp_tags *tags,
+                              bp_bundle *bundle, bugpack_error *error) {
     file_header header;
     reading *it = calloc(1, sizeof *it);
     if (it == NULL) {
@@ -186,15 +316,20 @@ static bugpack_status add_all(const bp_buffer *text, bp_bundle *bundle, bugpack_
     bugpack_status status = BUGPACK_OK;
     bool is_sound = take(it, &header, sizeof header) &&
                     memcmp(header.magic, file_magic, sizeof header.magic) == 0 &&
-                    header.version == file_version && header.entry_count <= entry_max &&
-                    header.byte_count == it->left_bytes &&
+                    header.version >= 1 && header.version <= file_version &&
+                    header.entry_count <= entry_max && header.byte_count == it->left_bytes &&
                     header.check == XXH3_64bits(it->next, it->left_bytes);
     for (uint32_t i = 0; is_sound && status == BUGPACK_OK && i < header.entry_count; i++) {
         entry_header entry;
         is_sound = take(it, &entry, sizeof entry) && take_name(it, entry.name_bytes) &&
-                   entry.byte_count <= it->left_bytes;
+                   entry.byte_count <= it->left_bytes && entry.kind < kind_count;
+        const char *name = it->names[it->name_count];
+        if (is_sound && entry.kind == kind_tag) {
+            is_sound = add_tag_to(tags, name, it->next, (size_t)entry.byte_count);
+        } else if (is_sound && (is_sound = keep_name(it))) {
+            status = add_entry(name, &entry, it->next, end_wall_ns, bundle, error);
+        }
         if (is_sound) {
-            status = add_entry(it->names[it->name_count - 1], &entry, it->next, bundle, error);
             it->next += entry.byte_count;
             it->left_bytes -= (size_t)entry.byte_count;
         }
@@ -206,7 +341,8 @@ static bugpack_status add_all(const bp_buffer *text, bp_bundle *bundle, bugpack_
     return status;
 }
 
-bugpack_status bp_stored_entries_add(int session_dir_fd, bp_bundle *bundle, bugpack_error *error) {
+bugpack_status bp_stored_entries_add(int session_dir_fd, uint64_t end_wall_ns, bp_tags *tags,
+                                     bp_bundle *bundle, bugpack_error *error) {
     int fd = openat(session_dir_fd, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         return BUGPACK_OK;
@@ -216,7 +352,7 @@ bugpack_status bp_stored_entries_add(int session_dir_fd, bp_bundle *bundle, bugp
     bugpack_status status = bp_file_read_fd(fd, FILE_NAME, &text, error);
     bp_file_close(fd);
     if (status == BUGPACK_OK) {
-        status = add_all(&text, bundle, error);
+        status = add_all(&text, end_wall_ns, tags, bundle, error);
     } else if (status == BUGPACK_ERR_LIMIT) {
         status = BUGPACK_OK; /* not what we write */
     }

@@ -14,14 +14,30 @@
 /* Of all entries together; what is beyond is left out, and the report says so. */
 #define BP_STORED_MAX_BYTES ((size_t)4 << 20)
 
-/*
- * Asks the provider of process.json, with `has_hosts` also those of the host that provide text or
- * JSON, and replaces what was kept before. Worker.
- */
-void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner, bool has_hosts);
+/* crash_refresh_interval_ms for never, as 0 is its default. */
+#define BP_CRASH_REFRESH_OFF UINT32_MAX
 
-/* Adds what a dead session kept, if it did; each line has its time. What is damaged is no entry.
- * NO_MEMORY, IO, and those of the bundle. */
-bugpack_status bp_stored_entries_add(int session_dir_fd, bp_bundle *bundle, bugpack_error *error);
+/* What is kept. */
+typedef struct bp_stored_scope {
+    bool has_process; /* process.json */
+    bool has_session; /* the tags, and session.json up to 256 KiB */
+    bool has_hosts;   /* whatever the host provides as text or JSON */
+} bp_stored_scope;
+
+/* Whether there is anything of that to keep. */
+bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope);
+
+/* Asks the providers, and replaces what was kept before. With redaction at the call, secrets are
+ * taken out. Worker. */
+void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner,
+                             bp_stored_scope scope);
+
+/*
+ * Adds what a dead session kept, if it did, to the report and to `tags`; each line says how long
+ * before the end, at `end_wall_ns`, it was so. What is damaged is no entry. NO_MEMORY, IO, and
+ * those of the bundle.
+ */
+bugpack_status bp_stored_entries_add(int session_dir_fd, uint64_t end_wall_ns, bp_tags *tags,
+                                     bp_bundle *bundle, bugpack_error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/struct_size.h"
 #include "model/entry.h"
 #include "platform/staged_file.h"
+#include "report/stored_entries.h"
 #include "session/session.h"
 
 enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
@@ -35,7 +36,7 @@ static const bp_field fields[] = {
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
     FIELD(stacks,                    BUGPACK_STACKS_BLOCKED,           0),
-    FIELD(crash_refresh_interval_ms, 0,                                0)};
+    FIELD(crash_refresh_interval_ms, 0,                                BP_CRASH_REFRESH_OFF)};
 #undef FIELD
 /* clang-format on */
 

@@ -15,15 +15,29 @@ struct bp_crash_trigger {
     atomic_bool is_installing, is_installed;
     bp_crash_page *page;
     atomic_bool is_job_waiting;
-    uint64_t next_ns; /* the monitor's */
+    _Atomic(uint64_t) cost_ns; /* of the last job */
+    /* The monitor's. */
+    uint64_t next_ns; /* 0 at first */
+    bool was_installed, has_kept;
 };
 
 static const uint64_t check_interval_ns = BP_NS_PER_SEC;
+static const uint64_t default_interval_ns = 5 * BP_NS_PER_SEC;
+/* At most a hundredth of the time goes into what is kept. */
+enum { rest_factor = 100 };
+
+static bp_stored_scope scope_of(const bp_crash_trigger *trigger) {
+    uint64_t interval_ms = trigger->context.report->settings->crash_refresh_interval_ms;
+    return (bp_stored_scope){.has_process = atomic_load(&trigger->is_installed),
+                             .has_session = interval_ms != BP_CRASH_REFRESH_OFF,
+                             .has_hosts = interval_ms != BP_CRASH_REFRESH_OFF && interval_ms != 0};
+}
 
 static void run(bp_job *job, bp_runner *runner) {
-    const bp_crash_trigger *trigger = job->payload;
-    const bp_report_context *report = trigger->context.report;
-    bp_stored_entries_write(report, runner, report->settings->crash_refresh_interval_ms != 0);
+    bp_crash_trigger *trigger = job->payload;
+    uint64_t began_ns = bp_clock_monotonic_ns();
+    bp_stored_entries_write(trigger->context.report, runner, scope_of(trigger));
+    atomic_store(&trigger->cost_ns, bp_clock_monotonic_ns() - began_ns);
 }
 
 static void free_payload(bp_job *job) {
@@ -57,19 +71,42 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     return BUGPACK_OK;
 }
 
-static uint64_t tick(void *self, uint64_t now_ns) {
-    bp_crash_trigger *trigger = self;
-    const bugpack_options *settings = trigger->context.report->settings;
-    if (!atomic_load(&trigger->is_installed)) {
+/* Until what is kept is asked for again. */
+static uint64_t interval_ns(bp_crash_trigger *trigger) {
+    uint64_t interval_ms = trigger->context.report->settings->crash_refresh_interval_ms;
+    if (interval_ms == BP_CRASH_REFRESH_OFF) {
         return UINT64_MAX;
     }
-    bp_crash_handler_check(trigger->page);
-    if (now_ns >= trigger->next_ns) {
-        trigger->next_ns = settings->crash_refresh_interval_ms == 0
-                               ? UINT64_MAX
-                               : now_ns + settings->crash_refresh_interval_ms * BP_NS_PER_MS;
-        keep(trigger);
+    uint64_t wanted_ns = interval_ms == 0 ? default_interval_ns : interval_ms * BP_NS_PER_MS;
+    uint64_t least_ns = atomic_load(&trigger->cost_ns) * rest_factor;
+    return wanted_ns > least_ns ? wanted_ns : least_ns;
+}
+
+static uint64_t tick(void *self, uint64_t now_ns) {
+    bp_crash_trigger *trigger = self;
+    const bp_report_context *report = trigger->context.report;
+    bool is_installed = atomic_load(&trigger->is_installed);
+    uint64_t wait_ns = interval_ns(trigger);
+    if (bp_rings_dir(report->recorder->rings) == NULL || (!is_installed && wait_ns == UINT64_MAX)) {
+        return UINT64_MAX;
     }
+    if (is_installed && !trigger->was_installed) {
+        trigger->was_installed = true;
+        trigger->next_ns = now_ns;
+    } else if (trigger->next_ns == 0) {
+        trigger->next_ns = now_ns + wait_ns;
+    }
+    if (now_ns >= trigger->next_ns) {
+        trigger->next_ns = wait_ns == UINT64_MAX ? UINT64_MAX : now_ns + wait_ns;
+        if (trigger->has_kept || bp_stored_entries_are_there(report, scope_of(trigger))) {
+            trigger->has_kept = true; /* what is gone goes from the file too */
+            keep(trigger);
+        }
+    }
+    if (!is_installed) {
+        return trigger->next_ns;
+    }
+    bp_crash_handler_check(trigger->page);
     uint64_t check_ns = now_ns + check_interval_ns;
     return trigger->next_ns < check_ns ? trigger->next_ns : check_ns;
 }

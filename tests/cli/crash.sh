@@ -23,7 +23,7 @@ dies() {
 
 # The shell says how its children died; that is not the host's.
 exec 2>/dev/null
-dies 139 segv null-call sent thread two overflow-main overflow overflow-plain inside constructor early kept \
+dies 139 segv null-call sent thread two overflow-main overflow overflow-plain inside constructor early kept kept-none \
     no-descriptors small-stack chained-default truncated without
 dies 135 bus
 dies 132 ill
@@ -31,9 +31,11 @@ dies 136 fpe
 dies 134 abort abort-handler abort-ignored jump-abort jump-thread shared
 dies 133 trap
 dies 159 sys
-dies 137 killed resumed-killed jump-killed shared-killed
+dies 137 kept-killed killed resumed-killed jump-killed shared-killed
 dies 7 chained-exit
 dies 0 resumed jump fork others
+ls sessions/kept_killed-*/stored-entries >kept.out || wrong 'kept-killed has stored nothing'
+grep -l hunter2secret sessions/kept_killed-*/* >secrets.out
 # A busy machine may let it finish first.
 for _ in 1 2 3 4 5; do
     timeout 60 "$CRASH_HOST" midst "$scratch/sessions" </dev/null >host.out 2>err
@@ -48,7 +50,7 @@ exec 2>&1
 fact 'each session that died becomes a report, and no other'
 run recover "$scratch/sessions"
 expect_status 3 # for the pages that are not whole
-for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept \
+for mode in segv null-call sent thread two overflow-main overflow overflow-plain inside constructor kept kept-none kept-killed \
     no-descriptors small-stack chained-default chained-exit truncated without bus ill fpe abort abort-handler \
     abort-ignored trap sys killed resumed-killed jump-abort jump-thread jump-killed shared shared-killed \
     replaced; do
@@ -91,6 +93,7 @@ inside SIGSEGV 11 SEGV_MAPERR 0x0
 jump-abort SIGABRT 6 SI_TKILL null
 jump-thread SIGABRT 6 SI_TKILL null
 kept SIGSEGV 11 SEGV_MAPERR 0x0
+kept-none SIGSEGV 11 SEGV_MAPERR 0x0
 no-descriptors SIGSEGV 11 SEGV_MAPERR 0x0
 null-call SIGSEGV 11 SEGV_MAPERR 0x0
 overflow SIGSEGV 11 SEGV_ACCERR address
@@ -213,6 +216,22 @@ fact 'what providers wrote before is in the report'
 expect_same 'the user' ada "$(jq -r .user kept/session.json)"
 expect_same 'the process' "$(of kept .pid)" "$(jq -r .pid kept/process.json)"
 grep -q 'about to crash' kept/logs.jsonl || wrong 'the log is not in it'
+expect_same 'the tag' main "$(jq -r .tags.branch kept/metadata.json)"
+note=$(jq -r '.artefacts[] | select(.name == "session.json") | .note' kept/manifest.json)
+echo "$note" | grep -qE '^as it was [0-9]+\.[0-9] s before the end$' || wrong "the note is '$note'"
+
+fact 'and so has that of a session without a handler, whose files have no secret'
+expect_same 'the tag' main "$(jq -r .tags.branch kept-killed/metadata.json)"
+expect_same 'the user' ada "$(jq -r .user kept-killed/session.json)"
+grep -c . secrets.out >secrets.count
+expect_same 'the files of kept-killed with a secret' 0 "$(cat secrets.count)"
+for mode in kept kept-killed; do
+    ! grep -rq hunter2secret "$mode" || wrong "$mode has a secret"
+done
+
+fact 'but not where the host wants none of it'
+[ ! -e kept-none/session.json ] || wrong 'session.json is kept'
+expect_same 'the tags' null "$(jq -c .tags kept-none/metadata.json)"
 
 fact 'a process that was killed, or went on, did not crash'
 for mode in killed resumed-killed jump-killed shared-killed overflow-plain; do

@@ -42,7 +42,10 @@ static int *volatile nowhere;
 
 static int provide_session(bugpack_writer *writer, void *context) {
     (void)context;
-    return bugpack_printf(writer, "{\"user\": \"ada\"}") == BUGPACK_OK ? 0 : -1;
+    return bugpack_printf(writer, "{\"user\": \"ada\", \"password\": \"hunter2secret\"}") ==
+                   BUGPACK_OK
+               ? 0
+               : -1;
 }
 
 static void open_session(void) {
@@ -52,11 +55,16 @@ static void open_session(void) {
     options.create_report_dir = true;
     options.traffic_budget_bytes = BUGPACK_OFF;
     options.log_ring_bytes = 4096;
-    if (strcmp(mode, "kept") == 0) {
+    if (strcmp(mode, "kept-killed") == 0) {
         options.crash_refresh_interval_ms = 1000;
+        options.redaction_flags = BUGPACK_REDACT_AT_CALL;
+    } else if (strcmp(mode, "kept-none") == 0) {
+        options.crash_refresh_interval_ms = BUGPACK_OFF;
     }
     MUST(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
-    if (strcmp(mode, "kept") == 0) {
+    if (strncmp(mode, "kept", 4) == 0) {
+        MUST(bugpack_set_tag(session, "branch", "main") == BUGPACK_OK);
+        MUST(bugpack_set_tag(session, "api_key", "hunter2secret") == BUGPACK_OK);
         MUST(bugpack_provide_json(session, "session.json", provide_session, NULL, NULL) ==
              BUGPACK_OK);
     }
@@ -272,6 +280,12 @@ static void await_file(const char *name, bool truncates) {
     MUST(!truncates || truncate(path, 0) == 0);
 }
 
+/* Without a crash handler. */
+static void kill_when_kept(void) {
+    await_file("stored-entries", false);
+    (void)raise(SIGKILL);
+}
+
 /* The page of the session, as its file has it. */
 static volatile bp_crash_page *map_page(void) {
     static bugpack_recorder_location location = BUGPACK_RECORDER_LOCATION_INIT;
@@ -403,6 +417,7 @@ static const struct {
             {"fork", fork_child, 0, NULL},
             {"others", refuse_others, 0, NULL},
             {"midst", crash_and_kill, 0, NULL},
+            {"kept-killed", kill_when_kept, 0, NULL},
             {"without", crash_outer, 0, NULL}};
 
 static void run(void) {
@@ -432,7 +447,7 @@ static void run(void) {
         crash_inside();
     } else if (strcmp(mode, "killed") == 0) {
         (void)raise(SIGKILL);
-    } else if (strcmp(mode, "kept") == 0) {
+    } else if (strncmp(mode, "kept", 4) == 0) {
         await_file("stored-entries", false);
     } else if (strcmp(mode, "truncated") == 0) {
         await_file("crash", true);

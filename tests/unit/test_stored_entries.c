@@ -19,15 +19,18 @@
 #include "support/temp_dir.h"
 
 static temp_dir dir;
+static bp_tags *tags;
 static unsigned char file[4096];
 static size_t file_bytes;
 
 static void set_up(void) {
     cr_assert(temp_dir_make(&dir));
+    cr_assert(eq(int, bp_tags_new(&tags, NULL), 0));
     file_bytes = 32;
 }
 
 static void tear_down(void) {
+    bp_tags_free(tags);
     temp_dir_remove(&dir);
 }
 
@@ -39,8 +42,8 @@ static void put(const void *bytes, size_t byte_count) {
 }
 
 /* An entry as report/stored_entries.c has it. */
-static void add_sized(const char *name, const char *text, uint32_t is_reason, uint64_t text_bytes) {
-    const uint32_t head[] = {(uint32_t)strlen(name), is_reason};
+static void add_sized(const char *name, const char *text, uint32_t kind, uint64_t text_bytes) {
+    const uint32_t head[] = {(uint32_t)strlen(name), kind};
     const uint64_t tail[] = {1795330000000000000u, text_bytes};
     put(head, sizeof head);
     put(tail, sizeof tail);
@@ -71,7 +74,7 @@ static char *read_back(uint32_t count) {
                                      .wall_ns = 1795330000000000000u};
     bp_bundle *bundle = NULL;
     cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
-    cr_assert(eq(int, bp_stored_entries_add(dir.fd, bundle, NULL), 0));
+    cr_assert(eq(int, bp_stored_entries_add(dir.fd, 0, tags, bundle, NULL), 0));
     cr_assert(eq(
         int, bp_bundle_publish(bundle, "report", ".zip", name, sizeof name, &zip_bytes, NULL), 0));
     bp_bundle_free(bundle);
@@ -95,6 +98,27 @@ Test(stored_entries, become_entries_of_the_report) {
     expect(3, "process.json\nsession.json\nstate.txt\nmanifest.json\n", "all");
     add_sized("session.json", "it failed", 1, strlen("it failed"));
     expect(1, "manifest.json\n", "a reason");
+}
+
+Test(stored_entries, give_back_tags) {
+    char longest[2 * BUGPACK_TAG_VALUE_MAX_BYTES];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    add_sized("branch", "main", 2, 4);
+    add("session.json", "{}");
+    add_sized("session.json", longest, 2, strlen(longest));
+    add_sized("no key", "", 2, 0);
+    add("last.txt", "3");
+    expect(5, "session.json\nmanifest.json\n", "a key that is none");
+    bp_tag_set *set = bp_tags_hold(tags);
+    cr_assert(set != NULL && set->count == 2);
+    cr_expect(eq(str, set->tags[0].key, "branch"));
+    cr_expect(eq(str, set->tags[0].value, "main"));
+    cr_expect(eq(str, set->tags[1].key, "session.json"));
+    cr_expect(eq(sz, strlen(set->tags[1].value), BUGPACK_TAG_VALUE_MAX_BYTES));
+    bp_tag_set_drop(set);
+    add_sized("first.txt", "1", 3, 1);
+    expect(1, "manifest.json\n", "a kind that is none");
 }
 
 Test(stored_entries, that_cannot_be_entries_are_left_out) {
@@ -121,7 +145,7 @@ Test(stored_entries, with_sizes_that_lie_are_left_out) {
     add("a.txt", "1");
     expect(2, "a.txt\nmanifest.json\n", "one too few");
     add("a.txt", "1");
-    expect(65, "manifest.json\n", "too many");
+    expect(129, "manifest.json\n", "too many");
     add("a.txt", "1");
     file[8] = 0;
     char *list = read_back(1);
@@ -133,7 +157,7 @@ Test(stored_entries, with_sizes_that_lie_are_left_out) {
         const bp_bundle_target target = {.dir_fd = dir.fd, .dir_name = dir.path, .report_id = ""};
         cr_assert(pwrite(fd, &changed, 1, (off_t)i) == 1);
         cr_assert(eq(int, bp_bundle_new(&target, &bundle, NULL), 0));
-        cr_expect(eq(int, bp_stored_entries_add(dir.fd, bundle, NULL), 0));
+        cr_expect(eq(int, bp_stored_entries_add(dir.fd, 0, tags, bundle, NULL), 0));
         char missing[64];
         cr_expect(eq(u32, bp_bundle_missing(bundle, missing, sizeof missing), 1));
         bp_bundle_free(bundle);
