@@ -174,6 +174,12 @@ inline void call_done(const bugpack_report_result *result, void *context) {
     guarded(0, [&] { return (*done)(*result), 0; });
 }
 
+inline void call_release(void *context) {
+    const std::unique_ptr<std::function<void()>> release(
+        static_cast<std::function<void()> *>(context));
+    guarded(0, [&] { return *release ? (*release)(), 0 : 0; });
+}
+
 inline void call_event(const bugpack_event *event, void *context) {
     guarded(0, [&] { return static_cast<callbacks *>(context)->on_event(*event), 0; });
 }
@@ -401,6 +407,22 @@ class session {
         }
         return status;
     }
+    /* The same without a copy of the pixels of `request.screenshot`, which must stay as they are
+     * until `release` is called; when and on which thread, bugpack_screenshot_release says. */
+    bugpack_status report_taking(report_request request, std::function<void()> release,
+                                 bugpack_report_result &result) {
+        auto held = hand_over(request, std::move(release));
+        const bugpack_status status = report(request, result);
+        (void)held.release(); /* call_release has destroyed it */
+        return status;
+    }
+    bugpack_status report_async_taking(report_request request, std::function<void()> release,
+                                       report_done done = {}) {
+        auto held = hand_over(request, std::move(release));
+        const bugpack_status status = report_async(request, std::move(done));
+        (void)held.release(); /* call_release destroys it, perhaps already */
+        return status;
+    }
     bugpack_status cancel(std::uint64_t ticket = 0) {
         return bugpack_cancel(handle_, ticket);
     }
@@ -431,6 +453,13 @@ class session {
     }
 
   private:
+    static std::unique_ptr<std::function<void()>> hand_over(report_request &request,
+                                                            std::function<void()> release) {
+        auto held = std::make_unique<std::function<void()>>(std::move(release));
+        request.screenshot_context = held.get();
+        request.screenshot_release = detail::call_release;
+        return held;
+    }
     const detail::slot<provider> *find(const std::string &name) {
         const std::lock_guard<std::mutex> lock(owned_->mutex);
         const auto at = owned_->providers.find(name);

@@ -50,6 +50,15 @@ typedef struct bugpack_exit {
     uint32_t reserved;    /* 0 */
 } bugpack_exit;
 
+/*
+ * Called exactly once for each call that got a request with it, whatever the call returns and also
+ * without a `screenshot`: on the worker thread before the report's result is given, or on the
+ * calling thread before the call returns, if it fails or has no use for the pixels. The exception
+ * is a struct_size that is refused: then nothing of the request is read. No lock is held. It must
+ * not call bugpack_close, and returns soon. Since 0.1.0.
+ */
+typedef void bugpack_screenshot_release(void *context);
+
 /* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
  * field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_report_request {
@@ -71,7 +80,8 @@ typedef struct bugpack_report_request {
      * bugpack_open of the same app, and on_diagnostic gets the path. */
     bool is_crash;
     /* What was on the screen, for screenshot.png. The call copies the pixels (a 4K picture has 33
-     * MB and takes some milliseconds); a background thread encodes them. */
+     * MB and takes some milliseconds) unless there is a screenshot_release; a background thread
+     * encodes them. */
     const bugpack_picture *screenshot;
     /* The part of it that matters, for screenshot-region.png and `region` in metadata.json. */
     bugpack_region region;
@@ -90,6 +100,10 @@ typedef struct bugpack_report_request {
      * waited for, in nanoseconds, as wait4(2) has it; 0: not known. It is exact, where the rest of
      * an ended process has only clock ticks. */
     uint64_t target_cpu_ns;
+    /* Hands the pixels of `screenshot` over without a copy: they must stay as they are until
+     * screenshot_release is called with screenshot_context. NULL: the call copies them. */
+    void *screenshot_context;
+    bugpack_screenshot_release *screenshot_release;
 } bugpack_report_request;
 
 /* With a `channel`: the report has the traffic of all channels. */

@@ -13,9 +13,10 @@ enum { bytes_per_pixel = 4 };
 
 struct bp_screenshot {
     _Atomic(uint64_t) *held_bytes;
-    unsigned char *bytes; /* rows without padding; NULL when they were not copied */
-    uint64_t byte_count;  /* counted in held_bytes */
-    bp_pixels pixels;
+    unsigned char *copy;   /* rows without padding; NULL when they were not copied */
+    bp_pixel_owner owner;  /* of pixels that were taken over */
+    uint64_t byte_count;   /* counted in held_bytes */
+    bp_pixels pixels;      /* no `bytes`: there are none */
     bugpack_region region; /* all 0: none */
     bp_instant captured;
     const char *refusal; /* why there are no bytes; static */
@@ -67,7 +68,7 @@ static bugpack_region clamp(const bugpack_region *region, const bp_pixels *pixel
     return part;
 }
 
-/* Counts the bytes as held, unless all copies together would be too many. */
+/* Counts the bytes as held, unless all pictures together would be too many. */
 static bool hold(bp_screenshot *screenshot, uint64_t byte_count) {
     uint64_t before =
         atomic_fetch_add_explicit(screenshot->held_bytes, byte_count, memory_order_relaxed);
@@ -85,41 +86,67 @@ static void copy_rows(const bp_pixels *from, unsigned char *to, size_t row_bytes
     }
 }
 
-bugpack_status bp_screenshot_copy(const bugpack_picture *picture, const bugpack_region *region,
-                                  _Atomic(uint64_t) *held_bytes, bp_screenshot **ret_screenshot) {
+static void copy_pixels(bp_screenshot *screenshot, size_t row_bytes) {
+    bp_pixels *pixels = &screenshot->pixels;
+    screenshot->copy = malloc(row_bytes * pixels->height);
+    if (screenshot->copy == NULL) {
+        screenshot->refusal = "there was no memory for a copy of the picture";
+    } else {
+        copy_rows(pixels, screenshot->copy, row_bytes);
+    }
+    pixels->bytes = screenshot->copy;
+    pixels->stride_bytes = row_bytes;
+}
+
+void bp_pixel_owner_release(bp_pixel_owner *owner) {
+    bugpack_screenshot_release *release = owner->release;
+    owner->release = NULL;
+    if (release != NULL) {
+        release(owner->context);
+    }
+}
+
+bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *region,
+                                  bp_pixel_owner *owner, _Atomic(uint64_t) *held_bytes,
+                                  bp_screenshot **ret_screenshot) {
     bp_screenshot *screenshot = calloc(1, sizeof *screenshot);
     if (screenshot == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
-    bp_pixels pixels = read_pixels(picture);
-    size_t row_bytes = (size_t)pixels.width * bytes_per_pixel;
+    screenshot->pixels = read_pixels(picture);
+    size_t row_bytes = (size_t)screenshot->pixels.width * bytes_per_pixel;
     screenshot->held_bytes = held_bytes;
-    screenshot->region = clamp(region, &pixels);
+    screenshot->region = clamp(region, &screenshot->pixels);
     screenshot->captured = bp_clock_now();
-    if (!hold(screenshot, (uint64_t)row_bytes * pixels.height)) {
+    if (!hold(screenshot, (uint64_t)row_bytes * screenshot->pixels.height)) {
         screenshot->refusal = "the pictures of the reports that wait take all the room there is";
+        screenshot->pixels.bytes = NULL;
+    } else if (owner->release != NULL) {
+        screenshot->owner = *owner;
+        owner->release = NULL;
     } else {
-        screenshot->bytes = malloc(row_bytes * pixels.height);
-        if (screenshot->bytes == NULL) {
-            screenshot->refusal = "there was no memory for a copy of the picture";
-        } else {
-            copy_rows(&pixels, screenshot->bytes, row_bytes);
-        }
+        copy_pixels(screenshot, row_bytes);
     }
-    screenshot->pixels = pixels;
-    screenshot->pixels.bytes = screenshot->bytes;
-    screenshot->pixels.stride_bytes = row_bytes;
     *ret_screenshot = screenshot;
     return BUGPACK_OK;
 }
 
-void bp_screenshot_free(bp_screenshot *screenshot) {
-    if (screenshot != NULL) {
-        (void)atomic_fetch_sub_explicit(screenshot->held_bytes, screenshot->byte_count,
-                                        memory_order_relaxed);
-        free(screenshot->bytes);
-        free(screenshot);
+void bp_screenshot_drop_pixels(bp_screenshot *screenshot) {
+    if (screenshot == NULL) {
+        return;
     }
+    (void)atomic_fetch_sub_explicit(screenshot->held_bytes, screenshot->byte_count,
+                                    memory_order_relaxed);
+    screenshot->byte_count = 0;
+    screenshot->pixels.bytes = NULL;
+    free(screenshot->copy);
+    screenshot->copy = NULL;
+    bp_pixel_owner_release(&screenshot->owner);
+}
+
+void bp_screenshot_free(bp_screenshot *screenshot) {
+    bp_screenshot_drop_pixels(screenshot);
+    free(screenshot);
 }
 
 const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
@@ -137,7 +164,7 @@ static bugpack_status add_part(const bp_screenshot *screenshot, const char *name
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (screenshot->bytes == NULL) {
+    if (screenshot->pixels.bytes == NULL) {
         bp_writer_refuse(&writer, BP_ARTEFACT_OMITTED, "%s", screenshot->refusal);
     } else if (bp_png_encode(&screenshot->pixels, part->x, part->y, part->width, part->height,
                              bp_writer_sink, &writer, &detail) != BUGPACK_OK) {

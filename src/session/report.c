@@ -15,15 +15,16 @@
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
+static const bp_struct request_struct = BP_STRUCT(bugpack_report_request, timeout_ms);
+
 static bugpack_status read_request(const bugpack_report_request *given,
                                    bugpack_report_request *request) {
-    static const bp_struct of = BP_STRUCT(bugpack_report_request, timeout_ms);
     static const bp_field timeout = BP_FIELD(bugpack_report_request, timeout_ms, 0, 0);
     *request = (bugpack_report_request)BUGPACK_REPORT_REQUEST_INIT;
     if (given == NULL) {
         return BUGPACK_OK;
     }
-    if (bp_struct_read(&of, request, given, NULL) != BUGPACK_OK) {
+    if (bp_struct_read(&request_struct, request, given, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     (void)bp_struct_fill(request, &timeout, 1, NULL);
@@ -35,6 +36,17 @@ static bugpack_status read_request(const bugpack_report_request *given,
         (request->flags & ~BUGPACK_REPORT_ALL_TRAFFIC) == 0;
     return is_good ? bp_screenshot_check(request->screenshot, &request->region)
                    : BUGPACK_ERR_INVALID;
+}
+
+/* Who gets the pixels of a request back, which an older host cannot say. */
+static bp_pixel_owner pixel_owner(const bugpack_report_request *given) {
+    const size_t least_bytes =
+        offsetof(bugpack_report_request, screenshot_release) + sizeof given->screenshot_release;
+    if (bp_struct_check(&request_struct, given, NULL) != BUGPACK_OK ||
+        given->struct_size < least_bytes) {
+        return (bp_pixel_owner){NULL, NULL};
+    }
+    return (bp_pixel_owner){given->screenshot_release, given->screenshot_context};
 }
 
 /* What a report that the host asked for has of its own. */
@@ -51,15 +63,19 @@ static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
 
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
     const struct manual_report *report = job->payload;
-    return report->screenshot == NULL
-               ? BUGPACK_OK
-               : bp_screenshot_add(report->screenshot, &job->token, bundle, error);
+    if (report->screenshot == NULL) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = bp_screenshot_add(report->screenshot, &job->token, bundle, error);
+    bp_screenshot_drop_pixels(report->screenshot);
+    return status;
 }
 
 /* There is no second chance to ask for the report of a process that has died: where it fails, the
  * records stay for recovery. */
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct manual_report *report = job->payload;
+    bp_screenshot_drop_pixels(report->screenshot);
     if (job->kind == BP_REPORT_CRASH) {
         bp_rings_keep(report->recorder->rings,
                       result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
@@ -90,7 +106,7 @@ static const bp_job_type loan_type = {.take_snapshot = take_snapshot,
 
 /* Fixes everything that must be of this instant, and waits for nothing. */
 static bugpack_status fill_job(bugpack *session, const bugpack_report_request *request,
-                               bp_job *job) {
+                               bp_pixel_owner *owner, bp_job *job) {
     struct manual_report *report = job->payload;
     bugpack_status status = BUGPACK_OK;
     job->is_manual = true;
@@ -112,7 +128,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
         status = BUGPACK_ERR_NO_MEMORY;
     }
     if (status == BUGPACK_OK && request->screenshot != NULL) {
-        status = bp_screenshot_copy(request->screenshot, &request->region,
+        status = bp_screenshot_take(request->screenshot, &request->region, owner,
                                     &session->held_picture_bytes, &report->screenshot);
         job->region = bp_screenshot_region(report->screenshot);
     }
@@ -130,7 +146,7 @@ static bugpack_status fill_job(bugpack *session, const bugpack_report_request *r
 }
 
 static bugpack_status make_job(bugpack *session, const bugpack_report_request *request,
-                               bp_job **ret_job) {
+                               bp_pixel_owner *owner, bp_job **ret_job) {
     bool is_crash = request->is_crash && session->settings.target_pid != 0;
     struct manual_report *report = calloc(1, sizeof *report);
     bp_job *job = report == NULL
@@ -142,7 +158,7 @@ static bugpack_status make_job(bugpack *session, const bugpack_report_request *r
         return BUGPACK_ERR_NO_MEMORY;
     }
     report->recorder = session->context.recorder;
-    bugpack_status status = fill_job(session, request, job);
+    bugpack_status status = fill_job(session, request, owner, job);
     if (status != BUGPACK_OK) {
         bp_job_free(job);
         return status;
@@ -152,12 +168,13 @@ static bugpack_status make_job(bugpack *session, const bugpack_report_request *r
 }
 
 static bugpack_status trigger(bugpack *session, const bugpack_report_request *request,
-                              bugpack_report_done *on_done, void *context, bugpack_error *error) {
+                              bp_pixel_owner *owner, bugpack_report_done *on_done, void *context,
+                              bugpack_error *error) {
     bugpack_report_request known;
     bugpack_status status = read_request(request, &known);
     bp_job *job = NULL;
     if (status == BUGPACK_OK) {
-        status = make_job(session, &known, &job);
+        status = make_job(session, &known, owner, &job);
     }
     if (status == BUGPACK_OK) {
         job->on_done = on_done;
@@ -174,21 +191,24 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
 
 /* The same from outside, through the entry guard. */
 static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
-                                        bugpack_report_done *on_done, void *context,
-                                        bugpack_error *error) {
+                                        bp_pixel_owner *owner, bugpack_report_done *on_done,
+                                        void *context, bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
-    status = trigger(session, request, on_done, context, error);
+    status = trigger(session, request, owner, on_done, context, error);
     bp_session_leave(&entry);
     return status;
 }
 
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
                                     bugpack_report_done *on_done, void *context) {
-    return enter_and_trigger(session, request, on_done, context, NULL);
+    bp_pixel_owner owner = pixel_owner(request);
+    bugpack_status status = enter_and_trigger(session, request, &owner, on_done, context, NULL);
+    bp_pixel_owner_release(&owner);
+    return status;
 }
 
 /* A caller that waits for its report. */
@@ -214,7 +234,7 @@ static bugpack_status fail_result(bugpack_report_result *result, bugpack_status 
 }
 
 static bugpack_status report_and_wait(bugpack *session, const bugpack_report_request *request,
-                                      bugpack_report_result *result) {
+                                      bp_pixel_owner *owner, bugpack_report_result *result) {
     bugpack_status checked = bp_session_check(session);
     if (checked != BUGPACK_OK) {
         return fail_result(result, checked);
@@ -229,7 +249,7 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     }
     bugpack_status status = bp_condition_init(&waiter.done, &error);
     if (status == BUGPACK_OK) {
-        status = enter_and_trigger(session, request, wake_waiter, &waiter, &error);
+        status = enter_and_trigger(session, request, owner, wake_waiter, &waiter, &error);
         if (status == BUGPACK_OK) {
             bp_lock_acquire(&waiter.lock);
             while (!waiter.is_done) {
@@ -249,8 +269,8 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
     return status;
 }
 
-bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
-                              bugpack_report_result *ret_result) {
+static bugpack_status report_to(bugpack *session, const bugpack_report_request *request,
+                                bp_pixel_owner *owner, bugpack_report_result *ret_result) {
     static const bp_struct of = BP_STRUCT(bugpack_report_result, status);
     static const bugpack_report_result no_memory = {
         .struct_size = sizeof no_memory,
@@ -270,12 +290,20 @@ bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *re
     }
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold);
-    bugpack_status status = report_and_wait(session, request, result);
+    bugpack_status status = report_and_wait(session, request, owner, result);
     bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
         bp_struct_write(&of, ret_result, result);
     }
     free(result);
+    return status;
+}
+
+bugpack_status bugpack_report(bugpack *session, const bugpack_report_request *request,
+                              bugpack_report_result *ret_result) {
+    bp_pixel_owner owner = pixel_owner(request);
+    bugpack_status status = report_to(session, request, &owner, ret_result);
+    bp_pixel_owner_release(&owner);
     return status;
 }
 

@@ -40,6 +40,24 @@ static int provide(bugpack_writer *writer, void *context) {
 /* files.json looks at every process, which takes most of the time of a report. */
 static const char *without_entries;
 
+static void count(void *context) {
+    ++*(unsigned *)context;
+}
+
+/* With a picture that is handed over, which comes back once before the call returns. */
+static bugpack_status take_report(bugpack *session, bugpack_report_result *result) {
+    static const uint32_t pixels[4];
+    const bugpack_picture picture = {.pixels = pixels, .width = 2, .height = 2};
+    unsigned released_count = 0;
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = &picture;
+    request.screenshot_context = &released_count;
+    request.screenshot_release = count;
+    bugpack_status status = bugpack_report(session, &request, result);
+    CHECK(released_count == 1);
+    return status;
+}
+
 static void run_host(struct run *run) {
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -61,7 +79,7 @@ static void run_host(struct run *run) {
     run->is_provided =
         bugpack_provide_json(session, "session.json", provide, NULL, NULL) == BUGPACK_OK;
     run->result = (bugpack_report_result)BUGPACK_REPORT_RESULT_INIT;
-    run->status = bugpack_report(session, NULL, &run->result);
+    run->status = take_report(session, &run->result);
     CHECK(run->status == run->result.status);
     bugpack_close(session);
 }

@@ -6,7 +6,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <png.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -231,4 +233,146 @@ Test(screenshot, pictures_beyond_the_bound_cost_themselves_and_the_ledger_says_s
     cr_expect(report_entry_contains(last.path, "manifest.json", "take all the room there is"));
     cr_expect(eq(uint, last.missing_count, 2));
     free(canvas);
+}
+
+/* Who got pixels back that were handed over. */
+static struct {
+    atomic_uint count;
+    pthread_t thread;
+} released;
+
+static void release(void *context) {
+    cr_expect(eq(ptr, context, &pixels));
+    released.thread = pthread_self();
+    atomic_fetch_add(&released.count, 1);
+}
+
+static bugpack_report_request handing_over(const bugpack_picture *picture) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.screenshot = picture;
+    request.screenshot_context = &pixels;
+    request.screenshot_release = release;
+    return request;
+}
+
+static unsigned take_released(void) {
+    return atomic_exchange(&released.count, 0);
+}
+
+static void expect_released_by_then(const bugpack_report_result *result, void *context) {
+    keep_result(result, context);
+    cr_expect(eq(uint, atomic_load(&released.count), 1u));
+    cr_expect(pthread_equal(released.thread, pthread_self()));
+}
+
+static void close_door(atomic_bool *is_open) {
+    cr_assert(
+        zero(int, (int)bugpack_provide_text(session, "door.txt", wait_a_moment, is_open, NULL)));
+    cr_assert(zero(int, (int)bugpack_report_async(session, NULL, NULL, NULL)));
+}
+
+Test(screenshot, pixels_that_are_handed_over_are_read_where_they_are) {
+    static atomic_bool is_open;
+    static bugpack_report_result last;
+    close_door(&is_open);
+    const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    const bugpack_report_request request = handing_over(&picture);
+    cr_assert(
+        zero(int, (int)bugpack_report_async(session, &request, expect_released_by_then, &last)));
+    cr_expect(zero(uint, atomic_load(&released.count)));
+    unsigned char *shown = (unsigned char *)(uintptr_t)pixels.bytes;
+    shown[0] ^= 0xff; /* against the contract: only so does a copy show */
+    atomic_store(&is_open, true);
+    bugpack_close(session);
+    session = NULL;
+    cr_expect(eq(uint, take_released(), 1u));
+    cr_assert(zero(int, (int)last.status), "%s", last.error.message);
+    cr_expect(
+        zero(sz, count_wrong(last.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+}
+
+Test(screenshot, pixels_come_back_once_on_the_calling_thread_where_the_call_has_no_use_for_them) {
+    static atomic_bool is_open;
+    bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    bugpack_report_request requests[5];
+    for (size_t i = 0; i < 5; i++) {
+        requests[i] = handing_over(&picture);
+    }
+    bugpack_picture bad = picture, huge = picture;
+    bad.width = 0;
+    huge.width = huge.height = 8192;
+    huge.stride = 0;
+    requests[0].screenshot = &bad;
+    requests[1].region = (bugpack_region){width, 0, 1, 1};
+    requests[2].flags = UINT64_C(1) << 40;
+    requests[3].retained = 77;
+    requests[4].screenshot = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect(ne(int, (int)bugpack_report_async(session, &requests[i], NULL, NULL), 0), "%zu",
+                  i);
+        cr_expect(eq(uint, take_released(), 1u), "%zu", i);
+        cr_expect(pthread_equal(released.thread, pthread_self()));
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        cr_expect(ne(int, (int)bugpack_report(session, &requests[i], &result), 0), "%zu", i);
+        cr_expect(eq(uint, take_released(), 1u), "%zu", i);
+    }
+    bugpack_report_result result = {.struct_size = 1};
+    cr_expect(ne(int, (int)bugpack_report(session, &requests[4], &result), 0));
+    cr_expect(eq(uint, take_released(), 1u));
+    cr_expect(zero(int, (int)bugpack_report_async(session, &requests[4], NULL, NULL)));
+    cr_expect(eq(uint, take_released(), 1u), "no picture");
+    cr_expect(ne(int, (int)bugpack_report_async(NULL, &requests[4], NULL, NULL), 0));
+    cr_expect(eq(uint, take_released(), 1u), "no session");
+    cr_expect(zero(int, (int)bugpack_flush(session, BUGPACK_OFF)));
+
+    close_door(&is_open);
+    bugpack_report_request copied = BUGPACK_REPORT_REQUEST_INIT;
+    copied.screenshot = &picture;
+    cr_assert(zero(int, (int)bugpack_report_async(session, &copied, NULL, NULL)));
+    const bugpack_report_request capped = handing_over(&huge);
+    cr_expect(zero(int, (int)bugpack_report_async(session, &capped, NULL, NULL)));
+    cr_expect(eq(uint, take_released(), 1u), "over the bound");
+    cr_expect(pthread_equal(released.thread, pthread_self()));
+    while (bugpack_report_async(session, NULL, NULL, NULL) == BUGPACK_OK) {}
+    const bugpack_report_request late = handing_over(&picture);
+    cr_expect(eq(int, (int)bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_BUSY));
+    cr_expect(eq(uint, take_released(), 1u), "too many wait");
+    atomic_store(&is_open, true);
+    bugpack_close(session);
+    cr_expect(zero(uint, take_released()));
+    cr_expect(eq(int, (int)bugpack_report_async(session, &late, NULL, NULL), BUGPACK_ERR_CLOSED));
+    cr_expect(eq(uint, take_released(), 1u), "closed");
+    session = NULL;
+}
+
+Test(screenshot, pixels_of_cancelled_and_closing_reports_come_back_once) {
+    static atomic_bool is_open;
+    const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    uint64_t ticket = 0;
+    bugpack_report_request request = handing_over(&picture);
+    request.ret_ticket = &ticket;
+    close_door(&is_open);
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    cr_expect(zero(int, (int)bugpack_cancel(session, ticket)));
+    request.timeout_ms = 1;
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    request.timeout_ms = 0;
+    cr_assert(zero(int, (int)bugpack_report_async(session, &request, NULL, NULL)));
+    atomic_store(&is_open, true);
+    bugpack_close(session);
+    session = NULL;
+    cr_expect(eq(uint, take_released(), 3u));
+}
+
+Test(screenshot, an_older_hosts_pixels_are_copied) {
+    const bugpack_picture picture = picture_of(BUGPACK_PIXELS_RGBA);
+    bugpack_report_request request = handing_over(&picture);
+    request.struct_size = offsetof(bugpack_report_request, screenshot_context);
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    cr_assert(zero(int, (int)bugpack_report(session, &request, &result)));
+    cr_expect(zero(
+        sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
+    request.struct_size = 1;
+    cr_expect(eq(int, (int)bugpack_report(session, &request, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(zero(uint, take_released()));
 }

@@ -24,7 +24,7 @@ ENDS_WITH(bugpack_recorder_location, reason);
 ENDS_WITH(bugpack_recover_note, kind);
 ENDS_WITH(bugpack_recover_options, system_flags);
 ENDS_WITH(bugpack_region, height);
-ENDS_WITH(bugpack_report_request, target_cpu_ns);
+ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);
 ENDS_WITH(bugpack_running_session, pid);
 ENDS_WITH(bugpack_thread_heap_options, calibrator_path);
