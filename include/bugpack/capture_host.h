@@ -39,7 +39,7 @@ typedef struct bugpack_host_options {
 } bugpack_host_options;
 
 #define BUGPACK_HOST_OPTIONS_INIT BUGPACK_INIT(bugpack_host_options)
-BUGPACK_DEFINE_INIT(bugpack_host_options)
+BUGPACK_API void bugpack_host_options_init(bugpack_host_options *fresh, size_t struct_size);
 
 /*
  * Adds host-threads.json to the reports of a session: every thread of every process on the machine,

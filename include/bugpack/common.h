@@ -7,12 +7,17 @@
  *
  *     bugpack_options options = BUGPACK_OPTIONS_INIT;
  *     bugpack_options options = {.struct_size = sizeof(bugpack_options)};
- *     bugpack_options options; bugpack_options_init(&options);
+ *     bugpack_options options; bugpack_options_init(&options, sizeof options);
+ *
+ * The init functions take the size of the host's struct, also of one that was compiled with an
+ * older or newer header, and write no further. They do nothing if it is no size of a struct. Any
+ * thread.
  *
  * Language bindings need no copy of any default. The library reads the fields that the host was
  * compiled with and takes the others as 0. A host that was compiled with newer headers may pass a
  * larger struct: the call fails with BUGPACK_ERR_INVALID only if a field that this library does not
- * know is not 0. In structs that the library fills, `struct_size` says how far it may write.
+ * know is not 0. A size that ends inside a field is refused. In structs that the library fills,
+ * `struct_size` says how far it may write.
  *
  * Ownership. Strings and structs that a host passes are copied by the call, unless the function
  * says otherwise. Text that the library returns is freed with bugpack_free.
@@ -21,8 +26,6 @@
  */
 #ifndef BUGPACK_COMMON_H
 #define BUGPACK_COMMON_H
-
-#include <string.h>
 
 #include <bugpack/export.h>
 
@@ -47,17 +50,6 @@ BUGPACK_BEGIN_DECLS
 #define BUGPACK_INIT(type)                                                                         \
     { .struct_size = sizeof(type) }
 #endif
-
-/*
- * Defines `<type>_init(type *)`, the function form of BUGPACK_INIT. It is inline because only the
- * host's compiler knows the size of the host's struct: a function in a newer shared library would
- * write past the end of it.
- */
-#define BUGPACK_DEFINE_INIT(type)                                                                  \
-    static inline void type##_init(type *fresh) {                                                  \
-        memset(fresh, 0, sizeof *fresh);                                                           \
-        fresh->struct_size = sizeof *fresh;                                                        \
-    }
 
 /* Frees text that the library returned. NULL is ignored. Any thread. Since 0.1.0. */
 BUGPACK_API void bugpack_free(void *pointer);

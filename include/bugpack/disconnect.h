@@ -25,7 +25,7 @@ typedef struct bugpack_disconnect_cause {
 } bugpack_disconnect_cause;
 
 #define BUGPACK_DISCONNECT_CAUSE_INIT BUGPACK_INIT(bugpack_disconnect_cause)
-BUGPACK_DEFINE_INIT(bugpack_disconnect_cause)
+BUGPACK_API void bugpack_disconnect_cause_init(bugpack_disconnect_cause *fresh, size_t struct_size);
 
 /*
  * Take a report of the kind `disconnect`. Its disconnect-cause.json has the cause and, for every

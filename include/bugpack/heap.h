@@ -44,7 +44,8 @@ typedef struct bugpack_thread_heap_options {
 } bugpack_thread_heap_options;
 
 #define BUGPACK_THREAD_HEAP_OPTIONS_INIT BUGPACK_INIT(bugpack_thread_heap_options)
-BUGPACK_DEFINE_INIT(bugpack_thread_heap_options)
+BUGPACK_API void bugpack_thread_heap_options_init(bugpack_thread_heap_options *fresh,
+                                                  size_t struct_size);
 
 /* The outcome, for a caller that does not parse the text. Since 0.1.0. */
 typedef struct bugpack_thread_heap_result {
@@ -58,7 +59,8 @@ typedef struct bugpack_thread_heap_result {
 } bugpack_thread_heap_result;
 
 #define BUGPACK_THREAD_HEAP_RESULT_INIT BUGPACK_INIT(bugpack_thread_heap_result)
-BUGPACK_DEFINE_INIT(bugpack_thread_heap_result)
+BUGPACK_API void bugpack_thread_heap_result_init(bugpack_thread_heap_result *fresh,
+                                                 size_t struct_size);
 
 /*
  * Reads the counters of process `pid` and returns the JSON text of thread-heap.json

@@ -231,7 +231,7 @@ typedef struct bugpack_options {
 #define BUGPACK_SYSTEM_RPM UINT64_C(2)
 
 #define BUGPACK_OPTIONS_INIT BUGPACK_INIT(bugpack_options)
-BUGPACK_DEFINE_INIT(bugpack_options)
+BUGPACK_API void bugpack_options_init(bugpack_options *fresh, size_t struct_size);
 
 /*
  * Opens a session: checks the options, opens the report directory and the target, and starts the
@@ -263,7 +263,8 @@ typedef struct bugpack_recorder_location {
 } bugpack_recorder_location;
 
 #define BUGPACK_RECORDER_LOCATION_INIT BUGPACK_INIT(bugpack_recorder_location)
-BUGPACK_DEFINE_INIT(bugpack_recorder_location)
+BUGPACK_API void bugpack_recorder_location_init(bugpack_recorder_location *fresh,
+                                                size_t struct_size);
 
 /*
  * Fills `*ret_location`, as far as its struct_size reaches. A ring may move into memory later, when
@@ -297,11 +298,11 @@ typedef enum bugpack_write_choice {
 
 /* A piece of an entry. Valid during the call. Since 0.1.0. */
 typedef struct bugpack_entry_piece {
-    size_t struct_size;
-    const char *entry; /* its name in the report */
-    uint64_t offset;   /* of the piece in what would be written; 0 begins an entry */
-    const void *bytes; /* NULL: the entry ends here */
-    size_t byte_count; /* at most 64 KiB; 0: the entry ends here */
+    size_t struct_size; /* set by the library */
+    const char *entry;  /* its name in the report */
+    uint64_t offset;    /* of the piece in what would be written; 0 begins an entry */
+    const void *bytes;  /* NULL: the entry ends here */
+    size_t byte_count;  /* at most 64 KiB; 0: the entry ends here */
 } bugpack_entry_piece;
 
 /*

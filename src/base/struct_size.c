@@ -13,18 +13,31 @@ static size_t smaller(size_t one, size_t other) {
     return one < other ? one : other;
 }
 
+bool bp_struct_init(void *fresh, size_t struct_size) {
+    if (fresh == NULL || struct_size < sizeof struct_size || struct_size > max_bytes) {
+        return false;
+    }
+    memset(fresh, 0, struct_size);
+    memcpy(fresh, &struct_size, sizeof struct_size);
+    return true;
+}
+
 bugpack_status bp_struct_check(const bp_struct *of, const void *given, bugpack_error *error) {
     size_t given_bytes;
     if (given == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the %s is NULL", of->name);
     }
     memcpy(&given_bytes, given, sizeof given_bytes);
-    if (given_bytes < of->least_bytes || given_bytes > max_bytes) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "the struct_size of %s is %zu, which no version has: start from %s_init",
-                       of->name, given_bytes, of->name);
+    bool is_good = given_bytes >= sizeof given_bytes && given_bytes <= max_bytes;
+    for (size_t i = 0; is_good && i < of->member_count; i++) {
+        const bp_member *member = &of->members[i];
+        is_good = given_bytes <= member->offset || given_bytes >= member->offset + member->bytes;
     }
-    return BUGPACK_OK;
+    return is_good
+               ? BUGPACK_OK
+               : bp_fail(error, BUGPACK_ERR_INVALID,
+                         "the struct_size of %s is %zu, which no version has: start from %s_init",
+                         of->name, given_bytes, of->name);
 }
 
 bugpack_status bp_struct_read(const bp_struct *of, void *to, const void *given,

@@ -14,19 +14,45 @@
 
 /* What is to be known of a struct to read or write it. */
 typedef struct bp_struct {
-    const char *name;   /* for messages: "bugpack_options" */
-    size_t bytes;       /* of this version */
-    size_t least_bytes; /* a smaller one is refused */
+    const char *name;                /* for messages: "bugpack_options" */
+    size_t bytes;                    /* of this version */
+    const struct bp_member *members; /* behind struct_size */
+    size_t member_count;
 } bp_struct;
 
-/* A host has at least everything up to and including `last_field`. */
-#define BP_STRUCT(type, last_field)                                                                \
-    { #type, sizeof(type), offsetof(type, last_field) + sizeof(((type *)NULL)->last_field) }
+typedef struct bp_member {
+    size_t offset, bytes;
+} bp_member;
+
+#define BP_STRUCT(type, members)                                                                   \
+    { #type, sizeof(type), members, sizeof(members) / sizeof(members)[0] }
+
+/* Those that hosts pass: bp_of_bugpack_options and so on. */
+#define BP_PUBLIC_STRUCTS(ROW)                                                                     \
+    ROW(bugpack_host_options)                                                                      \
+    ROW(bugpack_disconnect_cause)                                                                  \
+    ROW(bugpack_event)                                                                             \
+    ROW(bugpack_pedantic_state)                                                                    \
+    ROW(bugpack_thread_heap_options)                                                               \
+    ROW(bugpack_thread_heap_result)                                                                \
+    ROW(bugpack_heap_state)                                                                        \
+    ROW(bugpack_recover_options)                                                                   \
+    ROW(bugpack_report_request)                                                                    \
+    ROW(bugpack_report_result)                                                                     \
+    ROW(bugpack_options)                                                                           \
+    ROW(bugpack_recorder_location)                                                                 \
+    ROW(bugpack_channel_options)
+#define BP_DECLARE_STRUCT(type) extern const bp_struct bp_of_##type;
+BP_PUBLIC_STRUCTS(BP_DECLARE_STRUCT)
+
+/* Sets a struct of the host's size to 0, and its struct_size. False, and nothing is written, if
+ * there is no struct or the size is none. */
+bool bp_struct_init(void *fresh, size_t struct_size);
 
 /*
  * Copies the host's struct over `to`, which is of this version and initialised: fields that the
- * host does not know stay as they are. INVALID if `given` is NULL, too small, or has a field beyond
- * this version that is not 0. `to` is untouched on failure.
+ * host does not know stay as they are. INVALID if `given` is NULL, ends inside a field, or has a
+ * field beyond this version that is not 0. `to` is untouched on failure.
  */
 bugpack_status bp_struct_read(const bp_struct *of, void *to, const void *given,
                               bugpack_error *error);

@@ -18,16 +18,14 @@
 static const size_t counters_limit_bytes = (size_t)256 << 20;
 static const size_t state_limit_bytes = (size_t)64 << 10;
 
-static const bp_struct state_struct = BP_STRUCT(bugpack_heap_state, allocator);
-static const bp_struct result_struct = BP_STRUCT(bugpack_thread_heap_result, failure);
-
 static bugpack_status take_options(const bugpack_thread_heap_options *given,
                                    bugpack_thread_heap_options *options, bugpack_error *error) {
-    static const bp_struct of = BP_STRUCT(bugpack_thread_heap_options, stop_fd);
     static const bp_field fields[] = {
         BP_FIELD(bugpack_thread_heap_options, snapshot_count, 1, BP_FIELD_NEVER_OFF),
         BP_FIELD(bugpack_thread_heap_options, interval_ms, 100, 0)};
-    bugpack_status status = given == NULL ? BUGPACK_OK : bp_struct_read(&of, options, given, error);
+    bugpack_status status =
+        given == NULL ? BUGPACK_OK
+                      : bp_struct_read(&bp_of_bugpack_thread_heap_options, options, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(options, fields, sizeof fields / sizeof fields[0], error);
     }
@@ -51,7 +49,7 @@ static void fill_result(const bp_thread_heap_reading *reading, bugpack_thread_he
     }
     (void)snprintf(full.failure, sizeof full.failure, "%s", bp_heap_failure_name(reading->failure));
     memcpy(full.reason, reading->reason, sizeof full.reason);
-    bp_struct_write(&result_struct, result, &full);
+    bp_struct_write(&bp_of_bugpack_thread_heap_result, result, &full);
 }
 
 static bugpack_status probe(pid_t pid, const bugpack_thread_heap_options *options,
@@ -82,7 +80,7 @@ static bugpack_status read_counters(pid_t pid, const bugpack_thread_heap_options
     bp_buffer text;
     bugpack_status status = take_options(given, &options, error);
     if (status == BUGPACK_OK && result != NULL) {
-        status = bp_struct_check(&result_struct, result, error);
+        status = bp_struct_check(&bp_of_bugpack_thread_heap_result, result, error);
     }
     if (status == BUGPACK_OK) {
         status = probe(pid, &options, &reading, error);
@@ -129,7 +127,7 @@ bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
 }
 
 bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_error *error) {
-    bugpack_status status = bp_struct_check(&state_struct, ret_state, error);
+    bugpack_status status = bp_struct_check(&bp_of_bugpack_heap_state, ret_state, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -139,7 +137,7 @@ bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_er
     status = bp_allocator_read(&reading, error);
     bp_thread_hold_end(&hold);
     if (status == BUGPACK_OK) {
-        bp_struct_write(&state_struct, ret_state, &reading.state);
+        bp_struct_write(&bp_of_bugpack_heap_state, ret_state, &reading.state);
     }
     return status;
 }
@@ -160,7 +158,7 @@ static bugpack_status hand_over(bp_buffer *text, char **ret_text, bugpack_error 
 bugpack_status bugpack_heap_state_parse(const char *json, size_t json_bytes,
                                         bugpack_heap_state *ret_state, bugpack_error *error) {
     bugpack_heap_state state;
-    bugpack_status status = bp_struct_check(&state_struct, ret_state, error);
+    bugpack_status status = bp_struct_check(&bp_of_bugpack_heap_state, ret_state, error);
     if (status == BUGPACK_OK && json == NULL) {
         status = bp_fail(error, BUGPACK_ERR_INVALID, "there is no JSON text to read");
     }
@@ -168,7 +166,7 @@ bugpack_status bugpack_heap_state_parse(const char *json, size_t json_bytes,
         status = bp_heap_state_parse(json, json_bytes, &state, error);
     }
     if (status == BUGPACK_OK) {
-        bp_struct_write(&state_struct, ret_state, &state);
+        bp_struct_write(&bp_of_bugpack_heap_state, ret_state, &state);
     }
     return status;
 }
@@ -176,7 +174,7 @@ bugpack_status bugpack_heap_state_parse(const char *json, size_t json_bytes,
 bugpack_status bugpack_heap_state_json(const bugpack_heap_state *state, char **ret_json,
                                        bugpack_error *error) {
     bugpack_heap_state known = BUGPACK_HEAP_STATE_INIT;
-    bugpack_status status = bp_struct_read(&state_struct, &known, state, error);
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_heap_state, &known, state, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -193,7 +191,7 @@ bugpack_status bugpack_heap_state_json(const bugpack_heap_state *state, char **r
 bugpack_status bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text,
                                        bugpack_error *error) {
     bugpack_heap_state known = BUGPACK_HEAP_STATE_INIT;
-    bugpack_status status = bp_struct_read(&state_struct, &known, state, error);
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_heap_state, &known, state, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -207,9 +205,9 @@ bugpack_status bugpack_heap_state_diff(const bugpack_heap_state *before,
                                        const bugpack_heap_state *after, char **ret_text,
                                        bugpack_error *error) {
     bugpack_heap_state known[2] = {BUGPACK_HEAP_STATE_INIT, BUGPACK_HEAP_STATE_INIT};
-    bugpack_status status = bp_struct_read(&state_struct, &known[0], before, error);
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_heap_state, &known[0], before, error);
     if (status == BUGPACK_OK) {
-        status = bp_struct_read(&state_struct, &known[1], after, error);
+        status = bp_struct_read(&bp_of_bugpack_heap_state, &known[1], after, error);
     }
     if (status != BUGPACK_OK) {
         return status;

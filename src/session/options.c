@@ -13,8 +13,6 @@ enum { app_name_max_bytes = 64, pedantic_ignore_max_count = 1000 };
 static const size_t log_ring_min_bytes = 4096;
 static const size_t log_ring_max_bytes = (size_t)1 << 30;
 
-static const bp_struct options_struct = BP_STRUCT(bugpack_options, artefact_limit_bytes);
-
 /* clang-format off */
 #define FIELD(field, default_value, off_value) \
     BP_FIELD(bugpack_options, field, default_value, off_value)
@@ -119,7 +117,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *options,
                                bugpack_error *error) {
     bugpack_options copy = BUGPACK_OPTIONS_INIT;
-    bugpack_status status = bp_struct_read(&options_struct, &copy, given, error);
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_options, &copy, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&copy, fields, sizeof fields / sizeof fields[0], error);
     }

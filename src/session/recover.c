@@ -17,12 +17,11 @@ static bugpack_status check_report_dir(const char *path, bugpack_error *error) {
 }
 
 static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
-    static const bp_struct of = BP_STRUCT(bugpack_recover_options, app_name);
     static const bp_field room =
         BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     char *report_dir = NULL;
-    bugpack_status status = bp_struct_read(&of, &options, given, error);
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_recover_options, &options, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, &room, 1, error);
     }

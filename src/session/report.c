@@ -15,16 +15,18 @@
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
-static const bp_struct request_struct = BP_STRUCT(bugpack_report_request, timeout_ms);
+static bugpack_status refuse(bugpack_status status, bugpack_error *error) {
+    return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
+}
 
 static bugpack_status read_request(const bugpack_report_request *given,
-                                   bugpack_report_request *request) {
+                                   bugpack_report_request *request, bugpack_error *error) {
     static const bp_field timeout = BP_FIELD(bugpack_report_request, timeout_ms, 0, 0);
     *request = (bugpack_report_request)BUGPACK_REPORT_REQUEST_INIT;
     if (given == NULL) {
         return BUGPACK_OK;
     }
-    if (bp_struct_read(&request_struct, request, given, NULL) != BUGPACK_OK) {
+    if (bp_struct_read(&bp_of_bugpack_report_request, request, given, error) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     (void)bp_struct_fill(request, &timeout, 1, NULL);
@@ -34,15 +36,15 @@ static bugpack_status read_request(const bugpack_report_request *given,
         (request->channel == NULL ||
          strnlen(request->channel, channel_max_bytes + 1) <= channel_max_bytes) &&
         (request->flags & ~BUGPACK_REPORT_ALL_TRAFFIC) == 0;
-    return is_good ? bp_screenshot_check(request->screenshot, &request->region)
-                   : BUGPACK_ERR_INVALID;
+    is_good = is_good && bp_screenshot_check(request->screenshot, &request->region) == BUGPACK_OK;
+    return is_good ? BUGPACK_OK : refuse(BUGPACK_ERR_INVALID, error);
 }
 
 /* Who gets the pixels of a request back, which an older host cannot say. */
 static bp_pixel_owner pixel_owner(const bugpack_report_request *given) {
     const size_t least_bytes =
         offsetof(bugpack_report_request, screenshot_release) + sizeof given->screenshot_release;
-    if (bp_struct_check(&request_struct, given, NULL) != BUGPACK_OK ||
+    if (bp_struct_check(&bp_of_bugpack_report_request, given, NULL) != BUGPACK_OK ||
         given->struct_size < least_bytes) {
         return (bp_pixel_owner){NULL, NULL};
     }
@@ -171,17 +173,18 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
                               bp_pixel_owner *owner, bugpack_report_done *on_done, void *context,
                               bugpack_error *error) {
     bugpack_report_request known;
-    bugpack_status status = read_request(request, &known);
+    bugpack_status status = read_request(request, &known, error);
     bp_job *job = NULL;
     if (status == BUGPACK_OK) {
         status = make_job(session, &known, owner, &job);
+        if (status != BUGPACK_OK) {
+            (void)refuse(status, error);
+        }
     }
     if (status == BUGPACK_OK) {
         job->on_done = on_done;
         job->on_done_context = context;
         status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
-    } else {
-        (void)bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
     }
     if (status != BUGPACK_OK && status != BUGPACK_ERR_INVALID && known.is_crash) {
         bp_rings_keep(session->context.recorder->rings, true);
@@ -196,7 +199,7 @@ static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_r
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "no report was taken: %s", bugpack_status_name(status));
+        return refuse(status, error);
     }
     status = trigger(session, request, owner, on_done, context, error);
     bp_session_leave(&entry);
@@ -230,7 +233,7 @@ static void wake_waiter(const bugpack_report_result *result, void *context) {
 
 static bugpack_status fail_result(bugpack_report_result *result, bugpack_status status) {
     *result = (bugpack_report_result){.struct_size = sizeof *result, .status = status};
-    return bp_fail(&result->error, status, "no report was taken: %s", bugpack_status_name(status));
+    return refuse(status, &result->error);
 }
 
 static bugpack_status report_and_wait(bugpack *session, const bugpack_report_request *request,
@@ -271,20 +274,20 @@ static bugpack_status report_and_wait(bugpack *session, const bugpack_report_req
 
 static bugpack_status report_to(bugpack *session, const bugpack_report_request *request,
                                 bp_pixel_owner *owner, bugpack_report_result *ret_result) {
-    static const bp_struct of = BP_STRUCT(bugpack_report_result, status);
     static const bugpack_report_result no_memory = {
         .struct_size = sizeof no_memory,
         .status = BUGPACK_ERR_NO_MEMORY,
         .error = {.status = BUGPACK_ERR_NO_MEMORY,
                   .message = "no report was taken: out of memory"}};
-    if (ret_result != NULL && bp_struct_check(&of, ret_result, NULL) != BUGPACK_OK) {
+    if (ret_result != NULL &&
+        bp_struct_check(&bp_of_bugpack_report_result, ret_result, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     /* Not on the host's stack, which may be small. */
     bugpack_report_result *result = malloc(sizeof *result);
     if (result == NULL) {
         if (ret_result != NULL) {
-            bp_struct_write(&of, ret_result, &no_memory);
+            bp_struct_write(&bp_of_bugpack_report_result, ret_result, &no_memory);
         }
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -293,7 +296,7 @@ static bugpack_status report_to(bugpack *session, const bugpack_report_request *
     bugpack_status status = report_and_wait(session, request, owner, result);
     bp_thread_hold_end(&hold);
     if (ret_result != NULL) {
-        bp_struct_write(&of, ret_result, result);
+        bp_struct_write(&bp_of_bugpack_report_result, ret_result, result);
     }
     free(result);
     return status;
@@ -385,17 +388,16 @@ int bugpack_events_fd(bugpack *session) {
 }
 
 bool bugpack_next_event(bugpack *session, bugpack_event *ret_event) {
-    static const bp_struct of = BP_STRUCT(bugpack_event, ticket);
     bugpack_event event;
     bp_guard_entry entry;
-    if (bp_struct_check(&of, ret_event, NULL) != BUGPACK_OK ||
+    if (bp_struct_check(&bp_of_bugpack_event, ret_event, NULL) != BUGPACK_OK ||
         bp_session_enter(session, &entry) != BUGPACK_OK) {
         return false;
     }
     bool is_taken = bp_events_take(session->context.events, &event);
     bp_session_leave(&entry);
     if (is_taken) {
-        bp_struct_write(&of, ret_event, &event);
+        bp_struct_write(&bp_of_bugpack_event, ret_event, &event);
     }
     return is_taken;
 }

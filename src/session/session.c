@@ -377,9 +377,8 @@ bugpack_status bugpack_open(const bugpack_options *options, bugpack **ret_sessio
 }
 
 bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_location *ret_location) {
-    static const bp_struct of = BP_STRUCT(bugpack_recorder_location, path);
     bp_guard_entry entry;
-    if (bp_struct_check(&of, ret_location, NULL) != BUGPACK_OK) {
+    if (bp_struct_check(&bp_of_bugpack_recorder_location, ret_location, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     bugpack_status status = bp_session_enter(session, &entry);
@@ -391,6 +390,6 @@ bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_locati
     (void)snprintf(location.path, sizeof location.path, "%s", path == NULL ? "" : path);
     bp_recorder_note_loss(session->context.recorder, location.reason, sizeof location.reason);
     bp_session_leave(&entry);
-    bp_struct_write(&of, ret_location, &location);
+    bp_struct_write(&bp_of_bugpack_recorder_location, ret_location, &location);
     return BUGPACK_OK;
 }

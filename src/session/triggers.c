@@ -63,9 +63,8 @@ bool bugpack_pedantic_enable(bugpack *session, bool is_enabled) {
 }
 
 bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *ret_state) {
-    static const bp_struct of = BP_STRUCT(bugpack_pedantic_state, is_enabled);
     bugpack_pedantic_state state = BUGPACK_PEDANTIC_STATE_INIT;
-    if (bp_struct_check(&of, ret_state, NULL) != BUGPACK_OK) {
+    if (bp_struct_check(&bp_of_bugpack_pedantic_state, ret_state, NULL) != BUGPACK_OK) {
         return BUGPACK_ERR_INVALID;
     }
     bp_guard_entry entry;
@@ -75,17 +74,16 @@ bugpack_status bugpack_pedantic_get(bugpack *session, bugpack_pedantic_state *re
     }
     bp_pedantic_get(pedantic_of(session), &state);
     bp_session_leave(&entry);
-    bp_struct_write(&of, ret_state, &state);
+    bp_struct_write(&bp_of_bugpack_pedantic_state, ret_state, &state);
     return BUGPACK_OK;
 }
 
 static bugpack_status read_cause(const bugpack_disconnect_cause *given,
                                  bugpack_disconnect_cause *cause) {
-    static const bp_struct of = BP_STRUCT(bugpack_disconnect_cause, channel);
     *cause = (bugpack_disconnect_cause)BUGPACK_DISCONNECT_CAUSE_INIT;
     bool is_good =
-        bp_struct_read(&of, cause, given, NULL) == BUGPACK_OK && cause->channel != NULL &&
-        cause->channel[0] != '\0' &&
+        bp_struct_read(&bp_of_bugpack_disconnect_cause, cause, given, NULL) == BUGPACK_OK &&
+        cause->channel != NULL && cause->channel[0] != '\0' &&
         strnlen(cause->channel, BUGPACK_CHANNEL_MAX_BYTES + 1) <= BUGPACK_CHANNEL_MAX_BYTES;
     return is_good ? BUGPACK_OK : BUGPACK_ERR_INVALID;
 }

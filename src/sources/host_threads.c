@@ -120,7 +120,6 @@ static uint32_t add_ms(uint32_t a, uint32_t b) {
 
 bugpack_status bp_source_host_threads(const bp_report_context *context,
                                       const bugpack_host_options *given, bugpack_error *error) {
-    static const bp_struct of = BP_STRUCT(bugpack_host_options, timeout_ms);
     static const bp_field fields[] = {
         BP_FIELD(bugpack_host_options, timeout_ms, 300000, BP_FIELD_NEVER_OFF),
         BP_FIELD(bugpack_host_options, window_ms, 1000, 0)};
@@ -128,7 +127,8 @@ bugpack_status bp_source_host_threads(const bp_report_context *context,
     bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
     struct host_source *source = NULL;
     bugpack_status status =
-        given == NULL ? BUGPACK_OK : bp_struct_read(&of, &options, given, error);
+        given == NULL ? BUGPACK_OK
+                      : bp_struct_read(&bp_of_bugpack_host_options, &options, given, error);
     if (status == BUGPACK_OK) {
         status = bp_struct_fill(&options, fields, sizeof fields / sizeof fields[0], error);
     }

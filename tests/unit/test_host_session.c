@@ -78,7 +78,7 @@ Test(host_session, refuses_a_second_one_and_options_of_another_kind) {
     temp_dir dir;
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_host_options options = {.struct_size = 8};
+    bugpack_host_options options = {.struct_size = 13};
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, true, &session);
     cr_expect(

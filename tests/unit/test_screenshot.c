@@ -373,6 +373,8 @@ Test(screenshot, an_older_hosts_pixels_are_copied) {
     cr_expect(zero(
         sz, count_wrong(result.path, "screenshot.png", (bugpack_region){0, 0, width, height})));
     request.struct_size = 1;
-    cr_expect(eq(int, (int)bugpack_report(session, &request, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, (int)bugpack_report(session, &request, &result), BUGPACK_ERR_INVALID));
+    cr_expect(ne(ptr, strstr(result.error.message, "struct_size"), NULL), "%s",
+              result.error.message);
     cr_expect(zero(uint, take_released()));
 }

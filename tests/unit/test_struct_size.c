@@ -48,7 +48,9 @@ typedef struct later {
     const char *name;
 } later;
 
-static const bp_struct of = BP_STRUCT(today, limit);
+static const bp_member members[] = {
+    {offsetof(today, interval_ms), 4}, {offsetof(today, limit), 4}, {offsetof(today, bytes), 8}};
+static const bp_struct of = BP_STRUCT(today, members);
 static const bp_field fields[] = {BP_FIELD(today, interval_ms, 1000, 0),
                                   BP_FIELD(today, limit, 50, BP_FIELD_NEVER_OFF),
                                   BP_FIELD(today, bytes, (uint64_t)4 << 30, 0)};
@@ -78,7 +80,8 @@ Test(struct_size, read_takes_a_newer_host_unless_it_uses_a_field_that_is_unknown
 }
 
 Test(struct_size, sizes_that_no_version_has_are_refused) {
-    static const size_t sizes[] = {0, 1, sizeof(first) - 1, 65537, SIZE_MAX};
+    static const size_t sizes[] = {
+        0, 1, sizeof(first) - 1, sizeof(size_t) + 1, sizeof(today) - 1, 65537, SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const today given = {.struct_size = sizes[i], .bytes = 3};
         today known = {.bytes = 99};
@@ -86,9 +89,45 @@ Test(struct_size, sizes_that_no_version_has_are_refused) {
         cr_expect(eq(int, (int)bp_struct_read(&of, &known, &given, &error), BUGPACK_ERR_INVALID));
         cr_expect(eq(int, (int)bp_struct_check(&of, &given, NULL), BUGPACK_ERR_INVALID));
         cr_expect(eq(u64, known.bytes, 99));
-        cr_expect(ne(ptr, strstr(error.message, "today"), NULL), "%s", error.message);
+        cr_expect(ne(ptr, strstr(error.message, "the struct_size of today"), NULL), "%s",
+                  error.message);
     }
     cr_expect(eq(int, (int)bp_struct_check(&of, NULL, NULL), BUGPACK_ERR_INVALID));
+}
+
+Test(struct_size, any_size_that_ends_on_a_member_is_taken) {
+    static const size_t sizes[] = {sizeof(size_t), offsetof(today, limit), sizeof(first)};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const today given = {.struct_size = sizes[i], .interval_ms = 7, .limit = 8, .bytes = 3};
+        today known = {.interval_ms = 97, .limit = 98, .bytes = 99};
+        cr_expect(zero(int, (int)bp_struct_read(&of, &known, &given, NULL)), "%zu", sizes[i]);
+        cr_expect(eq(uint, known.interval_ms, i > 0 ? 7u : 97u));
+        cr_expect(eq(uint, known.limit, i > 1 ? 8u : 98u));
+        cr_expect(eq(u64, known.bytes, 99));
+    }
+}
+
+/* The host's compiler knows the size, older or newer than the library's. */
+Test(struct_size, initialiser_function_writes_as_much_as_the_host_has) {
+    struct {
+        bugpack_heap_state state;
+        uint64_t later, guard;
+    } newer = {.later = 5, .guard = 77};
+    bugpack_heap_state_init(&newer.state, offsetof(__typeof__(newer), guard));
+    cr_expect(eq(sz, newer.state.struct_size, offsetof(__typeof__(newer), guard)));
+    cr_expect(eq(u64, newer.state.narenas, BUGPACK_HEAP_UNKNOWN));
+    cr_expect(zero(u64, newer.later));
+    cr_expect(eq(u64, newer.guard, 77));
+    bugpack_heap_state older = {.narenas = 77};
+    bugpack_heap_state_init(&older, offsetof(bugpack_heap_state, narenas));
+    cr_expect(eq(sz, older.struct_size, offsetof(bugpack_heap_state, narenas)));
+    cr_expect(eq(u64, older.mapped_bytes, BUGPACK_HEAP_UNKNOWN));
+    cr_expect(eq(u64, older.narenas, 77));
+    bugpack_options options = {.struct_size = 3};
+    bugpack_options_init(&options, sizeof(size_t) - 1);
+    bugpack_options_init(&options, SIZE_MAX);
+    bugpack_options_init(NULL, sizeof options);
+    cr_expect(eq(sz, options.struct_size, 3), "no size of a struct");
 }
 
 Test(struct_size, write_stays_inside_an_older_hosts_struct_and_keeps_its_size) {
@@ -133,7 +172,7 @@ Test(struct_size, initialiser_function_and_designated_field_agree) {
     const bugpack_options by_macro = BUGPACK_OPTIONS_INIT;
     const bugpack_options by_field = {.struct_size = sizeof(bugpack_options)};
     bugpack_options by_call;
-    bugpack_options_init(&by_call);
+    bugpack_options_init(&by_call, sizeof by_call);
     cr_expect(eq(sz, by_call.struct_size, sizeof by_call));
     cr_expect(eq(sz, by_macro.struct_size, by_field.struct_size));
     const unsigned char *bytes = (const unsigned char *)&by_call;
@@ -141,7 +180,7 @@ Test(struct_size, initialiser_function_and_designated_field_agree) {
         cr_assert(zero(int, bytes[i]));
     }
     bugpack_heap_state state;
-    bugpack_heap_state_init(&state);
+    bugpack_heap_state_init(&state, sizeof state);
     cr_expect(eq(u64, state.narenas, BUGPACK_HEAP_UNKNOWN));
     cr_expect(eq(str, state.allocator, (char *)""));
 }
