@@ -7,6 +7,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/html.h"
+#include "probe/stacks.h"
 
 typedef struct html_options {
     const char *output; /* NULL: standard output */
@@ -71,7 +72,8 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
     }
-    if (bp_summary_open(operands[0], options.max_bytes, false, &summary, &error) != BUGPACK_OK) {
+    if (bp_summary_open(operands[0], options.max_bytes, false, bp_frame_finder_new(), &summary,
+                        &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }

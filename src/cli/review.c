@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "inspect/html.h"
 #include "inspect/redact_list.h"
+#include "probe/stacks.h"
 
 enum { look_ms = 100, answer_bytes = 64 };
 
@@ -90,7 +91,8 @@ static bugpack_status write_page(const page *made, int zip_fd, bugpack_error *er
     if (fd < 0) {
         return bp_fail_errno(error, errno, "cannot write \"%s\"", made->file);
     }
-    bugpack_status status = bp_summary_open(zip, page_max_bytes, false, &summary, error);
+    bugpack_status status =
+        bp_summary_open(zip, page_max_bytes, false, bp_frame_finder_new(), &summary, error);
     if (status == BUGPACK_OK) {
         summary->left_bytes = page_max_bytes;
         status = bp_html_write(summary, write_fd, &fd, error);

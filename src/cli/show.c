@@ -12,6 +12,7 @@
 #include "cli/show_machine.h"
 #include "inspect/manifest_lines.h"
 #include "inspect/summary.h"
+#include "probe/stacks.h"
 
 typedef struct show_options {
     bool as_json;
@@ -311,7 +312,8 @@ static void print_screen(const bp_summary *summary) {
 static bp_cli_exit show_summary(const char *path, const show_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_summary *summary = NULL;
-    bugpack_status status = bp_summary_open(path, options->max_bytes, false, &summary, &error);
+    bugpack_status status =
+        bp_summary_open(path, options->max_bytes, false, bp_frame_finder_new(), &summary, &error);
     if (status == BUGPACK_OK && options->as_json) {
         bp_buffer text;
         bp_buffer_init(&text, SIZE_MAX / 4);

@@ -8,7 +8,8 @@ static uint64_t read_hex(const bp_json_tree *frame, const char *key) {
     return strtoull(bp_json_tree_text_or(frame, key, "0"), NULL, 16);
 }
 
-bp_frame_text bp_frame_read(const bp_json_tree *frame) {
+/* It borrows from the tree. */
+static bp_frame_text read_frame(const bp_json_tree *frame) {
     bool is_fixed = bp_json_tree_text(frame, "file_address") != NULL;
     bp_frame_text text = {
         .symbol = bp_json_tree_text(frame, "symbol"),
@@ -25,13 +26,63 @@ bp_frame_text bp_frame_read(const bp_json_tree *frame) {
     return text;
 }
 
-void bp_frames_print(const bp_json_tree *stack, char out[BP_FRAME_LIST_BYTES]) {
-    bp_frame_list list = {.used = 0};
-    for (const bp_json_tree *frame = bp_json_tree_first(bp_json_tree_array(stack, "frames"));
-         frame != NULL; frame = bp_json_tree_next(frame)) {
-        const bp_frame_text text = bp_frame_read(frame);
-        bp_frame_list_add(&list, &text);
+/* The frame with what is known of its place, and before it the functions that were inlined there.
+ */
+static void pass_on(const bp_frame_text *frame, const bp_stack_place *place, bp_frame_taker *take,
+                    void *context) {
+    for (size_t i = 0; i < place->inlined_count; i++) {
+        const bp_stack_inlined *inlined = &place->inlined[i];
+        bp_frame_text text = *frame;
+        text.symbol = inlined->symbol;
+        text.demangled = inlined->demangled;
+        text.source = inlined->source;
+        text.line = (uint64_t)inlined->line;
+        text.is_inlined = true;
+        take(context, &text);
     }
+    bp_frame_text text = *frame;
+    if (place->symbol != NULL) {
+        text.symbol = place->symbol;
+        text.demangled = place->demangled;
+    }
+    text.source = place->source;
+    text.line = (uint64_t)place->line;
+    take(context, &text);
+}
+
+void bp_frames_each(const bp_json_tree *frames, const bp_frame_finder *finder, bp_frame_taker *take,
+                    void *context) {
+    bool is_call = false, is_described = false;
+    for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
+         frame = bp_json_tree_next(frame)) {
+        const bp_frame_text text = read_frame(frame);
+        const char *build_id = bp_json_tree_text(frame, "build_id");
+        bp_stack_place place = {.address = text.address};
+        is_described = is_described || text.is_inlined || text.source != NULL;
+        if (!is_described && !text.is_signal && finder->find != NULL && text.module != NULL &&
+            build_id != NULL &&
+            finder->find(finder->self, text.module, build_id, read_hex(frame, "offset"), is_call,
+                         &place)) {
+            pass_on(&text, &place, take, context);
+            bp_stack_place_release(&place);
+        } else {
+            take(context, &text);
+        }
+        if (!text.is_inlined) {
+            is_call = !text.is_signal; /* the next one is a caller, or was interrupted */
+            is_described = false;
+        }
+    }
+}
+
+static void add_to_list(void *context, const bp_frame_text *frame) {
+    bp_frame_list_add(context, frame);
+}
+
+void bp_frames_print(const bp_json_tree *stack, const bp_frame_finder *finder,
+                     char out[BP_FRAME_LIST_BYTES]) {
+    bp_frame_list list = {.used = 0};
+    bp_frames_each(bp_json_tree_array(stack, "frames"), finder, add_to_list, &list);
     bp_frame_list_end(&list, bp_json_tree_text(stack, "reason") == NULL);
     memcpy(out, list.text, sizeof list.text);
 }

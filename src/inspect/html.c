@@ -217,21 +217,29 @@ static void write_processes(bp_html_page *page) {
     bp_html_end_section(page);
 }
 
-static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
-    size_t number = 0;
+/* The lines of one stack. */
+typedef struct frame_lines {
+    bp_html_page *page;
     bp_buffer line;
-    bp_buffer_init(&line, SIZE_MAX / 4);
-    for (const bp_json_tree *frame = bp_json_tree_first(frames); frame != NULL;
-         frame = bp_json_tree_next(frame)) {
-        const bp_frame_text text = bp_frame_read(frame);
-        bp_buffer_clear(&line);
-        bp_frame_append_line(&line, &text, number++);
-        (void)bp_html_text(&page->html, line.data, line.size);
-        if (line.status != BUGPACK_OK && page->html.status == BUGPACK_OK) {
-            page->html.status = line.status;
-        }
+    size_t count;
+} frame_lines;
+
+static void write_frame(void *context, const bp_frame_text *frame) {
+    frame_lines *lines = context;
+    bp_html *html = &lines->page->html;
+    bp_buffer_clear(&lines->line);
+    bp_frame_append_line(&lines->line, frame, lines->count++);
+    (void)bp_html_text(html, lines->line.data, lines->line.size);
+    if (lines->line.status != BUGPACK_OK && html->status == BUGPACK_OK) {
+        html->status = lines->line.status;
     }
-    bp_buffer_release(&line);
+}
+
+static void write_frames(bp_html_page *page, const bp_json_tree *frames) {
+    frame_lines lines = {.page = page};
+    bp_buffer_init(&lines.line, SIZE_MAX / 4);
+    bp_frames_each(frames, &page->summary->finder, write_frame, &lines);
+    bp_buffer_release(&lines.line);
 }
 
 /* A list that grows below its heading. */

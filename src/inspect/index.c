@@ -172,7 +172,8 @@ bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *o
                              bugpack_error *error) {
     static const uint64_t max_bytes = (uint64_t)256 << 20;
     bp_summary *summary = NULL;
-    bugpack_status status = bp_summary_open(path, max_bytes, true, &summary, error);
+    bugpack_status status = bp_summary_open(path, max_bytes, true,
+                                            (bp_frame_finder){NULL, NULL, NULL}, &summary, error);
     if (status == BUGPACK_OK) {
         status = print(summary, byte_count, out, error);
     }

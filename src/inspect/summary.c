@@ -154,10 +154,11 @@ static void read_threads(bp_summary *summary, const bp_json_tree *threads) {
 
 /* A bp_json_tree_taker. */
 static bugpack_status take_stack(void *context, const bp_json_tree *row, bugpack_error *error) {
+    const bp_summary *summary = context;
     bp_summary_thread *thread = find_thread(context, row);
     (void)error;
     if (thread != NULL) {
-        bp_frames_print(row, thread->frames);
+        bp_frames_print(row, &summary->finder, thread->frames);
     }
     return BUGPACK_OK;
 }
@@ -181,7 +182,7 @@ static void read_disconnect(bp_summary *summary, const bp_json_tree *cause) {
 static void read_crash(bp_summary *summary, const bp_json_tree *crash) {
     char text[224], frames[BP_FRAME_LIST_BYTES];
     CUT_TO(text, bp_json_tree_text_or(crash, "summary", "of an unknown signal"));
-    bp_frames_print(bp_json_tree_object(crash, "backtrace"), frames);
+    bp_frames_print(bp_json_tree_object(crash, "backtrace"), &summary->finder, frames);
     bp_summary_find(summary, BP_SEVERITY_CRITICAL, "crash.json", "crash: %s%s%s", text,
                     frames[0] != '\0' ? ", in " : "", frames);
 }
@@ -337,12 +338,15 @@ static bugpack_status read_log_files(bp_summary *summary, bugpack_error *error) 
 }
 
 bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         const char *folder, uint64_t max_bytes,
-                                         bp_summary *ret_summary, bugpack_error *error) {
+                                         const char *folder, const bp_frame_finder *finder,
+                                         uint64_t max_bytes, bp_summary *ret_summary,
+                                         bugpack_error *error) {
+    static const bp_frame_finder none = {NULL, NULL, NULL};
     bp_summary *summary = ret_summary;
     *summary = (bp_summary){.path = path,
                             .report = report,
                             .folder = folder,
+                            .finder = finder != NULL ? *finder : none,
                             .metadata = bp_report_file_metadata(report),
                             .manifest = bp_report_file_manifest(report),
                             .left_bytes = max_bytes};
@@ -364,10 +368,12 @@ bugpack_status bp_summary_read_documents(bp_report_file *report, const char *pat
     return status;
 }
 
-bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
+bugpack_status bp_summary_read(bp_report_file *report, const char *path,
+                               const bp_frame_finder *finder, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error) {
     bp_summary *summary = ret_summary;
-    bugpack_status status = bp_summary_read_documents(report, path, "", max_bytes, summary, error);
+    bugpack_status status =
+        bp_summary_read_documents(report, path, "", finder, max_bytes, summary, error);
     if (status != BUGPACK_OK) {
         return status;
     }

@@ -18,6 +18,7 @@
 #include "inspect/report_file.h"
 #include "inspect/summary_machine.h"
 #include "model/frame_text.h"
+#include "model/stacks.h"
 
 enum {
     BP_SUMMARY_THREAD_MAX = 12,
@@ -137,6 +138,7 @@ typedef struct bp_summary {
     const char *path;                        /* borrowed */
     bp_report_file *report;                  /* borrowed */
     const char *folder;                      /* of the entries that are read; borrowed */
+    bp_frame_finder finder;                  /* of what frames lack */
     const bp_json_tree *metadata, *manifest; /* NULL where there is none */
     uint64_t triggered_wall_ns;              /* 0: not known */
 
@@ -201,23 +203,28 @@ typedef struct bp_summary {
 /*
  * Reads what a report holds, entry by entry, as far as it is there and well-formed: what is not
  * becomes a finding. Reads at most `max_bytes` of content. Memory: under 64 MiB, whatever
- * the report declares. NO_MEMORY. The report and `path` are borrowed until the summary is released.
+ * the report declares. NO_MEMORY. The report, `path` and what `finder` (NULL: none) has are
+ * borrowed until the summary is released.
  */
-bugpack_status bp_summary_read(bp_report_file *report, const char *path, uint64_t max_bytes,
+bugpack_status bp_summary_read(bp_report_file *report, const char *path,
+                               const bp_frame_finder *finder, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error);
 /* The same without stacks, history, log and traffic, which take most of the time; of the entries in
  * `folder`, "" or as in bp_summary_process. */
 bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         const char *folder, uint64_t max_bytes,
-                                         bp_summary *ret_summary, bugpack_error *error);
+                                         const char *folder, const bp_frame_finder *finder,
+                                         uint64_t max_bytes, bp_summary *ret_summary,
+                                         bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
 /*
  * Opens the report at `path` as bp_report_file_open_any does, reads it and judges it; with
- * `is_brief` its documents alone. The summary owns the report, and is closed by the caller.
+ * `is_brief` its documents alone. The summary owns the report and `finder`, also where this fails,
+ * and is closed by the caller.
  */
 bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
-                               bp_summary **ret_summary, bugpack_error *error);
+                               bp_frame_finder finder, bp_summary **ret_summary,
+                               bugpack_error *error);
 /* NULL is fine. */
 void bp_summary_close(bp_summary *summary);
 

@@ -44,7 +44,8 @@ static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) 
         status = of_process == NULL
                      ? bp_fail_memory(error, "read a report")
                      : bp_summary_read_documents(summary->report, summary->path, row->folder,
-                                                 summary->left_bytes, of_process, error);
+                                                 &summary->finder, summary->left_bytes, of_process,
+                                                 error);
         if (status == BUGPACK_OK) {
             bp_summary_judge(of_process);
             take_over(summary, of_process, row);
@@ -56,15 +57,23 @@ static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) 
     return status;
 }
 
+static void free_finder(const bp_frame_finder *finder) {
+    if (finder->free != NULL) {
+        finder->free(finder->self);
+    }
+}
+
 bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
-                               bp_summary **ret_summary, bugpack_error *error) {
+                               bp_frame_finder finder, bp_summary **ret_summary,
+                               bugpack_error *error) {
     bp_report_file *report = NULL;
     bp_summary *summary = malloc(sizeof *summary);
     bugpack_status status = summary == NULL ? bp_fail_memory(error, "read a report")
                                             : bp_report_file_open_any(path, &report, error);
     if (status == BUGPACK_OK) {
-        status = is_brief ? bp_summary_read_documents(report, path, "", max_bytes, summary, error)
-                          : bp_summary_read(report, path, max_bytes, summary, error);
+        status = is_brief ? bp_summary_read_documents(report, path, "", &finder, max_bytes, summary,
+                                                      error)
+                          : bp_summary_read(report, path, &finder, max_bytes, summary, error);
     }
     if (status == BUGPACK_OK) {
         status = read_processes(summary, error);
@@ -73,6 +82,7 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
         }
     }
     if (status != BUGPACK_OK) {
+        free_finder(&finder);
         bp_report_file_close(report);
         free(summary);
         return status;
@@ -85,6 +95,7 @@ bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_bri
 void bp_summary_close(bp_summary *summary) {
     if (summary != NULL) {
         bp_report_file *report = summary->report;
+        free_finder(&summary->finder);
         bp_summary_release(summary);
         bp_report_file_close(report);
         free(summary);

@@ -90,6 +90,19 @@ typedef struct bp_stacks {
     size_t undescribed_count; /* places without names or lines, as there was no time for them */
 } bp_stacks;
 
+/*
+ * Knows names, lines of source and inlined functions of code that a report names without them. All
+ * zero: knows nothing. One thread; whoever has it calls `free`.
+ */
+typedef struct bp_frame_finder {
+    void *self;
+    /* Of the code `offset` bytes from where a file with that build id is loaded. False where it is
+     * not known; else the caller releases the place. */
+    bool (*find)(void *self, const char *path, const char *build_id, uint64_t offset, bool is_call,
+                 bp_stack_place *ret_place);
+    void (*free)(void *self);
+} bp_frame_finder;
+
 void bp_stacks_release(bp_stacks *stacks);
 void bp_stack_place_release(bp_stack_place *place);
 

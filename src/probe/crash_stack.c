@@ -39,7 +39,7 @@ static bugpack_status open_files(bp_unwinder *unwinder, bugpack_error *error) {
     return bp_unwinder_open(unwinder, error);
 }
 
-static bugpack_status unwind(const bp_crash_page *page, bool is_host, bp_unwinder *unwinder,
+static bugpack_status unwind(const bp_crash_page *page, bp_unwinder *unwinder,
                              bugpack_error *error) {
     bp_thread_copy *copy = &unwinder->blocked.copy;
     bp_stack_thread *thread = calloc(1, sizeof *thread);
@@ -53,14 +53,14 @@ static bugpack_status unwind(const bp_crash_page *page, bool is_host, bp_unwinde
     memcpy(thread->name, page->thread_name, sizeof page->thread_name);
     take_registers(page, copy);
     bp_unwind_copy(unwinder, thread);
-    return !unwinder->has_failed && bp_unwinder_finish(unwinder, is_host)
+    return !unwinder->has_failed && bp_unwinder_finish(unwinder)
                ? BUGPACK_OK
                : bp_fail_memory(error, "read a stack");
 }
 
 bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_plan *plan,
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
-    bp_stack_files files = {.dw = bp_libdw_get(error), .dead = page};
+    bp_stack_files files = {.dw = bp_libdw_get(error), .dead = page, .is_host = is_host};
     bp_unwinder unwinder = {.dw = files.dw,
                             .plan = plan,
                             .files = &files,
@@ -82,7 +82,7 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
     files.process_fd = process_fd;
     bugpack_status status = open_files(&unwinder, error);
     if (status == BUGPACK_OK) {
-        status = unwind(page, is_host, &unwinder, error);
+        status = unwind(page, &unwinder, error);
     }
     bp_stack_files_close(&files);
     bp_unwinder_release(&unwinder);

@@ -62,6 +62,7 @@
     X(dwfl_module_info)                                                                            \
     X(dwfl_module_nextcu)                                                                          \
     X(dwfl_report_begin)                                                                           \
+    X(dwfl_report_begin_add)                                                                       \
     X(dwfl_report_end)                                                                             \
     X(dwfl_report_module)                                                                          \
     X(dwfl_thread_state_register_pc)                                                               \

@@ -118,7 +118,7 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
                      "or its tables make no sense");
         return NULL;
     }
-    if (!is_loaded_as_usual(file, fd)) {
+    if (!file->all->is_of_report && !is_loaded_as_usual(file, fd)) {
         refuse(file, "it is not loaded as its headers say");
         return NULL;
     }
@@ -136,6 +136,29 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
         return NULL;
     }
     return elf;
+}
+
+/*
+ * By the path that a report names, or as the debug file of its build id. That path is from outside:
+ * one that could make an automounter ask a machine of its choice, or that is no file of a disk, is
+ * not opened. -1 with errno.
+ */
+static int open_reported(const bp_stack_file *file) {
+    static const char *const foreign[] = {"/net/", "/proc/", "/dev/", "/sys/"};
+    const char *id = file->facts.build_id;
+    char found[sizeof file->facts.build_id] = "", path[128];
+    bool may_open = file->mapped.path[0] == '/' && strstr(file->mapped.path, "/../") == NULL;
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        may_open = may_open && strncmp(file->mapped.path, foreign[i], strlen(foreign[i])) != 0;
+    }
+    int fd = may_open ? bp_open_regular(file->mapped.path) : -1;
+    if (fd >= 0 && bp_read_build_id(fd, found) == 0 && strcmp(found, id) == 0) {
+        return fd;
+    }
+    bp_file_close(fd);
+    (void)snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id,
+                   strlen(id) > 2 ? id + 2 : "");
+    return bp_open_regular(path);
 }
 
 /* The vDSO is no file: a copy of it is. -1 with errno. */
@@ -168,7 +191,8 @@ static int find_elf(Dwfl_Module *module, void **context, const char *name, Dwarf
     }
     file->was_opened = true;
     bp_stack_files_note_errno(file->all); /* before calls of ours change it */
-    int fd = file->mapped.inode == 0
+    int fd = file->all->is_of_report ? open_reported(file)
+             : file->mapped.inode == 0
                  ? copy_vdso(file)
                  : bp_mapped_file_open(file->all->process_fd, &file->mapped, &is_there);
     if (fd < 0) {
@@ -203,7 +227,8 @@ static int find_debug(Dwfl_Module *module, void **context, const char *name, Dwa
     (void)link;
     (void)checksum;
     (void)ret_name;
-    if (file == NULL || file->was_debug_sought || file->elf == NULL || !file->is_trusted) {
+    if (file == NULL || file->was_debug_sought || file->elf == NULL || !file->is_trusted ||
+        (file->all->is_host && !file->has_debug_frames)) {
         return -1;
     }
     file->was_debug_sought = true;

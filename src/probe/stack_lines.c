@@ -167,7 +167,7 @@ void bp_stack_file_add_lines(const bp_stack_file *file, bp_stack_place *place) {
     uint64_t address = place->address - (place->is_call ? 1 : 0);
     Dwarf_Addr bias = 0;
     nest way = {.dw = dw};
-    if (!bp_stack_file_can_ask(file) || !file->has_debug) {
+    if (!bp_stack_file_can_ask(file) || !file->has_debug || file->all->is_host) {
         return;
     }
     errno = 0;

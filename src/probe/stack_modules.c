@@ -110,7 +110,7 @@ static int read_maps(bp_stack_files *files) {
     return result;
 }
 
-static bool report_file(bp_stack_file *file) {
+bool bp_stack_file_report(bp_stack_file *file) {
     const bp_libdw *dw = file->all->dw;
     void **context;
     file->module =
@@ -146,7 +146,7 @@ int bp_stack_files_open(bp_stack_files *files) {
     for (size_t i = 0; i < files->count; i++) {
         /* A Dwfl takes no two modules of one name and place, and none that overlap. */
         set_build_id(&files->items[i]);
-        (void)report_file(&files->items[i]);
+        (void)bp_stack_file_report(&files->items[i]);
     }
     return files->dw->dwfl_report_end(files->dwfl, NULL, NULL) == 0 ? 0 : ENOMEM;
 }
@@ -212,9 +212,10 @@ void bp_stack_file_load(bp_stack_file *file) {
         return;
     }
     file->was_loaded = true;
-    (void)file->all->dw->dwfl_module_eh_cfi(file->module, &bias);
+    bool has_table = file->all->dw->dwfl_module_eh_cfi(file->module, &bias) != NULL;
     bp_stack_files_note_errno(file->all);
-    if (file->has_debug && !file->all->lacked_memory) {
+    file->has_debug_frames = file->has_debug && !(has_table && file->all->is_host);
+    if (file->has_debug_frames && !file->all->lacked_memory) {
         (void)file->all->dw->dwfl_module_dwarf_cfi(file->module, &bias);
         bp_stack_files_note_errno(file->all);
     }
@@ -223,7 +224,8 @@ void bp_stack_file_load(bp_stack_file *file) {
 bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address) {
     const bp_libdw *dw = file->all->dw;
     bp_stack_rule rule = BP_STACK_RULE_NONE;
-    size_t table_count = file->module != NULL && !file->all->lacked_memory ? 2 : 0;
+    bool can_ask = file->module != NULL && !file->all->lacked_memory;
+    size_t table_count = !can_ask ? 0 : file->has_debug_frames ? 2 : 1;
     for (size_t i = 0; i < table_count && rule == BP_STACK_RULE_NONE; i++) {
         Dwarf_Addr bias;
         Dwarf_Frame *frame = NULL;

@@ -27,8 +27,9 @@ typedef struct bp_stack_file {
     Dwfl_Module *module;
     Elf *elf; /* libdwfl's; NULL before, and where it is not to be read */
     bool was_opened, was_loaded, was_debug_sought;
-    bool is_trusted; /* nobody but root and this user can have written it */
-    bool has_debug;  /* its debug data are few enough to read */
+    bool is_trusted;       /* nobody but root and this user can have written it */
+    bool has_debug;        /* its debug data are few enough to read */
+    bool has_debug_frames; /* unwind tables among them are read: in a host, for want of others */
 } bp_stack_file;
 
 /* Where code is mapped. */
@@ -41,6 +42,8 @@ typedef struct bp_stack_files {
     pid_t pid;
     int process_fd;            /* /proc/<pid>, borrowed; of a dead process, that of our own */
     const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
+    bool is_host;              /* names come from symbol tables, and no debug data are read */
+    bool is_of_report;         /* files of this machine with a build id that a report names */
     bp_stack_file *items;      /* ascending by address */
     size_t count;
     bp_stack_code *code; /* in files, and made at run time; ascending */
@@ -60,7 +63,7 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 
 /*
  * Lists the files and hands them to a new Dwfl. 0 or an errno; `files` is to be closed in any case.
- * It starts zeroed, with the first four set, and must stay where it is.
+ * It starts zeroed, but for what stands in front of `items`, and must stay where it is.
  *
  * Debug data are sought below /usr/lib/debug and beside the file, and never fetched.
  */
@@ -72,6 +75,9 @@ void bp_stack_files_close(bp_stack_files *files);
 static inline bool bp_stack_file_can_ask(const bp_stack_file *file) {
     return file->module != NULL && file->elf != NULL && !file->all->lacked_memory;
 }
+
+/* Tells a Dwfl of a file whose path, place and end are known. */
+bool bp_stack_file_report(bp_stack_file *file);
 
 /* The file whose code has the address; NULL: none. */
 bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address);

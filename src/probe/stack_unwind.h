@@ -54,10 +54,10 @@ int bp_unwind_thread(bp_unwinder *unwinder, bp_stack_thread *thread);
 void bp_unwind_copy(bp_unwinder *unwinder, bp_stack_thread *thread);
 
 /*
- * Adds to `out` what is known of its frames: symbols, files, the interpreter. `is_host`: nothing is
- * loaded into this process for it. False without memory. In stack_names.c.
+ * Adds to `out` what is known of its frames: symbols, files, the interpreter. False without memory.
+ * In stack_names.c.
  */
-bool bp_unwinder_finish(bp_unwinder *unwinder, bool is_host);
+bool bp_unwinder_finish(bp_unwinder *unwinder);
 
 /* Whether this time has come, or nobody waits any more. */
 bool bp_unwinder_is_over(const bp_unwinder *unwinder, uint64_t deadline_ns);

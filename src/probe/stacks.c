@@ -202,8 +202,10 @@ static bugpack_status check_program(const struct reading *reading, bugpack_error
 }
 
 static bugpack_status open_files(struct reading *reading, bugpack_error *error) {
-    reading->files = (bp_stack_files){
-        .dw = reading->unwinder.dw, .pid = reading->memory_pid, .process_fd = reading->process_fd};
+    reading->files = (bp_stack_files){.dw = reading->unwinder.dw,
+                                      .pid = reading->memory_pid,
+                                      .process_fd = reading->process_fd,
+                                      .is_host = reading->pid == getpid()};
     int result = bp_stack_files_open(&reading->files);
     if (result != 0) {
         return bp_fail_process_errno(error, result, "cannot read what process %ld runs",
@@ -248,9 +250,8 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     if (status == BUGPACK_OK) {
         reading.unwinder.out.pid = (uint64_t)reading.pid;
         reading.unwinder.out.is_of_all = plan->stops_threads;
-        status = bp_unwinder_finish(&reading.unwinder, reading.pid == getpid())
-                     ? BUGPACK_OK
-                     : bp_fail_memory(error, "read stacks");
+        status = bp_unwinder_finish(&reading.unwinder) ? BUGPACK_OK
+                                                       : bp_fail_memory(error, "read stacks");
     }
     bp_stack_files_close(&reading.files);
     bp_unwinder_release(&reading.unwinder);

@@ -21,3 +21,7 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     return refuse(error);
 }
+
+bp_frame_finder bp_frame_finder_new(void) {
+    return (bp_frame_finder){NULL, NULL, NULL};
+}

@@ -1,11 +1,13 @@
 /*
  * From trigger to published zip, for a small report and without its sample window; and how much of
- * that the triggering thread spends. Prints a table in Markdown.
+ * that the triggering thread spends. Then what reports with all defaults cost a host with ten
+ * threads that wait: CPU time, and memory that stays. Prints tables in Markdown.
  *
  *     bench_report [DIR]     DIR is where the reports go (default: a directory under $TMPDIR)
  */
 #include <bugpack/bugpack.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include "support/check.h"
 #include "support/temp_dir.h"
 
-enum { round_count = 300, log_count = 200 };
+enum { round_count = 300, log_count = 200, default_count = 6, thread_count = 10 };
 
 static uint64_t read_ns(clockid_t id) {
     struct timespec now;
@@ -50,6 +52,59 @@ static void print_row(const char *what, uint64_t *values) {
     qsort(values, round_count, sizeof values[0], compare);
     printf("| %s | %.1f | %.1f | %.1f |\n", what, (double)values[round_count / 2] / 1e3,
            (double)values[round_count * 99 / 100] / 1e3, (double)values[round_count - 1] / 1e3);
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_for_it(void *nothing) {
+    CHECK(pthread_mutex_lock(&held) == 0 && pthread_mutex_unlock(&held) == 0);
+    return nothing;
+}
+
+/* RssAnon of status(5), in KiB: without the pages of libdw and other files. */
+static long own_kb(void) {
+    char line[128];
+    long kb = -1;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, "RssAnon:", 8) == 0) {
+            kb = strtol(line + 8, NULL, 10);
+        }
+    }
+    CHECK(status != NULL && fclose(status) == 0 && kb >= 0);
+    return kb;
+}
+
+static void measure_defaults(const char *path) {
+    pthread_t threads[thread_count];
+    bugpack *session = NULL;
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = "bench";
+    options.report_dir = path;
+    CHECK(pthread_mutex_lock(&held) == 0);
+    for (unsigned i = 0; i < thread_count; i++) {
+        CHECK(pthread_create(&threads[i], NULL, wait_for_it, NULL) == 0);
+    }
+    CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);
+    (void)nanosleep(&(struct timespec){.tv_sec = 2}, NULL);
+    long before_kb = own_kb();
+    printf("\n| default reports, %d threads that wait | CPU ms |\n| --- | ---: |\n", thread_count);
+    for (unsigned i = 0; i < default_count; i++) {
+        bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+        uint64_t began_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+        CHECK(bugpack_report(session, NULL, &result) == BUGPACK_OK);
+        printf("| report %u | %.1f |\n", i + 1,
+               (double)(read_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns) / 1e6);
+        CHECK(unlink(result.path) == 0);
+    }
+    (void)nanosleep(&(struct timespec){.tv_sec = 60}, NULL);
+    printf("\nAnonymous memory a minute later: %ld KiB more than before the first.\n",
+           own_kb() - before_kb);
+    bugpack_close(session);
+    CHECK(pthread_mutex_unlock(&held) == 0);
+    for (unsigned i = 0; i < thread_count; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
 }
 
 int main(int argument_count, char **arguments) {
@@ -92,6 +147,8 @@ int main(int argument_count, char **arguments) {
     print_row("of that, its CPU time", trigger_cpu_ns);
     print_row("trigger to published and synced zip", zip_ns);
     bugpack_close(session);
+    (void)fflush(stdout);
+    measure_defaults(path);
     if (dir.fd >= 0) {
         temp_dir_remove(&dir);
     }

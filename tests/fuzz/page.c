@@ -80,7 +80,7 @@ static bugpack_status keep(void *out, const void *bytes, size_t byte_count) {
 static void show(bp_report_file *report) {
     static bp_summary summary;
     bp_buffer text, again;
-    if (bp_summary_read(report, "input", (uint64_t)1 << 20, &summary, NULL) != BUGPACK_OK) {
+    if (bp_summary_read(report, "input", NULL, (uint64_t)1 << 20, &summary, NULL) != BUGPACK_OK) {
         return;
     }
     bp_summary_judge(&summary);

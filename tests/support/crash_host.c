@@ -77,8 +77,12 @@ static void install(void) {
 }
 
 /* What a backtrace is to show. */
-NOINLINE static void crash_inner(int depth) {
+__attribute__((always_inline)) static inline void crash_inlined(int depth) {
     *nowhere = depth;
+}
+
+NOINLINE static void crash_inner(int depth) {
+    crash_inlined(depth);
 }
 
 NOINLINE static void crash_middle(int depth) {
