@@ -327,7 +327,8 @@ static bugpack_status search(struct copier *copier, const bp_mapped_files *files
         if (find_in_image(copier, files->items[i].address, &anchor) &&
             read_anchor(copier, anchor)) {
             status = copy_session(copier, error);
-            if (status != BUGPACK_OK || copier->copies.ring_count > 0) {
+            if (status != BUGPACK_OK ||
+                copier->copies.ring_count + copier->copies.unread_count > 0) {
                 break;
             }
             bp_session_copies_release(&copier->copies);

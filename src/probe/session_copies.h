@@ -38,7 +38,7 @@ void bp_session_copies_release(bp_session_copies *copies);
 
 /*
  * Copies the first session of a process into temporary files in `dir_fd`. Of a ring that is written
- * meanwhile, the copy has what was there when its copy began. It is a success, with a count of 0,
+ * meanwhile, the copy has what was there when its copy began. It is a success, with counts of 0,
  * where there is no session, or where the process may not be read. NO_MEMORY, IO, and those of the
  * token. The caller releases the copies.
  */

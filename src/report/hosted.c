@@ -75,7 +75,7 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                               bp_hosted **ret_hosted, bugpack_error *error) {
     bp_session_copies copies = {.count = 0};
     bugpack_status status = bp_session_copies_take(pid, dir_fd, token, &copies, error);
-    if (status != BUGPACK_OK || copies.ring_count == 0) {
+    if (status != BUGPACK_OK || copies.ring_count + copies.unread_count == 0) {
         bp_session_copies_release(&copies);
         return status;
     }
@@ -88,6 +88,10 @@ bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
         name_copies(&copies, named);
         status = recover(&place, &copies, ours, dir_fd, snapshot, hosted, error);
         snapshot->token = token;
+        /* A child has the table of the host that it was forked from, and no rings. */
+        if (status == BUGPACK_OK && copies.ring_count == 0 && hosted->identity.pid != pid) {
+            status = BUGPACK_ERR_CORRUPT;
+        }
     }
     free(named);
     bp_session_copies_release(&copies);
