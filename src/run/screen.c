@@ -307,7 +307,31 @@ static size_t blot_controls(char *text, size_t byte_count) {
     return used;
 }
 
-static bugpack_status print_row(const bp_run_screen *screen, int row, bp_buffer *out) {
+/* Whether ASCII was written to a cell. `ret_is_text`: and more than a blank. */
+static bool is_written(const bp_run_screen *screen, int row, int column, bool *ret_is_text) {
+    VTermScreenCell cell = {.chars = {0}};
+    const VTermPos place = {row, column};
+    (void)vterm_screen_get_cell(screen->cells, place, &cell);
+    *ret_is_text = cell.chars[0] > ' ' && cell.chars[0] <= '~';
+    return *ret_is_text || cell.chars[0] == ' ';
+}
+
+/* Whether the next row goes on with the line of this one, so that no secret is divided. libvterm
+ * 0.1 does not say so. A frame around text is not ASCII, and divides lines. */
+static bool is_wrapped(const bp_run_screen *screen, int row) {
+    const int last = screen->columns - 1;
+    bool ends, ended_before, begins, begins_next;
+    if (last < 1 || row + 1 == screen->rows || !is_written(screen, row, last, &ends) ||
+        !is_written(screen, row + 1, 0, &begins)) {
+        return false;
+    }
+    bool is_whole = is_written(screen, row, last - 1, &ended_before);
+    (void)is_written(screen, row + 1, 1, &begins_next);
+    return is_whole && (ends || ended_before) && (begins || begins_next);
+}
+
+static bugpack_status print_row(const bp_run_screen *screen, int row, bool goes_on,
+                                bp_buffer *out) {
     const VTermRect rect = {row, row + 1, 0, screen->columns};
     size_t most_bytes = vterm_screen_get_text(screen->cells, NULL, 0, rect);
     char *text = bp_buffer_reserve(out, most_bytes + 1);
@@ -315,22 +339,23 @@ static bugpack_status print_row(const bp_run_screen *screen, int row, bp_buffer 
         return out->status;
     }
     size_t count = vterm_screen_get_text(screen->cells, text, most_bytes, rect);
-    while (count > 0 && (text[count - 1] == ' ' || text[count - 1] == '\n')) {
+    while (count > 0 && !goes_on && (text[count - 1] == ' ' || text[count - 1] == '\n')) {
         count--;
     }
     count = blot_controls(text, count);
     text[count] = '\n';
-    bp_buffer_commit(out, count + 1);
+    bp_buffer_commit(out, count + !goes_on);
     return out->status;
 }
 
-/* Appends all rows but empty ones at the end. */
-static bugpack_status print_rows(const bp_run_screen *screen, bp_buffer *out) {
+/* Appends all rows but empty ones at the end, each as a line or, with `are_joined`, as far as it is
+ * one. */
+static bugpack_status print_rows(const bp_run_screen *screen, bool are_joined, bp_buffer *out) {
     size_t used = out->size;
     bugpack_status status = out->status;
     for (int row = 0; row < screen->rows && status == BUGPACK_OK; row++) {
         size_t begin = out->size;
-        status = print_row(screen, row, out);
+        status = print_row(screen, row, are_joined && is_wrapped(screen, row), out);
         used = out->size > begin + 1 ? out->size : used;
     }
     if (status == BUGPACK_OK && used < out->size) {
@@ -349,7 +374,7 @@ static void replace_terminal(bp_run_screen *screen, int rows, int columns) {
     bp_buffer text;
     VTermPos cursor;
     bp_buffer_init(&text, print_max_bytes);
-    (void)print_rows(screen, &text); /* as much as there is memory for */
+    (void)print_rows(screen, false, &text); /* as much as there is memory for */
     vterm_state_get_cursorpos(vterm_obtain_state(screen->terminal), &cursor);
     vterm_free(screen->terminal);
     screen->rows = rows;
@@ -383,7 +408,7 @@ bugpack_status bp_run_screen_print(bp_run_screen *screen, bp_buffer *out, bool *
     bp_lock_acquire(&screen->lock);
     if (screen->cells != NULL) {
         draw_all(screen);
-        status = print_rows(screen, out);
+        status = print_rows(screen, true, out);
     }
     bool is_partial = screen->is_partial;
     bp_lock_release(&screen->lock);

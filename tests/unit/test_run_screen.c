@@ -75,13 +75,36 @@ Test(run_screen, shows_what_a_person_sees) {
     }
 }
 
+/* Redaction searches line by line. */
+Test(run_screen, prints_a_line_over_several_rows_as_one) {
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {
+        {"password=S3cr3tPw9\nb", "password=S3cr3tPw9\nb\n"},
+        {"x password: S3cr3tPw9 end of it", "x password: S3cr3tPw9 end of it\n"},
+        {"full row10\r\nnext", "full row10next\n"}, /* may be one line */
+        {"a row of 9\r\n  next", "a row of 9\n  next\n"},
+        {"short\nnext", "short\nnext\n"},
+        {"\033[2;1Hxy\033[1;10Hz", "         z\nxy\n"},
+        {"\u2502 framed \u2502\u2502 text   \u2502",
+         "\u2502 framed \u2502\n\u2502 text   \u2502\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_screen(5, 10, true);
+        feed(cases[i].bytes);
+        cr_expect_str_eq(shown(), cases[i].text, "%zu", i);
+        bp_run_screen_free(screen);
+        screen = NULL;
+    }
+}
+
 Test(run_screen, follows_its_window) {
     open_screen(3, 10, false);
     feed("1234567890abc\r\nd\r\ne");
     cr_expect(eq(str, (char *)shown(), "abc\nd\ne\n"));
     bp_run_screen_resize(screen, 2, 20);
     feed("\r\n12345678901234567890x");
-    cr_expect(eq(str, (char *)shown(), "12345678901234567890\nx\n"));
+    cr_expect(eq(str, (char *)shown(), "12345678901234567890x\n"));
     bp_run_screen_resize(screen, 0, 0);
     bp_run_screen_resize(screen, 1, 1);
     feed("\xe4\xbd\xa0\xe4\xbd\xa0");
