@@ -343,8 +343,9 @@ bugpack_before_write(bugpack *session, bugpack_before_write_callback *callback, 
 /*
  * Sets a tag: a key and a value in `tags` of metadata.json, for what a maintainer wants to filter
  * reports by (server version, GPU, feature flags). A report has the tags as of its trigger, that
- * about the death of the process those that were stored last (crash_refresh_interval_ms). A value
- * of NULL removes the tag; removing one that is not set succeeds.
+ * about the death of the process those that were stored last (crash_refresh_interval_ms), which
+ * this call begins, at most once a second. A value of NULL removes the tag; removing one that is
+ * not set succeeds.
  *
  * A key has 1 to BUGPACK_TAG_KEY_MAX_BYTES bytes of [A-Za-z0-9_.-]. A value may hold any bytes; it
  * is made valid UTF-8, and cut at BUGPACK_TAG_VALUE_MAX_BYTES between characters.

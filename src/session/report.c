@@ -11,6 +11,7 @@
 #include "base/struct_size.h"
 #include "report/screenshot.h"
 #include "session/session.h"
+#include "trigger/crash.h"
 #include "trigger/retained.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
@@ -325,6 +326,9 @@ bugpack_status bugpack_set_tag(bugpack *session, const char *key, const char *va
     bugpack_status status = bp_session_enter(session, &entry);
     if (status == BUGPACK_OK) {
         status = bp_tags_set(session->context.tags, key, value);
+        if (status == BUGPACK_OK) {
+            bp_crash_trigger_note_change(bp_triggers_get(session->triggers, &bp_trigger_crash));
+        }
         bp_session_leave(&entry);
     }
     return status;

@@ -14,10 +14,10 @@ struct bp_crash_trigger {
     bp_trigger_context context;
     atomic_bool is_installing, is_installed;
     bp_crash_page *page;
-    atomic_bool is_job_waiting;
+    atomic_bool is_job_waiting, has_changed;
     _Atomic(uint64_t) cost_ns; /* of the last job */
     /* The monitor's. */
-    uint64_t next_ns; /* 0 at first */
+    uint64_t next_ns, last_ns; /* 0 at first */
     bool was_installed, has_kept;
 };
 
@@ -71,13 +71,15 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
     return BUGPACK_OK;
 }
 
-/* Until what is kept is asked for again. */
-static uint64_t interval_ns(bp_crash_trigger *trigger) {
+/* Until what is kept is asked for again: at most, or where it has changed. */
+static uint64_t interval_ns(bp_crash_trigger *trigger, bool has_changed) {
     uint64_t interval_ms = trigger->context.report->settings->crash_refresh_interval_ms;
     if (interval_ms == BP_CRASH_REFRESH_OFF) {
         return UINT64_MAX;
     }
-    uint64_t wanted_ns = interval_ms == 0 ? default_interval_ns : interval_ms * BP_NS_PER_MS;
+    uint64_t wanted_ns = has_changed        ? BP_NS_PER_SEC
+                         : interval_ms == 0 ? default_interval_ns
+                                            : interval_ms * BP_NS_PER_MS;
     uint64_t least_ns = atomic_load(&trigger->cost_ns) * rest_factor;
     return wanted_ns > least_ns ? wanted_ns : least_ns;
 }
@@ -86,7 +88,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
     bp_crash_trigger *trigger = self;
     const bp_report_context *report = trigger->context.report;
     bool is_installed = atomic_load(&trigger->is_installed);
-    uint64_t wait_ns = interval_ns(trigger);
+    uint64_t wait_ns = interval_ns(trigger, false);
     if (bp_rings_dir(report->recorder->rings) == NULL || (!is_installed && wait_ns == UINT64_MAX)) {
         return UINT64_MAX;
     }
@@ -96,8 +98,15 @@ static uint64_t tick(void *self, uint64_t now_ns) {
     } else if (trigger->next_ns == 0) {
         trigger->next_ns = now_ns + wait_ns;
     }
+    if (wait_ns != UINT64_MAX && atomic_load(&trigger->has_changed)) {
+        uint64_t soon_ns =
+            trigger->last_ns == 0 ? now_ns : trigger->last_ns + interval_ns(trigger, true);
+        trigger->next_ns = soon_ns < trigger->next_ns ? soon_ns : trigger->next_ns;
+    }
     if (now_ns >= trigger->next_ns) {
+        trigger->last_ns = now_ns;
         trigger->next_ns = wait_ns == UINT64_MAX ? UINT64_MAX : now_ns + wait_ns;
+        atomic_store(&trigger->has_changed, false); /* before it is read */
         if (trigger->has_kept || bp_stored_entries_are_there(report, scope_of(trigger))) {
             trigger->has_kept = true; /* what is gone goes from the file too */
             keep(trigger);
@@ -152,6 +161,12 @@ bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error
         atomic_store(&trigger->is_installing, false);
     }
     return status;
+}
+
+void bp_crash_trigger_note_change(bp_crash_trigger *trigger) {
+    if (!atomic_exchange(&trigger->has_changed, true)) {
+        bp_monitor_wake(trigger->context.monitor);
+    }
 }
 
 /* A thread that crashes at this moment still writes the page: then it stays, with its directory. */
