@@ -337,7 +337,8 @@ bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session) {
 void bp_cli_run_session_end(bp_cli_run_session *session, const bp_run_result *result) {
     report_failure(session, result);
     if (result->is_lost) {
-        bp_cli_say("the monitor of the command was killed: the exit status is not known");
+        bp_cli_say("the exit status is not known: the monitor of the command was killed, or "
+                   "the system does not tell");
     }
     for (size_t i = 0; i < result->loss_count; i++) {
         const bp_run_loss *loss = &result->losses[i];

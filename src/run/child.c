@@ -219,13 +219,14 @@ bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error) {
     return has_failed ? bp_fail_errno(error, failure, "cannot execute the command") : BUGPACK_OK;
 }
 
-bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end) {
+bp_run_news bp_run_child_look(const bp_run_child *child, bp_run_end *ret_end) {
     siginfo_t info;
+    errno = 0;
     if (!bp_child_look(child->pid, &info)) {
-        return false;
+        return errno == 0 || errno == EINTR ? BP_RUN_STARTED : BP_RUN_LOST;
     }
     *ret_end = bp_run_end_of(&info);
-    return true;
+    return BP_RUN_ENDED;
 }
 
 bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {

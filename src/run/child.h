@@ -45,11 +45,12 @@ bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, bp_run_ch
  */
 bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error);
 
-/* Whether the command has ended, without waiting: for a command without a monitor. */
-bool bp_run_child_has_ended(const bp_run_child *child, bp_run_end *ret_end);
-
-/* What the monitor reports. BP_RUN_STARTED is for internal use. */
+/* What is known of the command. Its monitor does not report BP_RUN_STARTED. */
 typedef enum bp_run_news { BP_RUN_STARTED, BP_RUN_STOPPED, BP_RUN_ENDED, BP_RUN_LOST } bp_run_news;
+
+/* Looks, without waiting, at a command without a monitor: BP_RUN_STARTED until it has ended,
+ * BP_RUN_LOST where the system does not say. */
+bp_run_news bp_run_child_look(const bp_run_child *child, bp_run_end *ret_end);
 
 /* Reads the monitor's next report; BP_RUN_LOST when the monitor is gone. `ret_end` also has the
  * signal that stopped the command. */

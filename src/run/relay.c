@@ -115,12 +115,10 @@ static void stop_with_command(struct relay *relay) {
     (void)kill(-relay->child->pid, SIGCONT);
 }
 
-static void read_news(struct relay *relay) {
-    bp_run_end end;
-    bp_run_news news = bp_run_child_read_news(relay->child, &end);
+static void take_news(struct relay *relay, bp_run_news news, const bp_run_end *end) {
     if (news == BP_RUN_ENDED) {
-        note_end(relay, &end);
-    } else if (news == BP_RUN_STOPPED && end.value != SIGSTOP) {
+        note_end(relay, end);
+    } else if (news == BP_RUN_STOPPED && end->value != SIGSTOP) {
         /* A SIGSTOP is for the command alone: somebody continues it later. */
         stop_with_command(relay);
     } else if (news == BP_RUN_LOST) {
@@ -225,9 +223,8 @@ static void answer_signals(struct relay *relay) {
         }
     }
     /* After every signal: the pipe may have been too full for a SIGCHLD. */
-    if (relay->child->monitor_pid < 0 && !relay->has_ended &&
-        bp_run_child_has_ended(relay->child, &end)) {
-        note_end(relay, &end);
+    if (relay->child->monitor_pid < 0 && !relay->has_ended) {
+        take_news(relay, bp_run_child_look(relay->child, &end), &end);
     }
 }
 
@@ -359,7 +356,9 @@ static void loop(struct relay *relay) {
             answer_signals(relay);
         }
         if (fds[poll_monitor].revents != 0 && !relay->has_ended) {
-            read_news(relay);
+            bp_run_end end;
+            bp_run_news news = bp_run_child_read_news(relay->child, &end);
+            take_news(relay, news, &end);
         }
         size_t press_count =
             bp_run_keyboard_move(&relay->keyboard, fds[poll_keyboard].revents != 0);

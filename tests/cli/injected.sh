@@ -100,6 +100,11 @@ for error in EMFILE EIO; do
     done
 done
 
+fact 'a command whose end the system does not tell is lost, and not waited for'
+traced -e inject=waitid:error=EPERM -- run -q -o . -- sh -c 'exit 3'
+[ "$status" -ne 124 ] || wrong 'it hangs'
+expect_err 'the exit status is not known'
+
 fact 'run goes on where nothing can be waited for, and begins nothing where it could not end it'
 mkdir runs
 for call in poll fcntl ioctl; do
