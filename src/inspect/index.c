@@ -137,8 +137,7 @@ static void add_report(bp_json *json, const bp_summary *summary) {
 static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_buffer *out,
                             bugpack_error *error) {
     bp_json json;
-    size_t end = out->size;
-    bp_json_begin(&json, out);
+    bp_json_begin_line(&json, out);
     bp_json_add_text(&json, "path", summary->path);
     bp_json_quote(&json, true);
     bp_json_add_uint(&json, "bytes", byte_count);
@@ -151,21 +150,7 @@ static bugpack_status print(const bp_summary *summary, uint64_t byte_count, bp_b
     add_threads(&json, summary);
     add_gap_keys(&json, summary);
     add_tags(&json, summary);
-    bugpack_status status = bp_json_finish(&json, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    /* No text has a raw newline, so what breaks the lines of the document is its layout. */
-    for (size_t at = end; at < out->size;) {
-        size_t length = strcspn(out->data + at, "\n");
-        memmove(out->data + end, out->data + at, length);
-        end += length;
-        at += length + 1;
-        at += at < out->size ? strspn(out->data + at, " ") : 0;
-    }
-    out->size = end;
-    return bp_buffer_append_char(out, '\n') == BUGPACK_OK ? status
-                                                          : bp_fail_memory(error, "index a report");
+    return bp_json_finish(&json, error);
 }
 
 bugpack_status bp_index_line(const char *path, uint64_t byte_count, bp_buffer *out,

@@ -35,11 +35,17 @@ static void open_level(bp_json *json, bool is_object) {
         (bp_json_level){.is_object = is_object, .first_key = json->keys.count};
 }
 
+static void break_line(bp_json *json) {
+    if (!json->is_line) {
+        bp_json_break_line(json->out, json->depth);
+    }
+}
+
 static void close_level(bp_json *json) {
     const bp_json_level *level = &json->open[--json->depth];
     bp_json_keys_end(&json->keys, level->first_key);
     if (level->has_member) {
-        bp_json_break_line(json->out, json->depth);
+        break_line(json);
     }
     (void)bp_buffer_append_char(json->out, level->is_object ? '}' : ']');
 }
@@ -48,6 +54,11 @@ void bp_json_begin(bp_json *json, bp_buffer *out) {
     *json = (bp_json){.out = out, .start = out->size};
     open_level(json, true);
     json->first_depth = json->depth;
+}
+
+void bp_json_begin_line(bp_json *json, bp_buffer *out) {
+    bp_json_begin(json, out);
+    json->is_line = true;
 }
 
 void bp_json_begin_elements(bp_json *json, bp_buffer *out) {
@@ -105,7 +116,7 @@ static bool begin_value(bp_json *json, const char *key) {
         (void)bp_buffer_append_char(json->out, ',');
     }
     level->has_member = true;
-    bp_json_break_line(json->out, json->depth);
+    break_line(json);
     if (key != NULL) {
         add_key(json, level->first_key, key);
     }

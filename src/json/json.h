@@ -32,6 +32,7 @@ typedef struct bp_json {
     size_t start; /* where the document begins in `out` */
     bp_json_level open[BP_JSON_DEPTH_MAX];
     size_t depth, first_depth; /* now, and after the document was begun */
+    bool is_line;
     bp_json_keys keys;
     bool is_quoting;
     bugpack_status status;
@@ -44,6 +45,9 @@ typedef struct bp_json {
  * alone, so that callers check once.
  */
 void bp_json_begin(bp_json *json, bp_buffer *out);
+
+/* The same in one line, for JSON Lines. */
+void bp_json_begin_line(bp_json *json, bp_buffer *out);
 
 /*
  * Begins further elements of an array that is a member of the root, for a document that is written
