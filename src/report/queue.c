@@ -61,8 +61,16 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     }
     *ret_ticket = job->ticket;
     bp_job_append(&queue->first, job);
-    (void)pthread_cond_broadcast(&queue->changed);
     return BUGPACK_OK;
+}
+
+/* The worker has nothing to do before the snapshot, whose thread then wakes it. */
+static void wake_for(bp_job_queue *queue, bool needs_worker) {
+    if (needs_worker) {
+        bp_job_queue_wake_all(queue);
+    } else {
+        (void)pthread_cond_signal(&queue->copying);
+    }
 }
 
 bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
@@ -70,7 +78,10 @@ bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *r
     uint64_t ticket = 0;
     bp_lock_acquire(&queue->lock);
     bugpack_status status = accept(queue, job, &ticket, error);
+    /* A snapshot of one that yields may have to wait until the worker has come to it. */
+    bool needs_worker = job->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
     bp_lock_release(&queue->lock);
+    wake_for(queue, needs_worker); /* which then finds the lock free */
     if (status != BUGPACK_OK) {
         bp_job_free(job);
     } else if (ret_ticket != NULL) {
@@ -86,9 +97,9 @@ bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
         status = BUGPACK_ERR_CLOSED;
     } else {
         bp_job_append(&queue->first, job);
-        (void)pthread_cond_broadcast(&queue->changed);
     }
     bp_lock_release(&queue->lock);
+    wake_for(queue, false);
     return status;
 }
 
@@ -147,6 +158,10 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
         return bp_fail_memory(error, "start the threads for reports");
     }
     bugpack_status status = bp_condition_init(&queue->changed, error);
+    if (status == BUGPACK_OK && pthread_cond_init(&queue->copying, NULL) != 0) {
+        (void)pthread_cond_destroy(&queue->changed);
+        status = bp_fail_memory(error, "start the threads for reports");
+    }
     if (status != BUGPACK_OK) {
         bp_lock_destroy(&queue->lock);
         free(queue);
@@ -180,7 +195,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
     }
     bp_lock_acquire(&queue->lock);
     queue->is_stopping = true;
-    (void)pthread_cond_broadcast(&queue->changed);
+    bp_job_queue_wake_all(queue);
     bp_lock_release(&queue->lock);
     if (queue->has_worker) {
         bp_runner_expect_close(queue->runner);
@@ -196,6 +211,7 @@ void bp_job_queue_free(bp_job_queue *queue) {
     if (queue != NULL) {
         bp_fd_reserve_release(&queue->reserve);
         bp_runner_free(queue->runner);
+        (void)pthread_cond_destroy(&queue->copying);
         (void)pthread_cond_destroy(&queue->changed);
         bp_lock_destroy(&queue->lock);
         free(queue);

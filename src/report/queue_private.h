@@ -19,11 +19,12 @@ struct bp_job_queue {
     bp_fd_reserve reserve;     /* the snapshot thread's, once it runs */
     atomic_bool has_cancelled; /* a job that waits may be cancelled */
 
-    bp_lock lock; /* of what follows, and of the queue's fields in each job */
-    pthread_cond_t changed;
-    bp_job *first;         /* all that have not ended, in the order of submission */
-    bp_job *current;       /* the one whose report is being written */
-    unsigned ending_count; /* out of the list, and in their callbacks */
+    bp_lock lock;           /* of what follows, and of the queue's fields in each job */
+    pthread_cond_t changed; /* for all but the snapshot thread, */
+    pthread_cond_t copying; /* which waits for this: a trigger wakes one thread */
+    bp_job *first;          /* all that have not ended, in the order of submission */
+    bp_job *current;        /* the one whose report is being written */
+    unsigned ending_count;  /* out of the list, and in their callbacks */
     uint64_t last_ticket;
     bool is_stopping; /* no job is accepted, and the worker ends when none is left */
     bool is_worker_done;
@@ -49,6 +50,11 @@ static inline void bp_job_unlink(bp_job_queue *queue, const bp_job *job) {
         link = &(*link)->next;
     }
     *link = job->next;
+}
+
+static inline void bp_job_queue_wake_all(bp_job_queue *queue) {
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_cond_signal(&queue->copying);
 }
 
 /* What bp_job_queue_is_own_thread asks for; each of the two threads calls it once. */

@@ -90,7 +90,7 @@ void *bp_job_queue_copy_rings(void *argument) {
             bp_fd_reserve_take(&queue->reserve);
             bp_lock_acquire(&queue->lock);
         } else {
-            bp_lock_wait(&queue->lock, &queue->changed);
+            bp_lock_wait(&queue->lock, &queue->copying);
         }
     }
     bp_lock_release(&queue->lock);

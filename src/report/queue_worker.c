@@ -56,7 +56,7 @@ static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result
     bp_job_free(job);
     bp_lock_acquire(&queue->lock);
     queue->ending_count--;
-    (void)pthread_cond_broadcast(&queue->changed);
+    bp_job_queue_wake_all(queue);
     bp_lock_release(&queue->lock);
 }
 
@@ -161,7 +161,7 @@ static void run_job(bp_job_queue *queue, bp_job *job) {
         job->type->run(job, queue->runner);
         bp_lock_acquire(&queue->lock);
         bp_job_unlink(queue, job);
-        (void)pthread_cond_broadcast(&queue->changed);
+        bp_job_queue_wake_all(queue);
         bp_lock_release(&queue->lock);
         bp_job_free(job);
     } else if (bp_cancel_is_due(&job->token)) {
@@ -194,12 +194,12 @@ void *bp_job_queue_work(void *argument) {
         bp_job *job = next_job(queue);
         if (job != NULL) {
             queue->current = job;
-            (void)pthread_cond_broadcast(&queue->changed); /* its snapshot is wanted now */
+            bp_job_queue_wake_all(queue); /* its snapshot is wanted now */
             bp_lock_release(&queue->lock);
             run_job(queue, job);
             bp_lock_acquire(&queue->lock);
             queue->current = NULL;
-            (void)pthread_cond_broadcast(&queue->changed);
+            bp_job_queue_wake_all(queue);
         } else if (queue->is_stopping) {
             break;
         } else {
@@ -207,7 +207,7 @@ void *bp_job_queue_work(void *argument) {
         }
     }
     queue->is_worker_done = true;
-    (void)pthread_cond_broadcast(&queue->changed);
+    bp_job_queue_wake_all(queue);
     bp_lock_release(&queue->lock);
     return NULL;
 }
