@@ -81,8 +81,8 @@ static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t
     return is_found;
 }
 
-static bugpack_status try_value(bp_scan *scan, const bp_names *names, const unsigned char *text,
-                                size_t from, size_t to, bool is_bare) {
+bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,
+                             size_t from, size_t to, bool is_bare) {
     static const char tag[] = BP_TAG_PREFIX;
     struct pair pair;
     bp_hit hit;
@@ -100,7 +100,7 @@ static bugpack_status try_value(bp_scan *scan, const bp_names *names, const unsi
 }
 
 bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bool is_bare) {
-    return try_value(scan, &view->names, view->text, from, to, is_bare) == BUGPACK_OK;
+    return bp_nested_try(scan, &view->names, view->text, from, to, is_bare) == BUGPACK_OK;
 }
 
 /* JSON in a text. */
@@ -184,7 +184,7 @@ static bugpack_status read_string(struct walk *walk) {
         return BUGPACK_OK;
     }
     walk->key_from = walk->key_to;
-    return try_value(walk->scan, &walk->names, walk->text, from, to, false);
+    return bp_nested_try(walk->scan, &walk->names, walk->text, from, to, false);
 }
 
 static bugpack_status read_bare(struct walk *walk) {
@@ -196,7 +196,7 @@ static bugpack_status read_bare(struct walk *walk) {
         return BUGPACK_OK;
     }
     walk->key_from = walk->key_to;
-    return try_value(walk->scan, &walk->names, walk->text, from, walk->at, true);
+    return bp_nested_try(walk->scan, &walk->names, walk->text, from, walk->at, true);
 }
 
 static void open_bracket(struct walk *walk) {

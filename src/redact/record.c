@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "redact/redactor_private.h"
+#include "redact/table.h"
 
 enum {
     margin_bytes = 1024,           /* before the end of a piece, where a keyword may be cut */
@@ -296,12 +297,17 @@ static bugpack_status end_record(struct search *search) {
     bp_scan *scan = &redactor->scan;
     bugpack_status status = BUGPACK_OK;
     bool has_blocks = scan->has_block_begin || scan->open_count > 0;
-    if (search->mode != BP_CODES_SHOWN && (has_blocks || search->line != NULL)) {
+    bool has_lines =
+        !record->is_piece && !scan->is_of_traffic && (!record->is_json || record->stream != 0);
+    if (search->mode != BP_CODES_SHOWN && (has_blocks || has_lines || search->line != NULL)) {
         status = see(search, BP_CODES_SHOWN, record->end, NULL);
     }
-    if (status == BUGPACK_OK && has_blocks) {
+    if (status == BUGPACK_OK && (has_blocks || has_lines)) {
         scan->hit_count = 0;
         status = bp_scan_blocks(scan, &search->text, record->stream);
+        if (status == BUGPACK_OK && has_lines) {
+            status = bp_tables_search(scan, &search->text, record->stream);
+        }
         for (size_t i = 0; i < scan->hit_count && status == BUGPACK_OK; i++) {
             status = add_span(search, &scan->hits[i]);
         }

@@ -35,6 +35,7 @@ void bp_scan_release(bp_scan *scan) {
 
 void bp_scan_reset(bp_scan *scan) {
     memset(scan->blocks, 0, sizeof scan->blocks);
+    memset(scan->tables, 0, sizeof scan->tables);
     memset(scan->gave_up_counts, 0, sizeof scan->gave_up_counts);
     scan->open_count = 0;
     scan->block_key = 0;

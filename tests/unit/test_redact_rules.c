@@ -194,3 +194,59 @@ Test(redact_rules, replace_their_examples_and_nothing_else) {
     cr_expect(match_count >= 120 && not_count >= 90, "%zu, %zu", match_count, not_count);
     bp_rule_list_release(&list);
 }
+
+/* Texts with tables, what stands between « and » being a secret. */
+static const char *const tables[] = {
+    "user,password\nbob,«Hunter2xyz»\nal,«Hunter3xyz»\n\nbob,Hunter2xyz\n",
+    "\"name\",\"api_key\",\"at\"\n\"Bob, B.\",\"«0a1b2c3d4e5f60718»\",\"x\"\n",
+    "host;user;password\r\ndb1;bob;«Hunter2xyz»\r\ndb2;al;\r\ndb3;eve;«Hunter3xyz»\r\n",
+    "name\tmaster_"
+    "key\nbob\t«0a1b2c3d4e5f607180a1b2c3d4e5f6071»\nend\nal\t0a1b2c3d4e5f607180a1b2c3d4\n",
+    " id | name | password\n----+------+----------\n  1 | bob  | «Hunter2xyz»\n(1 row)\n",
+    "+----+----------+\n| id | password |\n+----+----------+\n|  1 | «Hunter2xyz» "
+    "|\n+----+----------+\n",
+    "COPY public.users (id, master_key) FROM stdin;\n"
+    "1\t«0a1b2c3d4e5f607180a1b2c3d4e5f6071»\n\\.\n2\tplain\n",
+    /* None of these is one, or has a secret. */
+    "id,name\n1,password\n", "user, password\nbob, Hunter2xyz of the garden\nit ends, here\n",
+    "user,password\nbob,NULL\nal,***\n",
+    "| token | meaning |\n| --- | --- |\n| abcdef | the thing |\n| the 2nd | one |\n"};
+
+static void check_table(const char *marked) {
+    static const size_t pieces[] = {1 << 20, 1, 7};
+    char plain[1024], expected[1024];
+    redacted_example(marked, plain, expected);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        bp_buffer out;
+        redacted(redactors[0], BP_REDACT_TEXT, plain, strlen(plain), pieces[i], &out);
+        redacted_without_tags(out.data);
+        cr_expect(eq(str, out.data, expected), "in pieces of %zu", pieces[i]);
+        bp_buffer_release(&out);
+    }
+}
+
+Test(redact_rules, find_secrets_below_the_heading_of_a_table) {
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        check_table(tables[i]);
+    }
+}
+
+Test(redact_rules, follow_a_table_through_the_log_records_of_a_thread) {
+    static const char text[] =
+        "{\"time\":\"t\",\"level\":\"info\",\"channel\":\"a\",\"tid\":1,\"message\":\"user,"
+        "password\"}\n"
+        "{\"time\":\"t\",\"level\":\"info\",\"channel\":\"b\",\"tid\":2,\"message\":\"bob,"
+        "Hunter2xyz\"}\n"
+        "{\"time\":\"t\",\"level\":\"info\",\"channel\":\"a\",\"tid\":1,\"message\":\"bob,"
+        "«Hunter2xyz»\"}\n"
+        "{\"time\":\"t\",\"level\":\"info\",\"channel\":\"a\",\"tid\":1,\"message\":\"end\"}\n"
+        "{\"time\":\"t\",\"level\":\"info\",\"channel\":\"a\",\"tid\":1,\"message\":\"bob,"
+        "Hunter2xyz\"}\n";
+    char plain[1024], expected[1024];
+    bp_buffer out;
+    redacted_example(text, plain, expected);
+    redacted(redactors[0], BP_REDACT_JSON_LINES, plain, strlen(plain), 7, &out);
+    redacted_without_tags(out.data);
+    cr_expect(eq(str, out.data, expected));
+    bp_buffer_release(&out);
+}
