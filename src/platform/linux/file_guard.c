@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd_mark.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/status.h"
 
 static const size_t locks_max_bytes = (size_t)1 << 20;
@@ -42,7 +43,7 @@ struct bp_file_guard {
         tid; /* of the thread that waits; `tid` is not above 0 where it cannot be signalled */
     atomic_bool is_woken;
     atomic_bool is_unreachable;
-    pthread_mutex_t mutex; /* of what follows; held while a file is yielded */
+    bp_lock lock; /* of what follows; held while a file is yielded */
     guarded *files;
 };
 
@@ -97,7 +98,7 @@ static bool is_lease_whole(const leases *found, bp_fd_mark mark) {
  * Which of the guarded files nobody waits for. The kernel gives /proc/locks in pages, and leaves
  * out what another opening or closing moves from one page to the other meanwhile: so it is read
  * again where a lease is missing. A lease that ends after it was listed raises the next signal. The
- * mutex is held.
+ * lock is held.
  */
 static void find_leases(const bp_file_guard *guard, leases *found) {
     enum { attempt_max = 3 };
@@ -118,7 +119,7 @@ static void find_leases(const bp_file_guard *guard, leases *found) {
 static uint64_t yield_files(bp_file_guard *guard, bool has_signal) {
     leases found = {.count = 0};
     uint64_t due_ns = UINT64_MAX;
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     if (has_signal) {
         find_leases(guard, &found);
     }
@@ -129,7 +130,7 @@ static uint64_t yield_files(bp_file_guard *guard, bool has_signal) {
         }
         due_ns = file->due_ns < due_ns ? file->due_ns : due_ns;
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
     free(found.inodes);
     return due_ns;
 }
@@ -162,7 +163,7 @@ bool bp_file_guard_is_supported(void) {
 
 bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error) {
     bp_file_guard *guard = calloc(1, sizeof *guard);
-    if (guard == NULL || pthread_mutex_init(&guard->mutex, NULL) != 0) {
+    if (guard == NULL || !bp_lock_init(&guard->lock, BP_LOCK_FILE_GUARD)) {
         free(guard);
         return bp_fail_memory(error, "guard files");
     }
@@ -174,7 +175,7 @@ bugpack_status bp_file_guard_new(bp_file_guard **ret_guard, bugpack_error *error
 
 void bp_file_guard_free(bp_file_guard *guard) {
     if (guard != NULL) {
-        (void)pthread_mutex_destroy(&guard->mutex);
+        bp_lock_destroy(&guard->lock);
         free(guard);
     }
 }
@@ -241,7 +242,7 @@ bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yie
     if (file == NULL) {
         return bp_fail_memory(error, "guard a file");
     }
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     *file = (guarded){.next = guard->files,
                       .mark = bp_fd_mark_of(fd),
                       .due_ns = UINT64_MAX,
@@ -251,14 +252,14 @@ bugpack_status bp_file_guard_add(bp_file_guard *guard, int fd, bp_file_guard_yie
     if (status == BUGPACK_OK) {
         guard->files = file;
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
     if (status != BUGPACK_OK) {
         free(file);
     }
     return status;
 }
 
-/* The link to the file of this context, or to the end of the list. The mutex is held. */
+/* The link to the file of this context, or to the end of the list. The lock is held. */
 static guarded **find(bp_file_guard *guard, const void *context) {
     guarded **link = &guard->files;
     while (*link != NULL && (*link)->context != context) {
@@ -277,13 +278,13 @@ bugpack_status bp_file_guard_replace(bp_file_guard *guard, int fd, const void *c
 }
 
 void bp_file_guard_remove(bp_file_guard *guard, const void *context) {
-    (void)pthread_mutex_lock(&guard->mutex);
+    bp_lock_acquire(&guard->lock);
     guarded **link = find(guard, context);
     guarded *file = *link;
     if (file != NULL) {
         *link = file->next;
     }
-    (void)pthread_mutex_unlock(&guard->mutex);
+    bp_lock_release(&guard->lock);
     free(file);
 }
 
