@@ -25,6 +25,7 @@ struct search {
     bp_scan_text text;           /* as it was seen last */
     bp_code_mode mode;
     bool has_codes;        /* a text: of any kind */
+    bool has_lines;        /* may hold rows of a table */
     bool is_plain;         /* a text without codes is seen as it is, without a view */
     size_t undecided_from; /* in the record: where a match begins that depends on what follows */
     size_t safe_end;       /* the last place to divide the record at */
@@ -200,6 +201,9 @@ static bugpack_status find_hits(struct search *search, bp_code_mode mode) {
     if (status == BUGPACK_OK && redactor->base64 != NULL) {
         status = bp_base64_search(redactor->base64, search->text.bytes, search->text.size, scan);
     }
+    if (status == BUGPACK_OK && search->has_lines && mode == BP_CODES_SHOWN) {
+        status = bp_tables_search(scan, &search->text, search->record->stream);
+    }
     return status == BUGPACK_OK ? add_spans(search) : status;
 }
 
@@ -292,22 +296,16 @@ static bugpack_status swallow_message(struct search *search) {
 }
 
 static bugpack_status end_record(struct search *search) {
-    bp_redactor *redactor = search->redactor;
     bp_redact_record *record = search->record;
-    bp_scan *scan = &redactor->scan;
-    bugpack_status status = BUGPACK_OK;
+    bp_scan *scan = &search->redactor->scan;
     bool has_blocks = scan->has_block_begin || scan->open_count > 0;
-    bool has_lines =
-        !record->is_piece && !scan->is_of_traffic && (!record->is_json || record->stream != 0);
-    if (search->mode != BP_CODES_SHOWN && (has_blocks || has_lines || search->line != NULL)) {
+    bugpack_status status = BUGPACK_OK;
+    if (search->mode != BP_CODES_SHOWN && (has_blocks || search->line != NULL)) {
         status = see(search, BP_CODES_SHOWN, record->end, NULL);
     }
-    if (status == BUGPACK_OK && (has_blocks || has_lines)) {
+    if (status == BUGPACK_OK && has_blocks) {
         scan->hit_count = 0;
         status = bp_scan_blocks(scan, &search->text, record->stream);
-        if (status == BUGPACK_OK && has_lines) {
-            status = bp_tables_search(scan, &search->text, record->stream);
-        }
         for (size_t i = 0; i < scan->hit_count && status == BUGPACK_OK; i++) {
             status = add_span(search, &scan->hits[i]);
         }
@@ -321,6 +319,8 @@ static bugpack_status end_record(struct search *search) {
 bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *record) {
     struct search search = {.redactor = redactor, .record = record, .undecided_from = SIZE_MAX};
     bp_scan *scan = &redactor->scan;
+    search.has_lines =
+        !record->is_piece && !scan->is_of_traffic && (!record->is_json || record->stream != 0);
     search.has_codes = true;
     search.has_codes = !record->is_json && has_codes(&search, BP_CODES_DECODED);
     record->end = record->size;
