@@ -207,6 +207,13 @@ static const char *const tables[] = {
     "|\n+----+----------+\n",
     "COPY public.users (id, master_key) FROM stdin;\n"
     "1\t«0a1b2c3d4e5f607180a1b2c3d4e5f6071»\n\\.\n2\tplain\n",
+    /* Names that end in a word of a secret's, before each delimiter. */
+    "user;smtp_pass;at\nbob;«Hunter2xyz»;x\n", "smtp_pass\tat\n«Hunter2xyz»\tx\n",
+    "AdminPass|at\n«Hunter2xyz»|x\n", " db_pass | at\n--------+----\n «Hunter2xyz» | x\n",
+    "master_key;at\n«0a1b2c3d4e5f607180a1b2c3d4e5f6071»;x\n",
+    "RAILS_MASTER_KEY\tat\n«0a1b2c3d4e5f607180a1b2c3d4e5f6071»\tx\n",
+    " hmac_key | at\n----------+----\n «0a1b2c3d4e5f607180a1b2c3d4e5f6071» | x\n",
+    "| signing-key | at |\n| --- | --- |\n| «0a1b2c3d4e5f607180a1b2c3d4e5f6071» | x |\n",
     /* None of these is one, or has a secret. */
     "id,name\n1,password\n", "user, password\nbob, Hunter2xyz of the garden\nit ends, here\n",
     "user,password\nbob,NULL\nal,***\n",
