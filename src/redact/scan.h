@@ -37,6 +37,8 @@ typedef struct bp_table {
     uint16_t column_count, columns[BP_TABLE_COLUMNS]; /* which of them hold secrets */
     bp_name names[BP_TABLE_COLUMNS];
     uint16_t idle_count; /* records since its last row */
+    uint16_t done_count; /* cells of a row whose next cell goes on in the next line */
+    bool is_in_quotes;   /* that cell is in quotes */
     bool is_open;
 } bp_table;
 

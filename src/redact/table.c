@@ -13,19 +13,23 @@ struct line {
     const unsigned char *text;
     size_t from, to;
     unsigned char delimiter;
+    bool is_in_quotes; /* where the next cell begins, or the line ends */
+};
+
+struct cell {
+    size_t from, to;
 };
 
 /* Takes the next cell, without its quotes and the blanks around it. A cell in quotes may hold the
  * delimiter. False at the end. */
-static bool take_cell(struct line *line, size_t *at, size_t *ret_from, size_t *ret_to) {
+static bool take_cell(struct line *line, size_t *at, struct cell *ret_cell) {
     const unsigned char *text = line->text;
     size_t from = *at, to = from;
-    bool is_quoted = false;
     if (from > line->to) {
         return false;
     }
-    while (to < line->to && (is_quoted || text[to] != line->delimiter)) {
-        is_quoted ^= text[to] == '"' && (line->delimiter == ',' || line->delimiter == ';');
+    while (to < line->to && (line->is_in_quotes || text[to] != line->delimiter)) {
+        line->is_in_quotes ^= text[to] == '"' && (line->delimiter == ',' || line->delimiter == ';');
         to++;
     }
     *at = to + 1;
@@ -35,8 +39,7 @@ static bool take_cell(struct line *line, size_t *at, size_t *ret_from, size_t *r
     while (to > from && (isspace(text[to - 1]) || text[to - 1] == '"')) {
         to--;
     }
-    *ret_from = from;
-    *ret_to = to;
+    *ret_cell = (struct cell){from, to};
     return true;
 }
 
@@ -113,16 +116,16 @@ static bool has_spaced_commas(const struct line *line) {
 
 /* Reads the names of a heading that this delimiter divides; a table without a secret is none. */
 static bugpack_status read_heading(bp_scan *scan, struct line line, bp_table *table) {
-    size_t from, to;
+    struct cell cell;
     cut_border(&line);
-    for (size_t at = line.from; take_cell(&line, &at, &from, &to); table->cell_count++) {
+    for (size_t at = line.from; take_cell(&line, &at, &cell); table->cell_count++) {
         bp_names names;
         bool is_secret = false;
-        if (!is_name(line.text, from, to) || table->cell_count == UINT16_MAX) {
+        if (!is_name(line.text, cell.from, cell.to) || table->cell_count == UINT16_MAX) {
             table->column_count = 0;
             return BUGPACK_OK;
         }
-        bugpack_status status = judge_name(scan, line.text, from, to, &names, &is_secret);
+        bugpack_status status = judge_name(scan, line.text, cell.from, cell.to, &names, &is_secret);
         if (status != BUGPACK_OK) {
             return status;
         }
@@ -154,7 +157,11 @@ static bool find_copy(struct line *line) {
 
 static bugpack_status begin_table(bp_scan *scan, struct line line, uint64_t stream) {
     static const unsigned char delimiters[] = {'\t', '|', ';', ','};
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
     bugpack_status status = BUGPACK_OK;
+    if (line.to - line.from > 3 && memcmp(line.text + line.from, byte_order_mark, 3) == 0) {
+        line.from += 3;
+    }
     bool is_copy = find_copy(&line);
     for (size_t i = is_copy ? 3 : 0; status == BUGPACK_OK && i < sizeof delimiters; i++) {
         bp_table table = {.stream = stream, .delimiter = delimiters[i], .is_open = true};
@@ -183,43 +190,43 @@ static bool is_ruler(const struct line *line) {
 }
 
 /* A table that a person reads has words too: a secret is one without blanks, and not plain. */
-static bool may_be_secret(const struct line *line, size_t from, size_t to) {
+static bool may_be_secret(const struct line *line, struct cell cell) {
     bool is_plain = true;
-    for (size_t at = from; at < to; at++) {
+    for (size_t at = cell.from; at < cell.to; at++) {
         if (isspace(line->text[at])) {
             return false;
         }
         is_plain = is_plain && !isdigit(line->text[at]);
     }
-    return line->delimiter != '|' || !is_plain;
+    return cell.from < cell.to && (line->delimiter != '|' || !is_plain);
 }
 
+/* A row has as many cells as the heading. Where its line ends in quotes, it goes on in the next. */
 static bugpack_status read_row(bp_scan *scan, bp_table *table, struct line line) {
-    size_t from, to, count = 0;
-    struct bp_cell {
-        size_t from, to;
-    } cells[BP_TABLE_COLUMNS];
+    struct cell cell, cells[BP_TABLE_COLUMNS] = {{0}};
+    size_t count = table->done_count;
     line.delimiter = table->delimiter;
+    line.is_in_quotes = table->is_in_quotes;
     table->idle_count = 0;
     if (is_ruler(&line)) {
         return BUGPACK_OK;
     }
     cut_border(&line);
-    for (size_t at = line.from; take_cell(&line, &at, &from, &to); count++) {
+    for (size_t at = line.from; take_cell(&line, &at, &cell); count++) {
         for (size_t i = 0; i < table->column_count; i++) {
-            if (table->columns[i] == count) {
-                cells[i] = (struct bp_cell){from, to};
-            }
+            cells[i] = table->columns[i] == count ? cell : cells[i];
         }
     }
-    if (count != table->cell_count) {
+    table->is_in_quotes = line.is_in_quotes;
+    if (count > table->cell_count || (count < table->cell_count && !line.is_in_quotes)) {
         close_table(scan, table);
         return BUGPACK_OK;
     }
+    table->done_count = line.is_in_quotes ? (uint16_t)(count - 1) : 0;
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < table->column_count; i++) {
         bp_names names = {.count = 1, .names = {table->names[i]}};
-        if (may_be_secret(&line, cells[i].from, cells[i].to)) {
+        if (may_be_secret(&line, cells[i])) {
             status = bp_nested_try(scan, &names, line.text, cells[i].from, cells[i].to, false);
         }
     }

@@ -214,6 +214,10 @@ static const char *const tables[] = {
     "RAILS_MASTER_KEY\tat\n«0a1b2c3d4e5f607180a1b2c3d4e5f6071»\tx\n",
     " hmac_key | at\n----------+----\n «0a1b2c3d4e5f607180a1b2c3d4e5f6071» | x\n",
     "| signing-key | at |\n| --- | --- |\n| «0a1b2c3d4e5f607180a1b2c3d4e5f6071» | x |\n",
+    /* A byte order mark, and a cell of more than one line. */
+    "\xEF\xBB\xBFpassword,user\n«Hunter2xyz»,bob\n",
+    "note,password,at\n\"first, line\nsecond\",«Hunter2xyz»,x\n\"a \"\"b\"\"\n\n\",«Hunter3xyz»,y\n"
+    "c,«Hunter4xyz»,z\n",
     /* None of these is one, or has a secret. */
     "id,name\n1,password\n", "user, password\nbob, Hunter2xyz of the garden\nit ends, here\n",
     "user,password\nbob,NULL\nal,***\n",
