@@ -1,8 +1,8 @@
 #include "base/utf8.h"
 
-#include <string.h>
-
+#include <ctype.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The escapes: U+EF00 plus the byte. In UTF-8 they are EE BC 80 to EE BF BF. */
 static const uint32_t escape_base = 0xEF00;
@@ -57,11 +57,32 @@ static bool is_escape(const unsigned char *bytes, size_t length) {
     return length == 3 && bytes[0] == 0xEE && bytes[1] >= 0xBC;
 }
 
+size_t bp_utf8_put(uint32_t code, char *ret_bytes) {
+    static const unsigned char first_bytes[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t length = code < 0x80 ? 1 : 2;
+    length += (size_t)(code >= 0x800) + (code >= 0x10000);
+    for (size_t at = length; --at > 0; code >>= 6) {
+        ret_bytes[at] = (char)(0x80 | (code & 0x3F));
+    }
+    ret_bytes[0] = (char)(first_bytes[length] | code);
+    return length;
+}
+
+int32_t bp_hex_value(const void *digits, size_t count) {
+    const unsigned char *digit = digits;
+    int32_t value = 0;
+    for (; count > 0; count--, digit++) {
+        if (!isxdigit(*digit)) {
+            return -1;
+        }
+        value = value << 4 | (isdigit(*digit) ? *digit - '0' : tolower(*digit) - 'a' + 10);
+    }
+    return value;
+}
+
 static void append_escape(bp_buffer *out, unsigned char byte) {
-    uint32_t code = escape_base + byte;
-    char encoded[3] = {(char)(0xE0 | (code >> 12)), (char)(0x80 | ((code >> 6) & 0x3F)),
-                       (char)(0x80 | (code & 0x3F))};
-    (void)bp_buffer_append(out, encoded, sizeof encoded);
+    char encoded[BP_UTF8_MAX_BYTES];
+    (void)bp_buffer_append(out, encoded, bp_utf8_put(escape_base + byte, encoded));
 }
 
 static bugpack_status encode(bp_buffer *out, const void *bytes, size_t byte_count,

@@ -37,6 +37,13 @@ bugpack_status bp_utf8_complete(bp_buffer *out, const void *bytes, size_t byte_c
  */
 size_t bp_utf8_control(const unsigned char *bytes, size_t available, uint32_t *ret_code);
 
+/* Writes a code point and returns its length. */
+enum { BP_UTF8_MAX_BYTES = 4 };
+size_t bp_utf8_put(uint32_t code, char *ret_bytes);
+
+/* The value of `count` hexadecimal digits, at most seven; -1 where one of them is none. */
+int32_t bp_hex_value(const void *digits, size_t count);
+
 /* The largest cut of `byte_count` at or below `limit` that does not split a sequence. */
 size_t bp_utf8_cut(const void *bytes, size_t byte_count, size_t limit);
 

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "json/literal.h"
 
 enum { slots_min = 32 };
@@ -29,7 +30,7 @@ static bool hash_decoded(const unsigned char *text, size_t byte_count, uint64_t 
     }
     text++;
     while ((character = bp_json_next_character(&text)) >= 0) {
-        length += bp_json_put_character(character, decoded + length);
+        length += bp_utf8_put((uint32_t)character, decoded + length);
     }
     *ret_hash = XXH3_128bits_withSeed(decoded, length, seed);
     free(decoded);

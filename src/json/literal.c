@@ -45,27 +45,9 @@ const char *bp_json_check_number(const unsigned char *text, size_t byte_count, s
 const char bp_json_escaped[] = "\"\\/\b\f\n\r\t";
 const char bp_json_escapes[] = "\"\\/bfnrt";
 
-static int hex_value(unsigned char digit) {
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    if (digit >= 'a' && digit <= 'f') {
-        return digit - 'a' + 10;
-    }
-    return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
-
 /* The value of the four digits after "\u", or -1 when they are not there. */
 static int32_t unit_value(const unsigned char *digits, size_t available) {
-    int32_t value = 0;
-    for (size_t i = 0; i < 4; i++) {
-        int digit = i < available ? hex_value(digits[i]) : -1;
-        if (digit < 0) {
-            return -1;
-        }
-        value = value * 16 + digit;
-    }
-    return value;
+    return available < 4 ? -1 : bp_hex_value(digits, 4);
 }
 
 static bool is_high_surrogate(int32_t unit) {
@@ -204,25 +186,4 @@ int32_t bp_json_next_character(const unsigned char **at) {
         character = character << 6 | (*(*at)++ & 0x3F);
     }
     return character;
-}
-
-size_t bp_json_put_character(int32_t character, char *ret_bytes) {
-    size_t count = 0;
-    if (character < 0x80) {
-        ret_bytes[count++] = (char)character;
-    } else if (character < 0x800) {
-        ret_bytes[count++] = (char)(0xC0 | character >> 6);
-    } else if (character < 0x10000) {
-        ret_bytes[count++] = (char)(0xE0 | character >> 12);
-    } else {
-        ret_bytes[count++] = (char)(0xF0 | character >> 18);
-        ret_bytes[count++] = (char)(0x80 | (character >> 12 & 0x3F));
-    }
-    if (character >= 0x800) {
-        ret_bytes[count++] = (char)(0x80 | (character >> 6 & 0x3F));
-    }
-    if (character >= 0x80) {
-        ret_bytes[count++] = (char)(0x80 | (character & 0x3F));
-    }
-    return count;
 }

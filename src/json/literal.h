@@ -24,8 +24,4 @@ const char *bp_json_check_string(const unsigned char *text, size_t byte_count, s
  */
 int32_t bp_json_next_character(const unsigned char **at);
 
-/* Writes a code point as UTF-8 and returns its length, which is at most this. */
-#define BP_JSON_CHARACTER_BYTES 4
-size_t bp_json_put_character(int32_t character, char *ret_bytes);
-
 #endif

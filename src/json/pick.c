@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "json/literal.h"
 
 enum { path_max_bytes = 256 };
@@ -131,8 +132,8 @@ bool bp_json_token_text(const bp_json_token *token, bp_buffer *out) {
     const unsigned char *at = (const unsigned char *)token->text + 1;
     int32_t character;
     while ((character = bp_json_next_character(&at)) > 0) {
-        char bytes[BP_JSON_CHARACTER_BYTES];
-        (void)bp_buffer_append(out, bytes, bp_json_put_character(character, bytes));
+        char bytes[BP_UTF8_MAX_BYTES];
+        (void)bp_buffer_append(out, bytes, bp_utf8_put((uint32_t)character, bytes));
     }
     return true;
 }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/utf8.h"
+
 static void set_byte(bp_byte_set *set, unsigned byte) {
     set->words[byte / 64] |= (uint64_t)1 << byte % 64;
 }
@@ -21,12 +23,6 @@ static void set_if(bp_byte_set *set, int (*is)(int)) {
             set_byte(set, byte);
         }
     }
-}
-
-static int hex_value(char digit) {
-    return isdigit((unsigned char)digit)  ? digit - '0'
-           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                          : -1;
 }
 
 /* What follows a backslash; NULL where it is not understood. */
@@ -47,13 +43,12 @@ static const char *parse_escape(const char *text, bp_byte_set *set) {
         set_byte(set, '\t');
         return text + 1;
     case 'x': {
-        int high = hex_value(text[1]);
-        int low = high < 0 ? -1 : hex_value(text[2]);
-        if (low < 0) {
+        int32_t value = text[1] == '\0' ? -1 : bp_hex_value(text + 1, 2);
+        if (value < 0) {
             return NULL;
         }
-        set_byte(set, (unsigned)(16 * high + low));
-        if (high == 15) { /* what separates JSON strings in a view is a quote before that */
+        set_byte(set, (unsigned)value);
+        if (value >= 0xF0) { /* what separates JSON strings in a view is a quote before that */
             set_byte(set, '"');
         }
         return text + 3;

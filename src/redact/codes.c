@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
+
 enum {
     escape = 0x1B,
     csi = 0x9B,
@@ -50,15 +52,7 @@ static size_t skip_slashes(struct text text, size_t at) {
 }
 
 static int hex_value(struct text text, size_t at, size_t count) {
-    int value = 0;
-    for (size_t i = at; i < at + count; i++) {
-        if (i >= text.size || !isxdigit(text.bytes[i])) {
-            return -1;
-        }
-        int letter = tolower(text.bytes[i]);
-        value = value << 4 | (isdigit(letter) ? letter - '0' : letter - 'a' + 10);
-    }
-    return value;
+    return text.size < count || at > text.size - count ? -1 : bp_hex_value(text.bytes + at, count);
 }
 
 /* What introduces a sequence. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 
 struct reading {
     bp_view *view;
@@ -179,68 +180,37 @@ static void resolve(struct reading *reading, size_t from, size_t first_point) {
     }
 }
 
-static bool read_hex(const char *digits, size_t available, unsigned *ret_value) {
-    unsigned value = 0;
-    if (available < 4) {
-        return false;
-    }
-    for (size_t i = 0; i < 4; i++) {
-        char digit = digits[i];
-        unsigned low = digit >= '0' && digit <= '9'   ? (unsigned)(digit - '0')
-                       : digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a') + 10
-                       : digit >= 'A' && digit <= 'F' ? (unsigned)(digit - 'A') + 10
-                                                      : 16;
-        if (low == 16) {
-            return false;
-        }
-        value = value << 4 | low;
-    }
-    *ret_value = value;
-    return true;
+static void put_character(struct reading *reading, uint32_t code) {
+    bp_view *view = reading->view;
+    view->size += bp_utf8_put(code == 0 ? '?' : code, (char *)view->text + view->size);
 }
 
-static void put_character(struct reading *reading, unsigned value) {
-    if (value == 0) {
-        put(reading, '?');
-    } else if (value < 0x80) {
-        put(reading, value);
-    } else if (value < 0x800) {
-        put(reading, 0xC0 | value >> 6);
-        put(reading, 0x80 | (value & 0x3F));
-    } else if (value < 0x10000) {
-        put(reading, 0xE0 | value >> 12);
-        put(reading, 0x80 | (value >> 6 & 0x3F));
-        put(reading, 0x80 | (value & 0x3F));
-    } else {
-        put(reading, 0xF0 | value >> 18);
-        put(reading, 0x80 | (value >> 12 & 0x3F));
-        put(reading, 0x80 | (value >> 6 & 0x3F));
-        put(reading, 0x80 | (value & 0x3F));
-    }
+/* The value of \uXXXX; -1 where it is none. */
+static int32_t read_unit(const char *text, size_t available) {
+    return available < 6 || text[0] != '\\' || text[1] != 'u' ? -1 : bp_hex_value(text + 2, 4);
 }
 
 /* One escape of a JSON string, at its backslash. */
 static void read_escape(struct reading *reading) {
+    static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
     const char *next = reading->raw + reading->at;
     size_t left = reading->size - reading->at;
-    unsigned value = 0, low = 0;
-    size_t length = 0;
-    if (left >= 6 && next[1] == 'u' && read_hex(next + 2, left - 2, &value)) {
+    size_t length = left > 1 ? 2 : 1;
+    int32_t unit = read_unit(next, left), low = -1;
+    if (unit >= 0) {
         length = 6;
-        bool is_pair = value >> 10 == 0x36 && left >= 12 && next[6] == '\\' && next[7] == 'u' &&
-                       read_hex(next + 8, left - 8, &low) && low >> 10 == 0x37;
-        if (is_pair) {
-            value = 0x10000 + ((value & 0x3FF) << 10 | (low & 0x3FF));
+        if (unit >> 10 == 0x36) {
+            low = read_unit(next + 6, left - 6);
+        }
+        if (low >> 10 == 0x37) {
+            unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
             length = 12;
         }
-        put_character(reading, value >> 11 == 0x1B ? '?' : value);
+        put_character(reading, unit >> 11 == 0x1B ? '?' : (uint32_t)unit);
     } else {
-        static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
-        const char *name = left > 1 ? memchr(names, next[1], 5) : NULL;
-        put(reading, left <= 1      ? '\\'
-                     : name != NULL ? (unsigned char)meanings[name - names]
-                                    : (unsigned char)next[1]);
-        length = left > 1 ? 2 : 1;
+        char letter = next[length - 1];
+        const char *name = length > 1 ? memchr(names, letter, sizeof names - 1) : NULL;
+        put(reading, name != NULL ? (unsigned char)meanings[name - names] : (unsigned char)letter);
     }
     reading->at += length;
     add_point(reading, BP_VIEW_SAME);
