@@ -1,11 +1,12 @@
 #include "redact/keywords.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/status.h"
-#include "redact/byte_set.h"
+#include "base/utf8.h"
 
 /*
  * The automaton is made from a row of bits ("shift-and"): one for each set of each keyword, and one
@@ -14,13 +15,18 @@
  */
 enum { max_bits = 8192, max_states = 16384, row_words = max_bits / 64 };
 
+/* A set of bytes, as one position of a keyword is written. */
+typedef struct byte_set {
+    uint64_t words[4];
+} byte_set;
+
 typedef struct state_hits {
     uint32_t first, count; /* in `hits` */
     bool is_final;
 } state_hits;
 
 struct bp_keywords {
-    bp_byte_set *sets; /* one for each bit; that of a complete keyword is empty */
+    byte_set *sets; /* one for each bit; that of a complete keyword is empty */
     size_t bit_count, bit_capacity;
     bp_keyword_hit *ends; /* for each bit: the keyword that is complete there */
     size_t end_capacity;
@@ -53,7 +59,101 @@ void bp_keywords_free(bp_keywords *keywords) {
     }
 }
 
-static bool add_bit(bp_keywords *keywords, bp_byte_set set, bp_keyword_hit end) {
+static void set_byte(byte_set *set, unsigned byte) {
+    set->words[byte / 64] |= (uint64_t)1 << byte % 64;
+}
+
+static void set_letter(byte_set *set, unsigned byte) {
+    set_byte(set, byte);
+    if (isalpha((int)byte) && byte < 0x80) {
+        set_byte(set, byte ^ 0x20);
+    }
+}
+
+static void set_if(byte_set *set, int (*is)(int)) {
+    for (unsigned byte = 0; byte < 0x80; byte++) {
+        if (is((int)byte)) {
+            set_byte(set, byte);
+        }
+    }
+}
+
+/* What follows a backslash; NULL where it is not understood. */
+static const char *parse_escape(const char *text, byte_set *set) {
+    switch (*text) {
+    case 'd':
+        set_if(set, isdigit);
+        return text + 1;
+    case 'a':
+        set_if(set, isalpha);
+        return text + 1;
+    case 'w':
+        set_if(set, isalnum);
+        set_byte(set, '_');
+        return text + 1;
+    case 's':
+        set_byte(set, ' ');
+        set_byte(set, '\t');
+        return text + 1;
+    case 'x': {
+        int32_t value = text[1] == '\0' ? -1 : bp_hex_value(text + 1, 2);
+        if (value < 0) {
+            return NULL;
+        }
+        set_byte(set, (unsigned)value);
+        if (value >= 0xF0) { /* what separates JSON strings in a view is a quote before that */
+            set_byte(set, '"');
+        }
+        return text + 3;
+    }
+    default:
+        if (*text == '\0' || isalnum((unsigned char)*text)) {
+            return NULL;
+        }
+        set_byte(set, (unsigned char)*text);
+        return text + 1;
+    }
+}
+
+static const char *parse_set(const char *text, byte_set *set) {
+    bool is_not = *text == '^';
+    text += is_not;
+    while (text != NULL && *text != ']') {
+        if (*text == '\0' || *text == ' ') {
+            return NULL;
+        }
+        if (*text == '\\') {
+            text = parse_escape(text + 1, set);
+        } else if (text[1] == '-' && text[2] != ']' && text[2] != '\0') {
+            for (unsigned byte = (unsigned char)text[0]; byte <= (unsigned char)text[2]; byte++) {
+                set_letter(set, byte);
+            }
+            text += 3;
+        } else {
+            set_letter(set, (unsigned char)*text++);
+        }
+    }
+    for (size_t i = 0; is_not && i < 4; i++) {
+        set->words[i] = ~set->words[i];
+    }
+    return text == NULL ? NULL : text + 1;
+}
+
+/* Reads one position and returns what is behind it; NULL where it is not understood. `text` is not
+ * empty. */
+static const char *parse_byte_set(const char *text, byte_set *ret_set) {
+    *ret_set = (byte_set){{0}};
+    if (*text == '[') {
+        return parse_set(text + 1, ret_set);
+    }
+    if (*text == '\\') {
+        return parse_escape(text + 1, ret_set);
+    }
+    set_letter(ret_set, (unsigned char)*text);
+    return text + 1;
+}
+
+static bool add_bit(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
     if (!bp_array_reserve(&keywords->sets, keywords->bit_count, &keywords->bit_capacity) ||
         !bp_array_reserve(&keywords->ends, keywords->bit_count, &keywords->end_capacity)) {
         return false;
@@ -71,8 +171,8 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
     bool has_context = *next == '[';
     size_t length = 0;
     while (next != NULL && *next != ' ' && *next != '\0') {
-        bp_byte_set set;
-        next = bp_byte_set_parse(next, &set);
+        byte_set set;
+        next = parse_byte_set(next, &set);
         if (next != NULL && !add_bit(keywords, set, (bp_keyword_hit){0})) {
             return bp_fail_memory(error, "add a redaction rule");
         }
@@ -84,7 +184,7 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
                        "a keyword is too short, too long or not understood: %s", *text);
     }
     bp_keyword_hit end = {.owner = owner, .length = (uint16_t)(length - has_context)};
-    if (!add_bit(keywords, (bp_byte_set){{0}}, end)) {
+    if (!add_bit(keywords, (byte_set){{0}}, end)) {
         return bp_fail_memory(error, "add a redaction rule");
     }
     if (keywords->bit_count > max_bits) {
@@ -110,7 +210,7 @@ struct making {
     bp_keywords *keywords;
     size_t words;       /* of a row */
     uint64_t *matching; /* [class * words]: the bits whose set has it; at first [byte * words] */
-    bp_byte_set *going; /* [bit]: the classes of its set */
+    byte_set *going;    /* [bit]: the classes of its set */
     uint64_t *rows;     /* [state * words] */
     size_t state_count, row_capacity;
     uint32_t *slots; /* a hash table of states, plus one */
@@ -208,11 +308,11 @@ static void add_next(const struct making *making, const uint64_t *from, unsigned
 }
 
 /* The classes with which something of a row goes on: a few. */
-static bp_byte_set find_going(const struct making *making, const uint64_t *row) {
-    bp_byte_set going = {{0}};
+static byte_set find_going(const struct making *making, const uint64_t *row) {
+    byte_set going = {{0}};
     for (size_t i = 0; i < making->words; i++) {
         for (uint64_t bits = row[i]; bits != 0; bits &= bits - 1) {
-            const bp_byte_set *set = &making->going[i * 64 + (size_t)__builtin_ctzll(bits)];
+            const byte_set *set = &making->going[i * 64 + (size_t)__builtin_ctzll(bits)];
             for (unsigned word = 0; word < 4; word++) {
                 going.words[word] |= set->words[word];
             }
@@ -224,7 +324,7 @@ static bp_byte_set find_going(const struct making *making, const uint64_t *row) 
 /* The states behind one whose row is `from`. Where nothing that has begun goes on, it is the one
  * behind the first state, in which nothing has begun. */
 static bool make_next(struct making *making, const uint64_t *from, uint16_t *next) {
-    const bp_byte_set going = find_going(making, from);
+    const byte_set going = find_going(making, from);
     size_t row_bytes = making->words * sizeof *from;
     uint64_t row[row_words];
     for (unsigned word = 0; word < 4; word++) {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "redact/redactor_private.h"
 
@@ -12,6 +13,40 @@ enum {
     name_max_bytes = 80         /* from a keyword to the end of its line, where that may be all */
 };
 enum { line_max_bytes = 32 * 1024 /* that is kept of a line in several records */ };
+enum { look_bytes = 8 * 1024, log_nul_share = 8 };
+
+bp_redact_form bp_redact_form_of(const char *entry) {
+    static const struct {
+        const char *ending;
+        bp_redact_form form;
+    } forms[] = {
+        {".json", BP_REDACT_JSON},  {".jsonl", BP_REDACT_JSON_LINES}, {".png", BP_REDACT_BINARY},
+        {".pcap", BP_REDACT_PCAP},  {".pcapng", BP_REDACT_PCAP},      {".jpg", BP_REDACT_BINARY},
+        {".gz", BP_REDACT_BINARY},  {".xz", BP_REDACT_BINARY},        {".zst", BP_REDACT_BINARY},
+        {".zip", BP_REDACT_BINARY}, {".log", BP_REDACT_LOG},          {".txt", BP_REDACT_LOG},
+    };
+    size_t length = strlen(entry);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        size_t ending = strlen(forms[i].ending);
+        if (length > ending && strcasecmp(entry + length - ending, forms[i].ending) == 0) {
+            return forms[i].form;
+        }
+    }
+    return BP_REDACT_TEXT;
+}
+
+/* Whether the first bytes of a text say that it is none. */
+static bool is_binary_text(bp_redact_form form, const void *bytes, size_t byte_count) {
+    const char *text = bytes;
+    size_t size = byte_count < look_bytes ? byte_count : look_bytes, nul_count = 0;
+    for (size_t i = 0; i < size; i++) {
+        nul_count += text[i] == '\0';
+    }
+    /* A log may have holes where it was torn or preallocated. UTF-16 has a NUL in every other byte,
+     * and no rule would find anything in it. */
+    return (form == BP_REDACT_TEXT && nul_count > 0) ||
+           (form == BP_REDACT_LOG && nul_count > size / log_nul_share);
+}
 
 bp_redactor *bp_redactor_new(const bp_rule_set *set) {
     bp_redactor *redactor = calloc(1, sizeof *redactor);
@@ -415,7 +450,7 @@ bugpack_status bp_redactor_write(bp_redactor *redactor, const void *bytes, size_
     if (bytes == NULL) {
         return entry->form == BP_REDACT_BINARY ? BUGPACK_OK : search_held(redactor, true);
     }
-    if (!entry->is_begun && bp_redact_form_is_binary(entry->form, bytes, byte_count)) {
+    if (!entry->is_begun && is_binary_text(entry->form, bytes, byte_count)) {
         entry->form = BP_REDACT_BINARY;
     }
     entry->is_begun = true;
@@ -458,5 +493,41 @@ bugpack_status bp_redactor_message(bp_redactor *redactor, uint64_t stream, unsig
     redactor->entry = (struct bp_redact_entry){.pass_on = bp_buffer_sink, .context = out};
     bugpack_status status = redact(redactor, &record);
     redactor->entry = open;
+    return status;
+}
+
+/* Whether a text is what a secret was overwritten with, which may have been cut. */
+static bool is_filler(const unsigned char *text, size_t byte_count) {
+    size_t length = sizeof BP_TAG_PREFIX - 1;
+    return memcmp(text, BP_TAG_PREFIX, byte_count < length ? byte_count : length) == 0;
+}
+
+/* The tag, cut or filled up to the length of what it replaces. */
+static void overwrite(const bp_redactor *redactor, const bp_redact_span *span,
+                      unsigned char *bytes) {
+    char tag[BP_TAG_BYTES];
+    const char *rule = bp_rule_set_rule(redactor->set, span->rule)->id;
+    size_t length = bp_tag_print(&redactor->key, rule, span->hash, tag);
+    size_t byte_count = span->to - span->from;
+    memset(bytes + span->from, 'x', byte_count);
+    memcpy(bytes + span->from, tag, length < byte_count ? length : byte_count);
+}
+
+bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
+                                     size_t count_from, size_t count_to) {
+    bp_scan *scan = &redactor->scan;
+    bp_redact_record record = {.raw = (const char *)bytes, .size = byte_count};
+    bp_scan_reset(scan);
+    scan->is_of_traffic = true;
+    bugpack_status status = bp_redact_record_search(redactor, &record);
+    for (size_t i = 0; status == BUGPACK_OK && i < redactor->span_count; i++) {
+        const bp_redact_span *span = &redactor->spans[i];
+        if (!is_filler(bytes + span->from, span->to - span->from)) {
+            redactor->counts[span->rule] += span->from >= count_from && span->from < count_to;
+            overwrite(redactor, span, bytes);
+        }
+    }
+    bp_scan_reset(scan);
+    scan->is_of_traffic = false;
     return status;
 }

@@ -65,9 +65,6 @@ struct bp_redactor {
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };
 
-/* Whether the first bytes of a text say that it is none. */
-bool bp_redact_form_is_binary(bp_redact_form form, const void *bytes, size_t byte_count);
-
 /* What is searched at once: a line, what a document has between two places where it may be divided,
  * a message. */
 typedef struct bp_redact_record {
