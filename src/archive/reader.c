@@ -2,17 +2,126 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include <zip.h>
 #include <zlib.h>
 
+#include <bugpack/error.h>
+
+#include "archive/deflate.h"
 #include "archive/directory.h"
-#include "archive/entry.h"
+#include "archive/header.h"
 #include "archive/inflate.h"
+#include "archive/zip_format.h"
+#include "base/file.h"
+#include "base/sink.h"
 #include "base/status.h"
+
+/*
+ * Reads one entry of a zip, step by step. Every byte that comes out is counted before anybody gets
+ * it.
+ */
+
+/* The caller fills in the first seven; what they point to is the caller's. */
+typedef struct entry_reading {
+    int fd;
+    const char *path; /* for sentences */
+    const bp_directory_entry *entry;
+    bp_inflater *inflater;
+    bp_sink *sink;
+    void *context;
+    bugpack_error *error;
+    uint64_t at, left; /* what is still to be read of the zip */
+    uint64_t done;
+    uint32_t crc;
+    bool is_over;
+    bool is_told; /* the failure has its sentence */
+} entry_reading;
+
+static bugpack_status damaged(entry_reading *reading, const char *how) {
+    reading->is_told = true;
+    return bp_fail(reading->error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: entry \"%s\" %s",
+                   reading->path, reading->entry->name, how);
+}
+
+/* A bp_sink: counts what comes out before anybody else gets it. */
+static bugpack_status pass_on(void *context, const void *bytes, size_t byte_count) {
+    entry_reading *reading = context;
+    if (byte_count > reading->entry->bytes - reading->done) {
+        return damaged(reading, "is longer than it declares");
+    }
+    reading->done += byte_count;
+    reading->crc = bp_deflate_crc32(reading->crc, bytes, byte_count);
+    bugpack_status status = reading->sink(reading->context, bytes, byte_count);
+    reading->is_told = status != BUGPACK_OK;
+    return status == BUGPACK_OK
+               ? BUGPACK_OK
+               : bp_fail(reading->error, status, "cannot keep \"%s\" of \"%s\": %s",
+                         reading->entry->name, reading->path, bugpack_status_name(status));
+}
+
+/* Reads bytes of an entry, which may be fewer only if the file has been cut since it was opened. */
+static bugpack_status read_bytes(entry_reading *reading, void *bytes, size_t byte_count,
+                                 uint64_t offset) {
+    int64_t count = bp_file_read_range(reading->fd, bytes, byte_count, offset);
+    if (count < 0) {
+        reading->is_told = true;
+        return bp_fail_errno(reading->error, errno, "cannot read \"%s\"", reading->path);
+    }
+    return (size_t)count == byte_count ? BUGPACK_OK : damaged(reading, "ends too soon");
+}
+
+/*
+ * In turn, the second while there is something left: finds the bytes of the entry; passes on what
+ * the next of them hold, at most `max_bytes`, which are read to `piece`; checks the end. Errors:
+ * those of bp_archive_reader_read.
+ */
+static bugpack_status entry_begin(entry_reading *reading) {
+    const bp_directory_entry *entry = reading->entry;
+    unsigned char header[BP_ZIP_LOCAL_BYTES];
+    bugpack_status status = read_bytes(reading, header, sizeof header, entry->header_offset);
+    if (status == BUGPACK_OK) {
+        reading->at = entry->header_offset + bp_header_local_length(header);
+        reading->left = entry->packed_bytes;
+        reading->is_over = entry->method == BP_ZIP_STORED;
+        bp_inflater_reset(reading->inflater);
+    }
+    return status;
+}
+
+static bugpack_status entry_step(entry_reading *reading, char *piece, size_t max_bytes) {
+    bool is_stored = reading->entry->method == BP_ZIP_STORED;
+    size_t count = reading->left < max_bytes ? (size_t)reading->left : max_bytes;
+    if (!is_stored && reading->is_over) {
+        return damaged(reading, "has bytes behind its end");
+    }
+    bugpack_status status = read_bytes(reading, piece, count, reading->at);
+    if (status == BUGPACK_OK) {
+        status = is_stored ? pass_on(reading, piece, count)
+                           : bp_inflate(reading->inflater, piece, count, &reading->is_over, pass_on,
+                                        reading);
+    }
+    reading->at += count;
+    reading->left -= count;
+    if (status == BUGPACK_OK || reading->is_told) {
+        return status;
+    }
+    return status == BUGPACK_ERR_CORRUPT ? damaged(reading, "is not deflated right")
+                                         : bp_fail_memory(reading->error, "read a zip");
+}
+
+static bugpack_status entry_check(entry_reading *reading) {
+    if (!reading->is_over || reading->done != reading->entry->bytes) {
+        return damaged(reading, "is shorter than it declares");
+    }
+    return reading->crc == reading->entry->crc ? BUGPACK_OK
+                                               : damaged(reading, "has a wrong checksum");
+}
 
 /*
  * Where libzip reads from. What was checked in memory, the directory and the end, comes from there,
@@ -138,7 +247,7 @@ static zip_source_t *make_source(reader_source *source, int fd, const bp_directo
 }
 
 struct bp_archive_stream {
-    bp_entry_reading reading;
+    entry_reading reading;
     size_t piece_bytes;
     char piece[];
 };
@@ -262,12 +371,12 @@ static bugpack_status open_stream(const bp_archive_reader *reader, size_t index,
         return bp_fail_memory(error, "read a zip");
     }
     stream->piece_bytes = piece_bytes;
-    stream->reading = (bp_entry_reading){.fd = reader->source.fd,
-                                         .path = reader->path,
-                                         .entry = &reader->directory.entries[index],
-                                         .inflater = inflater,
-                                         .error = error};
-    bugpack_status status = bp_entry_begin(&stream->reading);
+    stream->reading = (entry_reading){.fd = reader->source.fd,
+                                      .path = reader->path,
+                                      .entry = &reader->directory.entries[index],
+                                      .inflater = inflater,
+                                      .error = error};
+    bugpack_status status = entry_begin(&stream->reading);
     if (status != BUGPACK_OK) {
         bp_archive_stream_close(stream);
         return status;
@@ -309,16 +418,16 @@ void bp_archive_stream_close(bp_archive_stream *stream) {
 
 bugpack_status bp_archive_stream_next(bp_archive_stream *stream, bp_sink *sink, void *context,
                                       bool *ret_is_over, bugpack_error *error) {
-    bp_entry_reading *reading = &stream->reading;
+    entry_reading *reading = &stream->reading;
     reading->sink = sink;
     reading->context = context;
     reading->error = error;
     bugpack_status status = BUGPACK_OK;
     if (reading->left > 0) {
-        status = bp_entry_step(reading, stream->piece, stream->piece_bytes);
+        status = entry_step(reading, stream->piece, stream->piece_bytes);
     }
     if (status == BUGPACK_OK && reading->left == 0) {
-        status = bp_entry_check(reading);
+        status = entry_check(reading);
     }
     *ret_is_over = status == BUGPACK_OK && reading->left == 0;
     return status;

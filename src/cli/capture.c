@@ -1,12 +1,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <bugpack/capture_host.h>
+#include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 
@@ -17,12 +22,282 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/publish.h"
-#include "cli/select.h"
 #include "cli/streamed.h"
+#include "probe/process_list.h"
+
+/*
+ * The processes that a command is about: --pid, --name, --unit, --cgroup and --children.
+ */
+
+typedef struct cli_pids {
+    pid_t *items; /* owned */
+    size_t count;
+} pid_list;
+
+/* The texts are borrowed; NULL: not given. */
+typedef struct cli_selector {
+    pid_list pids;
+    const char *name, *unit, *cgroup;
+    bool with_children;
+} cli_selector;
+
+static bp_cli_reader read_pids;
+static bp_cli_reader read_cgroup;
+
+/* The rows of a table whose command has it in `field`. */
+#define SELECT_OPTIONS(type, field)                                                                \
+    BP_CLI_VALUE(type, field.pids, 0, "pid", "PID",                                                \
+                 "the process to examine; repeatable, the first at the\ntop of the report",        \
+                 read_pids, &bp_cli_pids),                                                         \
+        BP_CLI_VALUE(type, field.name, 0, "name", "NAME",                                          \
+                     "the process of this name, with its workers", bp_cli_read_text,               \
+                     &bp_cli_some_text),                                                           \
+        BP_CLI_VALUE(type, field.unit, 0, "unit", "UNIT", "the processes of a systemd unit",       \
+                     bp_cli_read_text, &bp_cli_some_text),                                         \
+        BP_CLI_VALUE(type, field.cgroup, 0, "cgroup", "PATH", "the processes of a cgroup",         \
+                     read_cgroup, &bp_cli_some_text),                                              \
+        BP_CLI_FLAG(type, field.with_children, 0, "children", "and all their descendants")
+
+/* What was selected, the first at the top of the report. */
+typedef struct cli_targets {
+    pid_t *pids;
+    size_t count;
+    bp_process_list list; /* of which `processes` are chosen; none where the ids were given */
+    bp_process_choice choice;
+    bool is_search;
+} cli_targets;
+
+/* As many as the library takes, each with its descriptors. */
+enum { target_max = 256, descriptors_each = 8, title_bytes = 256 };
+
+static bool read_pids(const bp_cli_option *option, const char *text, void *field) {
+    pid_list *list = field;
+    pid_t pid;
+    if (!bp_cli_read_number(option, text, &pid)) {
+        return false;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i] == pid) {
+            return true;
+        }
+    }
+    pid_t *items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) {
+        bp_cli_say("cannot read the command line: out of memory");
+        errno = ENOMEM;
+        return false;
+    }
+    list->items = items;
+    items[list->count++] = pid;
+    return true;
+}
+
+static bool read_cgroup(const bp_cli_option *option, const char *text, void *field) {
+    static const char mounted[] = "/sys/fs/cgroup/";
+    bool is_mounted = strncmp(text, mounted, sizeof mounted - 1) == 0;
+    if (text[0] != '/') {
+        bp_cli_say_usage("--%s takes a path such as /system.slice, not '%s'", option->name, text);
+        return false;
+    }
+    return bp_cli_read_text(option, is_mounted ? text + sizeof mounted - 2 : text, field);
+}
+
+static void selector_release(cli_selector *selector) {
+    free(selector->pids.items);
+}
+
+static int count_kinds(const cli_selector *selector) {
+    return (selector->pids.count > 0) + (selector->name != NULL) + (selector->unit != NULL) +
+           (selector->cgroup != NULL);
+}
+
+/* Whether it selects anything. */
+static bool select_is_given(const cli_selector *selector) {
+    return count_kinds(selector) > 0;
+}
+
+/* Whether it searches for them, and they may have ended when they are found. */
+static bool select_is_search(const cli_selector *selector) {
+    return selector->pids.count == 0 || selector->with_children;
+}
+
+/* Options that exclude each other. NULL: none do. */
+static const char *select_conflict(const cli_selector *selector) {
+    if (count_kinds(selector) > 1) {
+        return "--pid, --name, --unit and --cgroup exclude each other";
+    }
+    return selector->with_children && count_kinds(selector) == 0
+               ? "--children needs --pid, --name, --unit or --cgroup"
+               : NULL;
+}
+
+static bp_process_query make_query(const cli_selector *selector) {
+    bp_process_query query = {.kind = BP_PROCESS_BY_PIDS,
+                              .pids = selector->pids.items,
+                              .pid_count = selector->pids.count,
+                              .with_children = selector->with_children,
+                              .own_pid = getpid()};
+    if (selector->name != NULL) {
+        query.kind = BP_PROCESS_BY_NAME;
+        query.text = selector->name;
+    } else if (selector->unit != NULL) {
+        query.kind = BP_PROCESS_BY_UNIT;
+        query.text = selector->unit;
+    } else if (selector->cgroup != NULL) {
+        query.kind = BP_PROCESS_BY_CGROUP;
+        query.text = selector->cgroup;
+    }
+    return query;
+}
+
+static bp_cli_exit say_none(const cli_selector *selector) {
+    if (selector->name != NULL) {
+        bp_cli_say("no process is called '%s'", selector->name);
+    } else if (selector->unit != NULL) {
+        bp_cli_say("no process runs in the unit '%s'", selector->unit);
+    } else if (selector->cgroup != NULL) {
+        bp_cli_say("no process runs in the cgroup '%s'", selector->cgroup);
+    } else {
+        bp_cli_say("no process %d", (int)selector->pids.items[0]);
+    }
+    return BP_CLI_NO_PROCESS;
+}
+
+/* The roots of all that was meant, so that one can be named. */
+static bp_cli_exit say_choices(const cli_selector *selector, const bp_process_choice *choice) {
+    char title[title_bytes];
+    if (selector->unit != NULL) {
+        bp_cli_say("the unit '%s' runs in several cgroups: choose one with --cgroup",
+                   selector->unit);
+        (void)fprintf(stderr, "%10s  %s\n", "PID", "CGROUP");
+    } else {
+        bp_cli_say("'%s' is the name of %zu processes that are not one tree: choose one with --pid",
+                   selector->name, choice->count);
+        (void)fprintf(stderr, "%10s  %9s  %s\n", "PID", "PROCESSES", "COMMAND");
+    }
+    for (size_t i = 0; i < choice->count; i++) {
+        const bp_listed_process *process = choice->items[i];
+        if (selector->unit != NULL) {
+            bp_cli_escape(process->cgroup, title, sizeof title);
+            (void)fprintf(stderr, "%10d  %s\n", (int)process->pid, title);
+            continue;
+        }
+        bp_cli_escape(process->title != NULL ? process->title : process->name, title, sizeof title);
+        (void)fprintf(stderr, "%10d  %9zu  %s\n", (int)process->pid, choice->member_counts[i],
+                      title);
+    }
+    return BP_CLI_USAGE;
+}
+
+/* Many processes take many descriptors. Best effort: the library says where it has none left. */
+static void reserve_descriptors(size_t process_count) {
+    struct rlimit limit;
+    rlim_t wanted = target_max + (rlim_t)process_count * descriptors_each;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        limit.rlim_cur =
+            limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static bool search(const cli_selector *selector, cli_targets *targets, bp_cli_exit *ret_exit) {
+    const bp_process_query query = make_query(selector);
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bool with_cgroups = selector->unit != NULL || selector->cgroup != NULL;
+    bugpack_status status = bp_process_list_read(-1, with_cgroups, &targets->list, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_process_choose(&targets->list, &query, &targets->choice, &error);
+    }
+    targets->count = targets->choice.count;
+    if (status != BUGPACK_OK) {
+        *ret_exit = bp_cli_say_error(&error);
+    } else if (targets->count == 0) {
+        *ret_exit = say_none(selector);
+    } else if (targets->choice.is_ambiguous) {
+        *ret_exit = say_choices(selector, &targets->choice);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool fill(const cli_selector *selector, cli_targets *targets, bp_cli_exit *ret_exit) {
+    targets->is_search = select_is_search(selector);
+    targets->count = selector->pids.count;
+    if (targets->is_search && !search(selector, targets, ret_exit)) {
+        return false;
+    }
+    if (targets->count > target_max) {
+        *ret_exit = bp_cli_say_usage("%zu processes are meant, and a report has at most %d",
+                                     targets->count, target_max);
+        return false;
+    }
+    targets->pids = calloc(targets->count, sizeof *targets->pids);
+    if (targets->pids == NULL) {
+        bp_cli_say("cannot select the processes: out of memory");
+        *ret_exit = BP_CLI_FAILED;
+        return false;
+    }
+    for (size_t i = 0; i < targets->count; i++) {
+        targets->pids[i] =
+            targets->is_search ? targets->choice.items[i]->pid : selector->pids.items[i];
+    }
+    reserve_descriptors(targets->count);
+    return true;
+}
+
+static void select_release(cli_targets *targets) {
+    bp_process_choice_release(&targets->choice);
+    bp_process_list_release(&targets->list);
+    free(targets->pids);
+    targets->pids = NULL;
+    targets->count = 0;
+}
+
+/* False after a failure that was reported, with the program's exit status. */
+static bool cli_select(const cli_selector *selector, cli_targets *ret_targets,
+                       bp_cli_exit *ret_exit) {
+    cli_targets targets = {.count = 0};
+    bool is_good = fill(selector, &targets, ret_exit);
+    if (!is_good) {
+        select_release(&targets);
+    }
+    *ret_targets = targets;
+    return is_good;
+}
+
+/* Whether the session is about the process that was found, and not about a later one of its id. */
+static bool is_meant(const cli_targets *targets, size_t i) {
+    return !targets->is_search || bp_process_list_is_there(targets->choice.items[i]);
+}
+
+/*
+ * Adds the targets to a session that is about the first. One that has ended since it was found is
+ * left out. NO_PROCESS where a process is another now than when it was chosen, or one whose id was
+ * given is not there. Reports a failure, but that only if `says_all`.
+ */
+static bugpack_status select_add(const cli_targets *targets, bugpack *session, bool says_all) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = is_meant(targets, 0) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
+    for (size_t i = 1; i < targets->count && status == BUGPACK_OK; i++) {
+        status = bugpack_provide_process(session, targets->pids[i], &error);
+        if (status == BUGPACK_OK) {
+            status = is_meant(targets, i) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
+        } else if (status == BUGPACK_ERR_NO_PROCESS && targets->is_search) {
+            status = BUGPACK_OK;
+        }
+    }
+    if (status == BUGPACK_ERR_NO_PROCESS && says_all && error.message[0] == '\0') {
+        bp_cli_say("a process that was selected has ended");
+    } else if (status != BUGPACK_OK && (status != BUGPACK_ERR_NO_PROCESS || says_all)) {
+        bp_cli_say("%s", error.message);
+    }
+    return status;
+}
 
 /* Strings are borrowed from the command line; NULL: not given. */
 typedef struct capture_options {
-    bp_cli_selector selector;
+    cli_selector selector;
     bool host;           /* the whole machine */
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
@@ -61,7 +336,7 @@ enum { select_tries = 3 };
 static const bp_cli_bounds timeouts = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_SELECT_OPTIONS(capture_options, selector),
+    SELECT_OPTIONS(capture_options, selector),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
                  "how long to measure, in milliseconds, or such as 5s\n(default 2s, of --host 1s, "
@@ -273,21 +548,21 @@ static bugpack_status open_session(capture_options *options, pid_t pid, bool say
 static bugpack_status open_selected(capture_options *options, bugpack **ret_session,
                                     bp_cli_exit *ret_exit) {
     bugpack_status status = BUGPACK_ERR_NO_PROCESS;
-    int tries = bp_cli_select_is_search(&options->selector) ? select_tries : 1;
+    int tries = select_is_search(&options->selector) ? select_tries : 1;
     while (status == BUGPACK_ERR_NO_PROCESS && tries-- > 0) {
-        bp_cli_targets targets;
-        if (!bp_cli_select(&options->selector, &targets, ret_exit)) {
+        cli_targets targets;
+        if (!cli_select(&options->selector, &targets, ret_exit)) {
             return BUGPACK_ERR_INVALID;
         }
         status = open_session(options, targets.pids[0], tries == 0, ret_session);
         if (status == BUGPACK_OK) {
-            status = bp_cli_select_add(&targets, *ret_session, tries == 0);
+            status = select_add(&targets, *ret_session, tries == 0);
             if (status != BUGPACK_OK) {
                 bugpack_close(*ret_session);
                 *ret_session = NULL;
             }
         }
-        bp_cli_select_release(&targets);
+        select_release(&targets);
     }
     *ret_exit = bp_cli_exit_of(status);
     return status;
@@ -340,8 +615,8 @@ static bp_cli_exit capture(capture_options *options) {
 
 /* Options that exclude each other. NULL: none do. */
 static const char *find_conflict(const capture_options *options) {
-    const char *selection = bp_cli_select_conflict(&options->selector);
-    bool has_selection = bp_cli_select_is_given(&options->selector);
+    const char *selection = select_conflict(&options->selector);
+    bool has_selection = select_is_given(&options->selector);
     if (selection != NULL) {
         return selection;
     }
@@ -383,7 +658,7 @@ static bp_cli_exit run(int argument_count, char **arguments) {
         }
     }
     bp_cli_files_release(&options.files);
-    bp_cli_selector_release(&options.selector);
+    selector_release(&options.selector);
     return result;
 }
 

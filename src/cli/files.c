@@ -1,17 +1,135 @@
 #include "cli/files.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <bugpack/provide.h>
 
 #include "base/utf8.h"
-#include "cli/expand.h"
 #include "cli/output.h"
 #include "model/entry.h"
+
+/*
+ * The files that a directory or a pattern of a command line stands for.
+ */
+
+/* Gets a file. `relative` is its path below the directory that was named; NULL: none was. False
+ * ends it. */
+typedef bool bp_cli_found(void *context, const char *path, const char *relative);
+
+enum { file_max_count = 256, depth_max = 16 };
+
+typedef struct expansion {
+    const char *text; /* as it was written */
+    bool is_deep;
+    bp_cli_found *found;
+    void *context;
+    size_t count;
+} expansion;
+
+static bool give(expansion *all, const char *path, const char *relative) {
+    if (all->count++ == file_max_count) {
+        bp_cli_say_usage("'%s' stands for more than %d files", all->text, file_max_count);
+        return false;
+    }
+    return all->found(all->context, path, relative);
+}
+
+static bool walk(expansion *all, const char *directory, const char *relative, int depth);
+
+static bool visit(expansion *all, const char *directory, const char *relative, const char *name,
+                  int depth) {
+    char *path = NULL, *below = NULL;
+    struct stat info;
+    bool is_good = true;
+    bool ends_in_slash = directory[strlen(directory) - 1] == '/';
+    if (asprintf(&path, "%s%s%s", directory, ends_in_slash ? "" : "/", name) < 0) {
+        path = NULL;
+    }
+    if (asprintf(&below, "%s%s%s", relative, relative[0] != '\0' ? "/" : "", name) < 0) {
+        below = NULL;
+    }
+    if (path == NULL || below == NULL) {
+        bp_cli_say("cannot read the command line: out of memory");
+        errno = ENOMEM;
+        is_good = false;
+    } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+        is_good = give(all, path, below);
+    } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
+        is_good = walk(all, path, below, depth + 1);
+    }
+    free(path);
+    free(below);
+    return is_good;
+}
+
+/* `relative` is where the directory is below the one that was named: "" for that one. */
+static bool walk(expansion *all, const char *directory, const char *relative, int depth) {
+    struct dirent **entries = NULL;
+    int count = depth > depth_max ? -1 : scandir(directory, &entries, NULL, alphasort);
+    if (count < 0) {
+        return give(all, directory, depth > 0 ? relative : NULL); /* so that the report says it */
+    }
+    bool is_good = true;
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        if (is_good && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+            is_good = visit(all, directory, relative, name, depth);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return is_good;
+}
+
+static bool match(expansion *all, const char *pattern) {
+    glob_t matches;
+    struct stat info;
+    int result = glob(pattern, GLOB_NOCHECK, NULL, &matches);
+    if (result != 0) {
+        bp_cli_say("cannot expand '%s': %s", pattern,
+                   result == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
+        errno = result == GLOB_NOSPACE ? ENOMEM : 0;
+        return false;
+    }
+    bool is_good = true;
+    for (size_t i = 0; i < matches.gl_pathc && is_good; i++) {
+        if (stat(matches.gl_pathv[i], &info) != 0 || !S_ISDIR(info.st_mode)) {
+            is_good = give(all, matches.gl_pathv[i], NULL);
+        }
+    }
+    globfree(&matches);
+    return is_good;
+}
+
+/*
+ * What is there under that name is one file, and so is what is not there, to be reported later; but
+ * a directory stands for the regular files in it (`is_deep`: and in those below), sorted by name,
+ * and a pattern, as in sh, for the files that match. Symbolic links in a directory are passed over:
+ * who can write there could make them. A directory without a file stands for itself. At most 256.
+ *
+ * False when `found` was, or after a failure, which was reported: errno is ENOMEM without memory.
+ */
+static bool cli_expand(const char *text, bool is_deep, bp_cli_found *found, void *context) {
+    expansion all = {.text = text, .is_deep = is_deep, .found = found, .context = context};
+    struct stat info;
+    if (stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
+        /* Where there is no file, the report says that it was a directory. */
+        return walk(&all, text, "", 0) && (all.count > 0 || give(&all, text, NULL));
+    }
+    if (access(text, F_OK) == 0) {
+        return give(&all, text, NULL);
+    }
+    return strpbrk(text, "*?[") != NULL ? match(&all, text) : give(&all, text, NULL);
+}
 
 /*
  * How much of a file's own name is used: with a folder before it and a number after it, it stays
@@ -138,7 +256,7 @@ static bool add_log(void *inputs, const char *path, const char *relative) {
 
 bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field) {
     const char *path;
-    return bp_cli_read_text(option, text, &path) && bp_cli_expand(path, false, add_log, field);
+    return bp_cli_read_text(option, text, &path) && cli_expand(path, false, add_log, field);
 }
 
 bool bp_cli_read_without(const bp_cli_option *option, const char *text, void *field) {
@@ -249,7 +367,7 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
         errno = ENOMEM;
         return false;
     }
-    bool is_good = bp_cli_expand(all.source, true, add_attachment, &all);
+    bool is_good = cli_expand(all.source, true, add_attachment, &all);
     free(all.name);
     return is_good;
 }

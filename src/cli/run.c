@@ -1,12 +1,442 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <bugpack/gap.h>
+#include <bugpack/log.h>
+#include <bugpack/provide.h>
+#include <bugpack/report.h>
+#include <bugpack/session.h>
+
+#include "base/lock.h"
+#include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "cli/run_session.h"
+#include "cli/publish.h"
 #include "cli/streamed.h"
+#include "probe/crash_trace.h"
+#include "report/dead_crash.h"
+#include "run/child.h"
+#include "run/keyboard.h"
+#include "run/pattern.h"
+#include "run/relay.h"
+#include "run/screen.h"
+
+/*
+ * The session of `bugpack run`: the lines that a command writes become log records and gaps, and
+ * reports are written about it.
+ */
+
+/* Which ends of the command lead to a report. */
+typedef enum cli_on_failure {
+    BP_CLI_ON_FAILURE_ANY,
+    BP_CLI_ON_FAILURE_SIGNAL,
+    BP_CLI_ON_FAILURE_NONE
+} cli_on_failure;
+
+/* Strings are borrowed from the command line; NULL: not given. */
+typedef struct run_options {
+    char **arguments; /* the command and its arguments, up to a NULL */
+    const char *app_name;
+    const char *description;
+    const char *output_dir;
+    const char *pedantic_dir;
+    bool is_pedantic; /* asked for, or implied by a pattern */
+    bp_run_patterns patterns;
+    bp_hotkey hotkey;
+    cli_on_failure on_failure;
+    uint32_t auto_snapshot_interval_ms; /* 0: never */
+    uint32_t auto_snapshot_cap;
+    bp_cli_files files;
+    bp_cli_publish publish;
+    bool quiet;
+    bool with_stacks; /* of what the command crashes by */
+} run_options;
+
+/* Room for messages that wait for the end of the command; the rest are only counted. */
+enum { BP_CLI_WAITING_BYTES = 32 * 1024 };
+
+typedef struct run_session {
+    bugpack *session;
+    const run_options *options; /* borrowed */
+    bool says_at_once;          /* the command does not own our terminal */
+    atomic_bool is_closing;     /* and all reports have ended */
+    char app_name[65];
+    bugpack_error trace_error;       /* why the command is not traced; OK: it is, if asked for */
+    bp_run_screen *screen;           /* NULL: there is none */
+    bugpack_error screen_error;      /* why */
+    bool shows[BP_RUN_STREAM_COUNT]; /* the streams that a person sees on it */
+    int sized_fd;                    /* the terminal that has its size; -1: none */
+    bp_lock lock;                    /* of what follows, which the session's threads write */
+    pthread_cond_t command_ended;
+    bool has_ended;
+    char waiting[BP_CLI_WAITING_BYTES]; /* messages, each with its NUL */
+    size_t waiting_used;
+    size_t dropped_count;
+} run_session;
+
+/* More than the largest screen has. */
+static const size_t screen_max_bytes = (size_t)16 << 20;
+
+/* Says something about a report: now, or when it cannot disturb what the command shows. */
+static void say(run_session *session, const char *what, const char *detail) {
+    if (session->says_at_once) {
+        bp_cli_say("%s%s", what, detail);
+        return;
+    }
+    bp_lock_acquire(&session->lock);
+    size_t room_bytes = sizeof session->waiting - session->waiting_used;
+    int length =
+        snprintf(session->waiting + session->waiting_used, room_bytes, "%s%s", what, detail);
+    if (length >= 0 && (size_t)length < room_bytes) {
+        session->waiting_used += (size_t)length + 1;
+    } else {
+        session->dropped_count++;
+    }
+    bp_lock_release(&session->lock);
+}
+
+static void say_waiting(const run_session *session) {
+    for (size_t at = 0; at < session->waiting_used; at += strlen(session->waiting + at) + 1) {
+        bp_cli_say("%s", session->waiting + at);
+    }
+    if (session->dropped_count > 0) {
+        bp_cli_say("and %zu more like these", session->dropped_count);
+    }
+}
+
+static void say_written(run_session *session, const char *path) {
+    if (!session->options->quiet) {
+        say(session, "report written: ", path);
+    }
+}
+
+/* Reports that this program asked for. */
+static void on_done(const bugpack_report_result *result, void *context) {
+    run_session *session = context;
+    if (result->status == BUGPACK_OK) {
+        say_written(session, result->path);
+        if (result->not_searched[0] != '\0') {
+            say(session, "not searched for secrets: ", result->not_searched);
+        }
+    } else {
+        say(session, "no report: ", result->error.message);
+    }
+}
+
+/* Reports that the library starts by itself. */
+static void on_event(const bugpack_event *event, void *context) {
+    run_session *session = context;
+    bool is_own = strcmp(event->report_type, "pedantic") == 0 ||
+                  strcmp(event->report_type, "auto-snapshot") == 0;
+    if (is_own && event->kind == BUGPACK_EVENT_WRITTEN) {
+        say_written(session, event->path);
+    } else if (is_own && event->kind == BUGPACK_EVENT_FAILED) {
+        say(session, "no report: ", event->error.message);
+    }
+}
+
+/* The channels of the log, and what a person calls them. */
+static const struct {
+    const char *channel, *name;
+} streams[BP_RUN_STREAM_COUNT] = {[BP_RUN_STDOUT] = {"stdout", "standard output"},
+                                  [BP_RUN_STDERR] = {"stderr", "standard error"},
+                                  [BP_RUN_TERMINAL] = {"terminal", "the terminal"},
+                                  [BP_RUN_OUTPUT] = {"output", "standard output and error"}};
+
+/* At the close: what became of a crash whose report failed. Before, all is in the reports. */
+static void on_diagnostic(bugpack_level level, const char *text, void *context) {
+    run_session *session = context;
+    if (session->is_closing) {
+        say(session, "", text);
+    }
+    if (session->is_closing && level < BUGPACK_LEVEL_ERROR) {
+        say(session, "to write its report: bugpack recover -o DIR --app ", session->app_name);
+    }
+}
+
+static void take_line(void *context, bp_run_stream stream, const char *line, size_t line_bytes,
+                      unsigned part) {
+    const run_session *session = context;
+    const char *channel = streams[stream].channel;
+    bugpack_level level = stream == BP_RUN_STDERR ? BUGPACK_LEVEL_WARN : BUGPACK_LEVEL_INFO;
+    bugpack_log_part(session->session, level, channel, line, line_bytes, part);
+    char key[BP_RUN_KEY_BYTES];
+    if (bp_run_patterns_match(&session->options->patterns, channel, line, line_bytes, key)) {
+        bugpack_gap(session->session, key);
+    }
+}
+
+/* `end`: how the command ended; NULL: it runs. `cpu_ns`: what it used then. */
+static void request_report(run_session *session, const char *description, const bugpack_exit *end,
+                           uint64_t cpu_ns) {
+    bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
+    request.description = description;
+    request.is_crash = end != NULL;
+    request.target_exit = end;
+    request.target_cpu_ns = cpu_ns;
+    bugpack_status status = bugpack_report_async(session->session, &request, on_done, session);
+    if (status != BUGPACK_OK) {
+        say(session, "no report: ", bugpack_status_name(status));
+    }
+}
+
+/* Reads the command's facts now, for a command that dies early. No error: it may have ended. */
+static void read_facts(void *context) {
+    const run_session *session = context;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status ignored = bugpack_refresh_target(session->session, &error);
+    (void)ignored;
+}
+
+static void show_bytes(void *context, bp_run_stream stream, const char *bytes, size_t byte_count) {
+    const run_session *session = context;
+    if (session->screen != NULL && session->shows[stream]) {
+        bp_run_screen_feed(session->screen, bytes, byte_count);
+    }
+}
+
+static void resize_screen(void *context) {
+    const run_session *session = context;
+    struct winsize size = bp_run_terminal_size(session->sized_fd);
+    if (session->screen != NULL) {
+        bp_run_screen_resize(session->screen, size.ws_row, size.ws_col);
+    }
+}
+
+/* What a person sees: the terminals. Where no output is one, all of it. */
+static void open_screen(run_session *session, const bp_run_pipes *pipes) {
+    session->sized_fd = -1;
+    for (size_t i = 0; i < pipes->output_count; i++) {
+        const bp_run_output *output = &pipes->outputs[i];
+        session->shows[output->stream] = isatty(output->to_fd) == 1;
+        if (session->shows[output->stream]) {
+            session->sized_fd = output->to_fd;
+        }
+    }
+    for (size_t i = 0; i < pipes->output_count && session->sized_fd < 0; i++) {
+        session->shows[pipes->outputs[i].stream] = true;
+    }
+    struct winsize size = bp_run_terminal_size(session->sized_fd);
+    /* Lines end as the command's own terminal makes them. */
+    bool is_bare = !session->shows[BP_RUN_TERMINAL];
+    (void)bp_run_screen_new(size.ws_row, size.ws_col, is_bare, &session->screen,
+                            &session->screen_error);
+}
+
+/* A bugpack_provider. */
+static int print_screen(bugpack_writer *writer, void *context) {
+    const run_session *session = context;
+    bp_buffer text;
+    bool is_partial = false;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    if (session->screen == NULL) {
+        return bugpack_omit(writer, "%s", session->screen_error.message);
+    }
+    bp_buffer_init(&text, screen_max_bytes);
+    bugpack_status status = bp_run_screen_print(session->screen, &text, &is_partial, &error);
+    if (status == BUGPACK_OK) {
+        status = bugpack_write(writer, bp_buffer_text(&text), text.size);
+    }
+    bp_buffer_release(&text);
+    if (status == BUGPACK_OK && is_partial) {
+        bugpack_truncate(writer, true,
+                         "the output came faster than it can be drawn: what was on "
+                         "the screen for longer may be missing");
+    }
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
+static void on_request(void *context) {
+    run_session *session = context;
+    request_report(session, session->options->description, NULL, 0);
+}
+
+/* A bugpack_provider of crash.json; its context is the copy. */
+static int print_crash(bugpack_writer *writer, void *context) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_dead_crash_print(context, false, writer, &error);
+    return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
+}
+
+/* Likewise; its context is a text. */
+static int omit_crash(bugpack_writer *writer, void *context) {
+    return bugpack_omit(writer, "%s", (const char *)context);
+}
+
+static void provide_crash(run_session *session, int number) {
+    const char *reason = session->trace_error.message;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    const bp_crash_page *page = reason[0] == '\0' ? bp_crash_trace_finish(number, &reason) : NULL;
+    if (bugpack_provide_json(session->session, "crash.json",
+                             page != NULL ? print_crash : omit_crash,
+                             page != NULL ? (void *)(uintptr_t)page : (void *)(uintptr_t)reason,
+                             &error) != BUGPACK_OK) {
+        say(session, "no crash.json: ", error.message);
+    }
+}
+
+/* A command that its user ended has not failed. */
+static bool has_failed(const bp_run_result *result, cli_on_failure on_failure) {
+    const bp_run_end *end = &result->end;
+    return !result->is_lost && !result->is_expected &&
+           (end->is_signal ? on_failure != BP_CLI_ON_FAILURE_NONE
+                           : end->value != 0 && on_failure == BP_CLI_ON_FAILURE_ANY);
+}
+
+static void report_failure(run_session *session, const bp_run_result *result) {
+    const bp_run_end *end = &result->end;
+    if (!has_failed(result, session->options->on_failure)) {
+        return;
+    }
+    const char *given = session->options->description;
+    const char *name = end->is_signal ? strsignal(end->value) : NULL;
+    char how[160];
+    char description[1024];
+    if (end->is_signal && session->options->with_stacks) {
+        provide_crash(session, end->value);
+    }
+    if (end->is_signal) {
+        (void)snprintf(how, sizeof how, "killed by signal %d (%s)%s", end->value,
+                       name != NULL ? name : "unknown", end->has_core ? ", core dumped" : "");
+    } else {
+        (void)snprintf(how, sizeof how, "exited with status %d", end->value);
+    }
+    (void)snprintf(description, sizeof description, "%s%s%.800s", how, given != NULL ? ": " : "",
+                   given != NULL ? given : "");
+    const bugpack_exit facts = {.status = end->is_signal ? 0 : end->value,
+                                .signal = end->is_signal ? end->value : 0,
+                                .core_dumped = end->has_core};
+    request_report(session, description, &facts, end->cpu_ns);
+}
+
+/* A bugpack_before_publish. The question waits until the terminal is ours again. */
+static bugpack_status review_and_publish(const bugpack_unpublished *report, void *context,
+                                         bugpack_error *error) {
+    run_session *session = context;
+    bp_cli_publish publish = session->options->publish;
+    bp_lock_acquire(&session->lock);
+    while (publish.is_reviewed && !session->has_ended) {
+        bp_lock_wait(&session->lock, &session->command_ended);
+    }
+    bp_lock_release(&session->lock);
+    return bp_cli_publish_call(&publish)(report, &publish, error);
+}
+
+/* About a command that is not yet let go. Reports a failure, after which it must be closed too. */
+static bugpack_status run_session_open(run_session *session, const run_options *given,
+                                       const bp_run_child *child) {
+    *session = (run_session){.options = given,
+                             .says_at_once = child->pipes.keyboard_to_fd < 0,
+                             .lock = BP_LOCK_INIT(BP_LOCK_COMMAND_OUTPUT),
+                             .command_ended = PTHREAD_COND_INITIALIZER};
+    (void)snprintf(session->app_name, sizeof session->app_name, "%s",
+                   given->app_name != NULL ? given->app_name
+                                           : bp_cli_base_name(given->arguments[0]));
+    bugpack_options options = BUGPACK_OPTIONS_INIT;
+    options.app_name = session->app_name;
+    options.report_dir = given->output_dir != NULL ? given->output_dir : ".";
+    options.target_pid = child->pid;
+    options.target_with_descendants = true;
+    options.provider_timeout_ms = BP_CLI_FILE_TIMEOUT_MS;
+    options.calibrator_path = BP_CLI_OWN_PATH;
+    options.traffic_budget_bytes = BUGPACK_OFF;
+    options.pedantic = given->is_pedantic;
+    options.pedantic_dir = given->pedantic_dir;
+    options.auto_snapshot_interval_ms = given->auto_snapshot_interval_ms;
+    options.auto_snapshot_max_count = given->auto_snapshot_cap;
+    bp_cli_redaction_apply(&given->files.redaction, &options);
+    options.without_entries = given->files.without;
+    if (bp_cli_publish_call(&given->publish) != NULL) {
+        options.before_publish = review_and_publish;
+    }
+    options.before_publish_context = session;
+    options.publish_suffix = bp_cli_publish_suffix(&given->publish);
+    options.system_flags =
+        BUGPACK_SYSTEM_RPM | (given->files.with_hostname ? BUGPACK_SYSTEM_HOSTNAME : 0);
+    options.answer_flags = BUGPACK_ANSWER_TRIGGER;
+    options.on_event = on_event;
+    options.on_event_context = session;
+    options.on_diagnostic = on_diagnostic;
+    options.on_diagnostic_context = session;
+    open_screen(session, &child->pipes);
+    if (given->pedantic_dir != NULL) {
+        (void)mkdir(given->pedantic_dir, 0700); /* bugpack_open checks it */
+    }
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bugpack_open(&options, &session->session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return status;
+    }
+    status = bugpack_provide_text(session->session, "screen.txt", print_screen, session, &error);
+    if (status != BUGPACK_OK) {
+        bp_cli_say("%s", error.message);
+        return status;
+    }
+    return bp_cli_files_provide(&given->files, session->session);
+}
+
+/* Traces the command if that was asked for, and says why it cannot be traced. */
+static void run_session_trace(run_session *session, const bp_run_child *child) {
+    if (session->options->with_stacks &&
+        bp_crash_trace_start(child->pid, session->options->arguments[0], &session->trace_error) !=
+            BUGPACK_OK) {
+        bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
+    }
+}
+
+/* What the relay calls. */
+static bp_run_calls run_session_calls(run_session *session) {
+    return (bp_run_calls){.line = take_line,
+                          .bytes = show_bytes,
+                          .resized = resize_screen,
+                          .report = on_request,
+                          .started = read_facts,
+                          .rings = !session->options->quiet,
+                          .context = session};
+}
+
+/* Asks for the report of a command that has failed, and says what was lost. */
+static void run_session_end(run_session *session, const bp_run_result *result) {
+    report_failure(session, result);
+    if (result->is_lost) {
+        bp_cli_say("the exit status is not known: the monitor of the command was killed, or "
+                   "the system does not tell");
+    }
+    for (size_t i = 0; i < result->loss_count; i++) {
+        const bp_run_loss *loss = &result->losses[i];
+        char detail[192];
+        (void)snprintf(detail, sizeof detail, "%llu bytes could not be written to %s: %s",
+                       (unsigned long long)loss->bytes, streams[loss->stream].name,
+                       strerror(loss->system_errno));
+        say(session, "", detail);
+    }
+}
+
+/* Waits for all reports, reaps the command, and says what has waited. */
+static void run_session_close(run_session *session, bp_run_child *child) {
+    bp_lock_acquire(&session->lock);
+    session->has_ended = true;
+    (void)pthread_cond_broadcast(&session->command_ended);
+    bp_lock_release(&session->lock);
+    if (session->session != NULL) {
+        (void)bugpack_flush(session->session, UINT32_MAX); /* reads what the command left */
+    }
+    bp_run_child_reap(child);
+    session->is_closing = true;
+    bugpack_close(session->session); /* waits for the reports in flight */
+    bp_run_screen_free(session->screen);
+    say_waiting(session);
+}
 
 /* As in env(1), nice(1) and every shell. */
 enum { exit_cannot_execute = 126, exit_not_found = 127 };
@@ -45,7 +475,7 @@ static bool read_failure_kind(const bp_cli_option *option, const char *text, voi
     if (!bp_cli_find_choice(option, text, names, &index)) {
         return false;
     }
-    *(bp_cli_on_failure *)field = (bp_cli_on_failure)index;
+    *(cli_on_failure *)field = (cli_on_failure)index;
     return true;
 }
 
@@ -53,41 +483,41 @@ static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_VALUE(bp_cli_run_options, hotkey, 0, "hotkey", "KEY",
+    BP_CLI_VALUE(run_options, hotkey, 0, "hotkey", "KEY",
                  "F1 to F12, Ctrl-LETTER, or none (default F12)", read_hotkey, NULL),
-    BP_CLI_VALUE(bp_cli_run_options, on_failure, 0, "on-failure", "KIND",
+    BP_CLI_VALUE(run_options, on_failure, 0, "on-failure", "KIND",
                  "which failures lead to a report: any (default), by a\n"
                  "signal or a status other than 0; signal; none",
                  read_failure_kind, NULL),
-    BP_CLI_FLAG(bp_cli_run_options, with_stacks, 0, "stacks",
+    BP_CLI_FLAG(run_options, with_stacks, 0, "stacks",
                 "trace the command, for the backtrace of a crash"),
-    BP_CLI_VALUE(bp_cli_run_options, patterns, 0, "gap-pattern", "REGEX",
+    BP_CLI_VALUE(run_options, patterns, 0, "gap-pattern", "REGEX",
                  "a line that matches is a gap: one report for each\n"
                  "distinct first group, or match; repeatable; implies\n"
                  "--pedantic",
                  read_pattern, NULL),
-    BP_CLI_FLAG(bp_cli_run_options, is_pedantic, 0, "pedantic",
+    BP_CLI_FLAG(run_options, is_pedantic, 0, "pedantic",
                 "report gaps; without a pattern, lines that mention\n"
                 "something unsupported, unimplemented or unknown"),
-    BP_CLI_VALUE(bp_cli_run_options, pedantic_dir, 0, "pedantic-dir", "DIR",
+    BP_CLI_VALUE(run_options, pedantic_dir, 0, "pedantic-dir", "DIR",
                  "the directory for reports about gaps", bp_cli_read_output_dir, &bp_cli_some_text),
-    BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "TIME",
+    BP_CLI_VALUE(run_options, auto_snapshot_interval_ms, 0, "auto-snapshot-interval", "TIME",
                  "how often to write a report, in seconds, or such as\n5min (default 0: never)",
                  bp_cli_read_time, &intervals),
-    BP_CLI_VALUE(bp_cli_run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
+    BP_CLI_VALUE(run_options, auto_snapshot_cap, 0, "auto-snapshot-cap", "N",
                  "how many of these to keep (default 20)", bp_cli_read_number, &caps),
-    BP_CLI_REVIEW_OPTION(bp_cli_run_options, publish),
-    BP_CLI_ENCRYPT_OPTION(bp_cli_run_options, publish),
-    BP_CLI_FILE_OPTIONS(bp_cli_run_options, files),
-    BP_CLI_VALUE(bp_cli_run_options, app_name, 0, "app", "NAME",
+    BP_CLI_REVIEW_OPTION(run_options, publish),
+    BP_CLI_ENCRYPT_OPTION(run_options, publish),
+    BP_CLI_FILE_OPTIONS(run_options, files),
+    BP_CLI_VALUE(run_options, app_name, 0, "app", "NAME",
                  "name the reports after NAME, not after the command", bp_cli_read_text,
                  &bp_cli_app_names),
-    BP_CLI_VALUE(bp_cli_run_options, description, 0, "description", "TEXT",
-                 "what you are looking for", bp_cli_read_text, &bp_cli_descriptions),
-    BP_CLI_VALUE(bp_cli_run_options, output_dir, 'o', "output-dir", "DIR",
+    BP_CLI_VALUE(run_options, description, 0, "description", "TEXT", "what you are looking for",
+                 bp_cli_read_text, &bp_cli_descriptions),
+    BP_CLI_VALUE(run_options, output_dir, 'o', "output-dir", "DIR",
                  "where to write the zips (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
-    BP_CLI_FLAG(bp_cli_run_options, quiet, 'q', "quiet", "print no messages about reports"),
+    BP_CLI_FLAG(run_options, quiet, 'q', "quiet", "print no messages about reports"),
     BP_CLI_OPTIONS_END};
 
 /*
@@ -106,7 +536,7 @@ static bp_cli_exit end_by_signal(int number) {
     return (bp_cli_exit)(BP_RUN_STATUS_OF_SIGNAL + number);
 }
 
-static bp_cli_exit say_not_started(const bp_cli_run_options *options, const bugpack_error *error) {
+static bp_cli_exit say_not_started(const run_options *options, const bugpack_error *error) {
     if (error->system_errno == 0) {
         bp_cli_say("%s", error->message);
         return BP_CLI_FAILED;
@@ -116,20 +546,20 @@ static bp_cli_exit say_not_started(const bp_cli_run_options *options, const bugp
 }
 
 /* Lets the command go and relays until it ends. */
-static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *child,
-                                 bp_cli_run_session *session, bp_run_end *ret_end) {
-    const bp_run_calls calls = bp_cli_run_session_calls(session);
+static bp_cli_exit relay_command(run_options *options, bp_run_child *child, run_session *session,
+                                 bp_run_end *ret_end) {
+    const bp_run_calls calls = run_session_calls(session);
     bp_run_result result = {.is_lost = false};
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_run_relay(child, &options->hotkey, &calls, &result, &error) != BUGPACK_OK) {
         return say_not_started(options, &error);
     }
-    bp_cli_run_session_end(session, &result);
+    run_session_end(session, &result);
     *ret_end = result.end;
     return BP_CLI_COMPLETE;
 }
 
-static bp_cli_exit run_command(bp_cli_run_options *options) {
+static bp_cli_exit run_command(run_options *options) {
     bp_cli_exit bad_files;
     if (!bp_cli_files_check(&options->files, &bad_files)) {
         return bad_files;
@@ -141,15 +571,15 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
-    bp_cli_run_session session;
+    run_session session;
     bp_run_end end = {.is_signal = false};
-    bugpack_status status = bp_cli_run_session_open(&session, options, &child);
+    bugpack_status status = run_session_open(&session, options, &child);
     bp_cli_exit result = status == BUGPACK_ERR_INVALID ? BP_CLI_USAGE : BP_CLI_FAILED;
     if (status == BUGPACK_OK) {
-        bp_cli_run_session_trace(&session, &child);
+        run_session_trace(&session, &child);
         result = relay_command(options, &child, &session, &end);
     }
-    bp_cli_run_session_close(&session, &child);
+    run_session_close(&session, &child);
     if (result != BP_CLI_COMPLETE) {
         return result;
     }
@@ -157,7 +587,7 @@ static bp_cli_exit run_command(bp_cli_run_options *options) {
 }
 
 static bp_cli_exit run(int argument_count, char **arguments) {
-    bp_cli_run_options options = {.files = BP_CLI_FILES_INIT};
+    run_options options = {.files = BP_CLI_FILES_INIT};
     bp_cli_exit result;
     (void)bp_hotkey_parse("F12", &options.hotkey);
     if (bp_cli_read_options(&bp_cli_run_command, argument_count, arguments, &options,

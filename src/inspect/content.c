@@ -1,12 +1,99 @@
 #include "inspect/content.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "image/png_check.h"
-#include "inspect/check_pcap.h"
 #include "model/entry.h"
 #include "json/parts.h"
+
+/*
+ * Checks the structure of traffic.pcap while it is read: the header that bugpack writes, and
+ * records that end where the file ends.
+ */
+
+/* All zero is the begin of a file. */
+typedef struct pcap_check {
+    unsigned char header[24]; /* of the file or a record, as far as it is there */
+    size_t header_bytes;
+    uint64_t payload_left;
+    uint64_t record_count; /* begun */
+    bool has_file_header;
+} pcap_check;
+
+/* https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html, little-endian, in nanoseconds. */
+enum { file_header_bytes = 24, record_header_bytes = 16 };
+static const uint32_t magic_nanoseconds = 0xa1b23c4d;
+static const uint32_t version = 2 | 4 << 16;
+static const uint32_t snap_bytes = 262144;
+static const uint32_t link_ethernet = 1;
+
+static uint32_t read_u32(const unsigned char *at) {
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static const char *check_file_header(const unsigned char *header) {
+    if (read_u32(header) != magic_nanoseconds || read_u32(header + 4) != version) {
+        return "it is no pcap as bugpack writes it";
+    }
+    if (read_u32(header + 16) != snap_bytes || read_u32(header + 20) != link_ethernet) {
+        return "it has another snap length or link type";
+    }
+    return NULL;
+}
+
+static const char *check_record(pcap_check *check) {
+    const unsigned char *header = check->header;
+    uint32_t kept_bytes = read_u32(header + 8), original_bytes = read_u32(header + 12);
+    if (read_u32(header + 4) >= 1000000000) {
+        return "a time has over a second of nanoseconds";
+    }
+    if (kept_bytes > snap_bytes || kept_bytes > original_bytes) {
+        return "a record has more bytes than it may";
+    }
+    check->record_count++;
+    check->payload_left = kept_bytes;
+    return NULL;
+}
+
+/* NULL, or what is wrong; then it is final. */
+static const char *pcap_check_write(pcap_check *check, const void *bytes, size_t byte_count) {
+    const unsigned char *at = bytes;
+    const char *wrong = NULL;
+    while (byte_count > 0 && wrong == NULL) {
+        size_t needed = (size_t)(check->has_file_header ? record_header_bytes : file_header_bytes);
+        uint64_t wanted =
+            check->payload_left > 0 ? check->payload_left : needed - check->header_bytes;
+        size_t taken = wanted < byte_count ? (size_t)wanted : byte_count;
+        if (check->payload_left > 0) {
+            check->payload_left -= taken;
+        } else {
+            memcpy(check->header + check->header_bytes, at, taken);
+            check->header_bytes += taken;
+            if (check->header_bytes == needed) {
+                wrong =
+                    check->has_file_header ? check_record(check) : check_file_header(check->header);
+                check->has_file_header = true;
+                check->header_bytes = 0;
+            }
+        }
+        at += taken;
+        byte_count -= taken;
+    }
+    return wrong;
+}
+
+/* The same for the end of the file. */
+static const char *pcap_check_end(const pcap_check *check) {
+    if (!check->has_file_header) {
+        return "it has no header";
+    }
+    return check->header_bytes > 0 || check->payload_left > 0 ? "its last record is cut" : NULL;
+}
 
 /* Keys that a processor's cache does not hold cost more to compare. */
 enum { steps_per_token = 6, steps_per_far_key = 32, key_count_cached = 4096 };
@@ -16,7 +103,7 @@ struct bp_content {
     bp_entry_form form;
     bool is_open;
     bp_json_parts json;
-    bp_pcap_check pcap;
+    pcap_check pcap;
     bp_png_check *png;
 };
 
@@ -76,7 +163,7 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
         return content->png != NULL ? BUGPACK_OK : bp_fail_memory(error, "check a PNG");
     }
     if (content->form == BP_ENTRY_PCAP) {
-        content->pcap = (bp_pcap_check){.header_bytes = 0};
+        content->pcap = (pcap_check){.header_bytes = 0};
     }
     if (is_json(content)) {
         content->is_open = true;
@@ -89,8 +176,8 @@ bugpack_status bp_content_begin(bp_content *content, const char *name, bugpack_e
 /* With `bytes` NULL the entry ends. */
 static bugpack_status write_pcap(bp_content *content, const void *bytes, size_t byte_count,
                                  bugpack_error *error) {
-    const char *wrong = bytes != NULL ? bp_pcap_check_write(&content->pcap, bytes, byte_count)
-                                      : bp_pcap_check_end(&content->pcap);
+    const char *wrong = bytes != NULL ? pcap_check_write(&content->pcap, bytes, byte_count)
+                                      : pcap_check_end(&content->pcap);
     return wrong == NULL ? BUGPACK_OK
                          : bp_fail(error, BUGPACK_ERR_CORRUPT, "record %llu: %s",
                                    (unsigned long long)content->pcap.record_count, wrong);

@@ -1,14 +1,229 @@
 #include "inspect/redact_list.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <bugpack/error.h>
+
+#include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "inspect/manifest_lines.h"
 #include "inspect/report_file.h"
 #include "model/entry.h"
+#include "redact/redactor.h"
 #include "json/tree.h"
+
+/*
+ * Lines of a report that mention a person or a machine: home directories, addresses, and names that
+ * a caller knows. Nothing is replaced; somebody is shown what is about to be sent.
+ */
+
+enum { name_min = 3, shown_max = 2, line_max = 64 * 1024, excerpt_max = 74, excerpt_before = 24 };
+
+static const uint64_t entry_max_bytes = (uint64_t)64 << 20;
+
+/* What is built in for e-mail addresses and home directories is used as well. */
+static const char address_rules[] =
+    "[ip-address]\n"
+    "keyword = \\d.\\d\n"
+    "before = 3\n"
+    "pattern = (?<![\\w.\\-])(?!127\\.|0\\.|255\\.)(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}"
+    "(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)(?![\\w\\-]|\\.\\w)\n"
+    "[hardware-address]\n"
+    "keyword = [0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f]\n"
+    "before = 2\n"
+    "pattern = (?i)(?<![\\w:])(?!00:00:00:00:00:00)[0-9a-f]{2}(?::[0-9a-f]{2}){5}(?![\\w:])\n"
+    "[ipv6-address]\n"
+    "keyword = fe80: fc fd 20\n"
+    "pattern = (?i)(?<![\\w:])(?:fe80|f[cd][0-9a-f]{2}|20[0-9a-f]{2}):"
+    "(?=[0-9a-f:]{0,40}[0-9a-f]{1,4}:|:)[0-9a-f:]{3,40}+(?![\\w:])\n";
+
+/* An entry being read, by lines. */
+struct reading {
+    bp_redactor *redactor;
+    bp_buffer line, clean, excerpts;
+    uint64_t left_bytes, hit_count;
+    bool is_binary;
+};
+
+static void append_name(bp_buffer *rules, const char *name, size_t length) {
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    if (length >= name_min && length <= 60 && strspn(name, allowed) >= length) {
+        (void)bp_buffer_printf(rules,
+                               "[name-%zu]\nkeyword = %.*s\npattern = "
+                               "(?i)(?<![A-Za-z0-9])\\Q%.*s\\E(?![A-Za-z0-9])\n",
+                               rules->size, (int)length, name, (int)length, name);
+    }
+}
+
+static void append_machine(bp_buffer *rules, const char *name) {
+    if (name != NULL && strcmp(name, "localhost") != 0) {
+        append_name(rules, name, strcspn(name, "."));
+    }
+}
+
+static bugpack_status compile(const bp_person_names *names, const char *reported_machine,
+                              bp_rule_set **ret_set, bugpack_error *error) {
+    bp_rule_list list = {.rules = NULL};
+    bp_buffer text;
+    bp_buffer_init(&text, BP_RULE_TEXT_MAX);
+    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    for (size_t i = 0; i < list.count; i++) {
+        const char *id = list.rules[i].id;
+        list.rules[i].is_off = strcmp(id, "email") != 0 && strcmp(id, "home") != 0;
+    }
+    (void)bp_buffer_append_text(&text, address_rules);
+    for (size_t i = 0; i < names->count; i++) {
+        append_name(&text, names->users[i], strlen(names->users[i]));
+    }
+    append_machine(&text, names->machine);
+    append_machine(&text, reported_machine);
+    if (status == BUGPACK_OK) {
+        status = text.status == BUGPACK_OK
+                     ? bp_rule_list_parse(&list, "names", bp_buffer_text(&text), text.size, NULL,
+                                          NULL, error)
+                     : bp_fail_memory(error, "list a report");
+    }
+    bp_buffer_release(&text);
+    if (status == BUGPACK_OK) {
+        return bp_rule_set_new(&list, ret_set, error);
+    }
+    bp_rule_list_release(&list);
+    return status;
+}
+
+/* What surrounds the first byte that differs, escaped. */
+static void append_excerpt(struct reading *reading) {
+    const char *line = bp_buffer_text(&reading->line), *clean = bp_buffer_text(&reading->clean);
+    size_t size = reading->line.size, from = 0, at = 0;
+    while (at < size && line[at] == clean[at]) {
+        at++;
+    }
+    from = at > excerpt_before ? at - excerpt_before : 0;
+    from += from == 0 ? strspn(line, " \t") : 0;
+    size_t length = size - from < excerpt_max ? size - from : excerpt_max;
+    (void)bp_buffer_append_text(&reading->excerpts, "      ");
+    for (size_t i = from; i < from + length; i++) {
+        unsigned char byte = (unsigned char)line[i];
+        (void)bp_buffer_append_char(&reading->excerpts,
+                                    byte < 0x20 || byte >= 0x7F ? '?' : line[i]);
+    }
+    (void)bp_buffer_append_char(&reading->excerpts, '\n');
+}
+
+static bugpack_status end_line(struct reading *reading) {
+    bugpack_status status = BUGPACK_OK;
+    if (reading->line.size > 0) {
+        bp_buffer_clear(&reading->clean);
+        status = bp_redactor_text(reading->redactor, reading->line.data, reading->line.size,
+                                  &reading->clean);
+    }
+    bool is_hit = reading->line.size > 0 && status == BUGPACK_OK &&
+                  (reading->clean.size != reading->line.size ||
+                   memcmp(reading->clean.data, reading->line.data, reading->line.size) != 0);
+    if (is_hit && reading->hit_count++ < shown_max) {
+        append_excerpt(reading);
+    }
+    bp_buffer_clear(&reading->line);
+    return status;
+}
+
+/* A bp_sink. A line that is too long is looked at in parts. */
+static bugpack_status take(void *context, const void *bytes, size_t byte_count) {
+    struct reading *reading = context;
+    const char *next = bytes;
+    bugpack_status status = BUGPACK_OK;
+    reading->is_binary = reading->is_binary || memchr(bytes, '\0', byte_count) != NULL;
+    if (byte_count > reading->left_bytes) {
+        return BUGPACK_ERR_LIMIT;
+    }
+    reading->left_bytes -= byte_count;
+    while (status == BUGPACK_OK && byte_count > 0 && !reading->is_binary) {
+        const char *end = memchr(next, '\n', byte_count);
+        size_t length = end != NULL ? (size_t)(end - next) : byte_count;
+        size_t room = line_max - reading->line.size;
+        size_t count = length < room ? length : room;
+        status = bp_buffer_append(&reading->line, next, count);
+        bool is_ended = count == length && end != NULL;
+        if (status == BUGPACK_OK && (is_ended || count == room)) {
+            status = end_line(reading);
+        }
+        next += count + is_ended;
+        byte_count -= count + is_ended;
+    }
+    return status;
+}
+
+static bool is_text(const char *name) {
+    bp_redact_form form = bp_redact_form_of(name);
+    return form != BP_REDACT_BINARY && form != BP_REDACT_PCAP && strcmp(name, "manifest.json") != 0;
+}
+
+/* Appends the lines of one entry to `out`. */
+static bugpack_status list_entry(const bp_report_file *report, const char *name,
+                                 struct reading *reading, uint64_t *total, bp_buffer *out,
+                                 bugpack_error *error) {
+    reading->hit_count = 0;
+    reading->left_bytes = entry_max_bytes;
+    reading->is_binary = false;
+    bp_buffer_clear(&reading->line);
+    bp_buffer_clear(&reading->excerpts);
+    bugpack_status status = bp_report_file_stream(report, name, UINT64_MAX, take, reading, error);
+    bool is_cut = status == BUGPACK_ERR_LIMIT;
+    if (status == BUGPACK_OK || is_cut) {
+        status = end_line(reading);
+    }
+    if (status == BUGPACK_OK && reading->hit_count > 0) {
+        (void)bp_buffer_append_text(out, "  ");
+        bp_manifest_append_safe(out, name);
+        (void)bp_buffer_printf(out, ": %s%" PRIu64 " line%s\n%s", is_cut ? "at least " : "",
+                               reading->hit_count, reading->hit_count == 1 ? "" : "s",
+                               bp_buffer_text(&reading->excerpts));
+        *total += reading->hit_count;
+    }
+    return status;
+}
+
+/* Appends how many lines of each text mention somebody, or the machine that the report names, and
+ * the first of them, escaped. Of an entry the first 64 MiB are looked at. NO_MEMORY; IO or CORRUPT
+ * for an entry that cannot be read. */
+static bugpack_status persons_list(const bp_report_file *report, const bp_person_names *names,
+                                   bp_buffer *out, bugpack_error *error) {
+    struct reading reading = {.redactor = NULL};
+    bp_rule_set *set = NULL;
+    bp_buffer text;
+    uint64_t total = 0;
+    bp_buffer_init(&text, (size_t)16 << 20);
+    bp_buffer_init(&reading.line, line_max + 1);
+    bp_buffer_init(&reading.clean, 16 * line_max);
+    bp_buffer_init(&reading.excerpts, 4096);
+    const char *machine = bp_json_tree_text(bp_report_file_metadata(report), "machine");
+    bugpack_status status = compile(names, machine, &set, error);
+    if (status == BUGPACK_OK && (reading.redactor = bp_redactor_new(set)) == NULL) {
+        status = bp_fail_memory(error, "list a report");
+    }
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(report); i++) {
+        const char *name = bp_report_file_name(report, i);
+        if (is_text(name)) {
+            status = list_entry(report, name, &reading, &total, &text, error);
+        }
+    }
+    if (status == BUGPACK_OK && total > 0) {
+        (void)bp_buffer_printf(out, "lines that mention a person or a machine: %" PRIu64 "\n%s",
+                               total, bp_buffer_text(&text));
+    }
+    bp_redactor_free(reading.redactor);
+    bp_rule_set_drop(set);
+    bp_buffer_release(&reading.line);
+    bp_buffer_release(&reading.clean);
+    bp_buffer_release(&reading.excerpts);
+    bp_buffer_release(&text);
+    return status;
+}
 
 static const char *find_holding(const char *name) {
     bp_entry_id id = bp_entry_find(name);
@@ -107,7 +322,7 @@ bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *n
         return status;
     }
     append_all(out, report);
-    status = bp_persons_list(report, names, out, error);
+    status = persons_list(report, names, out, error);
     bp_report_file_close(report);
     if (status != BUGPACK_OK) {
         return status;

@@ -4,13 +4,22 @@
 #ifndef BP_INSPECT_REDACT_LIST_H
 #define BP_INSPECT_REDACT_LIST_H
 
+#include <stddef.h>
+
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "inspect/persons.h"
+
+/* One of under three characters, or of other characters than those of login and host names, is not
+ * looked for. */
+typedef struct bp_person_names {
+    const char *users[8];
+    size_t count;
+    const char *machine; /* looked for up to its first dot; NULL: none */
+} bp_person_names;
 
 /* Appends a table: a line for each entry with its size, what such an entry may hold and what was
- * replaced; what was not searched; and the lines that mention somebody (inspect/persons.h). Text of
+ * replaced; what was not searched; and the lines that mention somebody. Text of
  * the report is escaped. `fd` is closed in any case, `path` is for sentences. CORRUPT, UNSUPPORTED,
  * IO, NO_MEMORY. */
 bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names,

@@ -2,27 +2,407 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
+#include <bugpack/error.h>
+
 #include "archive/archive.h"
 #include "archive/deflate.h"
 #include "archive/header.h"
 #include "archive/inflate.h"
+#include "archive/sha256.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/status.h"
-#include "inspect/new_file.h"
-#include "inspect/rescue_manifest.h"
+#include "inspect/manifest_lines.h"
+#include "inspect/report_file.h"
+#include "model/metadata.h"
+#include "platform/staged_file.h"
+#include "json/tree.h"
+
+/*
+ * A file that has its name only when it is whole.
+ */
+
+/* Writes the file to `fd`, in the directory `dir_fd`. Neither is its own; `path` is for sentences.
+ */
+typedef bugpack_status bp_new_file_fill(void *context, int dir_fd, int fd, const char *path,
+                                        bugpack_error *error);
+
+/*
+ * Has a file filled, syncs it and gives it the name in `path`, which has a slash and whose
+ * directory is there; "-2" and so on is added to a name that is taken. `ret_name` gets the name
+ * without the directory. What `fill` returns; IO; NO_MEMORY. Nothing is left behind on failure.
+ */
+static bugpack_status new_file_write(const char *path, bp_new_file_fill *fill, void *context,
+                                     char *ret_name, size_t name_bytes, bugpack_error *error) {
+    bp_staged_file *file = NULL;
+    int dir_fd = -1;
+    const char *name = strrchr(path, '/') + 1;
+    const char *dot = strrchr(name, '.');
+    const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
+    char *stem = strndup(name, (size_t)(ending - name));
+    char *dir = strndup(path, (size_t)(name - path));
+    bugpack_status status = stem == NULL || dir == NULL
+                                ? bp_fail_memory(error, "write a file")
+                                : bp_file_open_directory(dir, false, &dir_fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_new(dir_fd, dir, &file, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = fill(context, dir_fd, bp_staged_file_fd(file), path, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_sync(file, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_publish(file, stem, ending, ret_name, name_bytes, error);
+    }
+    bp_staged_file_free(file);
+    bp_file_close(dir_fd);
+    free(stem);
+    free(dir);
+    return status;
+}
+
+/*
+ * The manifest of a report that was saved: that of the damaged one with what is no longer so, or a
+ * new one.
+ */
+
+typedef struct rescue_manifest rescue_manifest;
+
+static const char manifest_name[] = "manifest.json";
+static const char metadata_name[] = "metadata.json";
+static const char not_there[] = "it is not there";
+
+/* An entry that was met. */
+typedef struct met_entry {
+    char *name, *lost; /* why it is lost; NULL: it was saved */
+    uint64_t bytes;
+    char sha256[BP_SHA256_TEXT_BYTES];
+} met_entry;
+
+struct rescue_manifest {
+    bp_rescue_result *result;
+    met_entry *entries; /* in the order of the zip */
+    size_t count, capacity;
+    const met_entry **sorted;    /* by name, and saved ones first; for the printing */
+    char report_id[BP_ID_BYTES]; /* of metadata.json; "" where it is not known */
+    bp_json_tree *tree;          /* the old manifest, or NULL; then the new one */
+    bool has_old;
+    bp_manifest_lines lines; /* of the old one */
+    uint64_t missing_count;
+};
+
+#define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
+
+/* What was lost and what was not listed goes to `result`, which outlives it. NULL without memory.
+ */
+static rescue_manifest *rescue_manifest_new(bp_rescue_result *result) {
+    rescue_manifest *manifest = calloc(1, sizeof *manifest);
+    if (manifest != NULL) {
+        manifest->result = result;
+    }
+    return manifest;
+}
+
+/* NULL is fine. */
+static void rescue_manifest_free(rescue_manifest *manifest) {
+    if (manifest == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < manifest->count; i++) {
+        free(manifest->entries[i].name);
+        free(manifest->entries[i].lost);
+    }
+    free(manifest->entries);
+    free(manifest->sorted);
+    bp_manifest_lines_release(&manifest->lines);
+    bp_json_tree_free(manifest->tree);
+    free(manifest);
+}
+
+static bugpack_status add_entry(rescue_manifest *manifest, const char *name, const char *lost,
+                                met_entry entry, bugpack_error *error) {
+    entry.name = strdup(name);
+    entry.lost = lost != NULL ? strdup(lost) : NULL;
+    if (entry.name == NULL || (entry.lost == NULL && lost != NULL) ||
+        !bp_array_reserve(&manifest->entries, manifest->count, &manifest->capacity)) {
+        free(entry.name);
+        free(entry.lost);
+        return fail_memory(error);
+    }
+    manifest->entries[manifest->count++] = entry;
+    return BUGPACK_OK;
+}
+
+/* Notes an entry that was saved. NO_MEMORY. */
+static bugpack_status rescue_manifest_add(rescue_manifest *manifest, const char *name,
+                                          uint64_t byte_count, const char *sha256,
+                                          bugpack_error *error) {
+    met_entry entry = {.bytes = byte_count};
+    (void)snprintf(entry.sha256, sizeof entry.sha256, "%s", sha256);
+    manifest->result->saved_count++;
+    return add_entry(manifest, name, NULL, entry, error);
+}
+
+static void say_lost(bp_rescue_result *result, const char *name, const char *why) {
+    result->lost_count++;
+    (void)bp_buffer_printf(&result->lost, "entry \"%s\": %s\n", name, why);
+}
+
+/* Notes one that cannot be saved; `name` is NULL for what has no name. NO_MEMORY. */
+static bugpack_status rescue_manifest_lose(rescue_manifest *manifest, const char *name,
+                                           const char *why, bugpack_error *error) {
+    if (name == NULL) {
+        manifest->result->lost_count++;
+        (void)bp_buffer_printf(&manifest->result->lost, "%s\n", why);
+        return BUGPACK_OK;
+    }
+    say_lost(manifest->result, name, why);
+    return add_entry(manifest, name, why, (met_entry){.name = NULL}, error);
+}
+
+/* Takes the text of metadata.json, for the id of the report. */
+static void rescue_manifest_read_id(rescue_manifest *manifest, const bp_buffer *metadata) {
+    bp_json_tree *tree = NULL;
+    if (bp_json_tree_read(bp_buffer_text(metadata), metadata->size, &tree, NULL) == BUGPACK_OK) {
+        const char *id = bp_json_tree_text_or(tree, "report_id", "");
+        if (strlen(id) == sizeof manifest->report_id - 1) {
+            memcpy(manifest->report_id, id, sizeof manifest->report_id);
+        }
+        bp_json_tree_free(tree);
+    }
+}
+
+/* CORRUPT where the manifest cannot be built upon, with the reason that `bugpack verify` gives. */
+static bugpack_status check_manifest(const bp_json_tree *tree, bugpack_error *error) {
+    uint64_t schema = 0;
+    if (!bp_json_tree_uint(tree, "schema", &schema) || schema == 0 ||
+        bp_json_tree_array(tree, "artefacts") == NULL) {
+        return bp_fail(error, BUGPACK_ERR_CORRUPT, "it does not say which schema or artefacts");
+    }
+    return BUGPACK_OK;
+}
+
+/* Takes the text of the old manifest. Notes it as lost if `bugpack verify` would refuse it.
+ * NO_MEMORY. */
+static bugpack_status rescue_manifest_read_old(rescue_manifest *manifest, const bp_buffer *text,
+                                               bugpack_error *error) {
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    bp_manifest_lines lines = {.count = 0};
+    bp_json_tree *tree = NULL;
+    bugpack_status status = bp_json_tree_read_within(bp_buffer_text(text), text->size,
+                                                     BP_REPORT_MANIFEST_TREE_BYTES, &tree, &detail);
+    status = status == BUGPACK_OK ? check_manifest(tree, &detail) : status;
+    status = status == BUGPACK_OK ? bp_manifest_lines_read(tree, &lines, &detail) : status;
+    if (status == BUGPACK_OK && lines.repeats_name) {
+        status = bp_fail(&detail, BUGPACK_ERR_CORRUPT, "an artefact is listed twice");
+    }
+    if (status == BUGPACK_OK && lines.lacks_name) {
+        status = bp_fail(&detail, BUGPACK_ERR_CORRUPT, "an artefact has no name or status");
+    }
+    if (status == BUGPACK_OK) {
+        manifest->tree = tree;
+        manifest->has_old = true;
+        manifest->lines = lines;
+        return BUGPACK_OK;
+    }
+    bp_manifest_lines_release(&lines);
+    bp_json_tree_free(tree);
+    return status == BUGPACK_ERR_NO_MEMORY
+               ? fail_memory(error)
+               : rescue_manifest_lose(manifest, manifest_name, detail.message, error);
+}
+
+static int compare_entries(const void *one, const void *other) {
+    const met_entry *a = *(const met_entry *const *)one, *b = *(const met_entry *const *)other;
+    int order = strcmp(a->name, b->name);
+    return order != 0 ? order : (a->lost != NULL) - (b->lost != NULL);
+}
+
+static bool sort_entries(rescue_manifest *manifest) {
+    const met_entry **sorted = realloc(manifest->sorted, (manifest->count + 1) * sizeof *sorted);
+    if (sorted == NULL) {
+        return false;
+    }
+    manifest->sorted = sorted;
+    for (size_t i = 0; i < manifest->count; i++) {
+        sorted[i] = &manifest->entries[i];
+    }
+    qsort(sorted, manifest->count, sizeof(const met_entry *), compare_entries);
+    return true;
+}
+
+/* The entry of that name: the saved one where others of its name are lost. NULL without one. */
+static const met_entry *find_entry(const rescue_manifest *manifest, const char *name) {
+    size_t low = 0, high = manifest->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(manifest->sorted[middle]->name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < manifest->count && strcmp(manifest->sorted[low]->name, name) == 0
+               ? manifest->sorted[low]
+               : NULL;
+}
+
+static bool set_lost(rescue_manifest *manifest, bp_json_tree *line, const char *why) {
+    char reason[sizeof(bugpack_error)];
+    (void)snprintf(reason, sizeof reason, "lost: %s", why);
+    bp_json_tree_remove(line, "sha256");
+    bp_json_tree_remove(line, "note");
+    manifest->missing_count++;
+    return bp_json_tree_set_text(line, "status", "failed") &&
+           bp_json_tree_set_uint(line, "bytes", 0) && bp_json_tree_set_text(line, "reason", reason);
+}
+
+static bool set_content(bp_json_tree *line, const met_entry *entry) {
+    return bp_json_tree_set_uint(line, "bytes", entry->bytes) &&
+           bp_json_tree_set_text(line, "sha256", entry->sha256);
+}
+
+/* An entry that was saved, and which the old manifest does not list, or as one that is not there.
+ */
+static bool note_unlisted(rescue_manifest *manifest, bp_json_tree *line, const char *name) {
+    manifest->result->unlisted_count++;
+    (void)bp_buffer_printf(&manifest->result->unlisted, "entry \"%s\"\n", name);
+    return bp_json_tree_set_text(line, "note",
+                                 "in the damaged report, whose manifest does not list it");
+}
+
+/* Adds the line of an entry that the old manifest does not have. */
+static bool add_line(rescue_manifest *manifest, const met_entry *entry) {
+    bp_json_tree *line = bp_json_tree_append(manifest->tree, "artefacts");
+    if (line == NULL || !bp_json_tree_set_text(line, "name", entry->name) ||
+        !bp_json_tree_set_text(line, "status", "ok") || !set_content(line, entry) ||
+        !bp_json_tree_set_uint(line, "duration_ms", 0)) {
+        return false;
+    }
+    if (entry->lost != NULL) {
+        return set_lost(manifest, line, entry->lost);
+    }
+    return manifest->has_old
+               ? note_unlisted(manifest, line, entry->name)
+               : bp_json_tree_set_text(line, "note", "from a damaged report without a manifest");
+}
+
+/* Makes a line of the old manifest say what is so of its entry, NULL where there is none. */
+static bool correct_line(rescue_manifest *manifest, const bp_manifest_row *old,
+                         const met_entry *entry) {
+    static const char changed[] = "it was changed after the manifest was written";
+    bp_json_tree *line = (bp_json_tree *)(uintptr_t)old->tree; /* of a tree that is ours */
+    bool is_present = bp_manifest_row_is_present(old);
+    if (entry == NULL || entry->lost != NULL) {
+        if (entry == NULL && is_present) {
+            say_lost(manifest->result, old->name, not_there);
+        }
+        return (entry == NULL && !is_present) ||
+               set_lost(manifest, line, entry != NULL ? entry->lost : not_there);
+    }
+    bool is_same = (!old->has_bytes || old->bytes == entry->bytes) &&
+                   (old->sha256 == NULL || strcmp(old->sha256, entry->sha256) == 0);
+    if (is_present && !is_same) {
+        say_lost(manifest->result, old->name, changed);
+        manifest->missing_count++;
+        return bp_json_tree_set_text(line, "status", "truncated") &&
+               bp_json_tree_set_text(line, "reason", changed) && set_content(line, entry);
+    }
+    return set_content(line, entry) && (is_present || note_unlisted(manifest, line, entry->name));
+}
+
+static bugpack_status correct_lines(rescue_manifest *manifest, bugpack_error *error) {
+    bool is_set = true;
+    if (manifest->has_old) {
+        (void)bp_json_tree_uint(manifest->tree, "missing", &manifest->missing_count);
+    }
+    for (size_t i = 0; is_set && i < manifest->lines.count; i++) {
+        const bp_manifest_row *line = &manifest->lines.lines[i];
+        is_set = strcmp(line->name, manifest_name) == 0 ||
+                 correct_line(manifest, line, find_entry(manifest, line->name));
+    }
+    for (size_t i = 0; is_set && i < manifest->count; i++) {
+        const met_entry *entry = &manifest->entries[i];
+        bool is_listed = bp_manifest_lines_find(&manifest->lines, entry->name) != NULL ||
+                         (manifest->has_old && strcmp(entry->name, manifest_name) == 0);
+        is_set =
+            is_listed || find_entry(manifest, entry->name) != entry || add_line(manifest, entry);
+    }
+    return is_set ? BUGPACK_OK : fail_memory(error);
+}
+
+/* Without an old manifest nobody knows whether what was met is all. */
+static bugpack_status begin_new(rescue_manifest *manifest, bugpack_error *error) {
+    static const char start[] =
+        "{\"schema\": 2, \"report_id\": \"\", \"complete\": false, \"missing\": 0}";
+    bool has_metadata = find_entry(manifest, metadata_name) != NULL;
+    bugpack_status status = BUGPACK_OK;
+    if (find_entry(manifest, manifest_name) == NULL) {
+        status = rescue_manifest_lose(manifest, manifest_name, not_there, error);
+    }
+    if (status == BUGPACK_OK && !has_metadata) {
+        status = rescue_manifest_lose(manifest, metadata_name, not_there, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_json_tree_read(start, sizeof start - 1, &manifest->tree, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (manifest->report_id[0] == '\0') {
+        bp_id_new(manifest->report_id);
+    }
+    return sort_entries(manifest) &&
+                   bp_json_tree_set_text(manifest->tree, "report_id", manifest->report_id)
+               ? BUGPACK_OK
+               : fail_memory(error);
+}
+
+/* Appends the new manifest; once. Each entry has the size and the SHA-256 with which it was saved.
+ * NO_MEMORY, LIMIT of the buffer. */
+static bugpack_status rescue_manifest_print(rescue_manifest *manifest, bp_buffer *out,
+                                            bugpack_error *error) {
+    bugpack_status status = BUGPACK_OK;
+    const char *id = bp_json_tree_text_or(manifest->tree, "report_id", "");
+    if (manifest->has_old && manifest->report_id[0] != '\0' &&
+        strcmp(id, manifest->report_id) != 0) {
+        bp_manifest_lines_release(&manifest->lines);
+        bp_json_tree_free(manifest->tree);
+        manifest->tree = NULL;
+        manifest->has_old = false;
+        status = rescue_manifest_lose(manifest, manifest_name,
+                                      "its report_id is not that of metadata.json", error);
+    }
+    if (status == BUGPACK_OK && !sort_entries(manifest)) {
+        status = fail_memory(error);
+    }
+    manifest->result->lacks_manifest = !manifest->has_old;
+    status = status == BUGPACK_OK && !manifest->has_old ? begin_new(manifest, error) : status;
+    status = status == BUGPACK_OK ? correct_lines(manifest, error) : status;
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bool is_set = bp_json_tree_set_uint(manifest->tree, "missing", manifest->missing_count) &&
+                  bp_json_tree_set_bool(manifest->tree, "complete", manifest->missing_count == 0);
+    return is_set ? bp_json_tree_print(manifest->tree, out, error) : fail_memory(error);
+}
 
 enum { piece_bytes = 64 * 1024, header_bytes_max = BP_ZIP_CENTRAL_BYTES + 2 * UINT16_MAX };
 static const size_t document_max_bytes = (size_t)4 << 20;
 static const size_t said_max_bytes = (size_t)4 << 20; /* a name for each entry that may be met */
-static const char manifest_name[] = "manifest.json";
-static const char metadata_name[] = "metadata.json";
 static const char twice[] = "another entry has this name, but for case";
 static const char too_many[] = "a report has no more entries";
 
@@ -31,7 +411,7 @@ typedef struct rescuing {
     uint64_t file_bytes, left_bytes; /* of the file, and of what may still be decompressed */
     bp_archive *archive;
     bp_inflater *inflater;
-    bp_rescue_manifest *manifest;
+    rescue_manifest *manifest;
     bool has_manifest; /* the old one was met */
     bp_rescue_result result;
     /* The entry being read. */
@@ -53,7 +433,7 @@ void bp_rescue_release(bp_rescue_result *result) {
 #define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
 
 static bugpack_status lose(rescuing *state, const char *why, bugpack_error *error) {
-    return bp_rescue_manifest_lose(state->manifest, state->name, why, error);
+    return rescue_manifest_lose(state->manifest, state->name, why, error);
 }
 
 /*
@@ -187,10 +567,10 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
     }
     if (is_manifest) {
         state->has_manifest = true;
-        return bp_rescue_manifest_read_old(state->manifest, &state->document, error);
+        return rescue_manifest_read_old(state->manifest, &state->document, error);
     }
     if (state->is_document) {
-        bp_rescue_manifest_read_id(state->manifest, &state->document);
+        rescue_manifest_read_id(state->manifest, &state->document);
     }
     uint64_t byte_count = 0;
     status = bp_archive_end(state->archive, &byte_count, error);
@@ -198,7 +578,7 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
         return status;
     }
     bp_archive_take_sha256(state->archive, sha256);
-    return bp_rescue_manifest_add(state->manifest, state->name, byte_count, sha256, error);
+    return rescue_manifest_add(state->manifest, state->name, byte_count, sha256, error);
 }
 
 static bugpack_status walk(rescuing *state, bugpack_error *error) {
@@ -215,7 +595,7 @@ static bugpack_status walk(rescuing *state, bugpack_error *error) {
         }
         if (wrong != NULL) {
             (void)snprintf(why, sizeof why, "all from byte %" PRIu64 " on: %s", offset, wrong);
-            return bp_rescue_manifest_lose(state->manifest, NULL, why, error);
+            return rescue_manifest_lose(state->manifest, NULL, why, error);
         }
         uint64_t end = state->file_bytes - offset - length;
         bugpack_status status = save_entry(state, offset + length, error);
@@ -230,7 +610,7 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count;
     bp_buffer_init(&text, 4 * document_max_bytes);
-    bugpack_status status = bp_rescue_manifest_print(state->manifest, &text, error);
+    bugpack_status status = rescue_manifest_print(state->manifest, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(state->archive, manifest_name, UINT_MAX, error);
     }
@@ -250,7 +630,7 @@ static bugpack_status write_report(void *context, int dir_fd, int fd, const char
         .fd = fd, .dir_fd = dir_fd, .name = name, .wall_ns = bp_clock_wall_ns()};
     uint64_t zip_bytes;
     state->inflater = bp_inflater_new();
-    state->manifest = bp_rescue_manifest_new(&state->result);
+    state->manifest = rescue_manifest_new(&state->result);
     bugpack_status status =
         state->inflater != NULL && state->manifest != NULL ? BUGPACK_OK : fail_memory(error);
     status = status == BUGPACK_OK ? bp_archive_new(&target, &state->archive, error) : status;
@@ -276,7 +656,7 @@ bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, ch
     bp_buffer_init(&state->result.lost, said_max_bytes);
     bp_buffer_init(&state->result.unlisted, said_max_bytes);
     bugpack_status status =
-        bp_new_file_write(output_path, write_report, state, ret_name, name_bytes, error);
+        new_file_write(output_path, write_report, state, ret_name, name_bytes, error);
     if (status == BUGPACK_OK) {
         *ret_result = state->result;
     } else {
@@ -285,7 +665,7 @@ bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, ch
     bp_buffer_release(&state->document);
     bp_archive_free(state->archive);
     bp_inflater_free(state->inflater);
-    bp_rescue_manifest_free(state->manifest);
+    rescue_manifest_free(state->manifest);
     free(state);
     return status;
 }

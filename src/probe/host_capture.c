@@ -10,15 +10,229 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/status.h"
-#include "probe/host_passes.h"
+#include "base/temp_file.h"
+#include "platform/thread.h"
+#include "probe/host_private.h"
+
+/*
+ * Two passes by a few threads: over the processes, and over their threads in batches. Each reader
+ * prints its batch; batches are written to a temporary file in their sequence. Linux only.
+ */
+
+#define BP_HOST_BATCH_THREADS 32u
+
+/* The thread of a process that the second pass reads. */
+typedef struct host_place {
+    uint32_t process, thread; /* indices */
+} host_place;
+
+typedef struct host_passes {
+    const bp_host_plan *plan;
+    bp_host_process *processes;
+    size_t process_count;
+    host_place *places;
+    size_t place_count, batch_count;
+    bp_host_cgroups cgroups;
+
+    atomic_size_t next_process, next_batch, steps_done;
+    bp_lock lock; /* for what follows */
+    pthread_cond_t changed;
+    size_t written_batches;
+    bp_temp_file body;
+    bugpack_status status; /* the first failure of memory or of the temp_file */
+} host_passes;
+
+/* One of our threads. */
+typedef struct host_member {
+    host_passes *passes;
+    bp_host_reader reader;
+    bool is_second_pass;
+    bool is_caller;  /* the thread that runs the passes is one of ours too, and reports progress */
+    bool is_started; /* a thread of its own; not looked at by that thread */
+    pthread_t thread;
+} host_member;
+
+static const size_t batch_bytes_max = (size_t)8 << 20;
+static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
+
+static bool must_stop(const host_passes *passes) {
+    return passes->plan->stop != NULL &&
+           atomic_load_explicit(passes->plan->stop, memory_order_relaxed);
+}
+
+static void report_progress(const host_passes *passes) {
+    if (passes->plan->on_progress != NULL) {
+        /* In the first pass the batches are not known yet: one for each process is a fair guess. */
+        size_t total = passes->process_count +
+                       (passes->batch_count > 0 ? passes->batch_count : passes->process_count);
+        size_t done = atomic_load_explicit(&passes->steps_done, memory_order_relaxed);
+        passes->plan->on_progress(done, total, passes->plan->context);
+    }
+}
+
+/* A process counts as much as a batch: both cost some hundred microseconds. The thread that runs
+ * the passes reports for all, so that the callback runs under no lock. */
+static void end_step(host_member *member) {
+    atomic_fetch_add_explicit(&member->passes->steps_done, 1, memory_order_relaxed);
+    if (member->is_caller) {
+        report_progress(member->passes);
+    }
+}
+
+static void read_processes(host_member *member) {
+    host_passes *passes = member->passes;
+    while (!must_stop(passes)) {
+        size_t i = atomic_fetch_add_explicit(&passes->next_process, 1, memory_order_relaxed);
+        if (i >= passes->process_count) {
+            return;
+        }
+        bp_host_summary *tally = &member->reader.tally;
+        int result = bp_host_read_process(&member->reader, &passes->processes[i]);
+        if (result == 0) {
+            tally->process_count++;
+        } else if (bp_host_is_gone(result)) {
+            tally->vanished_process_count++;
+        } else if (result == EACCES || result == EPERM) {
+            tally->denied_process_count++;
+        } else {
+            bp_host_summary_error(tally, result)->process_count++;
+        }
+        end_step(member);
+    }
+}
+
+static void read_batch(host_member *member, size_t batch, bp_buffer *text) {
+    host_passes *passes = member->passes;
+    bp_host_summary *tally = &member->reader.tally;
+    size_t end = (batch + 1) * BP_HOST_BATCH_THREADS;
+    for (size_t i = batch * BP_HOST_BATCH_THREADS; i < end && i < passes->place_count; i++) {
+        const bp_host_process *process = &passes->processes[passes->places[i].process];
+        bp_host_thread thread;
+        int result = bp_host_read_thread(&member->reader, process,
+                                         process->tids[passes->places[i].thread], &thread);
+        if (bp_host_is_gone(result)) {
+            tally->vanished_thread_count++;
+        } else if (result != 0) {
+            bp_host_summary_error(tally, result)->thread_count++;
+        }
+        if (result != 0) {
+            continue;
+        }
+        tally->thread_count++;
+        tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
+        bp_host_print_thread(&thread, text);
+    }
+}
+
+/* Writes a batch when all before it are written: a reader that is stuck in the kernel holds the
+ * others back, and no text piles up in memory. */
+static void write_batch(host_passes *passes, size_t batch, const bp_buffer *text) {
+    static const size_t separator_bytes = 1; /* no comma before the first thread */
+    bp_lock_acquire(&passes->lock);
+    while (passes->written_batches < batch && !must_stop(passes)) {
+        (void)bp_lock_wait_until(&passes->lock, &passes->changed,
+                                 bp_clock_monotonic_ns() + look_again_ns);
+    }
+    if (passes->written_batches == batch) {
+        size_t skipped = passes->body.size == 0 && text->size > 0 ? separator_bytes : 0;
+        if (passes->status == BUGPACK_OK) {
+            passes->status = text->status;
+        }
+        if (passes->status == BUGPACK_OK && text->size > skipped) {
+            passes->status =
+                bp_temp_file_write(&passes->body, text->data + skipped, text->size - skipped);
+        }
+        passes->written_batches++;
+        (void)pthread_cond_broadcast(&passes->changed);
+    }
+    bp_lock_release(&passes->lock);
+}
+
+static void read_threads(host_member *member) {
+    host_passes *passes = member->passes;
+    bp_buffer text;
+    bp_buffer_init(&text, batch_bytes_max);
+    while (!must_stop(passes)) {
+        size_t batch = atomic_fetch_add_explicit(&passes->next_batch, 1, memory_order_relaxed);
+        if (batch >= passes->batch_count) {
+            break;
+        }
+        read_batch(member, batch, &text);
+        write_batch(passes, batch, &text);
+        bp_buffer_clear(&text);
+        end_step(member);
+    }
+    bp_buffer_release(&text);
+}
+
+static void *run_member(void *argument) {
+    host_member *member = argument;
+    bp_thread_set_name("bugpack-host");
+    if (member->is_second_pass) {
+        read_threads(member);
+    } else {
+        read_processes(member);
+    }
+    return NULL;
+}
+
+/* Runs one pass on all members. The calling thread is the first; members that cannot be started are
+ * left out. Between the passes `places` are filled. */
+static void host_passes_run(host_member *members, unsigned member_count, bool is_second_pass) {
+    for (unsigned i = 0; i < member_count; i++) {
+        members[i].is_second_pass = is_second_pass;
+        members[i].is_caller = i == 0;
+        members[i].is_started = i > 0 && bp_thread_start(run_member, &members[i],
+                                                         &members[i].thread, NULL) == BUGPACK_OK;
+    }
+    if (is_second_pass) {
+        read_threads(&members[0]);
+    } else {
+        read_processes(&members[0]);
+    }
+    for (unsigned i = 1; i < member_count; i++) {
+        if (members[i].is_started) {
+            (void)pthread_join(members[i].thread, NULL);
+        }
+    }
+    report_progress(members[0].passes);
+}
+
+/* All zero but for the plan and an open body. */
+static bugpack_status host_passes_init(host_passes *passes, bugpack_error *error) {
+    bugpack_status status = bp_condition_init(&passes->changed, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (bp_host_cgroups_init(&passes->cgroups)) {
+        if (bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
+            return BUGPACK_OK;
+        }
+        bp_host_cgroups_release(&passes->cgroups);
+    }
+    (void)pthread_cond_destroy(&passes->changed);
+    return bp_fail_memory(error, "read the threads of the machine");
+}
+
+static void host_passes_release(host_passes *passes) {
+    for (size_t i = 0; i < passes->process_count; i++) {
+        bp_host_process_release(&passes->processes[i]);
+    }
+    free(passes->places);
+    free(passes->processes);
+    bp_host_cgroups_release(&passes->cgroups);
+    bp_lock_destroy(&passes->lock);
+    (void)pthread_cond_destroy(&passes->changed);
+}
 
 enum { reader_max = 8 };
 
 static const size_t header_bytes_max = (size_t)256 << 20;
 static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
 
-static bugpack_status list_processes(bp_host_passes *passes, int proc_fd, bugpack_error *error) {
+static bugpack_status list_processes(host_passes *passes, int proc_fd, bugpack_error *error) {
     uint32_t *tgids = NULL;
     size_t count = 0;
     int result = bp_host_list_ids(proc_fd, &tgids, &count);
@@ -38,7 +252,7 @@ static bugpack_status list_processes(bp_host_passes *passes, int proc_fd, bugpac
     return status;
 }
 
-static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error) {
+static bugpack_status place_threads(host_passes *passes, bugpack_error *error) {
     size_t count = 0;
     for (size_t i = 0; i < passes->process_count; i++) {
         count += passes->processes[i].tid_count;
@@ -49,7 +263,7 @@ static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error
     }
     for (size_t i = 0; i < passes->process_count; i++) {
         for (size_t j = 0; j < passes->processes[i].tid_count; j++) {
-            passes->places[passes->place_count++] = (bp_host_place){(uint32_t)i, (uint32_t)j};
+            passes->places[passes->place_count++] = (host_place){(uint32_t)i, (uint32_t)j};
         }
     }
     passes->batch_count = (count + BP_HOST_BATCH_THREADS - 1) / BP_HOST_BATCH_THREADS;
@@ -57,7 +271,7 @@ static bugpack_status place_threads(bp_host_passes *passes, bugpack_error *error
 }
 
 /* Copies the threads from the temporary file. */
-static bugpack_status print_body(bp_host_passes *passes, bp_sink *sink, void *context,
+static bugpack_status print_body(host_passes *passes, bp_sink *sink, void *context,
                                  bugpack_error *error) {
     char piece[16384];
     bugpack_status status = bp_temp_file_flush(&passes->body, error);
@@ -74,7 +288,7 @@ static bugpack_status print_body(bp_host_passes *passes, bp_sink *sink, void *co
 }
 
 /* The header, now that everything is known, and the threads after it. */
-static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_fd,
+static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
                                bp_host_summary *summary, bp_sink *sink, void *context,
                                bugpack_error *error) {
     bp_host_cgroup *cgroups = NULL;
@@ -110,13 +324,13 @@ static bugpack_status assemble(bp_host_passes *passes, int proc_fd, int cgroup_f
 }
 
 /* Both passes. A write that failed shows when the body is flushed. */
-static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *model,
+static bugpack_status run_passes(host_passes *passes, const bp_host_reader *model,
                                  bp_host_summary *summary, bugpack_error *error) {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned count = passes->plan->reader_count;
     count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
     count = count < 1 ? 1 : count > reader_max ? reader_max : count;
-    bp_host_member *members = calloc(count, sizeof *members);
+    host_member *members = calloc(count, sizeof *members);
     bool has_memory = members != NULL;
     for (unsigned i = 0; members != NULL && i < count; i++) {
         members[i].passes = passes;
@@ -126,11 +340,11 @@ static bugpack_status run_passes(bp_host_passes *passes, const bp_host_reader *m
     bugpack_status status =
         has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
     if (status == BUGPACK_OK) {
-        bp_host_passes_run(members, count, false);
+        host_passes_run(members, count, false);
         status = place_threads(passes, error);
     }
     if (status == BUGPACK_OK) {
-        bp_host_passes_run(members, count, true);
+        host_passes_run(members, count, true);
     }
     if (status == BUGPACK_OK && passes->status == BUGPACK_ERR_NO_MEMORY) {
         status = bp_fail_memory(error, "write down the threads of the machine");
@@ -163,7 +377,7 @@ static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_o
 
 /* Mounted with hidepid=2 or 4 it lists our own processes alone (proc(5)); then the first process of
  * the namespace exists and is not there. */
-static bool hides_processes(const bp_host_passes *passes) {
+static bool hides_processes(const host_passes *passes) {
     bool has_first = passes->process_count > 0 && passes->processes[0].tgid == 1;
     return !has_first && (kill(1, 0) == 0 || errno == EPERM);
 }
@@ -213,7 +427,7 @@ static void read_boot_id(int proc_fd, bp_host_summary *summary) {
 }
 
 static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
-                              bp_host_passes *passes, bp_sink *sink, void *context,
+                              host_passes *passes, bp_sink *sink, void *context,
                               bp_host_summary *summary, bugpack_error *error) {
     bool has_our_ids;
     bp_host_usage before = {.process_count = 0}, after = {.process_count = 0};
@@ -265,7 +479,7 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
                                bp_sink *sink, void *context, bp_host_summary *ret_summary,
                                bugpack_error *error) {
     bp_host_summary summary;
-    bp_host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
+    host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
     int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
@@ -274,10 +488,10 @@ bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *pla
     }
     bugpack_status status = bp_temp_file_open(&passes.body, dir_fd, temp_file_bytes_max, error);
     if (status == BUGPACK_OK) {
-        status = bp_host_passes_init(&passes, error);
+        status = host_passes_init(&passes, error);
         if (status == BUGPACK_OK) {
             status = capture(root, plan, proc_fd, &passes, sink, context, &summary, error);
-            bp_host_passes_release(&passes);
+            host_passes_release(&passes);
         }
     }
     if (status == BUGPACK_OK) {

@@ -3,18 +3,303 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "model/open_files.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
-#include "probe/open_sockets.h"
+
+/*
+ * What the kernel says of the sockets of a process. Linux only.
+ */
+
+static const size_t piece_bytes = (size_t)64 * 1024;
+
+/* The kernel answers at once; this is for what stands in its way. */
+static const struct timeval answer_time = {.tv_usec = 200000};
+
+/* A TCP connection whose other end is on this machine too. */
+struct connection {
+    char ends[BP_SOCKET_CONNECTION_BYTES]; /* as the other socket has them; they are sorted by it */
+    bp_socket *socket;
+};
+
+/* The sockets of a process by inode; several descriptors may have the same one. */
+struct sockets {
+    int fds_fd;
+    uint64_t deadline_ns;
+    bp_open_files *process;
+    bp_socket **items;         /* ascending by inode */
+    unsigned char *row_counts; /* of each item, up to 2 */
+    size_t count;
+    uint32_t tables;                /* a bit for each that is needed */
+    char *piece;                    /* piece_bytes */
+    struct connection *connections; /* NULL while the process's own sockets are read */
+    size_t connection_count;
+};
+
+/* Asks for the protocol, which the kernel says of any socket (sockfs_xattr_get in net/socket.c). */
+static bp_socket *new_socket(struct sockets *sockets, const bp_open_file *file) {
+    char path[64];
+    bp_socket *socket = calloc(1, sizeof *socket);
+    if (socket == NULL) {
+        return NULL;
+    }
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%u", sockets->fds_fd,
+                   (unsigned)file->number);
+    ssize_t length =
+        getxattr(path, "system.sockprotoname", socket->protocol, sizeof socket->protocol - 1);
+    socket->protocol[length < 0 ? 0 : length] = '\0';
+    bp_socket_table table = bp_socket_table_of(socket->protocol);
+    if (table < BP_SOCKET_TABLE_COUNT) {
+        (void)snprintf(socket->protocol, sizeof socket->protocol, "%s",
+                       bp_socket_table_name(table));
+        sockets->tables |= 1u << table;
+    }
+    (void)bp_open_file_inode(file->target, "socket", &socket->inode);
+    return socket;
+}
+
+static int compare_inodes(const void *one, const void *other) {
+    const bp_socket *left = *(bp_socket *const *)one;
+    const bp_socket *right = *(bp_socket *const *)other;
+    return (left->inode > right->inode) - (left->inode < right->inode);
+}
+
+/* The index of the first socket with the inode, or `count`. */
+static size_t find_first(const struct sockets *sockets, uint64_t inode) {
+    size_t low = 0;
+    size_t high = sockets->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sockets->items[middle]->inode < inode) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static int compare_connections(const void *one, const void *other) {
+    const struct connection *left = one;
+    const struct connection *right = other;
+    return strcmp(left->ends, right->ends);
+}
+
+/* Takes the other socket of a connection, for each descriptor that has the first one. */
+static void take_peer(struct sockets *sockets, const bp_socket *found) {
+    struct connection key;
+    struct connection *connection =
+        bp_socket_connection(found, false, key.ends)
+            ? bsearch(&key, sockets->connections, sockets->connection_count, sizeof key,
+                      compare_connections)
+            : NULL;
+    while (connection != NULL && connection > sockets->connections &&
+           compare_connections(connection - 1, &key) == 0) {
+        connection--;
+    }
+    const struct connection *end = sockets->connections + sockets->connection_count;
+    for (; connection != NULL && connection < end && compare_connections(connection, &key) == 0;
+         connection++) {
+        connection->socket->peer_inode = found->inode;
+    }
+}
+
+/*
+ * Takes a line. The name of a unix socket may hold a newline, and what follows it look like another
+ * socket's line: of a socket with two lines nothing is believed.
+ */
+static void take_line(struct sockets *sockets, bp_socket_table table, const char *line,
+                      size_t line_bytes) {
+    bp_socket found;
+    if (!bp_socket_parse(table, line, line_bytes, &found) || found.inode == 0) {
+        return;
+    }
+    if (sockets->connections != NULL) {
+        take_peer(sockets, &found);
+        return;
+    }
+    for (size_t i = find_first(sockets, found.inode);
+         i < sockets->count && sockets->items[i]->inode == found.inode; i++) {
+        bp_socket *socket = sockets->items[i];
+        if (strcmp(socket->protocol, found.protocol) == 0 && sockets->row_counts[i]++ == 0) {
+            *socket = found;
+        } else if (sockets->row_counts[i] > 1) {
+            sockets->row_counts[i] = 2;
+            *socket = (bp_socket){.inode = found.inode};
+            memcpy(socket->protocol, found.protocol, sizeof socket->protocol);
+        }
+    }
+}
+
+/* Gives each whole line of a table to take_line. 0, an errno, or ETIME. */
+static int read_table(struct sockets *sockets, bp_socket_table table) {
+    size_t filled = 0;
+    ssize_t count = 1;
+    int fd = bp_proc_open_at(sockets->fds_fd, O_RDONLY, "../net/%s", bp_socket_table_name(table));
+    if (fd < 0) {
+        return errno == ENOENT ? 0 : errno;
+    }
+    int result = 0;
+    while (result == 0 && count > 0) {
+        count = read(fd, sockets->piece + filled, piece_bytes - filled);
+        result = count < 0                                                     ? errno
+                 : bp_clock_monotonic_ns() > sockets->deadline_ns && count > 0 ? ETIME
+                                                                               : 0;
+        size_t end = filled + (count > 0 ? (size_t)count : 0);
+        size_t at = 0;
+        for (char *newline; result == 0 && (newline = memchr(sockets->piece + at, '\n', end - at));
+             at = (size_t)(newline - sockets->piece) + 1) {
+            take_line(sockets, table, sockets->piece + at, (size_t)(newline - sockets->piece) - at);
+        }
+        filled = at == 0 && end == piece_bytes ? 0 : end - at; /* no line is that long */
+        memmove(sockets->piece, sockets->piece + at, filled);
+    }
+    bp_file_close(fd);
+    return result;
+}
+
+/*
+ * Reads the tables of TCP once more for the other sockets of connections within this machine, if
+ * there are such. Best effort; false without memory.
+ */
+static bool read_connections(struct sockets *sockets) {
+    size_t count = 0;
+    struct connection *connections = NULL;
+    char ends[BP_SOCKET_CONNECTION_BYTES];
+    for (size_t i = 0; i < sockets->count; i++) {
+        count += bp_socket_connection(sockets->items[i], true, ends) ? 1 : 0;
+    }
+    if (count == 0) {
+        return true;
+    }
+    connections = calloc(count, sizeof *connections);
+    for (size_t i = 0; connections != NULL && i < sockets->count; i++) {
+        struct connection *connection = &connections[sockets->connection_count];
+        if (bp_socket_connection(sockets->items[i], true, connection->ends)) {
+            connection->socket = sockets->items[i];
+            sockets->connection_count++;
+        }
+    }
+    if (connections != NULL) {
+        qsort(connections, count, sizeof *connections, compare_connections);
+        sockets->connections = connections;
+        (void)read_table(sockets, BP_SOCKET_TCP);
+        (void)read_table(sockets, BP_SOCKET_TCP6);
+    }
+    free(connections);
+    return connections != NULL;
+}
+
+static void take_diag(struct sockets *sockets, const bp_unix_diag *diag) {
+    for (size_t i = find_first(sockets, diag->inode);
+         i < sockets->count && sockets->items[i]->inode == diag->inode; i++) {
+        bp_socket *socket = sockets->items[i];
+        if (strcmp(socket->protocol, "unix") == 0) {
+            socket->peer_inode = diag->peer_inode;
+            socket->has_queues = socket->has_send_queue = diag->has_queues;
+            socket->receive_queue = diag->receive_queue;
+            socket->send_queue = diag->send_queue;
+        }
+    }
+}
+
+/* Only our own network namespace can be asked. */
+static bool is_our_network(int fds_fd) {
+    struct stat ours, theirs;
+    return stat("/proc/thread-self/ns/net", &ours) == 0 &&
+           fstatat(fds_fd, "../ns/net", &theirs, 0) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
+/* Peers and queues of unix sockets, which the table does not have (sock_diag(7)). Best effort. */
+static void read_peers(struct sockets *sockets) {
+    const struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } message = {.header = {.nlmsg_len = sizeof message,
+                            .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+                 .request = {.sdiag_family = AF_UNIX,
+                             .udiag_states = UINT32_MAX,
+                             .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN}};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    bool is_last = fd < 0 ||
+                   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_time, sizeof answer_time) != 0 ||
+                   send(fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message;
+    while (!is_last && bp_clock_monotonic_ns() <= sockets->deadline_ns) {
+        ssize_t count = recv(fd, sockets->piece, piece_bytes, 0);
+        is_last = count <= 0;
+        for (size_t at = 0; !is_last && at < (size_t)count;) {
+            bp_unix_diag diag;
+            if (bp_unix_diag_take((const unsigned char *)sockets->piece, (size_t)count, &at, &diag,
+                                  &is_last)) {
+                take_diag(sockets, &diag);
+            }
+        }
+    }
+    bp_file_close(fd);
+}
+
+static bool list_sockets(struct sockets *sockets) {
+    bp_open_files *process = sockets->process;
+    for (size_t i = 0; i < process->file_count; i++) {
+        bp_open_file *file = &process->files[i];
+        if (file->kind == BP_OPEN_FILE_SOCKET) {
+            file->socket = new_socket(sockets, file);
+            if (file->socket == NULL) {
+                return false;
+            }
+            sockets->items[sockets->count++] = file->socket;
+        }
+    }
+    if (sockets->count > 1) {
+        qsort(sockets->items, sockets->count, sizeof *sockets->items, compare_inodes);
+    }
+    return true;
+}
+
+/*
+ * Gives each file that is a socket its `socket`: its protocol, and what the tables of the network
+ * namespace of the process say. `fds_fd` is /proc/<pid>/fd. False without memory.
+ */
+static bool open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *process) {
+    struct sockets sockets = {.fds_fd = fds_fd,
+                              .deadline_ns = deadline_ns,
+                              .process = process,
+                              .items = calloc(process->file_count + 1, sizeof *sockets.items),
+                              .row_counts = calloc(process->file_count + 1, 1),
+                              .piece = malloc(piece_bytes)};
+    bool has_memory = sockets.items != NULL && sockets.row_counts != NULL &&
+                      sockets.piece != NULL && list_sockets(&sockets);
+    for (unsigned table = 0; has_memory && table < BP_SOCKET_TABLE_COUNT; table++) {
+        int result =
+            (sockets.tables >> table & 1u) != 0 ? read_table(&sockets, (bp_socket_table)table) : 0;
+        process->are_sockets_cut = process->are_sockets_cut || result == ETIME;
+        process->sockets_errno = result != 0 && result != ETIME ? result : process->sockets_errno;
+    }
+    if (has_memory && (sockets.tables >> BP_SOCKET_UNIX & 1u) != 0 && is_our_network(fds_fd)) {
+        read_peers(&sockets);
+    }
+    has_memory = has_memory && read_connections(&sockets);
+    free(sockets.items);
+    free(sockets.row_counts);
+    free(sockets.piece);
+    return has_memory;
+}
 
 enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
 
@@ -218,7 +503,7 @@ static bugpack_status read_process(pid_t pid, const uint32_t *wanted, size_t fil
         read_limit(reader);
         result = read_files(reader, pid == 0, file_max, deadline_ns);
     }
-    if (result == 0 && !bp_open_sockets_read(reader->fds_fd, deadline_ns, &reader->process)) {
+    if (result == 0 && !open_sockets_read(reader->fds_fd, deadline_ns, &reader->process)) {
         result = ENOMEM;
     }
     bugpack_status status = BUGPACK_OK;

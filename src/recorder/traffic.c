@@ -1,3 +1,6 @@
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+
 #include "recorder/traffic.h"
 
 #include <pthread.h>
@@ -5,15 +8,86 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <bugpack/error.h>
+#include <bugpack/traffic.h>
+
 #include "base/clock.h"
+#include "base/entry_guard.h"
+#include "base/lock.h"
 #include "base/status.h"
-#include "recorder/filter.h"
 #include "recorder/traffic_record.h"
+
+/*
+ * A channel's filter is the host's function, called on the recording thread. This wrapper lets a
+ * close wait until no thread is inside it, and none enters later, so that the host may free what
+ * the filter uses.
+ */
+
+typedef struct channel_filter channel_filter;
+
+struct channel_filter {
+    /* On its own cache line, which two channels do not share. */
+    _Alignas(64) bp_entry_guard guard;
+    bugpack_traffic_filter *run;
+    void *context;
+};
+
+static size_t run_filter(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
+                         void *context) {
+    channel_filter *filter = context;
+    bp_guard_entry entry;
+    if (!bp_entry_guard_enter(&filter->guard, &entry)) {
+        return 0; /* the ring is closed too */
+    }
+    bp_lock_check_none_held();
+    size_t left = filter->run(direction, type, bytes, byte_count, filter->context);
+    bp_entry_guard_leave(&entry);
+    return left;
+}
+
+/*
+ * Replaces the filter of a channel's options by a wrapper; NULL for options without a filter.
+ * `owner`: the session. NO_MEMORY.
+ */
+static bugpack_status filter_wrap(const void *owner, bugpack_channel_options *options,
+                                  channel_filter **ret_filter, bugpack_error *error) {
+    if (options->filter == NULL) {
+        *ret_filter = NULL;
+        return BUGPACK_OK;
+    }
+    channel_filter *filter = aligned_alloc(_Alignof(channel_filter), sizeof *filter);
+    if (filter == NULL) {
+        return bp_fail_memory(error, "open a channel");
+    }
+    bugpack_status status = bp_entry_guard_init(&filter->guard, owner, error);
+    if (status != BUGPACK_OK) {
+        free(filter);
+        return status;
+    }
+    filter->run = options->filter;
+    filter->context = options->filter_context;
+    options->filter = run_filter;
+    options->filter_context = filter;
+    *ret_filter = filter;
+    return BUGPACK_OK;
+}
+
+/* Waits for the calls that are inside; later messages keep no bytes. NULL is fine. */
+static void filter_close(channel_filter *filter) {
+    if (filter != NULL) {
+        (void)bp_entry_guard_shut(&filter->guard);
+    }
+}
+
+/* No thread may be inside or come later. NULL is fine. */
+static void filter_free(channel_filter *filter) {
+    if (filter != NULL) {
+        bp_entry_guard_release(&filter->guard);
+        free(filter);
+    }
+}
 
 #define CACHE_LINE 64
 
@@ -28,7 +102,7 @@ struct bp_traffic {
     size_t pin_kept_max; /* the same in `pins` */
     bugpack_traffic_filter *filter;
     void *filter_context;
-    bp_filter *filter_guard; /* NULL: no filter */
+    channel_filter *filter_guard; /* NULL: no filter */
     bp_traffic_identity identity;
     /* kept_max bytes for a filter to work in; NULL without a filter, and while it is in use. */
     _Alignas(CACHE_LINE) _Atomic(unsigned char *) filter_copy;
@@ -109,7 +183,7 @@ static bugpack_status set_filter(bp_traffic *traffic, const bugpack_channel_opti
         return bp_fail_memory(error, "open a channel");
     }
     atomic_store(&traffic->filter_copy, filter_copy);
-    bugpack_status status = bp_filter_wrap(owner, &wrapped, &traffic->filter_guard, error);
+    bugpack_status status = filter_wrap(owner, &wrapped, &traffic->filter_guard, error);
     traffic->filter = wrapped.filter;
     traffic->filter_context = wrapped.filter_context;
     return status;
@@ -149,7 +223,7 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
 }
 
 void bp_traffic_end_filter(bp_traffic *traffic) {
-    bp_filter_close(traffic->filter_guard);
+    filter_close(traffic->filter_guard);
 }
 
 size_t bp_traffic_seal(bp_traffic *traffic) {
@@ -174,7 +248,7 @@ void bp_traffic_free(bp_traffic *traffic) {
     if (traffic != NULL) {
         bp_ring_free(traffic->ring);
         bp_ring_free(traffic->pins);
-        bp_filter_free(traffic->filter_guard);
+        filter_free(traffic->filter_guard);
         free(atomic_load(&traffic->filter_copy));
         free(traffic);
     }

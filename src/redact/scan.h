@@ -29,7 +29,7 @@ typedef struct bp_open_block {
 
 enum { BP_OPEN_BLOCKS = 8, BP_GAVE_UP_MAX = 64, BP_OPEN_TABLES = 4, BP_TABLE_COLUMNS = 4 };
 
-/* A table whose heading names secrets, and whose last row has not been seen (redact/table.h). */
+/* A table whose heading names secrets, and whose last row has not been seen. */
 typedef struct bp_table {
     uint64_t stream; /* the thread and channel, or 0 */
     unsigned char delimiter;
