@@ -1,16 +1,255 @@
 #include "inspect/summary.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <bugpack/error.h>
+
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "inspect/frames.h"
-#include "inspect/summary_lines.h"
+#include "inspect/json_lines.h"
+#include "inspect/line_time.h"
 #include "inspect/summary_names.h"
+
+/*
+ * What of the entries with many lines goes into the summary.
+ */
+
+enum { BP_SUMMARY_LINES = 3 };
+extern const char *const bp_summary_line_entries[BP_SUMMARY_LINES];
+
+/* Whether to read one of these entries, and how it went. */
+typedef struct summary_lines {
+    bool is_wanted;
+    bugpack_status status;
+    bugpack_error failure;
+} summary_lines;
+
+/* Errors of the last seconds before the trigger in the end of a text log, in which `last` is. */
+typedef struct log_errors {
+    size_t count;
+    bool is_cut;
+    const char *condition; /* " if ...", or "" */
+    const char *last;      /* without its time */
+    size_t last_bytes;
+} log_errors;
+
+static const uint64_t thread_min_bytes = (uint64_t)1 << 20;
+
+double bp_summary_sample_cpu(const bp_summary_sample *sample) {
+    return sample->cpu_percent_100 / 100.0;
+}
+
+double bp_summary_sample_memory(const bp_summary_sample *sample) {
+    return sample->has_rss ? (double)sample->rss_kb / 1024 : -1;
+}
+
+bool bp_summary_channel_is_partial(const bp_summary_channel *channel) {
+    return channel->recorded_count > channel->messages[0] + channel->messages[1];
+}
+
+static bugpack_status add_sample(void *context, const char *line, size_t line_bytes) {
+    bp_summary *summary = context;
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"cpu_percent\""},
+                              {.key = "\"rss_kb\""},
+                              {.key = "\"bugpack_kb\""}};
+    bp_json_line_find(line, line_bytes, fields, 4);
+    bp_summary_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
+    uint64_t percent;
+    if (sample.wall_ns == 0 || summary->sample_count == BP_SUMMARY_SAMPLE_MAX ||
+        !bp_json_token_fixed(&fields[1].value, 2, &percent)) {
+        return BUGPACK_OK;
+    }
+    sample.cpu_percent_100 = percent < UINT32_MAX ? (uint32_t)percent : UINT32_MAX;
+    sample.has_rss = bp_json_token_fixed(&fields[2].value, 0, &sample.rss_kb);
+    if (bp_json_token_fixed(&fields[3].value, 0, &sample.own_kb) && sample.own_kb > sample.rss_kb) {
+        sample.own_kb = sample.rss_kb;
+    }
+    if (!bp_array_reserve(&summary->samples, summary->sample_count, &summary->sample_capacity)) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    summary->samples[summary->sample_count++] = sample;
+    return BUGPACK_OK;
+}
+
+static int read_level(const bp_json_token *token) {
+    for (int level = BUGPACK_LEVEL_FATAL; level >= BUGPACK_LEVEL_TRACE; level--) {
+        const char *name = bp_level_name((uint8_t)level);
+        if (token->byte_count == strlen(name) + 2 &&
+            memcmp(token->text + 1, name, token->byte_count - 2) == 0) {
+            return level;
+        }
+    }
+    return 0;
+}
+
+static bugpack_status add_record(void *context, const char *line, size_t line_bytes) {
+    bp_summary *summary = context;
+    bp_json_field fields[] = {{.key = "\"time\""}, {.key = "\"level\""}};
+    bp_json_line_find(line, line_bytes, fields, 2);
+    int level = read_level(&fields[1].value);
+    summary->level_counts[level]++;
+    if (level < BUGPACK_LEVEL_WARN) {
+        return BUGPACK_OK;
+    }
+    bp_json_field texts[] = {{.key = "\"channel\""}, {.key = "\"message\""}};
+    bp_json_line_find(line, line_bytes, texts, 2);
+    bp_summary_record *record = &summary->records[summary->record_count++ % BP_SUMMARY_RECORD_MAX];
+    record->wall_ns = bp_json_line_time(&fields[0].value);
+    record->level = level;
+    bp_json_line_text(&texts[0].value, record->channel, sizeof record->channel);
+    bp_json_line_text(&texts[1].value, record->message, sizeof record->message);
+    uint64_t trigger_ns = summary->triggered_wall_ns;
+    if (level >= BUGPACK_LEVEL_ERROR && trigger_ns != 0 && record->wall_ns <= trigger_ns &&
+        trigger_ns - record->wall_ns <= BP_SUMMARY_RECENT_NS) {
+        summary->recent_error_count++;
+        summary->recent_error = *record;
+    }
+    return BUGPACK_OK;
+}
+
+static bp_summary_channel *find_channel(bp_summary *summary, const char *name) {
+    for (size_t i = 0; i < summary->channel_count; i++) {
+        if (strcmp(summary->channels[i].name, name) == 0) {
+            return &summary->channels[i];
+        }
+    }
+    if (summary->channel_count == BP_SUMMARY_CHANNEL_MAX) {
+        return NULL;
+    }
+    bp_summary_channel *channel = &summary->channels[summary->channel_count++];
+    (void)memcpy(channel->name, name, strlen(name) + 1);
+    return channel;
+}
+
+static bugpack_status add_message(void *context, const char *line, size_t line_bytes) {
+    bp_summary *summary = context;
+    bp_json_field fields[] = {{.key = "\"time\""},
+                              {.key = "\"channel\""},
+                              {.key = "\"direction\""},
+                              {.key = "\"bytes\""},
+                              {.key = "\"seq\""}};
+    char name[sizeof summary->channels[0].name];
+    uint64_t byte_count = 0, number = 0;
+    bp_json_line_find(line, line_bytes, fields, 5);
+    bp_json_line_text(&fields[1].value, name, sizeof name);
+    bp_summary_channel *channel = find_channel(summary, name);
+    if (channel == NULL) {
+        summary->other_message_count++;
+        return BUGPACK_OK;
+    }
+    size_t way = bp_json_token_is(&fields[2].value, "\"received\"");
+    (void)bp_json_token_fixed(&fields[3].value, 0, &byte_count);
+    (void)bp_json_token_fixed(&fields[4].value, 0, &number);
+    channel->recorded_count = number > channel->recorded_count ? number : channel->recorded_count;
+    channel->messages[way]++;
+    channel->bytes[way] += byte_count;
+    uint64_t wall_ns = bp_json_line_time(&fields[0].value); /* the clock may have been set back */
+    bool is_first =
+        wall_ns != 0 && (channel->first_wall_ns == 0 || wall_ns < channel->first_wall_ns);
+    channel->first_wall_ns = is_first ? wall_ns : channel->first_wall_ns;
+    channel->last_wall_ns = wall_ns > channel->last_wall_ns ? wall_ns : channel->last_wall_ns;
+    return BUGPACK_OK;
+}
+
+const char *const bp_summary_line_entries[BP_SUMMARY_LINES] = {"metrics-history.jsonl",
+                                                               "logs.jsonl", "traffic-index.jsonl"};
+
+/* Each fills parts of the summary that the others do not touch. */
+static bp_json_line_taker *const takers[BP_SUMMARY_LINES] = {add_sample, add_record, add_message};
+
+typedef struct line_job {
+    bp_summary *summary;
+    summary_lines *lines;
+    const char *entry;
+    bp_json_line_taker *take;
+    bool has_thread;
+    pthread_t thread;
+} line_job;
+
+static void *run_job(void *context) {
+    line_job *job = context;
+    bp_line_stream stream;
+    bp_line_stream_init(&stream, job->take, job->summary);
+    job->lines->status = bp_report_file_stream(job->summary->report, job->entry, UINT64_MAX,
+                                               bp_line_stream_write, &stream, &job->lines->failure);
+    bp_line_stream_release(&stream);
+    return NULL;
+}
+
+/* Reads those that are wanted: long ones at once, each by a thread of its own. */
+static void summary_read_lines(bp_summary *summary, summary_lines lines[BP_SUMMARY_LINES]) {
+    line_job jobs[BP_SUMMARY_LINES];
+    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
+        uint64_t byte_count = 0;
+        jobs[i] = (line_job){.summary = summary,
+                             .lines = &lines[i],
+                             .entry = bp_summary_line_entries[i],
+                             .take = takers[i]};
+        (void)bp_report_file_has(summary->report, jobs[i].entry, &byte_count);
+        jobs[i].has_thread = lines[i].is_wanted && byte_count >= thread_min_bytes &&
+                             pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
+        if (lines[i].is_wanted && !jobs[i].has_thread) {
+            (void)run_job(&jobs[i]);
+        }
+    }
+    for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
+        if (jobs[i].has_thread) {
+            (void)pthread_join(jobs[i].thread, NULL);
+        }
+    }
+}
+
+/* A bp_sink for a bp_buffer: keeps the last BP_SUMMARY_TAIL_BYTES. */
+static bugpack_status summary_keep_tail(void *context, const void *bytes, size_t byte_count) {
+    const size_t tail_bytes = BP_SUMMARY_TAIL_BYTES;
+    bp_buffer *tail = context;
+    const char *next = bytes;
+    if (byte_count > tail_bytes) {
+        next += byte_count - tail_bytes;
+        byte_count = tail_bytes;
+    }
+    if (tail->size + byte_count > tail_bytes) {
+        size_t kept = tail_bytes - byte_count;
+        memmove(tail->data, tail->data + tail->size - kept, kept);
+        tail->size = kept;
+    }
+    return bp_buffer_append(tail, next, byte_count);
+}
+
+static log_errors log_errors_count(const bp_buffer *tail, uint64_t trigger_ns) {
+    const bp_line_clock clock = {.until_ns = trigger_ns};
+    const char *at = bp_buffer_text(tail), *end = at + tail->size, *next;
+    log_errors errors = {.is_cut = tail->size == BP_SUMMARY_TAIL_BYTES, .condition = ""};
+    for (; at < end; at = next) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t used = 0;
+        bp_line_time time = {0};
+        next = newline != NULL ? newline + 1 : end;
+        while (at < next && *at == '\0') { /* of a power cut; the line behind them is whole */
+            at++;
+        }
+        size_t length = (size_t)((newline != NULL ? newline : end) - at);
+        bool is_recent = bp_line_time_read(at, length, &clock, &time, &used) &&
+                         time.wall_ns <= trigger_ns &&
+                         trigger_ns - time.wall_ns <= BP_SUMMARY_RECENT_NS;
+        if (is_recent && bp_line_level(at + used, length - used) >= BUGPACK_LEVEL_ERROR) {
+            errors.count++;
+            errors.condition = time.lacks_zone ? " if its times are in UTC" : errors.condition;
+            errors.last = at + used;
+            errors.last_bytes = length - used;
+        }
+    }
+    return errors;
+}
 
 #define CUT_TO(field, text) bp_utf8_copy((field), sizeof(field), (text))
 
@@ -286,14 +525,14 @@ static bugpack_status read_machine(bp_summary *summary, bugpack_error *error) {
 }
 
 static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
-    bp_summary_lines lines[BP_SUMMARY_LINES];
+    summary_lines lines[BP_SUMMARY_LINES];
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; i < BP_SUMMARY_LINES; i++) {
         const char *entry = bp_summary_line_entries[i];
-        lines[i] = (bp_summary_lines){.is_wanted = may_read(summary, entry, entry),
-                                      .failure = BUGPACK_ERROR_INIT};
+        lines[i] = (summary_lines){.is_wanted = may_read(summary, entry, entry),
+                                   .failure = BUGPACK_ERROR_INIT};
     }
-    bp_summary_read_lines(summary, lines);
+    summary_read_lines(summary, lines);
     for (size_t i = 0; i < BP_SUMMARY_LINES && status == BUGPACK_OK; i++) {
         status = keep_failure(summary, bp_summary_line_entries[i], lines[i].status,
                               &lines[i].failure, error);
@@ -302,7 +541,7 @@ static bugpack_status read_lines(bp_summary *summary, bugpack_error *error) {
 }
 
 static void find_log_errors(bp_summary *summary, const char *entry, const bp_buffer *tail) {
-    bp_log_errors found = bp_log_errors_count(tail, summary->triggered_wall_ns);
+    log_errors found = log_errors_count(tail, summary->triggered_wall_ns);
     if (found.count > 0) {
         bp_summary_find(summary, BP_SEVERITY_WARNING, entry,
                         "%s%zu error%s in the %d s before the trigger%s, the last: %.*s",
@@ -323,8 +562,8 @@ static bugpack_status read_log_files(bp_summary *summary, bugpack_error *error) 
             continue;
         }
         bp_buffer_init(&tail, BP_SUMMARY_TAIL_BYTES);
-        status = bp_report_file_stream(summary->report, name, UINT64_MAX, bp_summary_keep_tail,
-                                       &tail, &failure);
+        status = bp_report_file_stream(summary->report, name, UINT64_MAX, summary_keep_tail, &tail,
+                                       &failure);
         status = keep_failure(summary, name, status, &failure, error);
         find_log_errors(summary, name, &tail);
         if (summary->log_name[0] == '\0') {
@@ -337,10 +576,12 @@ static bugpack_status read_log_files(bp_summary *summary, bugpack_error *error) 
     return status;
 }
 
-bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         const char *folder, const bp_frame_finder *finder,
-                                         uint64_t max_bytes, bp_summary *ret_summary,
-                                         bugpack_error *error) {
+/* The same without stacks, history, log and traffic, which take most of the time; of the entries in
+ * `folder`, "" or as in bp_summary_process. */
+static bugpack_status summary_read_documents(bp_report_file *report, const char *path,
+                                             const char *folder, const bp_frame_finder *finder,
+                                             uint64_t max_bytes, bp_summary *ret_summary,
+                                             bugpack_error *error) {
     static const bp_frame_finder none = {NULL, NULL, NULL};
     bp_summary *summary = ret_summary;
     *summary = (bp_summary){.path = path,
@@ -373,7 +614,7 @@ bugpack_status bp_summary_read(bp_report_file *report, const char *path,
                                bp_summary *ret_summary, bugpack_error *error) {
     bp_summary *summary = ret_summary;
     bugpack_status status =
-        bp_summary_read_documents(report, path, "", finder, max_bytes, summary, error);
+        summary_read_documents(report, path, "", finder, max_bytes, summary, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -394,4 +635,103 @@ void bp_summary_release(bp_summary *summary) {
     bp_summary_release_names(&summary->names);
     bp_buffer_release(&summary->log_tail);
     summary->samples = NULL;
+}
+
+/* --- with the further processes ----------------------------------------------------------- */
+
+static void take_over(bp_summary *summary, const bp_summary *of_process, bp_summary_process *row) {
+    row->pid = of_process->pid;
+    memcpy(row->name, of_process->process_name, sizeof row->name);
+    row->has_metrics = of_process->has_metrics;
+    row->has_rss = of_process->has_rss;
+    row->cpu_percent = of_process->cpu_percent;
+    row->rss_kb = of_process->rss_kb;
+    row->thread_count = of_process->thread_count;
+    bp_summary_take_findings(summary, of_process);
+    bp_summary_join_deadlocked(summary, of_process);
+    summary->left_bytes = of_process->left_bytes;
+}
+
+/*
+ * Reads the documents of the further processes of a report, and takes what is found in them over
+ * into its summary.
+ */
+static bugpack_status read_processes(bp_summary *summary, bugpack_error *error) {
+    const char *last = "";
+    bp_summary *of_process = NULL;
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(summary->report); i++) {
+        const char *entry = bp_report_file_name(summary->report, i);
+        size_t length = bp_report_folder_bytes(entry);
+        if (length == 0 || strncmp(entry, last, length) == 0) {
+            continue; /* the entries of a process follow each other */
+        }
+        last = entry;
+        bp_summary_process *row = &summary->processes[summary->process_count];
+        if (length >= sizeof row->folder || summary->process_count == BP_SUMMARY_PROCESS_MAX) {
+            summary->other_process_count++;
+            continue;
+        }
+        *row = (bp_summary_process){.pid = 0};
+        memcpy(row->folder, entry, length);
+        of_process = of_process != NULL ? of_process : malloc(sizeof *of_process);
+        status =
+            of_process == NULL
+                ? bp_fail_memory(error, "read a report")
+                : summary_read_documents(summary->report, summary->path, row->folder,
+                                         &summary->finder, summary->left_bytes, of_process, error);
+        if (status == BUGPACK_OK) {
+            bp_summary_judge(of_process);
+            take_over(summary, of_process, row);
+            bp_summary_release(of_process);
+            summary->process_count++;
+        }
+    }
+    free(of_process);
+    return status;
+}
+
+static void free_finder(const bp_frame_finder *finder) {
+    if (finder->free != NULL) {
+        finder->free(finder->self);
+    }
+}
+
+bugpack_status bp_summary_open(const char *path, uint64_t max_bytes, bool is_brief,
+                               bp_frame_finder finder, bp_summary **ret_summary,
+                               bugpack_error *error) {
+    bp_report_file *report = NULL;
+    bp_summary *summary = malloc(sizeof *summary);
+    bugpack_status status = summary == NULL ? bp_fail_memory(error, "read a report")
+                                            : bp_report_file_open_any(path, &report, error);
+    if (status == BUGPACK_OK) {
+        status = is_brief
+                     ? summary_read_documents(report, path, "", &finder, max_bytes, summary, error)
+                     : bp_summary_read(report, path, &finder, max_bytes, summary, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = read_processes(summary, error);
+        if (status != BUGPACK_OK) {
+            bp_summary_release(summary);
+        }
+    }
+    if (status != BUGPACK_OK) {
+        free_finder(&finder);
+        bp_report_file_close(report);
+        free(summary);
+        return status;
+    }
+    bp_summary_judge(summary);
+    *ret_summary = summary;
+    return BUGPACK_OK;
+}
+
+void bp_summary_close(bp_summary *summary) {
+    if (summary != NULL) {
+        bp_report_file *report = summary->report;
+        free_finder(&summary->finder);
+        bp_summary_release(summary);
+        bp_report_file_close(report);
+        free(summary);
+    }
 }

@@ -209,12 +209,6 @@ typedef struct bp_summary {
 bugpack_status bp_summary_read(bp_report_file *report, const char *path,
                                const bp_frame_finder *finder, uint64_t max_bytes,
                                bp_summary *ret_summary, bugpack_error *error);
-/* The same without stacks, history, log and traffic, which take most of the time; of the entries in
- * `folder`, "" or as in bp_summary_process. */
-bugpack_status bp_summary_read_documents(bp_report_file *report, const char *path,
-                                         const char *folder, const bp_frame_finder *finder,
-                                         uint64_t max_bytes, bp_summary *ret_summary,
-                                         bugpack_error *error);
 void bp_summary_release(bp_summary *summary);
 
 /*

@@ -1,8 +1,355 @@
+#include "report/queue.h"
+
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
-#include "report/queue_private.h"
+#include "recorder/note.h"
+#include "report/assemble.h"
+#include "report/limits.h"
+
+/* A job without this function is a report, or another task of the worker. */
+static bool is_for_worker(const bp_job *job) {
+    return job->type->snapshotted == NULL;
+}
+
+static void job_append(bp_job **list, bp_job *job) {
+    while (*list != NULL) {
+        list = &(*list)->next;
+    }
+    job->next = NULL;
+    *list = job;
+}
+
+/* The lock is held. */
+static void job_unlink(bp_job_queue *queue, const bp_job *job) {
+    bp_job **link = &queue->first;
+    while (*link != job) {
+        link = &(*link)->next;
+    }
+    *link = job->next;
+}
+
+static void wake_all(bp_job_queue *queue) {
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_cond_signal(&queue->copying);
+}
+
+/* The queue that the calling thread works for; NULL for others. */
+static _Thread_local const bp_job_queue *own_queue;
+
+bool bp_job_queue_is_own_thread(const bp_job_queue *queue) {
+    return own_queue != NULL && (queue == NULL || own_queue == queue);
+}
+
+/*
+ * The thread that writes the reports, one after the other.
+ */
+
+static void finish_joined(bp_job *job, const bugpack_report_result *result) {
+    while (job->joined != NULL) {
+        bp_job *joined = job->joined;
+        job->joined = joined->next;
+        if (joined->on_done != NULL) {
+            joined->on_done(result, joined->on_done_context);
+        }
+        bp_job_free(joined);
+    }
+}
+
+/* The host may have given no callback that says so. */
+static void note_result(bp_recorder *recorder, const bp_job *job,
+                        const bugpack_report_result *result) {
+    const char *kind = bp_report_kind_name(job->kind);
+    if (result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR, "a report of the kind %s failed: %s", kind,
+                         result->error.message);
+    } else if (result->missing_count > 0) {
+        bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN,
+                         "a report of the kind %s lacks %u entries: %s", kind,
+                         (unsigned)result->missing_count, result->missing);
+    }
+}
+
+/* Ends a job: from here on it can be neither joined nor cancelled. */
+static void finish(bp_job_queue *queue, bp_job *job, const bugpack_report_result *result) {
+    bp_lock_acquire(&queue->lock);
+    /* The snapshot thread lets go of the job before it is freed. */
+    while (job->snapshot_state == BP_JOB_SNAPSHOT_RUNNING) {
+        bp_lock_wait(&queue->lock, &queue->changed);
+    }
+    job_unlink(queue, job);
+    queue->ending_count++;
+    bp_lock_release(&queue->lock);
+    if (job->type->settled != NULL) {
+        job->type->settled(job, result);
+    }
+    note_result(queue->context->recorder, job, result);
+    bp_events_post_result(queue->context->events, job->kind, job->ticket, job->percent, result);
+    bp_lock_check_none_held();
+    if (job->on_done != NULL) {
+        job->on_done(result, job->on_done_context);
+    }
+    finish_joined(job, result);
+    bp_job_free(job);
+    bp_lock_acquire(&queue->lock);
+    queue->ending_count--;
+    wake_all(queue);
+    bp_lock_release(&queue->lock);
+}
+
+/* A job that was given up before its report was begun. */
+static void finish_unbegun(bp_job_queue *queue, bp_job *job) {
+    bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
+    result.status = bp_cancel_check(&job->token, &result.error);
+    result.elapsed_ns = bp_clock_monotonic_ns() - job->triggered.monotonic_ns;
+    finish(queue, job, &result);
+}
+
+/* A job that is cancelled and waits; NULL for none. */
+static bp_job *find_cancelled(bp_job_queue *queue) {
+    bp_lock_acquire(&queue->lock);
+    bp_job *job = queue->first;
+    while (job != NULL && (job == queue->current || !is_for_worker(job) ||
+                           !atomic_load(&job->token.is_cancelled))) {
+        job = job->next;
+    }
+    if (job == NULL) {
+        atomic_store(&queue->has_cancelled, false);
+    }
+    bp_lock_release(&queue->lock);
+    return job;
+}
+
+/* Ends the jobs that were cancelled while they wait. Worker; the argument is the queue. */
+static void end_cancelled(void *context) {
+    bp_job_queue *queue = context;
+    bp_job *job;
+    while (atomic_load(&queue->has_cancelled) && (job = find_cancelled(queue)) != NULL) {
+        finish_unbegun(queue, job);
+    }
+}
+
+static void on_step(void *context, uint32_t percent) {
+    bp_job_queue *queue = context;
+    bp_job *job = queue->current;
+    end_cancelled(queue);
+    if (percent > job->percent) {
+        job->percent = percent;
+        bp_events_post(queue->context->events, BUGPACK_EVENT_PROGRESS, job->kind, job->ticket,
+                       percent);
+    }
+}
+
+/* A host that closes should not wait for the windows of fifty gaps, one after the other. */
+static bool wait_until(void *context, uint64_t until_ns) {
+    bp_job_queue *queue = context;
+    bp_lock_acquire(&queue->lock);
+    while (!atomic_load(&queue->has_cancelled) && !(queue->current->yields && queue->is_stopping) &&
+           bp_clock_monotonic_ns() < until_ns &&
+           bp_lock_wait_until(&queue->lock, &queue->changed, until_ns)) {}
+    bool may_wait = !(queue->current->yields && queue->is_stopping);
+    bp_lock_release(&queue->lock);
+    return may_wait;
+}
+
+static void wait_snapshot(void *context) {
+    bp_job_queue *queue = context;
+    bp_lock_acquire(&queue->lock);
+    while (queue->current->snapshot_state != BP_JOB_SNAPSHOT_DONE) {
+        bp_lock_wait(&queue->lock, &queue->changed);
+    }
+    bp_lock_release(&queue->lock);
+}
+
+/* Keeps the directory within its bounds, where bugpack chose the name. */
+static void apply_limits(const bp_report_context *context, const bp_job *job,
+                         const bugpack_report_result *result) {
+    if (result->status == BUGPACK_OK && job->output_path == NULL) {
+        const bp_limits_rolling rolling = {job->kind, job->rolling_max_count,
+                                           job->rolling_max_bytes};
+        bp_limits_apply(context, result->path, &rolling);
+    }
+}
+
+/* The memory that it takes is no growth of the host. */
+static void note_report(const bp_job_queue *queue, bool begins) {
+    bp_history *history = queue->context->recorder->history;
+    if (history != NULL) {
+        bp_history_note_report(history, begins);
+    }
+}
+
+static void write_report(bp_job_queue *queue, bp_job *job) {
+    bugpack_report_result result;
+    const bp_progress progress = {.on_step = on_step,
+                                  .wait = wait_until,
+                                  .wait_snapshot = wait_snapshot,
+                                  .context = queue,
+                                  .has_window = job->window != NULL};
+    bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->kind, job->ticket, 0);
+    note_report(queue, true);
+    bp_assemble(queue->context, queue->runner, job, &progress, &result);
+    note_report(queue, false);
+    apply_limits(queue->context, job, &result);
+    finish(queue, job, &result);
+}
+
+static void run_job(bp_job_queue *queue, bp_job *job) {
+    if (job->type->run != NULL) {
+        job->type->run(job, queue->runner);
+        bp_lock_acquire(&queue->lock);
+        job_unlink(queue, job);
+        wake_all(queue);
+        bp_lock_release(&queue->lock);
+        bp_job_free(job);
+    } else if (bp_cancel_is_due(&job->token)) {
+        finish_unbegun(queue, job);
+    } else {
+        write_report(queue, job);
+    }
+}
+
+/* The oldest that does not yield, else the oldest. The lock is held. */
+static bp_job *next_job(const bp_job_queue *queue) {
+    bp_job *oldest = NULL;
+    for (bp_job *job = queue->first; job != NULL; job = job->next) {
+        if (is_for_worker(job) && !job->yields) {
+            return job;
+        }
+        if (is_for_worker(job) && oldest == NULL) {
+            oldest = job;
+        }
+    }
+    return oldest;
+}
+
+static void *work(void *argument) {
+    bp_job_queue *queue = argument;
+    bp_thread_set_name("bugpack-worker");
+    own_queue = queue;
+    bp_lock_acquire(&queue->lock);
+    for (;;) {
+        bp_job *job = next_job(queue);
+        if (job != NULL) {
+            queue->current = job;
+            wake_all(queue); /* its snapshot is wanted now */
+            bp_lock_release(&queue->lock);
+            run_job(queue, job);
+            bp_lock_acquire(&queue->lock);
+            queue->current = NULL;
+            wake_all(queue);
+        } else if (queue->is_stopping) {
+            break;
+        } else {
+            bp_lock_wait(&queue->lock, &queue->changed);
+        }
+    }
+    queue->is_worker_done = true;
+    wake_all(queue);
+    bp_lock_release(&queue->lock);
+    return NULL;
+}
+
+/*
+ * The thread that copies the rings: apart from the worker, because a copy blocks on the disk, and
+ * because a report that waits behind another one is about its own past.
+ */
+
+/*
+ * Bounds for the snapshots of jobs that yield, while they wait: of a host's descriptors, of which
+ * it may have 1024 in all, and of the disk, on which twice as much must stay free besides. What is
+ * over them is copied when it is the job's turn.
+ */
+static const unsigned early_max_fds = 64;
+static const uint64_t early_max_bytes = (uint64_t)256 << 20;
+
+/* Whether the early snapshots are within their bounds. The lock is held. */
+static bool has_early_room(const bp_job_queue *queue) {
+    uint64_t bytes = 0;
+    unsigned fds = 0;
+    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
+        if (job->yields && job != queue->current && job->snapshot != NULL &&
+            job->snapshot_state == BP_JOB_SNAPSHOT_DONE) {
+            bytes += bp_snapshot_bytes(job->snapshot);
+            fds += bp_snapshot_fds(job->snapshot) + 1; /* and the directory's */
+        }
+    }
+    return bytes < early_max_bytes && fds < early_max_fds;
+}
+
+/* The job whose rings are to be copied next; NULL for none. The lock is held. */
+static bp_job *next_snapshot(const bp_job_queue *queue) {
+    bp_job *early = NULL;
+    for (bp_job *job = queue->first; job != NULL; job = job->next) {
+        if (job->snapshot_state != BP_JOB_SNAPSHOT_DUE) {
+            continue;
+        }
+        if (!job->yields || job == queue->current) {
+            return job;
+        }
+        if (early == NULL && !job->is_snapshot_late) {
+            early = job;
+        }
+    }
+    return early != NULL && has_early_room(queue) ? early : NULL;
+}
+
+/* Copies the rings of one job. The lock is held before and after, not during. */
+static void take_snapshot(bp_job_queue *queue, bp_job *job) {
+    bool is_early = job->yields && job != queue->current;
+    job->snapshot_state = BP_JOB_SNAPSHOT_RUNNING;
+    bp_lock_release(&queue->lock);
+    bp_fd_reserve_release(&queue->reserve);
+    bp_job_take_snapshot(queue->context, job, is_early ? 2 * early_max_bytes : 0);
+    bool is_whole = job->snapshot_status == BUGPACK_OK && bp_snapshot_is_whole(job->snapshot);
+    bp_lock_acquire(&queue->lock);
+    job->snapshot_state = BP_JOB_SNAPSHOT_DONE;
+    if (is_early && !is_whole) {
+        /* There may be more room when it is the job's turn. */
+        bp_job_drop_snapshot(job);
+        job->is_snapshot_late = true;
+        job->snapshot_state = BP_JOB_SNAPSHOT_DUE;
+    }
+    if (!is_for_worker(job)) {
+        job_unlink(queue, job);
+        bp_lock_release(&queue->lock);
+        job->type->snapshotted(job);
+        bp_lock_acquire(&queue->lock);
+    }
+    (void)pthread_cond_broadcast(&queue->changed);
+}
+
+/* Whether no report needs a descriptor. The lock is held. */
+static bool is_idle(const bp_job_queue *queue) {
+    return queue->first == NULL && queue->current == NULL && queue->ending_count == 0;
+}
+
+static void *copy_rings(void *argument) {
+    bp_job_queue *queue = argument;
+    bp_thread_set_name("bugpack-snap");
+    own_queue = queue;
+    bp_lock_acquire(&queue->lock);
+    for (;;) {
+        bp_job *job = next_snapshot(queue);
+        if (job != NULL) {
+            take_snapshot(queue, job);
+        } else if (queue->is_worker_done) {
+            break;
+        } else if (is_idle(queue) && !queue->reserve.is_held) {
+            bp_lock_release(&queue->lock);
+            bp_fd_reserve_take(&queue->reserve);
+            bp_lock_acquire(&queue->lock);
+        } else {
+            bp_lock_wait(&queue->lock, &queue->copying);
+        }
+    }
+    bp_lock_release(&queue->lock);
+    return NULL;
+}
+
+/* --- what feeds them ------------------------------------------------------------------------- */
 
 /* The first manual job; with `may_join` one that others may share. The lock is held. */
 static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
@@ -20,8 +367,8 @@ static unsigned count_waiting(const bp_job_queue *queue) {
     unsigned count = 0;
     for (const bp_job *job = queue->first; job != NULL; job = job->next) {
         /* What is no report, as a recovery, takes no place of one. */
-        count += job != queue->current && !job->yields && job->type->run == NULL &&
-                 bp_job_is_for_worker(job);
+        count +=
+            job != queue->current && !job->yields && job->type->run == NULL && is_for_worker(job);
     }
     return count;
 }
@@ -44,7 +391,7 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     }
     if (other != NULL) {
         *ret_ticket = other->ticket;
-        bp_job_append(&other->joined, job);
+        job_append(&other->joined, job);
         return BUGPACK_OK;
     }
     if (queue->is_stopping) {
@@ -60,14 +407,14 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
         job->ticket = ++queue->last_ticket;
     }
     *ret_ticket = job->ticket;
-    bp_job_append(&queue->first, job);
+    job_append(&queue->first, job);
     return BUGPACK_OK;
 }
 
 /* The worker has nothing to do before the snapshot, whose thread then wakes it. */
 static void wake_for(bp_job_queue *queue, bool needs_worker) {
     if (needs_worker) {
-        bp_job_queue_wake_all(queue);
+        wake_all(queue);
     } else {
         (void)pthread_cond_signal(&queue->copying);
     }
@@ -96,7 +443,7 @@ bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
     if (queue->is_stopping) {
         status = BUGPACK_ERR_CLOSED;
     } else {
-        bp_job_append(&queue->first, job);
+        job_append(&queue->first, job);
     }
     bp_lock_release(&queue->lock);
     wake_for(queue, false);
@@ -128,7 +475,7 @@ bool bp_job_queue_cancel(bp_job_queue *queue, uint64_t ticket) {
  */
 static bool has_left(const bp_job_queue *queue, uint64_t last_ticket) {
     const bp_job *job = queue->first;
-    while (job != NULL && (!bp_job_is_for_worker(job) || job->ticket > last_ticket)) {
+    while (job != NULL && (!is_for_worker(job) || job->ticket > last_ticket)) {
         job = job->next;
     }
     return job != NULL || queue->ending_count > 0;
@@ -170,14 +517,14 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
     queue->context = context;
     status = bp_runner_new(&queue->runner, error);
     if (status == BUGPACK_OK) {
-        bp_runner_on_wake(queue->runner, bp_job_queue_end_cancelled, queue);
-        bp_before_write_on_wake(context->before_write, bp_job_queue_end_cancelled, queue);
+        bp_runner_on_wake(queue->runner, end_cancelled, queue);
+        bp_before_write_on_wake(context->before_write, end_cancelled, queue);
         bp_fd_reserve_take(&queue->reserve);
-        status = bp_thread_start(bp_job_queue_work, queue, &queue->worker, error);
+        status = bp_thread_start(work, queue, &queue->worker, error);
         queue->has_worker = status == BUGPACK_OK;
     }
     if (status == BUGPACK_OK) {
-        status = bp_thread_start(bp_job_queue_copy_rings, queue, &queue->snapshotter, error);
+        status = bp_thread_start(copy_rings, queue, &queue->snapshotter, error);
         queue->has_snapshotter = status == BUGPACK_OK;
     }
     if (status != BUGPACK_OK) {
@@ -195,7 +542,7 @@ void bp_job_queue_stop(bp_job_queue *queue) {
     }
     bp_lock_acquire(&queue->lock);
     queue->is_stopping = true;
-    bp_job_queue_wake_all(queue);
+    wake_all(queue);
     bp_lock_release(&queue->lock);
     if (queue->has_worker) {
         bp_runner_expect_close(queue->runner);

@@ -6,12 +6,34 @@
 #ifndef BP_REPORT_QUEUE_H
 #define BP_REPORT_QUEUE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
+#include "platform/fd_reserve.h"
 #include "report/job.h"
 
-typedef struct bp_job_queue bp_job_queue;
+/* For queue.c and a test. */
+typedef struct bp_job_queue {
+    const bp_report_context *context;
+    bp_runner *runner;
+    pthread_t worker, snapshotter;
+    bool has_worker, has_snapshotter;
+    bp_fd_reserve reserve;     /* the snapshot thread's, once it runs */
+    atomic_bool has_cancelled; /* a job that waits may be cancelled */
+
+    bp_lock lock;           /* of what follows, and of the queue's fields in each job */
+    pthread_cond_t changed; /* for all but the snapshot thread, */
+    pthread_cond_t copying; /* which waits for this: a trigger wakes one thread */
+    bp_job *first;          /* all that have not ended, in the order of submission */
+    bp_job *current;        /* the one whose report is being written */
+    unsigned ending_count;  /* out of the list, and in their callbacks */
+    uint64_t last_ticket;
+    bool is_stopping; /* no job is accepted, and the worker ends when none is left */
+    bool is_worker_done;
+} bp_job_queue;
 
 /* Starts the threads. The context is borrowed and must outlive the queue. */
 bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue **ret_queue,

@@ -1,17 +1,24 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <bugpack/session.h>
+
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
+#include "platform/crash_handler.h"
 #include "platform/staged_file.h"
+#include "platform/thread.h"
 #include "recorder/note.h"
+#include "report/recover.h"
 #include "sources/source.h"
+#include "trigger/crash.h"
 
 /* Ten minutes of the past, however often the process is sampled. */
 static const uint64_t history_span_ms = 600000;
@@ -290,7 +297,11 @@ static void tell_kept(bp_recorder *recorder) {
     }
 }
 
-void bp_session_retire(bugpack *session) {
+/*
+ * The two halves of an end. Retire ends the threads and frees all but what the calls that only
+ * record look at: no slow call is inside or comes later. Free frees the rest: no call comes at all.
+ */
+static void session_retire(bugpack *session) {
     bp_report_context *context = &session->context;
     end_task(session, bp_triggers_tick);
     bp_triggers_stop(session->triggers);
@@ -318,7 +329,7 @@ void bp_session_retire(bugpack *session) {
     bp_options_release(&session->settings);
 }
 
-void bp_session_free(bugpack *session) {
+static void session_free(bugpack *session) {
     bp_triggers_free(session->triggers);
     bp_options_release_patterns(&session->settings);
     bp_recorder_free(session->context.recorder);
@@ -359,8 +370,8 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
         status = open_parts(session, error);
     }
     if (status != BUGPACK_OK) {
-        bp_session_retire(session);
-        bp_session_free(session);
+        session_retire(session);
+        session_free(session);
         return status;
     }
     *ret_session = session;
@@ -392,4 +403,183 @@ bugpack_status bugpack_recorder_locate(bugpack *session, bugpack_recorder_locati
     bp_session_leave(&entry);
     bp_struct_write(&bp_of_bugpack_recorder_location, ret_location, &location);
     return BUGPACK_OK;
+}
+
+/* --- closing ------------------------------------------------------------------------------ */
+
+/*
+ * Closing a session while other threads call it: who is inside, who may still enter, and what is
+ * left of the session, which refuses calls for as long as it exists.
+ *
+ * The newest closed sessions, each a few KiB. Handles of older ones must not be used: without a
+ * bound, a host that opens and closes for ever would grow for ever. No lock, which a fork might
+ * leave held: a place is taken by exchange.
+ */
+static bugpack *_Atomic tombstones[BUGPACK_CLOSED_KEPT];
+static atomic_uint tombstone_count;
+
+void bp_session_retain(bugpack *session) {
+    (void)atomic_fetch_add_explicit(&session->reference_count, 1, memory_order_relaxed);
+}
+
+void bp_session_drop(bugpack *session) {
+    if (session == NULL ||
+        atomic_fetch_sub_explicit(&session->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    /* In the child of a fork a lock of the parent's session may be held for ever. */
+    if (bp_session_check(session) == BUGPACK_OK) {
+        session_free(session);
+    }
+}
+
+static void leave_tombstone(bugpack *session) {
+    unsigned place =
+        atomic_fetch_add_explicit(&tombstone_count, 1, memory_order_relaxed) % BUGPACK_CLOSED_KEPT;
+    bp_session_drop(atomic_exchange_explicit(&tombstones[place], session, memory_order_acq_rel));
+}
+
+/*
+ * Whether the calling thread may wait for a close that another thread is at. That one may wait for
+ * this very thread, where it is one of bugpack's, or inside a call that has run host code.
+ */
+static bool may_wait(void) {
+    return !bp_job_queue_is_own_thread(NULL) && !bp_runner_is_inside_provider() &&
+           !bp_entry_guard_is_inside(NULL);
+}
+
+void bugpack_close(bugpack *session) {
+    /* In the child of a fork the threads are gone and a lock may be held for ever: leave it all. */
+    if (bp_session_check(session) != BUGPACK_OK) {
+        return;
+    }
+    /* In a callback of its own: it would wait for itself. A session that stays open harms nobody.
+     */
+    if (bp_job_queue_is_own_thread(session->jobs) || bp_entry_guard_is_inside(session)) {
+        return;
+    }
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
+    if (bp_entry_guard_shut(&session->guard)) {
+        session_retire(session);
+        bp_entry_guard_set_done(&session->guard);
+        leave_tombstone(session);
+    } else if (may_wait()) {
+        bp_entry_guard_wait_done(&session->guard);
+    }
+    bp_thread_hold_end(&hold);
+}
+
+bugpack_status bp_session_check(const bugpack *session) {
+    if (session == NULL) {
+        return BUGPACK_ERR_INVALID;
+    }
+    return bp_fork_guard_is_owner(session->fork_guard) ? BUGPACK_OK : BUGPACK_ERR_INERT;
+}
+
+bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
+    bugpack_status status = bp_session_check(session);
+    if (status == BUGPACK_OK && !bp_entry_guard_enter(&session->guard, ret_entry)) {
+        status = BUGPACK_ERR_CLOSED;
+    }
+    return status;
+}
+
+void bp_session_leave(bp_guard_entry *entry) {
+    bp_entry_guard_leave(entry);
+}
+
+/* --- the crash handler, and what dead sessions left ------------------------------------------ */
+
+bugpack_status bugpack_crash_handler_install(bugpack *session) {
+    bp_guard_entry entry;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bugpack_status status = bp_session_enter(session, &entry);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status =
+        bp_crash_trigger_install(bp_triggers_get(session->triggers, &bp_trigger_crash), &error);
+    if (status != BUGPACK_OK) {
+        bp_note_diagnose(session->context.recorder, BUGPACK_LEVEL_WARN,
+                         "a crash will not be recorded: %s", error.message);
+    }
+    bp_session_leave(&entry);
+    return status;
+}
+
+bugpack_status bugpack_crash_thread_init(void) {
+    return bp_crash_thread_init(NULL);
+}
+
+/* So that a mistake in its name fails at once, and not once for each session. */
+static bugpack_status check_recovery_dir(const char *path, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_file_open_directory(path, false, &fd, error);
+    bp_file_close(fd);
+    return status;
+}
+
+static bugpack_status recover(const bugpack_recover_options *given, bugpack_error *error) {
+    static const bp_field room =
+        BP_FIELD(bugpack_recover_options, min_free_bytes, (uint64_t)16 << 20, 0);
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    char *report_dir = NULL;
+    bugpack_status status = bp_struct_read(&bp_of_bugpack_recover_options, &options, given, error);
+    if (status == BUGPACK_OK) {
+        status = bp_struct_fill(&options, &room, 1, error);
+    }
+    const bp_publish_hook hook = {options.before_publish, options.before_publish_context,
+                                  options.publish_suffix};
+    if (status == BUGPACK_OK) {
+        status = bp_publish_hook_check(&hook, error);
+    }
+    if (status == BUGPACK_OK && (options.system_flags & ~BUGPACK_SYSTEM_HOSTNAME) != 0) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID,
+                         "system_flags has a flag other than BUGPACK_SYSTEM_HOSTNAME");
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (options.report_dir != NULL) {
+        status = bp_file_absolute_path(options.report_dir, &report_dir, error);
+    }
+    if (status == BUGPACK_OK && report_dir != NULL) {
+        status = check_recovery_dir(report_dir, error);
+    }
+    const bp_recover_request request = {.recorder_dir = options.recorder_dir,
+                                        .report_dir = report_dir,
+                                        .app_name = options.app_name,
+                                        .min_free_bytes = options.min_free_bytes,
+                                        .with_machine = options.system_flags != 0,
+                                        .hook = hook,
+                                        .on_report = options.on_report,
+                                        .on_running = options.on_running,
+                                        .on_note = options.on_note,
+                                        .context = options.context};
+    if (status == BUGPACK_OK) {
+        status = bp_recover(&request, error);
+    }
+    free(report_dir);
+    return status;
+}
+
+bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpack_error *error) {
+    bp_thread_hold hold;
+    bp_thread_hold_begin(&hold);
+    bugpack_status status = recover(given, error);
+    bp_thread_hold_end(&hold);
+    return status;
+}
+
+bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
+                               const char *app_name, bugpack_report_done *on_report, void *context,
+                               bugpack_error *error) {
+    bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
+    options.recorder_dir = recorder_dir;
+    options.report_dir = report_dir;
+    options.app_name = app_name;
+    options.on_report = on_report;
+    options.context = context;
+    return bugpack_recover_with(&options, error);
 }

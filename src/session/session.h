@@ -50,25 +50,11 @@ void bp_session_retain(bugpack *session);
 void bp_session_drop(bugpack *session);
 
 /*
- * The two halves of an end. Retire ends the threads and frees all but what the calls that only
- * record look at: no slow call is inside or comes later. Free frees the rest: no call comes at all.
- */
-void bp_session_retire(bugpack *session);
-void bp_session_free(bugpack *session);
-
-/*
  * Checks the host's options and fills `settings` with them: strings copied, paths made absolute,
  * fields that an older host does not know at their defaults.
  */
 bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *settings,
                                bugpack_error *error);
-
-/*
- * Replaces the host's strings by copies, and fills in the directories that it did not name. Each
- * field is ours or NULL also on failure, so that both releases can be called. Errors: NO_MEMORY,
- * INVALID (an empty path), IO, UNSUPPORTED (no directory is known).
- */
-bugpack_status bp_options_copy_strings(bugpack_options *options, bugpack_error *error);
 
 /* Frees what was copied. The patterns of gap keys are freed apart, and later: a gap that comes
  * after the close is still compared with them. */

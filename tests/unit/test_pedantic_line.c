@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/queue_private.h"
+#include "report/queue.h"
 #include "session/session.h"
 #include "support/report_reader.h"
 #include "unit/auto_session.h"
