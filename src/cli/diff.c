@@ -211,7 +211,7 @@ static size_t print_table(const bp_diff *diff, const line *heading, size_t count
 }
 
 /* The value of threads that are on one side alone, and their number. */
-static void write_rest(char out[cell_bytes], const bp_host_rest *rest) {
+static void write_rest(char out[cell_bytes], const bp_machine_rest *rest) {
     if (rest->measured_count > 0) {
         (void)snprintf(out, cell_bytes, "%" PRIu64 " (%" PRIu64 ")", rest->value, rest->count);
     }
@@ -219,10 +219,10 @@ static void write_rest(char out[cell_bytes], const bp_host_rest *rest) {
 
 /* Without a name if nothing changed. */
 static line make_host_line(const bp_diff *diff, size_t index) {
-    const bp_host_row *row = &diff->host.rows[index];
+    const bp_machine_row *row = &diff->host.rows[index];
     const char *name = row->name[0] != '\0' ? row->name : "(unknown)";
     line made = make_line(name, &row->change, 0, true);
-    made.name = bp_host_row_is_changed(row) ? name : NULL;
+    made.name = bp_machine_row_is_changed(row) ? name : NULL;
     for (size_t i = BEFORE; i <= AFTER && row->threads_in_both == 0; i++) {
         (void)snprintf(made.cells[i], cell_bytes, "-");
     }
@@ -242,13 +242,13 @@ static const line maxima = {
 
 static void print_host(const bp_diff *diff, size_t limit, bool emphasis) {
     char title[128];
-    const bp_host_diff *host = &diff->host;
+    const bp_machine_diff *host = &diff->host;
     const char *key = bp_diff_key_name(diff->key);
     line heading = host->is_maximum ? maxima : sums;
     size_t unknown_count = 0;
     heading.name = key;
     for (size_t i = 0; i < host->row_count; i++) {
-        unknown_count += bp_host_row_is_unknown(&host->rows[i]);
+        unknown_count += bp_machine_row_is_unknown(&host->rows[i]);
     }
     (void)snprintf(title, sizeof title, "%s by %s", diff->counter, key);
     print_title(title, emphasis);
@@ -420,7 +420,7 @@ static bool print_diff(const bp_diff *diff, size_t limit, bool emphasis, bool is
 }
 
 typedef struct diff_options {
-    bp_host_key key;
+    bp_machine_key key;
     const char *counter; /* NULL: not given */
     uint32_t limit;
     bool as_json, is_raw;
@@ -557,7 +557,8 @@ static bp_cli_exit compare(char **paths, const diff_options *options) {
 }
 
 static bool read_key(const bp_cli_option *option, const char *text, void *field) {
-    static const bp_host_key keys[] = {BP_HOST_BY_PROCESS, BP_HOST_BY_CGROUP, BP_HOST_BY_THREAD};
+    static const bp_machine_key keys[] = {BP_MACHINE_BY_PROCESS, BP_MACHINE_BY_CGROUP,
+                                          BP_MACHINE_BY_THREAD};
     enum { key_count = sizeof keys / sizeof keys[0] };
     const char *names[key_count + 1] = {NULL};
     size_t index;
@@ -567,16 +568,16 @@ static bool read_key(const bp_cli_option *option, const char *text, void *field)
     if (!bp_cli_find_choice(option, text, names, &index)) {
         return false;
     }
-    *(bp_host_key *)field = keys[index];
+    *(bp_machine_key *)field = keys[index];
     return true;
 }
 
 /* Of a table that it fills: a name that was returned is needed until the last one. */
 static const char *name_of_counter(const void *context, size_t index) {
-    static char names[BP_HOST_COUNTER_COUNT][48];
+    static char names[BP_MACHINE_COUNTER_COUNT][48];
     (void)context;
-    return bp_host_diff_name_counter(index, names[index < BP_HOST_COUNTER_COUNT ? index : 0],
-                                     sizeof names[0])
+    return bp_machine_diff_name_counter(index, names[index < BP_MACHINE_COUNTER_COUNT ? index : 0],
+                                        sizeof names[0])
                ? names[index]
                : NULL;
 }
@@ -588,7 +589,7 @@ static bool read_counter(const bp_cli_option *option, const char *text, void *fi
     for (const char *at = text; count == 0 || at[-1] == ','; at += length + 1, count++) {
         length = strcspn(at, ",");
         (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (!bp_host_diff_has_counter(name)) {
+        if (!bp_machine_diff_has_counter(name)) {
             bp_cli_say_usage("there is no counter '%s'%s", name,
                              bp_cli_suggest(name, "", name_of_counter, NULL, suggestion));
             return false;

@@ -10,16 +10,18 @@
 void bp_diff_release(bp_diff *diff) {
     bp_diff_side_release(&diff->before);
     bp_diff_side_release(&diff->after);
-    bp_host_diff_release(&diff->host);
+    bp_machine_diff_release(&diff->host);
     for (size_t i = 0; i < diff->further_count; i++) {
-        bp_host_diff_release(&diff->further[i].host);
+        bp_machine_diff_release(&diff->further[i].host);
     }
     bp_json_differences_release(&diff->changes);
     memset(diff, 0, sizeof *diff);
 }
 
-const char *bp_diff_key_name(bp_host_key key) {
-    return key == BP_HOST_BY_PROCESS ? "process" : key == BP_HOST_BY_CGROUP ? "cgroup" : "thread";
+const char *bp_diff_key_name(bp_machine_key key) {
+    return key == BP_MACHINE_BY_PROCESS  ? "process"
+           : key == BP_MACHINE_BY_CGROUP ? "cgroup"
+                                         : "thread";
 }
 
 /* A counter that was not measured on both sides is not compared; each side without it says so. */
@@ -47,7 +49,7 @@ static bugpack_status compare_host(bp_diff *diff, bugpack_error *error) {
     const bp_giver before = bp_diff_side_host(&diff->before);
     const bp_giver after = bp_diff_side_host(&diff->after);
     bugpack_status status =
-        bp_host_diff_compute(&before, &after, diff->key, diff->counter, &diff->host, error);
+        bp_machine_diff_compute(&before, &after, diff->key, diff->counter, &diff->host, error);
     if (status == BUGPACK_OK) {
         drop_unmeasured_host(diff);
         status = bp_diff_cgroups(&diff->host.groups_before, &diff->host.groups_after,
@@ -55,8 +57,8 @@ static bugpack_status compare_host(bp_diff *diff, bugpack_error *error) {
     }
     for (size_t i = 0; i < diff->further_count && status == BUGPACK_OK; i++) {
         bp_diff_counter *further = &diff->further[i];
-        status =
-            bp_host_diff_compute(&before, &after, diff->key, further->name, &further->host, error);
+        status = bp_machine_diff_compute(&before, &after, diff->key, further->name, &further->host,
+                                         error);
         bp_buffer_release(&further->host.groups_before);
         bp_buffer_release(&further->host.groups_after);
         further->is_compared = status == BUGPACK_OK && further->host.measured_before > 0 &&
@@ -136,7 +138,7 @@ static bugpack_status set_counters(bp_diff *diff, const char *counters, bugpack_
     for (const char *at = counters;; at += length + 1, count++) {
         length = strcspn(at, ",");
         (void)snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 0, at);
-        if (!bp_host_diff_has_counter(name)) {
+        if (!bp_machine_diff_has_counter(name)) {
             return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%.*s\"", (int)length,
                            at);
         }
@@ -164,7 +166,7 @@ static bool are_alike(const bp_diff *diff) {
     return have_none;
 }
 
-bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
+bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_machine_key key,
                                const char *counters, bp_diff *ret_diff, bugpack_error *error) {
     bp_diff diff = {.key = key};
     bp_json_differences_init(&diff.changes);
@@ -192,9 +194,9 @@ bugpack_status bp_diff_compute(const char *before_path, const char *after_path, 
     return BUGPACK_OK;
 }
 
-static bool has_changed_rows(const bp_host_diff *host) {
+static bool has_changed_rows(const bp_machine_diff *host) {
     size_t i = 0;
-    while (i < host->row_count && !bp_host_row_is_changed(&host->rows[i])) {
+    while (i < host->row_count && !bp_machine_row_is_changed(&host->rows[i])) {
         i++;
     }
     return i < host->row_count;

@@ -11,13 +11,13 @@
 
 #include "inspect/diff_documents.h"
 #include "inspect/diff_source.h"
-#include "inspect/host_diff.h"
+#include "inspect/machine_diff.h"
 
 /* A further counter of captures of the machine. */
 typedef struct bp_diff_counter {
     char name[48];
     bool is_compared; /* it was measured on both sides */
-    bp_host_diff host;
+    bp_machine_diff host;
 } bp_diff_counter;
 
 enum { BP_DIFF_COUNTER_MAX = 16 };
@@ -27,9 +27,9 @@ typedef struct bp_diff {
     /* What both sides have; has_any is set where there is anything, and of two reports without any
      * artefact, which have documents. */
     bool has_any, has_host, has_metrics, has_heap;
-    bp_host_key key;
+    bp_machine_key key;
     char counter[48];
-    bp_host_diff host;
+    bp_machine_diff host;
     bp_diff_counter further[BP_DIFF_COUNTER_MAX - 1];
     size_t further_count;
     bp_diff_relation relation;
@@ -48,7 +48,7 @@ typedef struct bp_diff {
  * INVALID: there is no such counter, or too many. The caller releases `ret_diff`, which borrows
  * both paths.
  */
-bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_host_key key,
+bugpack_status bp_diff_compute(const char *before_path, const char *after_path, bp_machine_key key,
                                const char *counters, bp_diff *ret_diff, bugpack_error *error);
 void bp_diff_release(bp_diff *diff);
 
@@ -60,7 +60,7 @@ bool bp_diff_is_equal(const bp_diff *diff);
 bp_diff bp_diff_with_counter(const bp_diff *diff, size_t further_index);
 
 /* "process", "cgroup", "thread". Static. */
-const char *bp_diff_key_name(bp_host_key key);
+const char *bp_diff_key_name(bp_machine_key key);
 
 /*
  * The comparison as JSON (docs/schema/diff.schema.json), of the groups of a capture the first

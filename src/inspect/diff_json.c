@@ -50,7 +50,7 @@ static void add_change(bp_json *json, const bp_change *change, unsigned decimals
     }
 }
 
-static void add_rest(bp_json *json, const char *key, const bp_host_rest *rest) {
+static void add_rest(bp_json *json, const char *key, const bp_machine_rest *rest) {
     if (rest->measured_count > 0) {
         bp_json_add_uint(json, key, rest->value);
     }
@@ -68,7 +68,7 @@ static void add_host(bp_json *json, const char *name, const bp_diff *diff, size_
     bp_json_add_uint(json, "group_count", diff->host.row_count);
     bp_json_array_begin(json, "groups");
     for (size_t i = 0; i < count; i++) {
-        const bp_host_row *row = &diff->host.rows[i];
+        const bp_machine_row *row = &diff->host.rows[i];
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "name", row->name);
         bp_json_add_uint(json, "threads_before", row->threads_before);

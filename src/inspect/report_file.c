@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "base/temp_file.h"
 #include "model/metadata.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "json/tree.h"
 
 static const char metadata_name[] = "metadata.json";
@@ -51,7 +51,7 @@ static bugpack_status copy_all(int from_fd, bp_temp_file *file, bugpack_error *e
 
 bugpack_status bp_report_input_copy(int from_fd, uint64_t max_bytes, int *ret_fd,
                                     bugpack_error *error) {
-    const char *dir = bp_host_environment("TMPDIR");
+    const char *dir = bp_machine_environment("TMPDIR");
     bp_temp_file file = BP_TEMP_FILE_INIT;
     dir = dir != NULL && dir[0] == '/' ? dir : "/tmp";
     int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

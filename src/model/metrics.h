@@ -71,7 +71,7 @@ void bp_metrics_release(bp_metrics *metrics);
 void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char *out,
                          size_t out_bytes);
 
-/* Appends runtime-metrics.json. `platform` is bp_host_platform(). */
+/* Appends runtime-metrics.json. `platform` is bp_machine_platform(). */
 bugpack_status bp_metrics_print(const bp_metrics *metrics, const char *platform, bp_buffer *out,
                                 bugpack_error *error);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/fields.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 #include "model/metadata.h"
 #include "json/json.h"
 
@@ -101,8 +101,8 @@ static void add_container(bp_json *json, const bp_system *system) {
     for (size_t i = 0; i < system->cgroup_count; i++) {
         bp_json_object_begin(json, NULL);
         bp_json_add_text(json, "path", system->cgroups[i].path);
-        bp_host_add_figures(json, &system->cgroups[i]);
-        bp_host_add_pressure(json, system->cgroups[i].pressure);
+        bp_machine_add_figures(json, &system->cgroups[i]);
+        bp_machine_add_pressure(json, system->cgroups[i].pressure);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
@@ -171,7 +171,7 @@ bugpack_status bp_system_print(const bp_system *system, bp_buffer *out, bugpack_
     if (system->has_load) {
         add_load(&json, &system->load);
     }
-    bp_host_add_pressure(&json, system->pressure);
+    bp_machine_add_pressure(&json, system->pressure);
     if (system->has_process) {
         add_container(&json, system);
         add_filesystems(&json, system);

@@ -7,8 +7,8 @@
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
-#include "platform/host_threads.h"
 #include "platform/linux/system_text.h"
+#include "platform/machine_threads.h"
 #include "platform/process_facts.h"
 
 /* Keys of /proc/meminfo, in kB. X(constant, group in the JSON, key in the JSON, key) */
@@ -79,7 +79,7 @@ typedef struct bp_system {
     bool has_namespaces;
     const char *namespaces[BP_SYSTEM_NAMESPACE_MAX]; /* its own, not the machine's; static */
     size_t namespace_count;
-    bp_host_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* from its own one up; paths are owned */
+    bp_machine_cgroup cgroups[BP_SYSTEM_CGROUP_MAX]; /* from its own one up; paths are owned */
     size_t cgroup_count;
     bp_filesystem filesystems[BP_SYSTEM_PLACE_COUNT];
     size_t filesystem_count;

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/private_file.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "probe/calibration.h"
 
 static bool is_build_id(const char *text) {
@@ -21,8 +21,8 @@ static bool is_build_id(const char *text) {
 }
 
 static bool cache_path(char out[PATH_MAX]) {
-    const char *cache = bp_host_environment("XDG_CACHE_HOME");
-    const char *home = bp_host_environment("HOME");
+    const char *cache = bp_machine_environment("XDG_CACHE_HOME");
+    const char *home = bp_machine_environment("HOME");
     int length;
     if (cache != NULL && cache[0] == '/') {
         length = snprintf(out, PATH_MAX, "%s/bugpack", cache);

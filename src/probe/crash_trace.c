@@ -18,9 +18,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/child_end.h"
-#include "platform/host.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
+#include "platform/machine.h"
 #include "platform/thread.h"
 #include "probe/remote_memory.h"
 #include "probe/thread_stop.h"
@@ -187,7 +187,7 @@ static bool has_privileges(const char *path) {
 
 /* As execvp will find it. */
 static bool will_have_privileges(const char *program) {
-    const char *next = bp_host_environment("PATH");
+    const char *next = bp_machine_environment("PATH");
     if (strchr(program, '/') != NULL) {
         return has_privileges(program);
     }

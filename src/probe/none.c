@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "probe/calibration.h"
 #include "probe/crash_trace.h"
-#include "probe/host_capture.h"
+#include "probe/machine_capture.h"
 #include "probe/open_files.h"
 #include "probe/process_list.h"
 #include "probe/session_copies.h"
@@ -53,9 +53,9 @@ int bp_stop_help(int argument_count, char **arguments) {
     return 1;
 }
 
-bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
-                               bugpack_error *error) {
+bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
+                                  int dir_fd, bp_sink *sink, void *context,
+                                  bp_machine_summary *ret_summary, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                    "all threads of the machine cannot be read on this system");
 }

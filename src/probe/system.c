@@ -21,10 +21,10 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "platform/linux/host_text.h"
+#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/system_text.h"
-#include "probe/host_private.h"
+#include "probe/machine_private.h"
 #include "probe/tool.h"
 
 /*
@@ -192,7 +192,7 @@ struct reader {
     int process_fd; /* /proc/<pid>, or -1 */
     int root_fd;    /* the root directory of the process, else ours; or -1 */
     bool has_root;  /* the former */
-    bp_host_summary summary;
+    bp_machine_summary summary;
     bp_system system;
     char text[text_bytes_max];
 };
@@ -255,7 +255,7 @@ static void read_kernel(struct reader *reader) {
 
 static bp_known_uint count_cpus(const char *text, size_t length) {
     bp_cpu_list list;
-    bp_known_uint count = {.known = bp_host_parse_cpu_list(text, length, &list)};
+    bp_known_uint count = {.known = bp_machine_parse_cpu_list(text, length, &list)};
     for (size_t i = 0; count.known && i < sizeof list.bits / sizeof list.bits[0]; i++) {
         count.value += (uint64_t)__builtin_popcountll(list.bits[i]);
     }
@@ -297,7 +297,7 @@ static void read_memory(struct reader *reader) {
     system->has_load = bp_load_parse(reader->text, length, &system->load);
     int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd >= 0) {
-        bp_host_read_pressure(proc_fd, system->pressure, &reader->summary);
+        bp_machine_read_pressure(proc_fd, system->pressure, &reader->summary);
     }
     bp_file_close(proc_fd);
 }
@@ -347,11 +347,11 @@ static void read_container(struct reader *reader) {
 
 /* Appends a control group, if anything is known of it. False without memory. */
 static bool add_cgroup(struct reader *reader, int cgroup_fd, const char *path, size_t path_bytes) {
-    bp_host_cgroup cgroup = {.path = strndup(path, path_bytes)};
+    bp_machine_cgroup cgroup = {.path = strndup(path, path_bytes)};
     if (cgroup.path == NULL) {
         return false;
     }
-    bp_host_cgroup_read(cgroup_fd, &cgroup, &reader->summary);
+    bp_machine_cgroup_read(cgroup_fd, &cgroup, &reader->summary);
     bool is_known = false;
     for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
         is_known = is_known || cgroup.figures[i].is_known;

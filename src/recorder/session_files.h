@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "ring/ring.h"
 
 #define BP_SESSION_LOCK_NAME "lock"
@@ -42,9 +42,9 @@ typedef struct bp_session_identity {
     /* Of a dead session, from its rings. Wall time = monotonic time + wall_offset_ns. */
     uint64_t wall_offset_ns;
     bp_instant last_alive;
-    char boot_id[BP_HOST_BOOT_ID_BYTES]; /* "": not known */
+    char boot_id[BP_MACHINE_BOOT_ID_BYTES]; /* "": not known */
     uint32_t ring_kinds; /* those that it has beside traffic: a bit for each bp_ring_kind */
-    char machine[BP_HOST_NAME_BYTES]; /* its name; "": it was not asked for */
+    char machine[BP_MACHINE_NAME_BYTES]; /* its name; "": it was not asked for */
 } bp_session_identity;
 
 /* The pid namespace of this process; 0 where it cannot be known. Needs no descriptor. */

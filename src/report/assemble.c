@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "model/entry.h"
 #include "model/metrics.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "report/ring_entries.h"
 
 /*
@@ -169,7 +169,7 @@ static bugpack_status print(const bp_job *job, const bp_window_result *window, b
                            "in these numbers",
                            metrics->unread_count);
     }
-    return bp_metrics_print(metrics, bp_host_platform(), &writer->content, error);
+    return bp_metrics_print(metrics, bp_machine_platform(), &writer->content, error);
 }
 
 /* The entry exists and says why it has no metrics: it still counts as missing. */
@@ -178,7 +178,7 @@ static bugpack_status print_unavailable(const char *reason, bugpack_writer *writ
     writer->line.status = BP_ARTEFACT_FAILED;
     writer->line.is_missing = true;
     (void)snprintf(writer->line.reason, sizeof writer->line.reason, "%s", reason);
-    return bp_metrics_print_unavailable(bp_host_platform(), reason, &writer->content, error);
+    return bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer->content, error);
 }
 
 /* The second sample and the arithmetic. */
@@ -348,7 +348,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
                             .app_name = settings->app_name,
                             .app_version = settings->app_version,
                             .app_build_id = settings->app_build_id,
-                            .platform = bp_host_platform(),
+                            .platform = bp_machine_platform(),
                             .arch = identity->host.arch,
                             .kernel = identity->host.kernel,
                             .machine = identity->host.name,

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "recorder/recorder.h"
 #include "report/before_write.h"
 #include "report/events.h"
@@ -22,7 +22,7 @@
 typedef struct bp_identity {
     char id[BP_ID_BYTES];
     bp_instant opened;
-    bp_host_identity host; /* its name is "" unless reports shall have it */
+    bp_machine_identity host; /* its name is "" unless reports shall have it */
 } bp_identity;
 
 typedef struct bp_report_context {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "model/metrics.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "platform/ring_dirs.h"
 #include "recorder/session_scan.h"
 #include "recorder/snapshot.h"
@@ -34,7 +34,7 @@ static bp_instant last_known(const bp_found_session *found, const bp_snapshot *s
 }
 
 static bugpack_status add_metadata(const bp_found_session *found, bp_instant last,
-                                   const bp_host_identity *host, const char *report_id,
+                                   const bp_machine_identity *host, const char *report_id,
                                    const bp_crash_page *crash, const bp_tag_set *tags,
                                    bp_bundle *bundle, bugpack_error *error) {
     const bp_session_identity *dead = &found->identity;
@@ -46,7 +46,7 @@ static bugpack_status add_metadata(const bp_found_session *found, bp_instant las
         .app_name = dead->app_name,
         .app_version = dead->app_version,
         .app_build_id = dead->app_build_id,
-        .platform = bp_host_platform(),
+        .platform = bp_machine_platform(),
         .arch = host->arch,
         .kernel = host->kernel,
         .machine = dead->machine[0] != '\0' ? dead->machine : host->name,
@@ -83,7 +83,7 @@ static bugpack_status add_metrics(bp_bundle *bundle, bugpack_error *error) {
     bugpack_writer writer;
     bp_writer_init(&writer, json_limit_bytes);
     bugpack_status status =
-        bp_metrics_print_unavailable(bp_host_platform(), reason, &writer.content, error);
+        bp_metrics_print_unavailable(bp_machine_platform(), reason, &writer.content, error);
     writer.line.status = BP_ARTEFACT_OMITTED;
     writer.line.captured_wall_ns = bp_clock_wall_ns();
     (void)snprintf(writer.line.reason, sizeof writer.line.reason, "%s", reason);
@@ -102,7 +102,7 @@ static bugpack_status open_destination(const bp_recover_request *request,
                                      .report_dir = request->report_dir != NULL ? request->report_dir
                                                                                : dead->report_dir};
     if (wanted.report_dir[0] == '\0') { /* its identity is lost */
-        bugpack_status status = bp_host_report_directory(default_dir, sizeof default_dir, error);
+        bugpack_status status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
         if (status == BUGPACK_OK) {
             status = bp_file_make_path(default_dir, error);
         }
@@ -123,7 +123,8 @@ static bugpack_status open_destination(const bp_recover_request *request,
 }
 
 /* The session's own file is not synced either: a loss of power soon after the start empties it. */
-static const char *describe_restart(const bp_found_session *found, const bp_host_identity *host) {
+static const char *describe_restart(const bp_found_session *found,
+                                    const bp_machine_identity *host) {
     const char *boot_id = found->identity.boot_id;
     if (found->identity_error.status != BUGPACK_OK) {
         return "; the machine may have been restarted: the newest may be missing";
@@ -138,7 +139,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     const bp_session_identity *dead = &found->identity;
     const bp_session_place place = {.dir_fd = found->dir_fd};
     bp_destination destination = BP_DESTINATION_INIT;
-    bp_host_identity host;
+    bp_machine_identity host;
     char report_id[BP_ID_BYTES];
     bp_bundle *bundle = NULL;
     bugpack_error *error = &result->error;
@@ -147,7 +148,7 @@ static bugpack_status write_report(const bp_recover_request *request, const bp_f
     bp_dead_crash crash = {NULL, NULL, false};
     bp_tags *tags = NULL;
     bp_id_new(report_id);
-    bp_host_identify(&host);
+    bp_machine_identify(&host);
     if (!request->with_machine) {
         host.name[0] = '\0';
     }

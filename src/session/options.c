@@ -83,7 +83,7 @@ static bugpack_status copy_report_dir(const char *given, bugpack_options *option
     char default_dir[PATH_MAX];
     bugpack_status status = BUGPACK_OK;
     if (given == NULL) {
-        status = bp_host_report_directory(default_dir, sizeof default_dir, error);
+        status = bp_machine_report_directory(default_dir, sizeof default_dir, error);
         if (status == BUGPACK_OK) {
             status = bp_file_make_path(default_dir, error);
         }

@@ -34,12 +34,13 @@ static bugpack_status sample(pid_t pid, uint32_t window_ms, char **ret_json, siz
         status = sample_window(sampler, window_ms, &metrics, &detail);
     }
     if (status == BUGPACK_OK) {
-        status = bp_metrics_print(&metrics, bp_host_platform(), &json, &detail);
+        status = bp_metrics_print(&metrics, bp_machine_platform(), &json, &detail);
         bp_metrics_release(&metrics);
     } else if (status == BUGPACK_ERR_UNSUPPORTED) {
         /* That there are no metrics here is an answer too. */
         bugpack_error reason = detail;
-        status = bp_metrics_print_unavailable(bp_host_platform(), reason.message, &json, &detail);
+        status =
+            bp_metrics_print_unavailable(bp_machine_platform(), reason.message, &json, &detail);
     }
     bp_sampler_close(sampler);
     if (status != BUGPACK_OK) {

@@ -352,7 +352,7 @@ static bugpack_status new_session(const bugpack_options *options, bugpack **ret_
     }
     session->identity.opened = bp_clock_now();
     bp_id_new(session->identity.id);
-    bp_host_identify(&session->identity.host);
+    bp_machine_identify(&session->identity.host);
     session->context = (bp_report_context){.settings = &session->settings,
                                            .identity = &session->identity,
                                            .note_triggers = note_triggers,

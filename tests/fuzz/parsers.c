@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "inspect/host_diff.h"
-#include "model/host_threads.h"
+#include "inspect/machine_diff.h"
+#include "model/machine_threads.h"
 #include "platform/darwin/convert.h"
 #include "platform/darwin/procargs.h"
 #include "platform/linux/build_id.h"
-#include "platform/linux/host_text.h"
+#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
 #include "probe/elf_bounds.h"
 #include "probe/elf_object.h"
@@ -136,26 +136,27 @@ static void check_object(const char *bytes, size_t byte_count) {
 /* Whatever the files held: what is not measured is 0, and the thread is good JSON. */
 static void check_host_thread(const char *text, size_t byte_count) {
     static const char head[] = "{\"threads\": [";
-    bp_host_thread thread = {.tgid = 1, .tid = 1};
+    bp_machine_thread thread = {.tgid = 1, .tid = 1};
     bp_buffer json, laid_out;
-    (void)bp_host_parse_stat(text, byte_count, 100, &thread);
-    (void)bp_host_parse_schedstat(text, byte_count, &thread);
-    (void)bp_host_parse_status(text, byte_count, &thread);
-    (void)bp_host_parse_io(text, byte_count, &thread);
-    (void)bp_host_parse_smaps_rollup(text, byte_count, &thread);
-    (void)bp_host_parse_sched(text, byte_count, &thread);
-    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
-        bool is_measured = (thread.measured >> bp_host_counter_group((bp_host_counter)i) & 1u) != 0;
+    (void)bp_machine_parse_stat(text, byte_count, 100, &thread);
+    (void)bp_machine_parse_schedstat(text, byte_count, &thread);
+    (void)bp_machine_parse_status(text, byte_count, &thread);
+    (void)bp_machine_parse_io(text, byte_count, &thread);
+    (void)bp_machine_parse_smaps_rollup(text, byte_count, &thread);
+    (void)bp_machine_parse_sched(text, byte_count, &thread);
+    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
+        bool is_measured =
+            (thread.measured >> bp_machine_counter_group((bp_machine_counter)i) & 1u) != 0;
         require(is_measured || thread.counters[i] == 0);
     }
     bp_buffer_init(&json, output_max_bytes);
     bp_buffer_init(&laid_out, output_max_bytes);
-    bp_host_print_thread(&thread, &json);
+    bp_machine_print_thread(&thread, &json);
     require(json.status == BUGPACK_OK);
     memcpy(json.data, " ", 1); /* in place of the comma */
     (void)bp_buffer_append_text(&laid_out, head);
     (void)bp_buffer_append(&laid_out, json.data, json.size);
-    (void)bp_buffer_append_text(&laid_out, bp_host_tail);
+    (void)bp_buffer_append_text(&laid_out, bp_machine_tail);
     bp_buffer_clear(&json);
     require(bp_json_reformat(laid_out.data, laid_out.size, &json, NULL) == BUGPACK_OK);
     bp_buffer_release(&json);
@@ -181,21 +182,21 @@ static bugpack_status give_text(const void *context, bp_sink *sink, void *sink_c
 static void check_host_rest(const char *text, size_t byte_count) {
     bp_cpu_list list;
     bp_pressure pressure;
-    bp_host_figure figure, period;
-    bp_host_diff diff;
+    bp_machine_figure figure, period;
+    bp_machine_diff diff;
     const fuzzed_text fuzzed = {text, byte_count};
     const bp_giver giver = {give_text, &fuzzed};
-    (void)bp_host_parse_cpu_list(text, byte_count, &list);
-    (void)bp_host_parse_pressure(text, byte_count, &pressure);
-    (void)bp_host_parse_figure(text, byte_count, &figure);
-    (void)bp_host_find_figure(text, byte_count, "nr_periods", 1000, &figure);
-    (void)bp_host_parse_cpu_max(text, byte_count, &figure, &period);
-    if (bp_host_diff_compute(&giver, &giver, BP_HOST_BY_THREAD, "io.read_chars", &diff, NULL) ==
-        BUGPACK_OK) {
+    (void)bp_machine_parse_cpu_list(text, byte_count, &list);
+    (void)bp_machine_parse_pressure(text, byte_count, &pressure);
+    (void)bp_machine_parse_figure(text, byte_count, &figure);
+    (void)bp_machine_find_figure(text, byte_count, "nr_periods", 1000, &figure);
+    (void)bp_machine_parse_cpu_max(text, byte_count, &figure, &period);
+    if (bp_machine_diff_compute(&giver, &giver, BP_MACHINE_BY_THREAD, "io.read_chars", &diff,
+                                NULL) == BUGPACK_OK) {
         for (size_t i = 0; i < diff.row_count; i++) {
             require(diff.rows[i].change.delta == 0);
         }
-        bp_host_diff_release(&diff);
+        bp_machine_diff_release(&diff);
     }
 }
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "macos/ports.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "platform/thread.h"
 #include "probe/sampler.h"
 
@@ -184,9 +184,9 @@ static void run_tests(bp_sampler *sampler, unsigned sample_count, uint64_t began
     bp_metrics metrics = sample(sampler, 2000);
     uint64_t end_ns = bp_clock_monotonic_ns();
     cpu_ns = used_cpu_ns() - cpu_ns;
-    (void)printf("     the platform is %s, with %zu threads\n", bp_host_platform(),
+    (void)printf("     the platform is %s, with %zu threads\n", bp_machine_platform(),
                  metrics.thread_count);
-    verdict(strcmp(bp_host_platform(), "macos") == 0 && metrics.thread_count > 0,
+    verdict(strcmp(bp_machine_platform(), "macos") == 0 && metrics.thread_count > 0,
             "1: the macOS variant is produced");
     verdict(true, "2: nothing says that it is unavailable");
     test_cpu(&metrics, cpu_ns, end_ns - start_ns);

@@ -11,8 +11,8 @@
 
 #include "support/crash_samples.h"
 #include "support/heap_samples.h"
-#include "support/host_samples.h"
 #include "support/json_line.h"
+#include "support/machine_samples.h"
 #include "support/made_snapshot.h"
 #include "support/model_samples.h"
 #include "support/open_file_samples.h"
@@ -294,7 +294,7 @@ static bool write_diff(const char *directory, const char *report, const char *ar
     (void)snprintf(before, sizeof before, "%s/full/%s", directory, artefact);
     (void)snprintf(after, sizeof after, "%s/%s/%s", directory, other, artefact);
     bugpack_status status =
-        bp_diff_compute(before, after, BP_HOST_BY_THREAD, "io.read_chars", &diff, &error);
+        bp_diff_compute(before, after, BP_MACHINE_BY_THREAD, "io.read_chars", &diff, &error);
     if (status == BUGPACK_OK) {
         status = bp_diff_json(&diff, SIZE_MAX, &printed, &printed_bytes, &error);
         bp_diff_release(&diff);

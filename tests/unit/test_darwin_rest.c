@@ -10,7 +10,7 @@
 
 #define DARWIN_CALLS_THEMSELVES
 #include "base/clock.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "platform/ring_dirs.h"
 #include "platform/staged_file.h"
 #include "platform/staged_system.h"
@@ -72,19 +72,19 @@ Test(darwin_rest, reports_go_to_application_support) {
     char path[64] = "";
     cr_assert(eq(int, setenv("HOME", "/Users/someone", 1), 0));
     cr_assert(eq(int, setenv("XDG_STATE_HOME", "/elsewhere", 1), 0));
-    cr_assert(eq(int, bp_host_report_directory(path, sizeof path, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_machine_report_directory(path, sizeof path, NULL), BUGPACK_OK));
     cr_expect(eq(str, path, "/Users/someone/Library/Application Support/bugpack"));
 }
 
 Test(darwin_rest, a_home_that_is_missing_relative_or_too_long_names_no_report_directory) {
     char path[64] = "as it was";
     cr_assert(eq(int, setenv("HOME", "relative", 1), 0));
-    cr_expect(eq(int, bp_host_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_machine_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
     cr_assert(eq(int, unsetenv("HOME"), 0));
-    cr_expect(eq(int, bp_host_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_machine_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
     cr_expect(eq(str, path, "as it was"));
     cr_assert(eq(int, setenv("HOME", "/Users/someone-with-a-name-that-goes-on", 1), 0));
-    cr_expect(eq(int, bp_host_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_machine_report_directory(path, sizeof path, NULL), BUGPACK_ERR_INVALID));
 }
 
 Test(darwin_rest, sessions_live_in_the_users_own_temporary_directory) {

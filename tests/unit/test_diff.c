@@ -33,7 +33,7 @@ TestSuite(diff, .init = setup, .fini = teardown);
 static bugpack_status compare(const char *before, const char *after, bp_diff *ret_diff) {
     cr_assert(temp_dir_write(&dir, "a", before, strlen(before)));
     cr_assert(temp_dir_write(&dir, "b", after, strlen(after)));
-    return bp_diff_compute(paths[0], paths[1], BP_HOST_BY_PROCESS, "schedstat.run_ns", ret_diff,
+    return bp_diff_compute(paths[0], paths[1], BP_MACHINE_BY_PROCESS, "schedstat.run_ns", ret_diff,
                            &error);
 }
 
@@ -101,7 +101,7 @@ Test(diff, an_absent_artefact_comes_with_the_reason_in_the_manifest) {
     write_report(
         "b", "0b", "note", "",
         "{\"name\": \"heap-state.json\", \"status\": \"disabled\", \"reason\": \"by host\"}");
-    cr_assert(bp_diff_compute(paths[0], paths[1], BP_HOST_BY_PROCESS, "schedstat.run_ns", &diff,
+    cr_assert(bp_diff_compute(paths[0], paths[1], BP_MACHINE_BY_PROCESS, "schedstat.run_ns", &diff,
                               &error) == BUGPACK_OK,
               "%s", error.message);
     cr_expect(not(diff.has_any));
@@ -118,10 +118,10 @@ Test(diff, metrics_that_are_not_available_say_why) {
     bp_diff diff;
     write_report("a", "0a", "runtime-metrics.json", none, "");
     write_report("b", "0b", "runtime-metrics.json", none, "");
-    cr_assert(eq(
-        int,
-        bp_diff_compute(paths[0], paths[1], BP_HOST_BY_PROCESS, "schedstat.run_ns", &diff, &error),
-        BUGPACK_OK));
+    cr_assert(eq(int,
+                 bp_diff_compute(paths[0], paths[1], BP_MACHINE_BY_PROCESS, "schedstat.run_ns",
+                                 &diff, &error),
+                 BUGPACK_OK));
     cr_expect(not(diff.has_metrics));
     cr_expect(diff.has_any); /* the documents of two reports */
     cr_expect(eq(str, diff.before.presence[BP_DIFF_METRICS].reason, "no way"));
@@ -167,11 +167,11 @@ Test(diff, a_heap_state_is_known_by_any_of_its_keys_or_by_having_none) {
 
 Test(diff, refuses_an_unknown_counter_before_it_opens_anything) {
     bp_diff diff;
-    cr_expect(
-        eq(int, bp_diff_compute("nowhere", "nowhere", BP_HOST_BY_PROCESS, "nothing", &diff, &error),
-           BUGPACK_ERR_INVALID));
-    cr_expect(bp_host_diff_has_counter("heap.allocated_bytes"));
-    cr_expect(not(bp_host_diff_has_counter("heap")));
+    cr_expect(eq(
+        int, bp_diff_compute("nowhere", "nowhere", BP_MACHINE_BY_PROCESS, "nothing", &diff, &error),
+        BUGPACK_ERR_INVALID));
+    cr_expect(bp_machine_diff_has_counter("heap.allocated_bytes"));
+    cr_expect(not(bp_machine_diff_has_counter("heap")));
 }
 
 Test(diff, opens_a_link_to_a_report_and_nothing_that_is_no_regular_file) {
@@ -182,12 +182,12 @@ Test(diff, opens_a_link_to_a_report_and_nothing_that_is_no_regular_file) {
     cr_assert(eq(int, mkfifoat(dir.fd, "b", 0600), 0));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         cr_expect(eq(int,
-                     bp_diff_compute(paths[0], others[i], BP_HOST_BY_PROCESS, "schedstat.run_ns",
+                     bp_diff_compute(paths[0], others[i], BP_MACHINE_BY_PROCESS, "schedstat.run_ns",
                                      &diff, &error),
                      BUGPACK_ERR_IO));
     }
     cr_expect(diff.has_any && diff.before.path == NULL, "an output was touched");
-    cr_assert(bp_diff_compute(paths[0], paths[0], BP_HOST_BY_PROCESS, "schedstat.run_ns", &diff,
+    cr_assert(bp_diff_compute(paths[0], paths[0], BP_MACHINE_BY_PROCESS, "schedstat.run_ns", &diff,
                               &error) == BUGPACK_OK,
               "%s", error.message);
     cr_expect(diff.has_heap);

@@ -83,7 +83,7 @@ Test(session_files, version_2_is_read_and_names_no_machine) {
     cr_expect(eq(str, identity.boot_id, "b"));
     cr_expect(eq(u32, identity.ring_kinds, 5u));
     cr_expect(zero(
-        int, memcmp(identity.machine, (char[BP_HOST_NAME_BYTES]){0}, sizeof identity.machine)));
+        int, memcmp(identity.machine, (char[BP_MACHINE_NAME_BYTES]){0}, sizeof identity.machine)));
 }
 
 Test(session_files, other_versions_sizes_and_bytes_are_refused) {

@@ -11,10 +11,10 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "platform/host.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
+#include "platform/machine.h"
 
 static const size_t maps_max_bytes = (size_t)16 << 20;
 
@@ -38,7 +38,7 @@ static bool compose(bp_ring_dir *dir, const char *above, size_t above_bytes, boo
 
 /* systemd.exec(5): the directories that RuntimeDirectory= made, absolute, separated by ':'. */
 static bool next_of_service(unsigned *cursor, bp_ring_dir *ret_dir) {
-    const char *list = bp_host_environment("RUNTIME_DIRECTORY");
+    const char *list = bp_machine_environment("RUNTIME_DIRECTORY");
     size_t end = list == NULL ? 0 : strlen(list);
     for (size_t at = *cursor - PLACE_SERVICE; at < end;) {
         size_t bytes = part_bytes(list, at);
@@ -55,7 +55,7 @@ static bool next_of_service(unsigned *cursor, bp_ring_dir *ret_dir) {
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
     if (*cursor == PLACE_USER) {
         /* The XDG specification: a relative value is invalid and to be ignored. */
-        const char *runtime = bp_host_environment("XDG_RUNTIME_DIR");
+        const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
         *cursor = PLACE_RUN;
         if (runtime != NULL && runtime[0] == '/' &&
             compose(ret_dir, runtime, strlen(runtime), false)) {
@@ -163,8 +163,8 @@ static bool is_below(const char *path, const char *above, size_t above_bytes) {
 }
 
 uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory) {
-    const char *runtime = bp_host_environment("XDG_RUNTIME_DIR");
-    const char *services = bp_host_environment("RUNTIME_DIRECTORY");
+    const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
+    const char *services = bp_machine_environment("RUNTIME_DIRECTORY");
     uid_t uid = geteuid();
     bool is_shm = is_below(path, "/dev/shm", strlen("/dev/shm"));
     bool is_of_user = is_below(path, "/run/user", strlen("/run/user")) ||

@@ -24,7 +24,7 @@ def check(tree):
     yield from _calls(tree, "src", f"{UNSAFE}|{SHELL}")
     for found in _calls(tree, "src", ENVIRONMENT):
         if not found.startswith(ENVIRONMENT_FOLDERS):
-            yield f"{found}: bp_host_environment"
+            yield f"{found}: bp_machine_environment"
     yield from _calls(tree, "include", f"{UNSAFE}|{SHELL}")
     yield from _calls(tree, "tests", UNSAFE)
 

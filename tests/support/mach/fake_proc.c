@@ -211,7 +211,7 @@ int sysctlbyname(const char *name, void *old, size_t *old_bytes, void *new, size
     return works ? 0 : -1;
 }
 
-/* posix/host.c asks this one when it is compiled for the fake Mac. */
+/* posix/machine.c asks this one when it is compiled for the fake Mac. */
 int mach_fake_uname(struct utsname *ret_identity);
 
 int mach_fake_uname(struct utsname *ret_identity) {

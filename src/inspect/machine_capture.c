@@ -1,7 +1,7 @@
 /*
  * Reads host-threads.json token by token: tens of megabytes are too much for a tree.
  */
-#include "inspect/host_capture.h"
+#include "inspect/machine_capture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/status.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 #include "json/parts.h"
 #include "json/pick.h"
 
@@ -31,7 +31,7 @@ typedef struct capture_reader {
     bool is_copied; /* the member of the root that is read */
     bp_captured_host capture;
     const char *name_key, *member; /* what is looked for */
-    bp_host_group group;
+    bp_machine_group group;
     char measured_key[64];
     char key[64]; /* the last one read; "" for one that is longer */
     part part;
@@ -39,7 +39,7 @@ typedef struct capture_reader {
     bool knows_threads;                /* the summary says of threads whether they are all there */
     uint64_t uptime_ms, ticks_per_sec; /* 0: unknown */
     /* Of the current thread. */
-    bp_host_reading thread;
+    bp_machine_reading thread;
     bool has_tgid, has_tid, has_name, has_value, is_denied, is_kernel_thread;
 } capture_reader;
 
@@ -55,8 +55,8 @@ int bp_captured_id_compare(const bp_captured_id *one, const bp_captured_id *othe
 }
 
 static int compare_threads(const void *one, const void *other) {
-    return bp_captured_id_compare(&((const bp_host_reading *)one)->identity,
-                                  &((const bp_host_reading *)other)->identity);
+    return bp_captured_id_compare(&((const bp_machine_reading *)one)->identity,
+                                  &((const bp_machine_reading *)other)->identity);
 }
 
 void bp_captured_host_release(bp_captured_host *capture) {
@@ -111,10 +111,10 @@ static bugpack_status take_name(capture_reader *reader, const bp_json_token *tok
 /* Kernel threads have neither memory nor heap; the memory is that of the process. */
 static bool expects_counter(const capture_reader *reader) {
     switch (reader->group) {
-    case BP_HOST_MEMORY:
+    case BP_MACHINE_MEMORY:
         return !reader->is_kernel_thread &&
                reader->thread.identity.tid == reader->thread.identity.tgid;
-    case BP_HOST_HEAP:
+    case BP_MACHINE_HEAP:
         return !reader->is_kernel_thread;
     default:
         return true;
@@ -122,7 +122,7 @@ static bool expects_counter(const capture_reader *reader) {
 }
 
 static void begin_thread(capture_reader *reader) {
-    reader->thread = (bp_host_reading){.value = 0};
+    reader->thread = (bp_machine_reading){.value = 0};
     reader->has_tgid = reader->has_tid = reader->has_name = reader->has_value = false;
     reader->is_denied = reader->is_kernel_thread = false;
 }
@@ -227,7 +227,7 @@ static void begin_container(capture_reader *reader, const bp_json_token *token, 
     } else if (depth == DEPTH_THREAD && reader->part == PART_THREADS) {
         begin_thread(reader);
     } else if (depth == DEPTH_GROUP && reader->part == PART_THREADS) {
-        reader->is_in_group = strcmp(reader->key, bp_host_group_name(reader->group)) == 0;
+        reader->is_in_group = strcmp(reader->key, bp_machine_group_name(reader->group)) == 0;
     }
 }
 
@@ -305,17 +305,18 @@ static void compute_uptime(const capture_reader *reader, bp_captured_host *captu
     }
 }
 
-bugpack_status bp_captured_host_read(const bp_giver *text, bp_host_key key, bp_host_counter counter,
-                                     bp_captured_host *ret_capture, bugpack_error *error) {
+bugpack_status bp_captured_host_read(const bp_giver *text, bp_machine_key key,
+                                     bp_machine_counter counter, bp_captured_host *ret_capture,
+                                     bugpack_error *error) {
     static const char *const name_keys[] = {"process", "cgroup", "name"};
-    bp_host_group group = bp_host_counter_group(counter);
+    bp_machine_group group = bp_machine_counter_group(counter);
     capture_reader reader = {.capture = {.is_complete = true},
                              .last_copied = BP_JSON_BEGIN,
                              .name_key = name_keys[key],
                              .group = group,
-                             .member = bp_host_counter_key(counter)};
+                             .member = bp_machine_counter_key(counter)};
     (void)snprintf(reader.measured_key, sizeof reader.measured_key, "%s_measured",
-                   bp_host_group_name(group));
+                   bp_machine_group_name(group));
     bp_buffer_init(&reader.capture.names, names_bytes_max);
     bp_buffer_init(&reader.capture.groups, groups_bytes_max);
     bp_json_parts_init(&reader.parts, take_token, &reader);

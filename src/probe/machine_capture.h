@@ -5,8 +5,8 @@
  * errno. A file that cannot be read costs its group of counters and is counted in the summary.
  * Linux only; elsewhere UNSUPPORTED.
  */
-#ifndef BP_PROBE_HOST_CAPTURE_H
-#define BP_PROBE_HOST_CAPTURE_H
+#ifndef BP_PROBE_MACHINE_CAPTURE_H
+#define BP_PROBE_MACHINE_CAPTURE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,21 +15,21 @@
 #include <bugpack/error.h>
 
 #include "base/sink.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 #include "probe/thread_heap.h"
 
-/* Where the machine is read from; start from BP_HOST_ROOT_INIT, which is the machine itself. */
-typedef struct bp_host_root {
+/* Where the machine is read from; start from BP_MACHINE_ROOT_INIT, which is the machine itself. */
+typedef struct bp_machine_root {
     const char *proc_path;   /* "/proc", or a recording of one */
     const char *cgroup_path; /* "/sys/fs/cgroup" */
     bool is_recording;       /* ids in it are not those of running processes */
     uint64_t ticks_per_sec;  /* of a recording; 0: ask the system */
-} bp_host_root;
+} bp_machine_root;
 
-#define BP_HOST_ROOT_INIT                                                                          \
+#define BP_MACHINE_ROOT_INIT                                                                       \
     { "/proc", "/sys/fs/cgroup", false, 0 }
 
-typedef struct bp_host_plan {
+typedef struct bp_machine_plan {
     bp_heap_prober *prober; /* borrowed; NULL: no jemalloc is looked into */
     unsigned reader_count;  /* threads that read; 0: one for each CPU, at most 8 */
     uint32_t window_ms;     /* what all use is measured over so long before; 0: it is not */
@@ -38,7 +38,7 @@ typedef struct bp_host_plan {
     void (*on_progress)(uint64_t done, uint64_t total, void *context);
     void *context;
     const atomic_bool *stop; /* when it becomes true, what was read so far is all; or NULL */
-} bp_host_plan;
+} bp_machine_plan;
 
 /*
  * Prints host-threads.json to the sink. Threads are ascending by process and id. What comes before
@@ -47,8 +47,8 @@ typedef struct bp_host_plan {
  * Errors: UNSUPPORTED (no /proc), NO_MEMORY, IO (of that file, or no descriptors are left), or the
  * sink's. Blocks for seconds with 10,000 threads. Any thread.
  */
-bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
-                               bugpack_error *error);
+bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
+                                  int dir_fd, bp_sink *sink, void *context,
+                                  bp_machine_summary *ret_summary, bugpack_error *error);
 
 #endif

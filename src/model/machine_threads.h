@@ -4,18 +4,18 @@
  * It is one object whose last member is the array `threads`. 10,000 threads make some 20 MB, so it
  * is printed in parts: a header, each thread, and the tail.
  */
-#ifndef BP_MODEL_HOST_THREADS_H
-#define BP_MODEL_HOST_THREADS_H
+#ifndef BP_MODEL_MACHINE_THREADS_H
+#define BP_MODEL_MACHINE_THREADS_H
 
 #include <bugpack/error.h>
 
 #include "base/buffer.h"
 #include "model/thread_heap.h"
-#include "platform/host_threads.h"
+#include "platform/machine_threads.h"
 #include "json/json.h"
 
 /* A process as the first pass saw it. */
-typedef struct bp_host_process {
+typedef struct bp_machine_process {
     uint64_t tgid;
     char name[64]; /* any bytes */
     bool is_kernel_thread;
@@ -29,22 +29,22 @@ typedef struct bp_host_process {
     bp_heap_failure heap_failure; /* why not; NONE also where nobody looked */
     bp_thread_heap *heap;         /* ascending by tid; owned, NULL without */
     size_t heap_count;
-} bp_host_process;
+} bp_machine_process;
 
-void bp_host_process_release(bp_host_process *process);
+void bp_machine_process_release(bp_machine_process *process);
 
 /* What failed with one errno that means neither an end nor a refusal. */
-typedef struct bp_host_error {
+typedef struct bp_machine_error {
     int system_errno;
     uint64_t process_count, thread_count; /* of which nothing is known */
     uint64_t file_count;                  /* of others */
-} bp_host_error;
+} bp_machine_error;
 
 /* Further kinds of errno are counted with the last. */
-#define BP_HOST_ERROR_MAX 8
+#define BP_MACHINE_ERROR_MAX 8
 
 /* The results of a capture. Counts are of threads unless a name says otherwise. */
-typedef struct bp_host_summary {
+typedef struct bp_machine_summary {
     uint64_t captured_wall_ns; /* when it began */
     uint64_t duration_ns;
     uint64_t boottime_ns; /* since boot, when it began */
@@ -57,8 +57,8 @@ typedef struct bp_host_summary {
     uint64_t thread_count, vanished_thread_count, kernel_thread_count;
     bool is_cut;    /* ended before all threads were read */
     bool is_hidden; /* /proc does not list the processes of other users */
-    uint64_t unread[BP_HOST_GROUP_COUNT][BP_HOST_CAUSE_COUNT]; /* always 0 for the heap */
-    bp_host_error errors[BP_HOST_ERROR_MAX];
+    uint64_t unread[BP_MACHINE_GROUP_COUNT][BP_MACHINE_CAUSE_COUNT]; /* always 0 for the heap */
+    bp_machine_error errors[BP_MACHINE_ERROR_MAX];
     size_t error_count;
     bool is_heap_probed; /* else what follows is 0 */
     /* Processes by the result of the probe of their jemalloc; NONE is success. */
@@ -67,72 +67,72 @@ typedef struct bp_host_summary {
     uint64_t heap_thread_count; /* threads whose counters were read */
     uint64_t heap_unread_count; /* other threads of the measured processes */
     char heap_reasons[BP_HEAP_FAILURE_COUNT][256]; /* a sentence per failure */
-} bp_host_summary;
+} bp_machine_summary;
 
 /* The entry for this errno, for the caller to count in. */
-bp_host_error *bp_host_summary_error(bp_host_summary *summary, int system_errno);
+bp_machine_error *bp_machine_summary_error(bp_machine_summary *summary, int system_errno);
 
 /* The figures of a control group, and `pressure`, of it or of the machine. A group of which nothing
  * is known is left out. */
-void bp_host_add_figures(bp_json *json, const bp_host_cgroup *cgroup);
-void bp_host_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]);
+void bp_machine_add_figures(bp_json *json, const bp_machine_cgroup *cgroup);
+void bp_machine_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]);
 
 /* Adds the counts of a part. */
-void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part);
+void bp_machine_summary_add(bp_machine_summary *sum, const bp_machine_summary *part);
 
 /*
  * Whether nothing that every process shows to somebody was refused or failed. Heaps do not count:
  * they are another process's memory. Neither does what this kernel does not have or count.
  */
-bool bp_host_summary_is_complete(const bp_host_summary *summary);
+bool bp_machine_summary_is_complete(const bp_machine_summary *summary);
 
 /* Whether something is missing that could have been there: it failed, or was not tried. What the
  * kernel refuses to this user is no such loss. */
-bool bp_host_summary_has_loss(const bp_host_summary *summary);
+bool bp_machine_summary_has_loss(const bp_machine_summary *summary);
 
 /* What a capture that is not complete lacks, in numbers, and what to do about it: one line. */
-void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes);
+void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, size_t out_bytes);
 
 /* The most frequent reason why something was not read; `count` is 0 for none. */
-typedef struct bp_host_dominant {
+typedef struct bp_machine_dominant {
     const char *group, *cause; /* as in the JSON; static */
     uint64_t count;
     char advice[256]; /* what to do about it, or "" */
-} bp_host_dominant;
+} bp_machine_dominant;
 
 /* What a kernel does not count is reported only when nothing else went wrong. */
-void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant);
+void bp_machine_find_dominant(const bp_machine_summary *summary, bp_machine_dominant *ret_dominant);
 
 /* What is before the first thread. */
-typedef struct bp_host_header {
-    const bp_host_summary *summary;
-    const bp_host_process *processes;
+typedef struct bp_machine_header {
+    const bp_machine_summary *summary;
+    const bp_machine_process *processes;
     size_t process_count;
-    const bp_host_cgroup *cgroups;
+    const bp_machine_cgroup *cgroups;
     size_t cgroup_count;
     bp_pressure pressure[BP_PRESSURE_COUNT];
-} bp_host_header;
+} bp_machine_header;
 
 /* Appends it; processes without threads, which have ended, are left out. */
-bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out,
-                                    bugpack_error *error);
+bugpack_status bp_machine_print_header(const bp_machine_header *header, bp_buffer *out,
+                                       bugpack_error *error);
 
 /* Appends one thread, after a comma, which the writer of the first thread drops. Failures stick in
  * the buffer. */
-void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out);
+void bp_machine_print_thread(const bp_machine_thread *thread, bp_buffer *out);
 
 /* The end of the document: after the last thread, and after the header when there is none. */
-extern const char bp_host_tail[], bp_host_tail_empty[];
+extern const char bp_machine_tail[], bp_machine_tail_empty[];
 
 /* Appends "0-3,8". "" for the empty list. */
-void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
+void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out);
 
 /* "denied", …. Static. */
-const char *bp_host_cause_name(bp_host_cause cause);
+const char *bp_machine_cause_name(bp_machine_cause cause);
 
 /* "stat", "io", …; and the keys of counters: "user_cpu_ns". Static. */
-const char *bp_host_group_name(bp_host_group group);
-const char *bp_host_counter_key(bp_host_counter counter);
-bp_host_group bp_host_counter_group(bp_host_counter counter);
+const char *bp_machine_group_name(bp_machine_group group);
+const char *bp_machine_counter_key(bp_machine_counter counter);
+bp_machine_group bp_machine_counter_group(bp_machine_counter counter);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "platform/linux/files.h"
-#include "platform/linux/host_text.h"
-#include "probe/host_private.h"
+#include "platform/linux/machine_text.h"
+#include "probe/machine_private.h"
 
 enum {
     ns_per_us = 1000,
@@ -20,13 +20,13 @@ enum {
     text_bytes_max = 4096
 };
 
-typedef struct bp_host_cgroup_node {
-    struct bp_host_cgroup_node *next;
+typedef struct bp_machine_cgroup_node {
+    struct bp_machine_cgroup_node *next;
     uint64_t thread_count;
     char path[]; /* with its NUL */
 } node;
 
-bool bp_host_cgroups_init(bp_host_cgroups *cgroups) {
+bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups) {
     cgroups->count = 0;
     cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
     if (cgroups->buckets != NULL && !bp_lock_init(&cgroups->lock, BP_LOCK_CGROUPS)) {
@@ -36,7 +36,7 @@ bool bp_host_cgroups_init(bp_host_cgroups *cgroups) {
     return cgroups->buckets != NULL;
 }
 
-void bp_host_cgroups_release(bp_host_cgroups *cgroups) {
+void bp_machine_cgroups_release(bp_machine_cgroups *cgroups) {
     for (size_t i = 0; i < bucket_count; i++) {
         while (cgroups->buckets[i] != NULL) {
             node *first = cgroups->buckets[i];
@@ -68,7 +68,8 @@ static node *new_node(const char *path, size_t path_bytes) {
     return made;
 }
 
-const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes) {
+const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
+                                     size_t path_bytes) {
     if (path_bytes >= path_bytes_max || memchr(path, '\0', path_bytes) != NULL) {
         errno = ENAMETOOLONG;
         return NULL;
@@ -102,12 +103,12 @@ static bool is_absent(int system_errno) {
 /* A directory of figures, and where failures are counted. */
 typedef struct place {
     int fd; /* -1: none */
-    bp_host_summary *summary;
+    bp_machine_summary *summary;
 } place;
 
 static void count_failure(const place *from) {
     if (!is_absent(errno)) {
-        bp_host_summary_error(from->summary, errno)->file_count++;
+        bp_machine_summary_error(from->summary, errno)->file_count++;
     }
 }
 
@@ -121,7 +122,7 @@ static size_t read_file(const place *from, const char *name, char text[text_byte
 }
 
 /* Version 1 writes -1 or a huge number where there is no limit. */
-static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figure *figure) {
+static bool is_unlimited_v1(const char *text, size_t length, const bp_machine_figure *figure) {
     static const uint64_t unlimited = (uint64_t)1 << 62;
     bool is_minus_one = length == 3 && memcmp(text, "-1\n", 3) == 0;
     return is_minus_one || (figure->is_known && figure->value >= unlimited);
@@ -129,13 +130,13 @@ static bool is_unlimited_v1(const char *text, size_t length, const bp_host_figur
 
 /* A file with one number. */
 static void read_figure(const place *from, const char *name, bool is_limit_v1, uint64_t scale,
-                        bp_host_figure *figure) {
+                        bp_machine_figure *figure) {
     char text[text_bytes_max] = "";
-    bp_host_figure read = {.is_known = false};
+    bp_machine_figure read = {.is_known = false};
     size_t length = read_file(from, name, text);
-    (void)bp_host_parse_figure(text, length, &read);
+    (void)bp_machine_parse_figure(text, length, &read);
     if (is_limit_v1 && is_unlimited_v1(text, length, &read)) {
-        read = (bp_host_figure){.is_known = true, .is_unlimited = true};
+        read = (bp_machine_figure){.is_known = true, .is_unlimited = true};
     }
     if (read.is_known && read.value <= UINT64_MAX / scale) {
         read.value *= scale;
@@ -148,12 +149,12 @@ static void read_pressure_files(const place *from, const char *const names[BP_PR
     char text[text_bytes_max];
     for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
         size_t length = read_file(from, names[i], text);
-        (void)bp_host_parse_pressure(text, length, &pressure[i]);
+        (void)bp_machine_parse_pressure(text, length, &pressure[i]);
     }
 }
 
-void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
-                           bp_host_summary *summary) {
+void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                              bp_machine_summary *summary) {
     static const char *const names[] = {"pressure/cpu", "pressure/memory", "pressure/io",
                                         "pressure/irq"};
     read_pressure_files(&(place){proc_fd, summary}, names, pressure);
@@ -196,7 +197,7 @@ static const struct figure_row {
             {BP_CGROUP_PIDS_MAX, "pids", "pids.max", NULL, false, 1}};
 
 static place open_below(const place *from, const char *top, const char *path) {
-    char relative[path_bytes_max + 32]; /* a path is shorter, see bp_host_cgroups_count */
+    char relative[path_bytes_max + 32]; /* a path is shorter, see bp_machine_cgroups_count */
     (void)snprintf(relative, sizeof relative, "%s%s", top, path);
     place below = {.fd = openat(from->fd, relative, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                    .summary = from->summary};
@@ -206,28 +207,28 @@ static place open_below(const place *from, const char *top, const char *path) {
     return below;
 }
 
-static void read_row(const place *from, const struct figure_row *row, bp_host_figure *figure) {
+static void read_row(const place *from, const struct figure_row *row, bp_machine_figure *figure) {
     char text[text_bytes_max];
     if (row->key == NULL) {
         read_figure(from, row->file, row->is_limit_v1, row->scale, figure);
     } else {
         size_t length = read_file(from, row->file, text);
-        (void)bp_host_find_figure(text, length, row->key, row->scale, figure);
+        (void)bp_machine_find_figure(text, length, row->key, row->scale, figure);
     }
 }
 
 /* What only version 2 has, beside its rows. */
-static void read_unified(const place *from, bp_host_cgroup *cgroup) {
+static void read_unified(const place *from, bp_machine_cgroup *cgroup) {
     static const char *const pressure_names[] = {"cpu.pressure", "memory.pressure", "io.pressure",
                                                  "irq.pressure"};
     char text[text_bytes_max];
     size_t length = read_file(from, "cpu.max", text);
-    (void)bp_host_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
-                                &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
+    (void)bp_machine_parse_cpu_max(text, length, &cgroup->figures[BP_CGROUP_CPU_QUOTA],
+                                   &cgroup->figures[BP_CGROUP_CPU_PERIOD]);
     read_pressure_files(from, pressure_names, cgroup->pressure);
 }
 
-static void read_cgroup(const place *top, bool is_unified, bp_host_cgroup *cgroup) {
+static void read_cgroup(const place *top, bool is_unified, bp_machine_cgroup *cgroup) {
     const char *open_controller = NULL;
     place from = {.fd = -1, .summary = top->summary};
     if (is_unified) {
@@ -261,12 +262,12 @@ static bool leads_up(const char *path) {
 }
 
 static int compare_paths(const void *one, const void *other) {
-    const bp_host_cgroup *left = one;
-    const bp_host_cgroup *right = other;
+    const bp_machine_cgroup *left = one;
+    const bp_machine_cgroup *right = other;
     return strcmp(left->path, right->path);
 }
 
-void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary *summary) {
+void bp_machine_cgroup_read(int cgroup_fd, bp_machine_cgroup *cgroup, bp_machine_summary *summary) {
     const place top = {cgroup_fd, summary};
     if (cgroup_fd >= 0 && !leads_up(cgroup->path)) {
         bool is_unified = faccessat(cgroup_fd, "cgroup.controllers", F_OK, 0) == 0;
@@ -274,10 +275,10 @@ void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary 
     }
 }
 
-bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
-                          bp_host_summary *summary) {
+bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
+                             bp_machine_cgroup **ret_list, bp_machine_summary *summary) {
     size_t count = 0;
-    bp_host_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
+    bp_machine_cgroup *list = calloc(cgroups->count + 1, sizeof *list);
     if (list == NULL) {
         return false;
     }
@@ -289,7 +290,7 @@ bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host
     }
     qsort(list, count, sizeof *list, compare_paths);
     for (size_t i = 0; i < count; i++) {
-        bp_host_cgroup_read(cgroup_fd, &list[i], summary);
+        bp_machine_cgroup_read(cgroup_fd, &list[i], summary);
     }
     *ret_list = list;
     return true;

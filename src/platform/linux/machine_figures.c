@@ -1,12 +1,12 @@
 /*
  * CPU lists, pressure, and the figures of cgroups.
  */
-#include "platform/linux/host_text.h"
+#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_scan.h"
 
 static const uint64_t ns_per_us = 1000;
 
-bool bp_host_parse_cpu_list(const char *text, size_t text_bytes, bp_cpu_list *ret_list) {
+bool bp_machine_parse_cpu_list(const char *text, size_t text_bytes, bp_cpu_list *ret_list) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_cpu_list list = {{0}};
     do {
@@ -64,7 +64,7 @@ static bool parse_pressure_line(bp_proc_scan line, bp_pressure_line *ret_line) {
     return true;
 }
 
-bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *ret_pressure) {
+bool bp_machine_parse_pressure(const char *text, size_t text_bytes, bp_pressure *ret_pressure) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, word;
     bp_pressure pressure = {.some = {.is_known = false}};
@@ -86,8 +86,8 @@ bool bp_host_parse_pressure(const char *text, size_t text_bytes, bp_pressure *re
 }
 
 /* A number, or "max", times `scale`. */
-static bool read_figure(const bp_proc_scan *word, uint64_t scale, bp_host_figure *ret_figure) {
-    bp_host_figure figure = {.is_known = true};
+static bool read_figure(const bp_proc_scan *word, uint64_t scale, bp_machine_figure *ret_figure) {
+    bp_machine_figure figure = {.is_known = true};
     bp_proc_scan rest = *word;
     if (bp_proc_is(*word, "max")) {
         figure.is_unlimited = true;
@@ -100,7 +100,7 @@ static bool read_figure(const bp_proc_scan *word, uint64_t scale, bp_host_figure
     return true;
 }
 
-bool bp_host_parse_figure(const char *text, size_t text_bytes, bp_host_figure *ret_figure) {
+bool bp_machine_parse_figure(const char *text, size_t text_bytes, bp_machine_figure *ret_figure) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, word;
     return bp_proc_take_line(&scan, &line) && scan.next == scan.end &&
@@ -108,8 +108,8 @@ bool bp_host_parse_figure(const char *text, size_t text_bytes, bp_host_figure *r
            read_figure(&word, 1, ret_figure);
 }
 
-bool bp_host_find_figure(const char *text, size_t text_bytes, const char *key, uint64_t scale,
-                         bp_host_figure *ret_figure) {
+bool bp_machine_find_figure(const char *text, size_t text_bytes, const char *key, uint64_t scale,
+                            bp_machine_figure *ret_figure) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, word;
     while (bp_proc_take_line(&scan, &line)) {
@@ -120,11 +120,11 @@ bool bp_host_find_figure(const char *text, size_t text_bytes, const char *key, u
     return false;
 }
 
-bool bp_host_parse_cpu_max(const char *text, size_t text_bytes, bp_host_figure *ret_quota_ns,
-                           bp_host_figure *ret_period_ns) {
+bool bp_machine_parse_cpu_max(const char *text, size_t text_bytes, bp_machine_figure *ret_quota_ns,
+                              bp_machine_figure *ret_period_ns) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, quota_word, period_word;
-    bp_host_figure quota, period;
+    bp_machine_figure quota, period;
     if (!bp_proc_take_line(&scan, &line) || !bp_proc_take_word(&line, &quota_word) ||
         !bp_proc_take_word(&line, &period_word) || !read_figure(&quota_word, ns_per_us, &quota) ||
         !read_figure(&period_word, ns_per_us, &period) || period.is_unlimited) {

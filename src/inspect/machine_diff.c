@@ -1,11 +1,11 @@
-#include "inspect/host_diff.h"
+#include "inspect/machine_diff.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 
 /* What has become of a thread. */
 typedef enum thread_fate { FATE_IN_BOTH, FATE_ENDED, FATE_BORN, FATE_UNCLEAR } thread_fate;
@@ -13,7 +13,7 @@ typedef enum thread_fate { FATE_IN_BOTH, FATE_ENDED, FATE_BORN, FATE_UNCLEAR } t
 typedef struct pairing {
     const char *name;
     thread_fate fate;
-    const bp_host_reading *before, *after; /* NULL where it is not */
+    const bp_machine_reading *before, *after; /* NULL where it is not */
 } pairing;
 
 /* How the values of a group's threads make one, and what counts as a change of it. */
@@ -23,11 +23,11 @@ typedef enum counter_kind {
     KIND_MAXIMUM /* the largest so far; never added up */
 } counter_kind;
 
-static counter_kind kind_of(bp_host_counter counter) {
+static counter_kind kind_of(bp_machine_counter counter) {
     static const char suffix[] = "_max_ns";
-    const char *key = bp_host_counter_key(counter);
+    const char *key = bp_machine_counter_key(counter);
     size_t length = strlen(key);
-    if (bp_host_counter_group(counter) == BP_HOST_MEMORY) {
+    if (bp_machine_counter_group(counter) == BP_MACHINE_MEMORY) {
         return KIND_LEVEL;
     }
     return length >= sizeof suffix && strcmp(key + length - (sizeof suffix - 1), suffix) == 0
@@ -36,51 +36,52 @@ static counter_kind kind_of(bp_host_counter counter) {
 }
 
 /* Finds a counter by its name in the JSON. */
-static bool find_counter(const char *counter, bp_host_counter *ret_counter) {
-    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
-        const char *group = bp_host_group_name(bp_host_counter_group((bp_host_counter)i));
+static bool find_counter(const char *counter, bp_machine_counter *ret_counter) {
+    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
+        const char *group = bp_machine_group_name(bp_machine_counter_group((bp_machine_counter)i));
         size_t group_bytes = strlen(group);
         if (strncmp(counter, group, group_bytes) == 0 && counter[group_bytes] == '.' &&
-            strcmp(counter + group_bytes + 1, bp_host_counter_key((bp_host_counter)i)) == 0) {
-            *ret_counter = (bp_host_counter)i;
+            strcmp(counter + group_bytes + 1, bp_machine_counter_key((bp_machine_counter)i)) == 0) {
+            *ret_counter = (bp_machine_counter)i;
             return true;
         }
     }
     return false;
 }
 
-bool bp_host_diff_has_counter(const char *counter) {
-    bp_host_counter found;
+bool bp_machine_diff_has_counter(const char *counter) {
+    bp_machine_counter found;
     return find_counter(counter, &found);
 }
 
-bool bp_host_diff_name_counter(size_t index, char *out, size_t out_bytes) {
-    if (index >= BP_HOST_COUNTER_COUNT) {
+bool bp_machine_diff_name_counter(size_t index, char *out, size_t out_bytes) {
+    if (index >= BP_MACHINE_COUNTER_COUNT) {
         return false;
     }
-    bp_host_counter counter = (bp_host_counter)index;
-    (void)snprintf(out, out_bytes, "%s.%s", bp_host_group_name(bp_host_counter_group(counter)),
-                   bp_host_counter_key(counter));
+    bp_machine_counter counter = (bp_machine_counter)index;
+    (void)snprintf(out, out_bytes, "%s.%s",
+                   bp_machine_group_name(bp_machine_counter_group(counter)),
+                   bp_machine_counter_key(counter));
     return true;
 }
 
-bool bp_host_row_is_changed(const bp_host_row *row) {
+bool bp_machine_row_is_changed(const bp_machine_row *row) {
     return (row->change.has_delta && row->change.delta != 0) || row->ended.measured_count > 0 ||
            row->born.measured_count > 0;
 }
 
-bool bp_host_row_is_unknown(const bp_host_row *row) {
+bool bp_machine_row_is_unknown(const bp_machine_row *row) {
     return !row->change.has_delta && row->not_compared_count > 0 &&
            row->ended.measured_count == 0 && row->born.measured_count == 0;
 }
 
-void bp_host_diff_release(bp_host_diff *diff) {
+void bp_machine_diff_release(bp_machine_diff *diff) {
     free(diff->rows);
     bp_buffer_release(&diff->names_before);
     bp_buffer_release(&diff->names_after);
     bp_buffer_release(&diff->groups_before);
     bp_buffer_release(&diff->groups_after);
-    *diff = (bp_host_diff){.rows = NULL};
+    *diff = (bp_machine_diff){.rows = NULL};
 }
 
 static uint64_t merge(uint64_t one, uint64_t other, bool is_maximum) {
@@ -90,7 +91,7 @@ static uint64_t merge(uint64_t one, uint64_t other, bool is_maximum) {
     return other > UINT64_MAX - one ? UINT64_MAX : one + other;
 }
 
-static const char *name_of(const bp_captured_host *capture, const bp_host_reading *thread) {
+static const char *name_of(const bp_captured_host *capture, const bp_machine_reading *thread) {
     return bp_buffer_text(&capture->names) + thread->name_offset;
 }
 
@@ -109,7 +110,7 @@ static bool are_swapped(const bp_captured_host *before, const bp_captured_host *
 }
 
 /* A thread that is only in the first capture. Without its start it may be in the other as well. */
-static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_captured_host *before,
+static thread_fate fate_of_missing(const bp_machine_reading *thread, const bp_captured_host *before,
                                    const bp_captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_ENDED;
@@ -123,7 +124,7 @@ static thread_fate fate_of_missing(const bp_host_reading *thread, const bp_captu
  * A thread that is only in the second. If it is older than the first capture, that one missed it;
  * one tick is the difference that rounding can make.
  */
-static thread_fate fate_of_new(const bp_host_reading *thread, const bp_captured_host *before,
+static thread_fate fate_of_new(const bp_machine_reading *thread, const bp_captured_host *before,
                                const bp_captured_host *after, bool is_same_boot) {
     if (!is_same_boot) {
         return FATE_BORN;
@@ -139,8 +140,8 @@ static size_t pair_threads(const bp_captured_host *before, const bp_captured_hos
                            bool is_same_boot, pairing *pairs) {
     size_t count = 0;
     for (size_t i = 0, j = 0; i < before->count || j < after->count;) {
-        const bp_host_reading *old_thread = i < before->count ? &before->threads[i] : NULL;
-        const bp_host_reading *new_thread = j < after->count ? &after->threads[j] : NULL;
+        const bp_machine_reading *old_thread = i < before->count ? &before->threads[i] : NULL;
+        const bp_machine_reading *new_thread = j < after->count ? &after->threads[j] : NULL;
         int order = old_thread == NULL ? 1
                     : new_thread == NULL
                         ? -1
@@ -165,7 +166,7 @@ static size_t pair_threads(const bp_captured_host *before, const bp_captured_hos
     return count;
 }
 
-static void add_rest(bp_host_row *row, bp_host_rest *rest, const bp_host_reading *thread,
+static void add_rest(bp_machine_row *row, bp_machine_rest *rest, const bp_machine_reading *thread,
                      bool is_maximum) {
     rest->count++;
     if (thread->is_measured) {
@@ -176,8 +177,8 @@ static void add_rest(bp_host_row *row, bp_host_rest *rest, const bp_host_reading
     }
 }
 
-static void add_pair(bp_host_row *row, const pairing *pair, bool is_maximum) {
-    const bp_host_reading *before = pair->before, *after = pair->after;
+static void add_pair(bp_machine_row *row, const pairing *pair, bool is_maximum) {
+    const bp_machine_reading *before = pair->before, *after = pair->after;
     bp_change *change = &row->change;
     row->threads_before += before != NULL;
     row->threads_after += after != NULL;
@@ -209,13 +210,13 @@ static int compare_pairs(const void *one, const void *other) {
 }
 
 /* Makes a row for each name. */
-static void fold(pairing *pairs, size_t pair_count, bp_host_diff *diff) {
+static void fold(pairing *pairs, size_t pair_count, bp_machine_diff *diff) {
     if (pair_count > 0) {
         qsort(pairs, pair_count, sizeof *pairs, compare_pairs);
     }
     for (size_t i = 0; i < pair_count; i++) {
         if (i == 0 || strcmp(pairs[i].name, pairs[i - 1].name) != 0) {
-            diff->rows[diff->row_count++] = (bp_host_row){.name = pairs[i].name};
+            diff->rows[diff->row_count++] = (bp_machine_row){.name = pairs[i].name};
         }
         add_pair(&diff->rows[diff->row_count - 1], &pairs[i], diff->is_maximum);
     }
@@ -232,7 +233,7 @@ static uint64_t distance(uint64_t one, uint64_t other) {
  * By how much a group changed. What was born counted from 0. What ended had counted before: a level
  * falls by it, a total or a maximum does not.
  */
-static uint64_t weight_of(const bp_host_row *row, counter_kind kind) {
+static uint64_t weight_of(const bp_machine_row *row, counter_kind kind) {
     const bp_change *change = &row->change;
     if (kind == KIND_LEVEL) {
         return distance(merge(change->before, row->ended.value, false),
@@ -243,16 +244,16 @@ static uint64_t weight_of(const bp_host_row *row, counter_kind kind) {
 
 /* Largest change first, then what changed at all, then what is known, then by name. */
 static int compare_rows(const void *one, const void *other) {
-    const bp_host_row *left = one, *right = other;
-    bool is_left_changed = bp_host_row_is_changed(left);
-    bool is_left_unknown = bp_host_row_is_unknown(left);
+    const bp_machine_row *left = one, *right = other;
+    bool is_left_changed = bp_machine_row_is_changed(left);
+    bool is_left_unknown = bp_machine_row_is_unknown(left);
     if (left->weight != right->weight) {
         return left->weight > right->weight ? -1 : 1;
     }
-    if (is_left_changed != bp_host_row_is_changed(right)) {
+    if (is_left_changed != bp_machine_row_is_changed(right)) {
         return is_left_changed ? -1 : 1;
     }
-    if (is_left_unknown != bp_host_row_is_unknown(right)) {
+    if (is_left_unknown != bp_machine_row_is_unknown(right)) {
         return is_left_unknown ? 1 : -1;
     }
     return strcmp(left->name, right->name);
@@ -260,14 +261,15 @@ static int compare_rows(const void *one, const void *other) {
 
 /* Fills in the rows, and takes the names over. */
 static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
-                           bp_host_counter counter, bp_host_diff *ret_diff, bugpack_error *error) {
+                           bp_machine_counter counter, bp_machine_diff *ret_diff,
+                           bugpack_error *error) {
     counter_kind kind = kind_of(counter);
-    bp_host_diff diff = {.is_maximum = kind == KIND_MAXIMUM,
-                         .is_same_boot = are_same_boot(before, after),
-                         .is_complete_before = before->is_complete,
-                         .is_complete_after = after->is_complete,
-                         .measured_before = before->measured_count,
-                         .measured_after = after->measured_count};
+    bp_machine_diff diff = {.is_maximum = kind == KIND_MAXIMUM,
+                            .is_same_boot = are_same_boot(before, after),
+                            .is_complete_before = before->is_complete,
+                            .is_complete_after = after->is_complete,
+                            .measured_before = before->measured_count,
+                            .measured_after = after->measured_count};
     size_t pair_max = before->count + after->count;
     pairing *pairs = calloc(pair_max + 1, sizeof *pairs);
     diff.rows = calloc(pair_max + 1, sizeof *diff.rows);
@@ -290,8 +292,8 @@ static bugpack_status join(bp_captured_host *before, bp_captured_host *after,
     return BUGPACK_OK;
 }
 
-static bugpack_status read_side(const char *side, const bp_giver *text, bp_host_key key,
-                                bp_host_counter counter, bp_captured_host *capture,
+static bugpack_status read_side(const char *side, const bp_giver *text, bp_machine_key key,
+                                bp_machine_counter counter, bp_captured_host *capture,
                                 bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_captured_host_read(text, key, counter, capture, &detail);
@@ -304,11 +306,11 @@ static bugpack_status read_side(const char *side, const bp_giver *text, bp_host_
     return status;
 }
 
-bugpack_status bp_host_diff_compute(const bp_giver *before, const bp_giver *after, bp_host_key key,
-                                    const char *counter, bp_host_diff *ret_diff,
-                                    bugpack_error *error) {
+bugpack_status bp_machine_diff_compute(const bp_giver *before, const bp_giver *after,
+                                       bp_machine_key key, const char *counter,
+                                       bp_machine_diff *ret_diff, bugpack_error *error) {
     bp_captured_host old_capture = {.threads = NULL}, new_capture = {.threads = NULL};
-    bp_host_counter found;
+    bp_machine_counter found;
     if (!find_counter(counter, &found)) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "there is no counter \"%s\"", counter);
     }

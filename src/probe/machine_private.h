@@ -1,106 +1,107 @@
 /*
  * What the files of a host capture share. Linux only.
  */
-#ifndef BP_PROBE_HOST_PRIVATE_H
-#define BP_PROBE_HOST_PRIVATE_H
+#ifndef BP_PROBE_MACHINE_PRIVATE_H
+#define BP_PROBE_MACHINE_PRIVATE_H
 
 #include <errno.h>
 
 #include "base/lock.h"
-#include "probe/host_capture.h"
+#include "probe/machine_capture.h"
 
 /* All cgroups that have threads. Any thread may add one. */
-typedef struct bp_host_cgroups {
+typedef struct bp_machine_cgroups {
     bp_lock lock;
-    struct bp_host_cgroup_node **buckets;
+    struct bp_machine_cgroup_node **buckets;
     size_t count;
-} bp_host_cgroups;
+} bp_machine_cgroups;
 
-bool bp_host_cgroups_init(bp_host_cgroups *cgroups);
-void bp_host_cgroups_release(bp_host_cgroups *cgroups);
+bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups);
+void bp_machine_cgroups_release(bp_machine_cgroups *cgroups);
 
 /* Counts one thread into the cgroup of this path. Returns its text, valid as long as the cgroups;
  * NULL, with errno, without memory or when there are too many. */
-const char *bp_host_cgroups_count(bp_host_cgroups *cgroups, const char *path, size_t path_bytes);
+const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
+                                     size_t path_bytes);
 
 /*
  * The cgroups sorted by path, with their present figures from `cgroup_fd` (-1: none). The caller
  * frees the array, but not its paths. False without memory. Files that are there and cannot be read
  * are counted in the summary, here and below.
  */
-bool bp_host_cgroups_read(const bp_host_cgroups *cgroups, int cgroup_fd, bp_host_cgroup **ret_list,
-                          bp_host_summary *summary);
+bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
+                             bp_machine_cgroup **ret_list, bp_machine_summary *summary);
 
 /* The present figures of one, whose path is set, from `cgroup_fd`. */
-void bp_host_cgroup_read(int cgroup_fd, bp_host_cgroup *cgroup, bp_host_summary *summary);
+void bp_machine_cgroup_read(int cgroup_fd, bp_machine_cgroup *cgroup, bp_machine_summary *summary);
 
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
-void bp_host_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
-                           bp_host_summary *summary);
+void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
+                              bp_machine_summary *summary);
 
 /* What one process, or one thread, has used so far. */
-typedef struct bp_host_used_process {
+typedef struct bp_machine_used_process {
     uint64_t tgid, start_ticks;
     uint64_t read_ns;             /* monotonic */
     uint64_t cpu_ns, children_ns; /* in ticks; of children, those that were waited for */
     size_t first_thread, thread_count;
-} bp_host_used_process;
+} bp_machine_used_process;
 
-typedef struct bp_host_used_thread {
+typedef struct bp_machine_used_thread {
     uint32_t tid;
     uint64_t run_ns;
-} bp_host_used_thread;
+} bp_machine_used_thread;
 
 /* One end of a window: all processes, and all threads of each, ascending. */
-typedef struct bp_host_usage {
+typedef struct bp_machine_usage {
     uint64_t taken_ns, boottime_ns, tick_ns;
-    bp_host_used_process *processes;
-    bp_host_used_thread *threads;
+    bp_machine_used_process *processes;
+    bp_machine_used_thread *threads;
     size_t process_count, process_capacity, thread_count, thread_capacity;
-} bp_host_usage;
+} bp_machine_usage;
 
 /* Reads what may be read, on one thread: 10,000 threads take a tenth of a second. NO_MEMORY. */
-bugpack_status bp_host_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
-                                  bp_host_usage *ret_usage, bugpack_error *error);
-void bp_host_usage_release(bp_host_usage *usage);
+bugpack_status bp_machine_usage_read(int proc_fd, uint64_t ticks_per_sec, const atomic_bool *stop,
+                                     bp_machine_usage *ret_usage, bugpack_error *error);
+void bp_machine_usage_release(bp_machine_usage *usage);
 
 /* Fills the window of a thread that was read after the second one. Any thread. */
-void bp_host_usage_compare(const bp_host_usage *before, const bp_host_usage *after,
-                           bp_host_thread *thread);
+void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
+                              bp_machine_thread *thread);
 
 /* One reading thread: its buffers and its counts. */
-typedef struct bp_host_reader {
+typedef struct bp_machine_reader {
     int proc_fd;      /* borrowed */
     bool has_our_ids; /* those that system calls take */
     uint64_t ticks_per_sec;
-    bp_host_cgroups *cgroups;
+    bp_machine_cgroups *cgroups;
     bp_heap_prober *prober;
-    const bp_host_usage *before, *after; /* the window; NULL: there is none */
+    const bp_machine_usage *before, *after; /* the window; NULL: there is none */
     uint64_t self_tgid;
     char *text;     /* one file */
     int process_fd; /* /proc/<open_tgid>, or -1 */
     uint64_t open_tgid;
-    bp_host_summary tally;
-} bp_host_reader;
+    bp_machine_summary tally;
+} bp_machine_reader;
 
-bool bp_host_reader_init(bp_host_reader *reader);
-void bp_host_reader_release(bp_host_reader *reader);
+bool bp_machine_reader_init(bp_machine_reader *reader);
+void bp_machine_reader_release(bp_machine_reader *reader);
 
 /* The first pass: the name, the arguments, the threads and the heap of process->tgid. 0, or the
  * errno: what was read before is there. */
-int bp_host_read_process(bp_host_reader *reader, bp_host_process *process);
+int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *process);
 
 /* The second pass. 0 or an errno. */
-int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
-                        bp_host_thread *ret_thread);
+int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *process,
+                           uint64_t tid, bp_machine_thread *ret_thread);
 
 /* Whether the process or the thread has ended. No other errno says so. */
-static inline bool bp_host_is_gone(int system_errno) {
+static inline bool bp_machine_is_gone(int system_errno) {
     return system_errno == ENOENT || system_errno == ESRCH;
 }
 
 /* The ids that are the names in an open directory, ascending. 0 or an errno; what was read before
  * an error is there all the same. The array is the caller's to free. */
-int bp_host_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count);
+int bp_machine_list_ids(int directory_fd, uint32_t **ret_ids, size_t *ret_count);
 
 #endif

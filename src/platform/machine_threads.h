@@ -1,9 +1,9 @@
 /*
  * The values of a capture of the whole machine: each thread, each cgroup, and the pressure.
- * model/host_threads.h turns them into JSON.
+ * model/machine_threads.h turns them into JSON.
  */
-#ifndef BP_PLATFORM_HOST_THREADS_H
-#define BP_PLATFORM_HOST_THREADS_H
+#ifndef BP_PLATFORM_MACHINE_THREADS_H
+#define BP_PLATFORM_MACHINE_THREADS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
  * The groups of a thread's counters. A group has one source and is measured as a whole: when part
  * of it could not be read, none of it is measured. X(constant, name in the JSON)
  */
-#define BP_HOST_GROUPS(X)                                                                          \
+#define BP_MACHINE_GROUPS(X)                                                                       \
     X(STAT, "stat")                                                                                \
     X(SCHEDSTAT, "schedstat")                                                                      \
     X(STATUS, "status")                                                                            \
@@ -26,16 +26,16 @@
     X(MEMORY, "smaps_rollup") /* of first threads only: it is the whole process's */               \
     X(HEAP, "heap")           /* jemalloc's counters */
 
-typedef enum bp_host_group {
-#define BP_HOST_GROUP_CONSTANT(constant, name) BP_HOST_##constant,
-    BP_HOST_GROUPS(BP_HOST_GROUP_CONSTANT)
-#undef BP_HOST_GROUP_CONSTANT
-        BP_HOST_GROUP_COUNT
-} bp_host_group;
+typedef enum bp_machine_group {
+#define BP_MACHINE_GROUP_CONSTANT(constant, name) BP_MACHINE_##constant,
+    BP_MACHINE_GROUPS(BP_MACHINE_GROUP_CONSTANT)
+#undef BP_MACHINE_GROUP_CONSTANT
+        BP_MACHINE_GROUP_COUNT
+} bp_machine_group;
 
 /* Every counter, with its unit in its name.
  * X(constant, group, key in the JSON, key in the kernel's file or "") */
-#define BP_HOST_COUNTERS(X)                                                                        \
+#define BP_MACHINE_COUNTERS(X)                                                                     \
     X(USER_CPU, STAT, "user_cpu_ns", "")                                                           \
     X(SYSTEM_CPU, STAT, "system_cpu_ns", "")                                                       \
     X(MINOR_FAULTS, STAT, "minor_faults", "")                                                      \
@@ -87,15 +87,15 @@ typedef enum bp_host_group {
     X(ALLOCATED, HEAP, "allocated_bytes", "")                                                      \
     X(DEALLOCATED, HEAP, "deallocated_bytes", "")
 
-typedef enum bp_host_counter {
-#define BP_HOST_COUNTER_CONSTANT(constant, group, key, kernel_key) BP_HOST_##constant,
-    BP_HOST_COUNTERS(BP_HOST_COUNTER_CONSTANT)
-#undef BP_HOST_COUNTER_CONSTANT
-        BP_HOST_COUNTER_COUNT
-} bp_host_counter;
+typedef enum bp_machine_counter {
+#define BP_MACHINE_COUNTER_CONSTANT(constant, group, key, kernel_key) BP_MACHINE_##constant,
+    BP_MACHINE_COUNTERS(BP_MACHINE_COUNTER_CONSTANT)
+#undef BP_MACHINE_COUNTER_CONSTANT
+        BP_MACHINE_COUNTER_COUNT
+} bp_machine_counter;
 
 /* Why a group of a thread that could have it was not measured. X(constant, name in the JSON) */
-#define BP_HOST_CAUSES(X)                                                                          \
+#define BP_MACHINE_CAUSES(X)                                                                       \
     X(DENIED, "denied")                                                                            \
     X(VANISHED, "vanished")   /* the thread ended meanwhile */                                     \
     X(MISSING, "missing")     /* this kernel has no such file */                                   \
@@ -103,12 +103,12 @@ typedef enum bp_host_counter {
     X(MALFORMED, "malformed") /* the file is not what it should be */                              \
     X(OTHER, "other")         /* another errno, or a failure of the heap probe */
 
-typedef enum bp_host_cause {
-#define BP_HOST_CAUSE_CONSTANT(constant, name) BP_HOST_CAUSE_##constant,
-    BP_HOST_CAUSES(BP_HOST_CAUSE_CONSTANT)
-#undef BP_HOST_CAUSE_CONSTANT
-        BP_HOST_CAUSE_COUNT
-} bp_host_cause;
+typedef enum bp_machine_cause {
+#define BP_MACHINE_CAUSE_CONSTANT(constant, name) BP_MACHINE_CAUSE_##constant,
+    BP_MACHINE_CAUSES(BP_MACHINE_CAUSE_CONSTANT)
+#undef BP_MACHINE_CAUSE_CONSTANT
+        BP_MACHINE_CAUSE_COUNT
+} bp_machine_cause;
 
 /* Linux is built for at most 8192 CPUs (NR_CPUS_RANGE_END of arch/x86/Kconfig). */
 #define BP_CPU_MAX 8192u
@@ -119,7 +119,7 @@ typedef struct bp_cpu_list {
 } bp_cpu_list;
 
 /* What a thread used over the window of a capture. */
-typedef struct bp_host_window {
+typedef struct bp_machine_window {
     bool is_known;
     bool is_born; /* in the window: then since its birth */
     uint64_t elapsed_ns, cpu_ns;
@@ -127,10 +127,10 @@ typedef struct bp_host_window {
      * that it waited for in the window. */
     bool has_process;
     uint64_t process_ns, children_ns;
-} bp_host_window;
+} bp_machine_window;
 
 /* One thread. All zero is one of which nothing is known. */
-typedef struct bp_host_thread {
+typedef struct bp_machine_thread {
     uint64_t tgid, tid;
     char process_name[64]; /* any bytes */
     char name[64];
@@ -146,17 +146,17 @@ typedef struct bp_host_thread {
     bool has_affinity;
     bp_cpu_list affinity;
     const char *heap_failure; /* the name of why the heap is not measured; static, NULL: none */
-    bp_host_window window;
+    bp_machine_window window;
     uint32_t measured; /* a bit for each group */
-    uint64_t counters[BP_HOST_COUNTER_COUNT];
-} bp_host_thread;
+    uint64_t counters[BP_MACHINE_COUNTER_COUNT];
+} bp_machine_thread;
 
 /* A figure of a cgroup: unknown, or without a limit, or a number. */
-typedef struct bp_host_figure {
+typedef struct bp_machine_figure {
     bool is_known;
     bool is_unlimited;
     uint64_t value;
-} bp_host_figure;
+} bp_machine_figure;
 
 /* X(constant, group in the JSON, key) */
 #define BP_CGROUP_FIGURES(X)                                                                       \
@@ -199,11 +199,11 @@ typedef struct bp_pressure {
     bp_pressure_line some, full;
 } bp_pressure;
 
-typedef struct bp_host_cgroup {
+typedef struct bp_machine_cgroup {
     char *path; /* as in /proc/<pid>/cgroup; owned by the maker */
     uint64_t thread_count;
-    bp_host_figure figures[BP_CGROUP_FIGURE_COUNT];
+    bp_machine_figure figures[BP_CGROUP_FIGURE_COUNT];
     bp_pressure pressure[BP_PRESSURE_COUNT];
-} bp_host_cgroup;
+} bp_machine_cgroup;
 
 #endif

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probe/host_private.h"
+#include "probe/machine_private.h"
 #include "support/temp_dir.h"
 #include "json/json.h"
 
@@ -25,9 +25,9 @@
 /* A machine in a directory: "proc" and "cgroup". */
 typedef struct made_machine {
     temp_dir dir;
-    bp_host_root root;
+    bp_machine_root root;
     char proc_path[300], cgroup_path[300];
-    bp_host_summary summary;
+    bp_machine_summary summary;
     bp_buffer json;
 } made_machine;
 
@@ -46,7 +46,7 @@ static void make_machine(made_machine *made) {
     cr_assert(temp_dir_make(&made->dir));
     (void)snprintf(made->proc_path, sizeof made->proc_path, "%s/proc", made->dir.path);
     (void)snprintf(made->cgroup_path, sizeof made->cgroup_path, "%s/cgroup", made->dir.path);
-    made->root = (bp_host_root){made->proc_path, made->cgroup_path, true, 100};
+    made->root = (bp_machine_root){made->proc_path, made->cgroup_path, true, 100};
     bp_buffer_init(&made->json, (size_t)64 << 20);
     write_file(made, "proc/7/stat", STAT(7, "made"));
     write_file(made, "proc/7/task/7/stat", STAT(7, "made"));
@@ -57,11 +57,11 @@ static bugpack_status append(void *buffer, const void *bytes, size_t byte_count)
 }
 
 static void capture(made_machine *made, unsigned reader_count) {
-    bp_host_plan plan = {.reader_count = reader_count};
+    bp_machine_plan plan = {.reader_count = reader_count};
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_clear(&made->json);
-    bugpack_status status = bp_host_capture(&made->root, &plan, made->dir.fd, append, &made->json,
-                                            &made->summary, &error);
+    bugpack_status status = bp_machine_capture(&made->root, &plan, made->dir.fd, append,
+                                               &made->json, &made->summary, &error);
     cr_assert(eq(int, status, BUGPACK_OK), "%s", error.message);
     /* Valid, and laid out as everything else in a report. */
     bp_buffer again;
@@ -101,9 +101,9 @@ Test(host_capture, defaults_only_the_fields_of_files_that_are_missing) {
     expect_no_text(&made, "\"voluntary_switches\"");
     expect_text(&made, "\"io_measured\": false");
     expect_no_text(&made, "\"read_chars\"");
-    cr_expect(eq(u64, made.summary.unread[BP_HOST_STATUS][BP_HOST_CAUSE_MISSING], 1));
-    cr_expect(eq(u64, made.summary.unread[BP_HOST_IO][BP_HOST_CAUSE_MALFORMED], 1));
-    cr_expect(eq(u64, made.summary.unread[BP_HOST_WAITS][BP_HOST_CAUSE_MISSING], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_STATUS][BP_MACHINE_CAUSE_MISSING], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_MALFORMED], 1));
+    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_MISSING], 1));
     expect_text(&made, "\"cause\": \"malformed\"");
     expect_text(&made, "\"complete\": false");
     remove_machine(&made);
@@ -159,8 +159,8 @@ Test(host_capture, takes_only_what_is_not_there_for_ended) {
     cr_expect(eq(u64, made.summary.errors[0].process_count, 2));
     cr_expect(eq(u64, made.summary.errors[0].thread_count, 1));
     cr_expect(eq(u64, made.summary.errors[0].file_count, 2));
-    cr_expect(eq(u64, made.summary.unread[BP_HOST_IO][BP_HOST_CAUSE_OTHER], 1));
-    cr_expect(not(bp_host_summary_is_complete(&made.summary)));
+    cr_expect(eq(u64, made.summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_OTHER], 1));
+    cr_expect(not(bp_machine_summary_is_complete(&made.summary)));
     expect_text(&made, "\"message\": \"Too many levels of symbolic links\"");
     remove_machine(&made);
 }
@@ -178,11 +178,11 @@ Test(host_capture, counts_what_no_descriptor_was_left_for) {
     unsigned complete_count = 0;
     for (int spare = 2; spare < 12; spare++) {
         const struct rlimit limit = {(rlim_t)(next_fd + spare), before.rlim_max};
-        bp_host_plan plan = {.reader_count = 1};
+        bp_machine_plan plan = {.reader_count = 1};
         bp_buffer_clear(&made.json);
         cr_assert(eq(int, setrlimit(RLIMIT_NOFILE, &limit), 0));
-        bugpack_status status = bp_host_capture(&made.root, &plan, made.dir.fd, append, &made.json,
-                                                &made.summary, NULL);
+        bugpack_status status = bp_machine_capture(&made.root, &plan, made.dir.fd, append,
+                                                   &made.json, &made.summary, NULL);
         cr_assert(eq(int, setrlimit(RLIMIT_NOFILE, &before), 0));
         if (status != BUGPACK_OK) {
             continue; /* not even the list of processes */
@@ -190,8 +190,8 @@ Test(host_capture, counts_what_no_descriptor_was_left_for) {
         bool is_whole = made.summary.process_count == 2 && made.summary.thread_count == 3;
         cr_expect(eq(u64, made.summary.vanished_process_count, 0), "%d", spare);
         cr_expect(eq(u64, made.summary.vanished_thread_count, 0), "%d", spare);
-        cr_expect(is_whole || !bp_host_summary_is_complete(&made.summary), "%d", spare);
-        complete_count += bp_host_summary_is_complete(&made.summary) ? 1 : 0;
+        cr_expect(is_whole || !bp_machine_summary_is_complete(&made.summary), "%d", spare);
+        complete_count += bp_machine_summary_is_complete(&made.summary) ? 1 : 0;
     }
     cr_expect(gt(uint, complete_count, 0));
     cr_expect(lt(uint, complete_count, 9));
@@ -302,11 +302,11 @@ Test(host_capture, stops_when_it_is_told_to_and_says_so) {
     made_machine made;
     make_machine(&made);
     atomic_bool stop = true;
-    bp_host_plan plan = {.reader_count = 2, .stop = &stop};
-    cr_assert(
-        eq(int,
-           bp_host_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, NULL),
-           BUGPACK_OK));
+    bp_machine_plan plan = {.reader_count = 2, .stop = &stop};
+    cr_assert(eq(
+        int,
+        bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, NULL),
+        BUGPACK_OK));
     cr_expect(made.summary.is_cut);
     cr_expect(eq(u64, made.summary.thread_count, 0));
     remove_machine(&made);
@@ -316,12 +316,12 @@ Test(host_capture, refuses_a_machine_that_is_not_there) {
     made_machine made;
     make_machine(&made);
     made.root.proc_path = "/nowhere/proc";
-    bp_host_plan plan = {.reader_count = 1};
+    bp_machine_plan plan = {.reader_count = 1};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_expect(eq(
-        int,
-        bp_host_capture(&made.root, &plan, made.dir.fd, append, &made.json, &made.summary, &error),
-        BUGPACK_ERR_UNSUPPORTED));
+    cr_expect(eq(int,
+                 bp_machine_capture(&made.root, &plan, made.dir.fd, append, &made.json,
+                                    &made.summary, &error),
+                 BUGPACK_ERR_UNSUPPORTED));
     cr_expect(eq(str, error.message, "there is no \"/nowhere/proc\""));
     cr_expect(eq(sz, made.json.size, 0));
     remove_machine(&made);
@@ -391,39 +391,40 @@ Test(host_capture, replays_a_recorded_machine) {
 }
 
 /* From 100 s to 101 s since boot; the process has threads 7 and 8, of which 8 ends; 9 is born. */
-static bp_host_used_process used_before[] = {
+static bp_machine_used_process used_before[] = {
     {.tgid = 7, .start_ticks = 50, .read_ns = 1000, .cpu_ns = 400, .thread_count = 2}};
-static bp_host_used_thread threads_before[] = {{7, 100}, {8, 300}};
-static bp_host_used_process used_after[] = {{.tgid = 7,
-                                             .start_ticks = 50,
-                                             .read_ns = 3000,
-                                             .cpu_ns = 900,
-                                             .children_ns = 5,
-                                             .thread_count = 2}};
-static bp_host_used_thread threads_after[] = {{7, 300}, {9, 50}};
-static const bp_host_usage before = {.taken_ns = 900,
-                                     .boottime_ns = 100 * BP_NS_PER_SEC,
-                                     .tick_ns = 10000000,
-                                     .processes = used_before,
-                                     .threads = threads_before,
-                                     .process_count = 1,
-                                     .thread_count = 2};
-static const bp_host_usage after = {.taken_ns = 2900,
-                                    .boottime_ns = 101 * BP_NS_PER_SEC,
-                                    .tick_ns = 10000000,
-                                    .processes = used_after,
-                                    .threads = threads_after,
-                                    .process_count = 1,
-                                    .thread_count = 2};
+static bp_machine_used_thread threads_before[] = {{7, 100}, {8, 300}};
+static bp_machine_used_process used_after[] = {{.tgid = 7,
+                                                .start_ticks = 50,
+                                                .read_ns = 3000,
+                                                .cpu_ns = 900,
+                                                .children_ns = 5,
+                                                .thread_count = 2}};
+static bp_machine_used_thread threads_after[] = {{7, 300}, {9, 50}};
+static const bp_machine_usage before = {.taken_ns = 900,
+                                        .boottime_ns = 100 * BP_NS_PER_SEC,
+                                        .tick_ns = 10000000,
+                                        .processes = used_before,
+                                        .threads = threads_before,
+                                        .process_count = 1,
+                                        .thread_count = 2};
+static const bp_machine_usage after = {.taken_ns = 2900,
+                                       .boottime_ns = 101 * BP_NS_PER_SEC,
+                                       .tick_ns = 10000000,
+                                       .processes = used_after,
+                                       .threads = threads_after,
+                                       .process_count = 1,
+                                       .thread_count = 2};
 
-static bp_host_window window_of(uint64_t tid, uint64_t start_ticks) {
-    bp_host_thread thread = {.tgid = 7, .tid = tid, .has_start = true, .start_ticks = start_ticks};
-    bp_host_usage_compare(&before, &after, &thread);
+static bp_machine_window window_of(uint64_t tid, uint64_t start_ticks) {
+    bp_machine_thread thread = {
+        .tgid = 7, .tid = tid, .has_start = true, .start_ticks = start_ticks};
+    bp_machine_usage_compare(&before, &after, &thread);
     return thread.window;
 }
 
 Test(host_usage, is_that_between_both_ends_and_of_a_process_with_threads_that_ended) {
-    bp_host_window window = window_of(7, 50);
+    bp_machine_window window = window_of(7, 50);
     cr_expect(window.is_known && !window.is_born && window.has_process);
     cr_expect(eq(u64, window.elapsed_ns, 2000));
     cr_expect(eq(u64, window.cpu_ns, 200));
@@ -432,7 +433,7 @@ Test(host_usage, is_that_between_both_ends_and_of_a_process_with_threads_that_en
 }
 
 Test(host_usage, of_a_thread_that_was_born_counts_since_then) {
-    bp_host_window window = window_of(9, 10050);
+    bp_machine_window window = window_of(9, 10050);
     cr_expect(window.is_known && window.is_born && !window.has_process);
     cr_expect(eq(u64, window.cpu_ns, 50));
 }

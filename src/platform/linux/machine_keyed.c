@@ -3,46 +3,46 @@
  */
 #include <string.h>
 
-#include "platform/linux/host_text.h"
+#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_scan.h"
 #include "platform/linux/proc_text.h"
 
 enum { ns_per_ms = 1000000, ns_digits = 6 };
 
 static const struct {
-    bp_host_group group;
+    bp_machine_group group;
     const char *key; /* in the kernel's file; "" where the place in the file decides */
     bool is_time;    /* "12.345678": milliseconds, with six digits after the point */
 } counters[] = {
 #define IS_NS(key) ((key)[sizeof(key) - 4] == '_' && (key)[sizeof(key) - 3] == 'n')
-#define COUNTER(constant, group, key, kernel_key) {BP_HOST_##group, kernel_key, IS_NS(key)},
-    BP_HOST_COUNTERS(COUNTER)
+#define COUNTER(constant, group, key, kernel_key) {BP_MACHINE_##group, kernel_key, IS_NS(key)},
+    BP_MACHINE_COUNTERS(COUNTER)
 #undef COUNTER
 #undef IS_NS
 };
 
 /* The counters of stat, scaled where they count ticks. False when one does not fit. */
-static bool take_counter(bp_host_thread *thread, bp_host_counter counter, uint64_t value,
+static bool take_counter(bp_machine_thread *thread, bp_machine_counter counter, uint64_t value,
                          uint64_t scale) {
     return !__builtin_mul_overflow(value, scale, &thread->counters[counter]);
 }
 
-bool bp_host_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_per_sec,
-                        bp_host_thread *thread) {
+bool bp_machine_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_per_sec,
+                           bp_machine_thread *thread) {
     bp_proc_stat stat;
     if (ticks_per_sec == 0 || ticks_per_sec > 1000000000u ||
         !bp_proc_parse_stat(text, text_bytes, &stat) || !stat.has_scheduling) {
         return false;
     }
     uint64_t ns_per_tick = 1000000000u / ticks_per_sec;
-    bp_host_thread read = *thread;
-    if (!take_counter(&read, BP_HOST_USER_CPU, stat.user_ticks, ns_per_tick) ||
-        !take_counter(&read, BP_HOST_SYSTEM_CPU, stat.system_ticks, ns_per_tick) ||
-        !take_counter(&read, BP_HOST_BLOCK_IO_DELAY, stat.block_io_ticks, ns_per_tick)) {
+    bp_machine_thread read = *thread;
+    if (!take_counter(&read, BP_MACHINE_USER_CPU, stat.user_ticks, ns_per_tick) ||
+        !take_counter(&read, BP_MACHINE_SYSTEM_CPU, stat.system_ticks, ns_per_tick) ||
+        !take_counter(&read, BP_MACHINE_BLOCK_IO_DELAY, stat.block_io_ticks, ns_per_tick)) {
         return false;
     }
-    read.counters[BP_HOST_MINOR_FAULTS] = stat.minor_faults;
-    read.counters[BP_HOST_MAJOR_FAULTS] = stat.major_faults;
+    read.counters[BP_MACHINE_MINOR_FAULTS] = stat.minor_faults;
+    read.counters[BP_MACHINE_MAJOR_FAULTS] = stat.major_faults;
     read.processor = stat.processor;
     read.rt_priority = stat.rt_priority;
     read.policy = stat.policy;
@@ -53,12 +53,12 @@ bool bp_host_parse_stat(const char *text, size_t text_bytes, uint64_t ticks_per_
     read.is_kernel_thread = stat.is_kernel_thread;
     read.has_start = true;
     read.start_ticks = stat.start_ticks;
-    read.measured |= 1u << BP_HOST_STAT;
+    read.measured |= 1u << BP_MACHINE_STAT;
     *thread = read;
     return true;
 }
 
-bool bp_host_parse_schedstat(const char *text, size_t text_bytes, bp_host_thread *thread) {
+bool bp_machine_parse_schedstat(const char *text, size_t text_bytes, bp_machine_thread *thread) {
     bp_proc_scan scan = {text, text + text_bytes};
     uint64_t run, delay, slices;
     if (!bp_proc_take_number(&scan, 10, &run) || !bp_proc_take_byte(&scan, ' ') ||
@@ -66,10 +66,10 @@ bool bp_host_parse_schedstat(const char *text, size_t text_bytes, bp_host_thread
         !bp_proc_take_number(&scan, 10, &slices) || !bp_proc_take_byte(&scan, '\n')) {
         return false;
     }
-    thread->counters[BP_HOST_RUN] = run;
-    thread->counters[BP_HOST_RUN_DELAY] = delay;
-    thread->counters[BP_HOST_TIMESLICES] = slices;
-    thread->measured |= 1u << BP_HOST_SCHEDSTAT;
+    thread->counters[BP_MACHINE_RUN] = run;
+    thread->counters[BP_MACHINE_RUN_DELAY] = delay;
+    thread->counters[BP_MACHINE_TIMESLICES] = slices;
+    thread->measured |= 1u << BP_MACHINE_SCHEDSTAT;
     return true;
 }
 
@@ -119,10 +119,10 @@ static bool take_key(bp_proc_scan *line, bool has_prefixes, bp_proc_scan *ret_ke
     return true;
 }
 
-/* The counter of these groups that has the key; BP_HOST_COUNTER_COUNT when none has. */
+/* The counter of these groups that has the key; BP_MACHINE_COUNTER_COUNT when none has. */
 static size_t find_key(uint32_t groups, bp_proc_scan key) {
     size_t i = 0;
-    while (i < BP_HOST_COUNTER_COUNT &&
+    while (i < BP_MACHINE_COUNTER_COUNT &&
            ((groups >> counters[i].group & 1u) == 0 || !bp_proc_is(key, counters[i].key))) {
         i++;
     }
@@ -132,24 +132,24 @@ static size_t find_key(uint32_t groups, bp_proc_scan key) {
 /* Measures those of the groups whose counters are all there, and clears the others. Returns the
  * groups of which a key was found, be its value good or not. */
 static uint32_t parse_keyed(bp_proc_scan scan, uint32_t groups, bool has_prefixes,
-                            bp_host_thread *thread) {
+                            bp_machine_thread *thread) {
     bp_proc_scan line, key;
-    uint64_t values[BP_HOST_COUNTER_COUNT];
-    bool is_good[BP_HOST_COUNTER_COUNT] = {false};
+    uint64_t values[BP_MACHINE_COUNTER_COUNT];
+    bool is_good[BP_MACHINE_COUNTER_COUNT] = {false};
     uint32_t found = 0, broken = 0;
     while (bp_proc_take_line(&scan, &line)) {
         size_t i =
-            take_key(&line, has_prefixes, &key) ? find_key(groups, key) : BP_HOST_COUNTER_COUNT;
-        if (i < BP_HOST_COUNTER_COUNT) {
+            take_key(&line, has_prefixes, &key) ? find_key(groups, key) : BP_MACHINE_COUNTER_COUNT;
+        if (i < BP_MACHINE_COUNTER_COUNT) {
             found |= 1u << counters[i].group;
             is_good[i] = take_value(&line, counters[i].is_time, &values[i]);
         }
     }
-    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
+    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
         broken |= is_good[i] ? 0 : groups & 1u << counters[i].group;
     }
     thread->measured = (thread->measured | groups) & ~broken;
-    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
+    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
         if ((groups >> counters[i].group & 1u) != 0) {
             bool is_measured = (thread->measured >> counters[i].group & 1u) != 0;
             thread->counters[i] = is_measured ? values[i] : 0;
@@ -159,37 +159,38 @@ static uint32_t parse_keyed(bp_proc_scan scan, uint32_t groups, bool has_prefixe
 }
 
 /* One group that has a file of its own. */
-static bool parse_group(const char *text, size_t text_bytes, bp_host_group group,
-                        bp_host_thread *thread) {
+static bool parse_group(const char *text, size_t text_bytes, bp_machine_group group,
+                        bp_machine_thread *thread) {
     (void)parse_keyed((bp_proc_scan){text, text + text_bytes}, 1u << group, false, thread);
     return (thread->measured & 1u << group) != 0;
 }
 
-bool bp_host_parse_status(const char *text, size_t text_bytes, bp_host_thread *thread) {
+bool bp_machine_parse_status(const char *text, size_t text_bytes, bp_machine_thread *thread) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, list;
     /* A name cannot forge a line: status escapes a newline in it. */
     while (bp_proc_take_line(&scan, &line)) {
         if (bp_proc_take_text(&line, "Cpus_allowed_list:")) {
-            thread->has_affinity = bp_proc_take_word(&line, &list) &&
-                                   bp_host_parse_cpu_list(list.next, (size_t)(list.end - list.next),
-                                                          &thread->affinity);
+            thread->has_affinity =
+                bp_proc_take_word(&line, &list) &&
+                bp_machine_parse_cpu_list(list.next, (size_t)(list.end - list.next),
+                                          &thread->affinity);
         }
     }
-    return parse_group(text, text_bytes, BP_HOST_STATUS, thread);
+    return parse_group(text, text_bytes, BP_MACHINE_STATUS, thread);
 }
 
-bool bp_host_parse_io(const char *text, size_t text_bytes, bp_host_thread *thread) {
-    return parse_group(text, text_bytes, BP_HOST_IO, thread);
+bool bp_machine_parse_io(const char *text, size_t text_bytes, bp_machine_thread *thread) {
+    return parse_group(text, text_bytes, BP_MACHINE_IO, thread);
 }
 
-bool bp_host_parse_smaps_rollup(const char *text, size_t text_bytes, bp_host_thread *thread) {
-    return parse_group(text, text_bytes, BP_HOST_MEMORY, thread);
+bool bp_machine_parse_smaps_rollup(const char *text, size_t text_bytes, bp_machine_thread *thread) {
+    return parse_group(text, text_bytes, BP_MACHINE_MEMORY, thread);
 }
 
-uint32_t bp_host_parse_sched(const char *text, size_t text_bytes, bp_host_thread *thread) {
-    static const uint32_t groups =
-        1u << BP_HOST_SCHED | 1u << BP_HOST_WAKEUPS | 1u << BP_HOST_WAITS | 1u << BP_HOST_BLOCKS;
+uint32_t bp_machine_parse_sched(const char *text, size_t text_bytes, bp_machine_thread *thread) {
+    static const uint32_t groups = 1u << BP_MACHINE_SCHED | 1u << BP_MACHINE_WAKEUPS |
+                                   1u << BP_MACHINE_WAITS | 1u << BP_MACHINE_BLOCKS;
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
     /*

@@ -4,15 +4,15 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 #include "platform/ring_dirs.h"
 
-const char *bp_host_environment(const char *name) {
+const char *bp_machine_environment(const char *name) {
     return issetugid() ? NULL : getenv(name);
 }
 
-bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
-    const char *home = bp_host_environment("HOME");
+bugpack_status bp_machine_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
+    const char *home = bp_machine_environment("HOME");
     if (home == NULL || home[0] != '/') {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "no report directory was given, and HOME names none");
@@ -26,7 +26,7 @@ bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_e
 
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
     char of_user[PATH_MAX];
-    const char *base = bp_host_environment("TMPDIR");
+    const char *base = bp_machine_environment("TMPDIR");
     if ((*cursor)++ > 0) {
         return false;
     }

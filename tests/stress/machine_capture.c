@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/temp_file.h"
-#include "probe/host_capture.h"
+#include "probe/machine_capture.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
@@ -57,18 +57,18 @@ static char *read_all(const bp_temp_file *temp_file) {
 }
 
 static void capture_once(const temp_dir *dir, unsigned reader_count) {
-    const bp_host_root root = BP_HOST_ROOT_INIT;
+    const bp_machine_root root = BP_MACHINE_ROOT_INIT;
     bp_temp_file temp_file = BP_TEMP_FILE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
     struct progress progress = {0, 0, 0};
-    bp_host_plan plan = {
+    bp_machine_plan plan = {
         .reader_count = reader_count, .on_progress = on_progress, .context = &progress};
-    bp_host_summary *summary = calloc(1, sizeof *summary);
+    bp_machine_summary *summary = calloc(1, sizeof *summary);
     char self[64];
     CHECK(summary != NULL);
     CHECK(bp_temp_file_open(&temp_file, dir->fd, UINT64_MAX, NULL) == BUGPACK_OK);
-    CHECK(bp_host_capture(&root, &plan, dir->fd, bp_temp_file_sink, &temp_file, summary, &error) ==
-          BUGPACK_OK);
+    CHECK(bp_machine_capture(&root, &plan, dir->fd, bp_temp_file_sink, &temp_file, summary,
+                             &error) == BUGPACK_OK);
     CHECK(bp_temp_file_flush(&temp_file, NULL) == BUGPACK_OK);
     CHECK(!summary->is_cut);
     CHECK(summary->thread_count > churner_count);
@@ -78,7 +78,7 @@ static void capture_once(const temp_dir *dir, unsigned reader_count) {
     (void)snprintf(self, sizeof self, "\"tgid\": %d,\n      \"tid\": %d,", (int)getpid(),
                    (int)getpid());
     CHECK(strstr(text, self) != NULL);
-    CHECK(strcmp(text + strlen(text) - strlen(bp_host_tail), bp_host_tail) == 0);
+    CHECK(strcmp(text + strlen(text) - strlen(bp_machine_tail), bp_machine_tail) == 0);
     free(text);
     free(summary);
     bp_temp_file_release(&temp_file);

@@ -1,4 +1,4 @@
-#include "probe/host_capture.h"
+#include "probe/machine_capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +14,14 @@
 #include "base/status.h"
 #include "base/temp_file.h"
 #include "platform/thread.h"
-#include "probe/host_private.h"
+#include "probe/machine_private.h"
 
 /*
  * Two passes by a few threads: over the processes, and over their threads in batches. Each reader
  * prints its batch; batches are written to a temporary file in their sequence. Linux only.
  */
 
-#define BP_HOST_BATCH_THREADS 32u
+#define BP_MACHINE_BATCH_THREADS 32u
 
 /* The thread of a process that the second pass reads. */
 typedef struct host_place {
@@ -29,12 +29,12 @@ typedef struct host_place {
 } host_place;
 
 typedef struct host_passes {
-    const bp_host_plan *plan;
-    bp_host_process *processes;
+    const bp_machine_plan *plan;
+    bp_machine_process *processes;
     size_t process_count;
     host_place *places;
     size_t place_count, batch_count;
-    bp_host_cgroups cgroups;
+    bp_machine_cgroups cgroups;
 
     atomic_size_t next_process, next_batch, steps_done;
     bp_lock lock; /* for what follows */
@@ -47,7 +47,7 @@ typedef struct host_passes {
 /* One of our threads. */
 typedef struct host_member {
     host_passes *passes;
-    bp_host_reader reader;
+    bp_machine_reader reader;
     bool is_second_pass;
     bool is_caller;  /* the thread that runs the passes is one of ours too, and reports progress */
     bool is_started; /* a thread of its own; not looked at by that thread */
@@ -88,16 +88,16 @@ static void read_processes(host_member *member) {
         if (i >= passes->process_count) {
             return;
         }
-        bp_host_summary *tally = &member->reader.tally;
-        int result = bp_host_read_process(&member->reader, &passes->processes[i]);
+        bp_machine_summary *tally = &member->reader.tally;
+        int result = bp_machine_read_process(&member->reader, &passes->processes[i]);
         if (result == 0) {
             tally->process_count++;
-        } else if (bp_host_is_gone(result)) {
+        } else if (bp_machine_is_gone(result)) {
             tally->vanished_process_count++;
         } else if (result == EACCES || result == EPERM) {
             tally->denied_process_count++;
         } else {
-            bp_host_summary_error(tally, result)->process_count++;
+            bp_machine_summary_error(tally, result)->process_count++;
         }
         end_step(member);
     }
@@ -105,24 +105,24 @@ static void read_processes(host_member *member) {
 
 static void read_batch(host_member *member, size_t batch, bp_buffer *text) {
     host_passes *passes = member->passes;
-    bp_host_summary *tally = &member->reader.tally;
-    size_t end = (batch + 1) * BP_HOST_BATCH_THREADS;
-    for (size_t i = batch * BP_HOST_BATCH_THREADS; i < end && i < passes->place_count; i++) {
-        const bp_host_process *process = &passes->processes[passes->places[i].process];
-        bp_host_thread thread;
-        int result = bp_host_read_thread(&member->reader, process,
-                                         process->tids[passes->places[i].thread], &thread);
-        if (bp_host_is_gone(result)) {
+    bp_machine_summary *tally = &member->reader.tally;
+    size_t end = (batch + 1) * BP_MACHINE_BATCH_THREADS;
+    for (size_t i = batch * BP_MACHINE_BATCH_THREADS; i < end && i < passes->place_count; i++) {
+        const bp_machine_process *process = &passes->processes[passes->places[i].process];
+        bp_machine_thread thread;
+        int result = bp_machine_read_thread(&member->reader, process,
+                                            process->tids[passes->places[i].thread], &thread);
+        if (bp_machine_is_gone(result)) {
             tally->vanished_thread_count++;
         } else if (result != 0) {
-            bp_host_summary_error(tally, result)->thread_count++;
+            bp_machine_summary_error(tally, result)->thread_count++;
         }
         if (result != 0) {
             continue;
         }
         tally->thread_count++;
         tally->kernel_thread_count += thread.is_kernel_thread ? 1 : 0;
-        bp_host_print_thread(&thread, text);
+        bp_machine_print_thread(&thread, text);
     }
 }
 
@@ -206,11 +206,11 @@ static bugpack_status host_passes_init(host_passes *passes, bugpack_error *error
     if (status != BUGPACK_OK) {
         return status;
     }
-    if (bp_host_cgroups_init(&passes->cgroups)) {
+    if (bp_machine_cgroups_init(&passes->cgroups)) {
         if (bp_lock_init(&passes->lock, BP_LOCK_HOST_READERS)) {
             return BUGPACK_OK;
         }
-        bp_host_cgroups_release(&passes->cgroups);
+        bp_machine_cgroups_release(&passes->cgroups);
     }
     (void)pthread_cond_destroy(&passes->changed);
     return bp_fail_memory(error, "read the threads of the machine");
@@ -218,11 +218,11 @@ static bugpack_status host_passes_init(host_passes *passes, bugpack_error *error
 
 static void host_passes_release(host_passes *passes) {
     for (size_t i = 0; i < passes->process_count; i++) {
-        bp_host_process_release(&passes->processes[i]);
+        bp_machine_process_release(&passes->processes[i]);
     }
     free(passes->places);
     free(passes->processes);
-    bp_host_cgroups_release(&passes->cgroups);
+    bp_machine_cgroups_release(&passes->cgroups);
     bp_lock_destroy(&passes->lock);
     (void)pthread_cond_destroy(&passes->changed);
 }
@@ -235,7 +235,7 @@ static const uint64_t temp_file_bytes_max = (uint64_t)8 << 30;
 static bugpack_status list_processes(host_passes *passes, int proc_fd, bugpack_error *error) {
     uint32_t *tgids = NULL;
     size_t count = 0;
-    int result = bp_host_list_ids(proc_fd, &tgids, &count);
+    int result = bp_machine_list_ids(proc_fd, &tgids, &count);
     bugpack_status status = BUGPACK_OK;
     if (result != 0) {
         status = bp_fail_errno(error, result, "cannot list the processes of the machine");
@@ -266,7 +266,7 @@ static bugpack_status place_threads(host_passes *passes, bugpack_error *error) {
             passes->places[passes->place_count++] = (host_place){(uint32_t)i, (uint32_t)j};
         }
     }
-    passes->batch_count = (count + BP_HOST_BATCH_THREADS - 1) / BP_HOST_BATCH_THREADS;
+    passes->batch_count = (count + BP_MACHINE_BATCH_THREADS - 1) / BP_MACHINE_BATCH_THREADS;
     return BUGPACK_OK;
 }
 
@@ -289,21 +289,21 @@ static bugpack_status print_body(host_passes *passes, bp_sink *sink, void *conte
 
 /* The header, now that everything is known, and the threads after it. */
 static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
-                               bp_host_summary *summary, bp_sink *sink, void *context,
+                               bp_machine_summary *summary, bp_sink *sink, void *context,
                                bugpack_error *error) {
-    bp_host_cgroup *cgroups = NULL;
-    bp_host_header header = {.summary = summary,
-                             .processes = passes->processes,
-                             .process_count = passes->process_count,
-                             .cgroup_count = passes->cgroups.count};
+    bp_machine_cgroup *cgroups = NULL;
+    bp_machine_header header = {.summary = summary,
+                                .processes = passes->processes,
+                                .process_count = passes->process_count,
+                                .cgroup_count = passes->cgroups.count};
     bp_buffer text;
     bp_buffer_init(&text, header_bytes_max);
-    bp_host_read_pressure(proc_fd, header.pressure, summary);
-    if (!bp_host_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups, summary)) {
+    bp_machine_read_pressure(proc_fd, header.pressure, summary);
+    if (!bp_machine_cgroups_read(&passes->cgroups, cgroup_fd, &cgroups, summary)) {
         return bp_fail_memory(error, "list the cgroups of the machine");
     }
     header.cgroups = cgroups;
-    bugpack_status status = bp_host_print_header(&header, &text, error);
+    bugpack_status status = bp_machine_print_header(&header, &text, error);
     free(cgroups);
     if (status == BUGPACK_OK) {
         status = sink(context, text.data, text.size);
@@ -313,7 +313,7 @@ static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
         status = print_body(passes, sink, context, error);
     }
     if (status == BUGPACK_OK) {
-        const char *tail = passes->body.size > 0 ? bp_host_tail : bp_host_tail_empty;
+        const char *tail = passes->body.size > 0 ? bp_machine_tail : bp_machine_tail_empty;
         status = sink(context, tail, strlen(tail));
     }
     if (status != BUGPACK_OK && error != NULL && error->status == BUGPACK_OK) {
@@ -324,8 +324,8 @@ static bugpack_status assemble(host_passes *passes, int proc_fd, int cgroup_fd,
 }
 
 /* Both passes. A write that failed shows when the body is flushed. */
-static bugpack_status run_passes(host_passes *passes, const bp_host_reader *model,
-                                 bp_host_summary *summary, bugpack_error *error) {
+static bugpack_status run_passes(host_passes *passes, const bp_machine_reader *model,
+                                 bp_machine_summary *summary, bugpack_error *error) {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned count = passes->plan->reader_count;
     count = count == 0 && cpus > 0 ? (unsigned)cpus : count;
@@ -335,7 +335,7 @@ static bugpack_status run_passes(host_passes *passes, const bp_host_reader *mode
     for (unsigned i = 0; members != NULL && i < count; i++) {
         members[i].passes = passes;
         members[i].reader = *model;
-        has_memory = bp_host_reader_init(&members[i].reader) && has_memory;
+        has_memory = bp_machine_reader_init(&members[i].reader) && has_memory;
     }
     bugpack_status status =
         has_memory ? BUGPACK_OK : bp_fail_memory(error, "read the threads of the machine");
@@ -353,15 +353,15 @@ static bugpack_status run_passes(host_passes *passes, const bp_host_reader *mode
                          "the threads of the machine take more than the limit of 8 GiB");
     }
     for (unsigned i = 0; members != NULL && i < count; i++) {
-        bp_host_summary_add(summary, &members[i].reader.tally);
-        bp_host_reader_release(&members[i].reader);
+        bp_machine_summary_add(summary, &members[i].reader.tally);
+        bp_machine_reader_release(&members[i].reader);
     }
     free(members);
     return status;
 }
 
 /* Our own id as this /proc has it, and whether ids in it are those that system calls take. */
-static uint64_t find_self(const bp_host_root *root, int proc_fd, bool *ret_has_our_ids) {
+static uint64_t find_self(const bp_machine_root *root, int proc_fd, bool *ret_has_our_ids) {
     char target[24];
     *ret_has_our_ids = false;
     ssize_t length =
@@ -383,20 +383,21 @@ static bool hides_processes(const host_passes *passes) {
 }
 
 /* -1 where there are no cgroups, or with the error in the summary. */
-static int open_cgroups(const bp_host_root *root, bp_host_summary *summary) {
+static int open_cgroups(const bp_machine_root *root, bp_machine_summary *summary) {
     int fd = open(root->cgroup_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR) {
-        bp_host_summary_error(summary, errno)->file_count++;
+        bp_machine_summary_error(summary, errno)->file_count++;
     }
     return fd;
 }
 
 /* The window, before all else is read. */
-static bugpack_status read_window(const bp_host_plan *plan, int proc_fd, uint64_t ticks_per_sec,
-                                  bp_host_usage *before, bp_host_usage *after,
+static bugpack_status read_window(const bp_machine_plan *plan, int proc_fd, uint64_t ticks_per_sec,
+                                  bp_machine_usage *before, bp_machine_usage *after,
                                   bugpack_error *error) {
     static const uint64_t look_ns = 50 * BP_NS_PER_MS;
-    bugpack_status status = bp_host_usage_read(proc_fd, ticks_per_sec, plan->stop, before, error);
+    bugpack_status status =
+        bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, before, error);
     uint64_t end_ns = before->taken_ns + plan->window_ms * BP_NS_PER_MS;
     uint64_t now_ns = bp_clock_monotonic_ns();
     while (status == BUGPACK_OK && now_ns < end_ns &&
@@ -405,18 +406,18 @@ static bugpack_status read_window(const bp_host_plan *plan, int proc_fd, uint64_
         now_ns = bp_clock_monotonic_ns();
     }
     return status == BUGPACK_OK
-               ? bp_host_usage_read(proc_fd, ticks_per_sec, plan->stop, after, error)
+               ? bp_machine_usage_read(proc_fd, ticks_per_sec, plan->stop, after, error)
                : status;
 }
 
-static uint64_t ticks_of(const bp_host_root *root) {
+static uint64_t ticks_of(const bp_machine_root *root) {
     long ticks = sysconf(_SC_CLK_TCK);
     uint64_t of_system = ticks > 0 ? (uint64_t)ticks : 100;
     return root->ticks_per_sec != 0 ? root->ticks_per_sec : of_system;
 }
 
 /* Captures of one boot have the same id, which a thread's ids and start do not show. */
-static void read_boot_id(int proc_fd, bp_host_summary *summary) {
+static void read_boot_id(int proc_fd, bp_machine_summary *summary) {
     char text[sizeof summary->boot_id];
     int fd = openat(proc_fd, "sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     int64_t count = fd >= 0 ? bp_file_read_range(fd, text, sizeof text - 1, 0) : -1;
@@ -426,34 +427,34 @@ static void read_boot_id(int proc_fd, bp_host_summary *summary) {
     }
 }
 
-static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan, int proc_fd,
+static bugpack_status capture(const bp_machine_root *root, const bp_machine_plan *plan, int proc_fd,
                               host_passes *passes, bp_sink *sink, void *context,
-                              bp_host_summary *summary, bugpack_error *error) {
+                              bp_machine_summary *summary, bugpack_error *error) {
     bool has_our_ids;
-    bp_host_usage before = {.process_count = 0}, after = {.process_count = 0};
+    bp_machine_usage before = {.process_count = 0}, after = {.process_count = 0};
     bugpack_status status = BUGPACK_OK;
     if (plan->window_ms > 0) {
         status = read_window(plan, proc_fd, ticks_of(root), &before, &after, error);
     }
     bp_instant began = bp_clock_now();
     uint64_t self = find_self(root, proc_fd, &has_our_ids);
-    *summary =
-        (bp_host_summary){.captured_wall_ns = began.wall_ns,
-                          .boottime_ns = root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME),
-                          .self_tgid = self,
-                          .ticks_per_sec = ticks_of(root),
-                          .window_ns = after.taken_ns - before.taken_ns,
-                          .is_root = geteuid() == 0};
+    *summary = (bp_machine_summary){.captured_wall_ns = began.wall_ns,
+                                    .boottime_ns =
+                                        root->is_recording ? 0 : bp_clock_read_ns(CLOCK_BOOTTIME),
+                                    .self_tgid = self,
+                                    .ticks_per_sec = ticks_of(root),
+                                    .window_ns = after.taken_ns - before.taken_ns,
+                                    .is_root = geteuid() == 0};
     read_boot_id(proc_fd, summary);
-    const bp_host_reader model = {.proc_fd = proc_fd,
-                                  .has_our_ids = has_our_ids,
-                                  .ticks_per_sec = summary->ticks_per_sec,
-                                  .cgroups = &passes->cgroups,
-                                  .prober = has_our_ids ? plan->prober : NULL,
-                                  .before = plan->window_ms > 0 ? &before : NULL,
-                                  .after = &after,
-                                  .self_tgid = self,
-                                  .process_fd = -1};
+    const bp_machine_reader model = {.proc_fd = proc_fd,
+                                     .has_our_ids = has_our_ids,
+                                     .ticks_per_sec = summary->ticks_per_sec,
+                                     .cgroups = &passes->cgroups,
+                                     .prober = has_our_ids ? plan->prober : NULL,
+                                     .before = plan->window_ms > 0 ? &before : NULL,
+                                     .after = &after,
+                                     .self_tgid = self,
+                                     .process_fd = -1};
     summary->is_heap_probed = model.prober != NULL;
     if (status == BUGPACK_OK) {
         status = list_processes(passes, proc_fd, error);
@@ -470,15 +471,15 @@ static bugpack_status capture(const bp_host_root *root, const bp_host_plan *plan
         status = assemble(passes, proc_fd, cgroup_fd, summary, sink, context, error);
         bp_file_close(cgroup_fd);
     }
-    bp_host_usage_release(&before);
-    bp_host_usage_release(&after);
+    bp_machine_usage_release(&before);
+    bp_machine_usage_release(&after);
     return status;
 }
 
-bugpack_status bp_host_capture(const bp_host_root *root, const bp_host_plan *plan, int dir_fd,
-                               bp_sink *sink, void *context, bp_host_summary *ret_summary,
-                               bugpack_error *error) {
-    bp_host_summary summary;
+bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_plan *plan,
+                                  int dir_fd, bp_sink *sink, void *context,
+                                  bp_machine_summary *ret_summary, bugpack_error *error) {
+    bp_machine_summary summary;
     host_passes passes = {.plan = plan, .body = BP_TEMP_FILE_INIT};
     int proc_fd = open(root->proc_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd < 0) {

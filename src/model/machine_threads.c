@@ -1,4 +1,4 @@
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,38 +6,38 @@
 #include "model/fields.h"
 
 static const struct {
-    bp_host_group group;
+    bp_machine_group group;
     const char *key;
 } counters[] = {
-#define COUNTER(constant, group, key, kernel_key) {BP_HOST_##group, key},
-    BP_HOST_COUNTERS(COUNTER)
+#define COUNTER(constant, group, key, kernel_key) {BP_MACHINE_##group, key},
+    BP_MACHINE_COUNTERS(COUNTER)
 #undef COUNTER
 };
 
 static const char *const group_names[] = {
 #define NAME(constant, name) name,
-    BP_HOST_GROUPS(NAME)
+    BP_MACHINE_GROUPS(NAME)
 #undef NAME
 };
 
 static const char *const measured_keys[] = {
 #define NAME(constant, name) name "_measured",
-    BP_HOST_GROUPS(NAME)
+    BP_MACHINE_GROUPS(NAME)
 #undef NAME
 };
 
-const char bp_host_tail[] = "\n  ]\n}\n";
-const char bp_host_tail_empty[] = "]\n}\n";
+const char bp_machine_tail[] = "\n  ]\n}\n";
+const char bp_machine_tail_empty[] = "]\n}\n";
 
-const char *bp_host_group_name(bp_host_group group) {
+const char *bp_machine_group_name(bp_machine_group group) {
     return group_names[group];
 }
 
-const char *bp_host_counter_key(bp_host_counter counter) {
+const char *bp_machine_counter_key(bp_machine_counter counter) {
     return counters[counter].key;
 }
 
-bp_host_group bp_host_counter_group(bp_host_counter counter) {
+bp_machine_group bp_machine_counter_group(bp_machine_counter counter) {
     return counters[counter].group;
 }
 
@@ -45,7 +45,7 @@ static bool has_cpu(const bp_cpu_list *list, unsigned cpu) {
     return cpu < BP_CPU_MAX && (list->bits[cpu / 64] >> cpu % 64 & 1) != 0;
 }
 
-void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
+void bp_machine_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
     const char *separator = "";
     for (unsigned first = 0; first < BP_CPU_MAX; first++) {
         if (list->bits[first / 64] == 0) {
@@ -65,7 +65,7 @@ void bp_host_print_cpu_list(const bp_cpu_list *list, bp_buffer *out) {
     }
 }
 
-static void add_identity(const bp_host_thread *thread, bp_json *json) {
+static void add_identity(const bp_machine_thread *thread, bp_json *json) {
     bp_json_add_uint(json, "tgid", thread->tgid);
     bp_json_add_uint(json, "tid", thread->tid);
     bp_model_add_name(json, "process", thread->process_name, sizeof thread->process_name);
@@ -83,7 +83,7 @@ static void add_use(bp_json *json, uint64_t cpu_ns, uint64_t elapsed_ns) {
     }
 }
 
-static void add_window(const bp_host_window *window, bp_json *json) {
+static void add_window(const bp_machine_window *window, bp_json *json) {
     if (!window->is_known) {
         return;
     }
@@ -102,7 +102,7 @@ static void add_window(const bp_host_window *window, bp_json *json) {
 static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
     bp_buffer list;
     bp_buffer_init(&list, 6 * BP_CPU_MAX);
-    bp_host_print_cpu_list(affinity, &list);
+    bp_machine_print_cpu_list(affinity, &list);
     if (list.status != BUGPACK_OK) {
         bp_json_fail_memory(json);
     }
@@ -111,8 +111,8 @@ static void add_affinity(const bp_cpu_list *affinity, bp_json *json) {
 }
 
 /* The affinity is of another file than the rest, and can be known alone. */
-static void add_scheduling(const bp_host_thread *thread, bp_json *json) {
-    bool is_measured = (thread->measured & 1u << BP_HOST_STAT) != 0;
+static void add_scheduling(const bp_machine_thread *thread, bp_json *json) {
+    bool is_measured = (thread->measured & 1u << BP_MACHINE_STAT) != 0;
     bp_json_add_bool(json, "scheduling_measured", is_measured);
     if (!is_measured && !thread->has_affinity) {
         return;
@@ -132,14 +132,14 @@ static void add_scheduling(const bp_host_thread *thread, bp_json *json) {
     bp_json_object_end(json);
 }
 
-static void add_group(const bp_host_thread *thread, bp_host_group group, bp_json *json) {
+static void add_group(const bp_machine_thread *thread, bp_machine_group group, bp_json *json) {
     bool is_measured = (thread->measured >> group & 1u) != 0;
     bp_json_add_bool(json, measured_keys[group], is_measured);
     if (!is_measured) {
         return;
     }
     bp_json_object_begin(json, group_names[group]);
-    for (size_t i = 0; i < BP_HOST_COUNTER_COUNT; i++) {
+    for (size_t i = 0; i < BP_MACHINE_COUNTER_COUNT; i++) {
         if (counters[i].group == group) {
             bp_json_add_uint(json, counters[i].key, thread->counters[i]);
         }
@@ -147,15 +147,15 @@ static void add_group(const bp_host_thread *thread, bp_host_group group, bp_json
     bp_json_object_end(json);
 }
 
-void bp_host_print_thread(const bp_host_thread *thread, bp_buffer *out) {
+void bp_machine_print_thread(const bp_machine_thread *thread, bp_buffer *out) {
     bp_json json;
     bp_json_begin_elements(&json, out);
     bp_json_object_begin(&json, NULL);
     add_identity(thread, &json);
     add_window(&thread->window, &json);
     add_scheduling(thread, &json);
-    for (bp_host_group group = BP_HOST_STAT; group < BP_HOST_GROUP_COUNT; group++) {
-        if (group != BP_HOST_MEMORY || thread->tid == thread->tgid) {
+    for (bp_machine_group group = BP_MACHINE_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
+        if (group != BP_MACHINE_MEMORY || thread->tid == thread->tgid) {
             add_group(thread, group, &json);
         }
     }

@@ -1,4 +1,4 @@
-#include "platform/host.h"
+#include "platform/machine.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-const char *bp_host_platform(void) {
+const char *bp_machine_platform(void) {
     /* At run time, because a build may be for a system that nobody has tried yet. */
     static const struct {
         const char *sysname, *platform;
@@ -25,9 +25,9 @@ const char *bp_host_platform(void) {
 }
 
 /* random(4): 36 characters and a newline. Only Linux has it. */
-static void read_boot_id(char boot_id[BP_HOST_BOOT_ID_BYTES]) {
+static void read_boot_id(char boot_id[BP_MACHINE_BOOT_ID_BYTES]) {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, boot_id, BP_HOST_BOOT_ID_BYTES - 1) != BP_HOST_BOOT_ID_BYTES - 1) {
+    if (fd < 0 || read(fd, boot_id, BP_MACHINE_BOOT_ID_BYTES - 1) != BP_MACHINE_BOOT_ID_BYTES - 1) {
         boot_id[0] = '\0';
     }
     if (fd >= 0) {
@@ -35,9 +35,9 @@ static void read_boot_id(char boot_id[BP_HOST_BOOT_ID_BYTES]) {
     }
 }
 
-void bp_host_identify(bp_host_identity *ret_identity) {
+void bp_machine_identify(bp_machine_identity *ret_identity) {
     struct utsname identity;
-    *ret_identity = (bp_host_identity){0};
+    *ret_identity = (bp_machine_identity){0};
     read_boot_id(ret_identity->boot_id);
     if (uname(&identity) == 0) {
         (void)snprintf(ret_identity->name, sizeof ret_identity->name, "%s", identity.nodename);

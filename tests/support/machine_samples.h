@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 
 bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *error);
 

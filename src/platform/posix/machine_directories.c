@@ -2,16 +2,16 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "platform/host.h"
+#include "platform/machine.h"
 
-const char *bp_host_environment(const char *name) {
+const char *bp_machine_environment(const char *name) {
     return secure_getenv(name);
 }
 
-bugpack_status bp_host_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
+bugpack_status bp_machine_report_directory(char *path, size_t path_bytes, bugpack_error *error) {
     /* The XDG specification: a relative value is invalid and to be ignored. */
-    const char *state = bp_host_environment("XDG_STATE_HOME");
-    const char *home = bp_host_environment("HOME");
+    const char *state = bp_machine_environment("XDG_STATE_HOME");
+    const char *home = bp_machine_environment("HOME");
     int length;
     if (state != NULL && state[0] == '/') {
         length = snprintf(path, path_bytes, "%s/bugpack", state);

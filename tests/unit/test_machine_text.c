@@ -6,19 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/host_threads.h"
-#include "platform/linux/host_text.h"
+#include "model/machine_threads.h"
+#include "platform/linux/machine_text.h"
 
 #define RULE "-------------------------------------------------------------------\n"
 
-static bool is_measured(const bp_host_thread *thread, bp_host_group group) {
+static bool is_measured(const bp_machine_thread *thread, bp_machine_group group) {
     return (thread->measured >> group & 1u) != 0;
 }
 
 /* What a failed parse must leave alone. */
-static bp_host_thread marked(void) {
-    bp_host_thread thread = {.tid = 9, .name = "before"};
-    thread.counters[BP_HOST_USER_CPU] = 77;
+static bp_machine_thread marked(void) {
+    bp_machine_thread thread = {.tid = 9, .name = "before"};
+    thread.counters[BP_MACHINE_USER_CPU] = 77;
     return thread;
 }
 
@@ -27,8 +27,8 @@ static const char good_stat[] =
     "1 1 0 0 0 0 0 0 0 0 0 0 17 5 99 2 8 0 0 1 2 3 4 5 6 7 0\n";
 
 Test(host_stat, reads_scheduling_and_times_of_a_hostile_line) {
-    bp_host_thread thread = marked();
-    cr_assert(bp_host_parse_stat(good_stat, strlen(good_stat), 100, &thread));
+    bp_machine_thread thread = marked();
+    cr_assert(bp_machine_parse_stat(good_stat, strlen(good_stat), 100, &thread));
     cr_expect(eq(str, thread.name, "a) b"));
     cr_expect(eq(chr, thread.state, 'R'));
     cr_expect(eq(i64, thread.priority, -2));
@@ -37,65 +37,65 @@ Test(host_stat, reads_scheduling_and_times_of_a_hostile_line) {
     cr_expect(eq(u64, thread.rt_priority, 99));
     cr_expect(eq(u64, thread.policy, 2));
     cr_expect(eq(u64, thread.start_ticks, 123456));
-    cr_expect(eq(u64, thread.counters[BP_HOST_USER_CPU], 500000000));
-    cr_expect(eq(u64, thread.counters[BP_HOST_SYSTEM_CPU], 250000000));
-    cr_expect(eq(u64, thread.counters[BP_HOST_BLOCK_IO_DELAY], 80000000));
-    cr_expect(is_measured(&thread, BP_HOST_STAT));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_USER_CPU], 500000000));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_SYSTEM_CPU], 250000000));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_BLOCK_IO_DELAY], 80000000));
+    cr_expect(is_measured(&thread, BP_MACHINE_STAT));
 }
 
 Test(host_stat, rejects_every_truncation_and_leaves_the_thread_alone) {
     /* Field 42, which is read, ends at the ' ' behind "8". */
     size_t enough = (size_t)(strstr(good_stat, " 2 8 0") - good_stat) + strlen(" 2 8 ");
     for (size_t length = 0; length < enough; length++) {
-        bp_host_thread thread = marked();
-        cr_expect(not(bp_host_parse_stat(good_stat, length, 100, &thread)), "%zu bytes", length);
+        bp_machine_thread thread = marked();
+        cr_expect(not(bp_machine_parse_stat(good_stat, length, 100, &thread)), "%zu bytes", length);
         cr_expect(eq(str, thread.name, "before"));
-        cr_expect(eq(u64, thread.counters[BP_HOST_USER_CPU], 77));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_USER_CPU], 77));
         cr_expect(eq(u32, thread.measured, 0));
     }
-    bp_host_thread thread = marked();
-    cr_expect(bp_host_parse_stat(good_stat, enough, 100, &thread));
+    bp_machine_thread thread = marked();
+    cr_expect(bp_machine_parse_stat(good_stat, enough, 100, &thread));
 }
 
 Test(host_stat, rejects_ticks_that_overflow_nanoseconds) {
     static const char text[] =
         "7 (x) R 1 7 7 0 -1 64 1 7 3 0 1844674407370955161 0 1 2 20 0 9 0 1 1 "
         "20 1 1 1 0 0 0 0 0 0 0 0 0 0 17 5 99 2 8 0\n";
-    bp_host_thread thread = marked();
-    cr_expect(not(bp_host_parse_stat(text, strlen(text), 100, &thread)));
+    bp_machine_thread thread = marked();
+    cr_expect(not(bp_machine_parse_stat(text, strlen(text), 100, &thread)));
     cr_expect(eq(u32, thread.measured, 0));
-    cr_expect(not(bp_host_parse_stat(good_stat, strlen(good_stat), 0, &thread)));
+    cr_expect(not(bp_machine_parse_stat(good_stat, strlen(good_stat), 0, &thread)));
 }
 
 Test(host_schedstat, wants_exactly_three_numbers) {
     static const char *const bad[] = {"",         "1",         "1 2",     "1 2 3",     "1 2 x\n",
                                       "1 -2 3\n", "1 2 3 4\n", "a b c\n", "1\n2\n3\n", "1 2 3x\n"};
-    bp_host_thread thread = marked();
+    bp_machine_thread thread = marked();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(not(bp_host_parse_schedstat(bad[i], strlen(bad[i]), &thread)), "%s", bad[i]);
+        cr_expect(not(bp_machine_parse_schedstat(bad[i], strlen(bad[i]), &thread)), "%s", bad[i]);
     }
     cr_expect(eq(u32, thread.measured, 0));
-    cr_assert(bp_host_parse_schedstat("18446744073709551615 2 3\n", 25, &thread));
-    cr_expect(eq(u64, thread.counters[BP_HOST_RUN], UINT64_MAX));
-    cr_expect(eq(u64, thread.counters[BP_HOST_RUN_DELAY], 2));
-    cr_expect(eq(u64, thread.counters[BP_HOST_TIMESLICES], 3));
+    cr_assert(bp_machine_parse_schedstat("18446744073709551615 2 3\n", 25, &thread));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_RUN], UINT64_MAX));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_RUN_DELAY], 2));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_TIMESLICES], 3));
 }
 
 Test(host_status, reads_affinity_and_switches_on_their_own) {
     static const char text[] = "Name:\tx\\nvoluntary_ctxt_switches:9\n"
                                "Cpus_allowed_list:\t0-3,8\nvoluntary_ctxt_switches:\t5\n";
-    bp_host_thread thread = marked();
-    cr_expect(not(bp_host_parse_status(text, strlen(text), &thread)));
-    cr_expect(not(is_measured(&thread, BP_HOST_STATUS)));
-    cr_expect(eq(u64, thread.counters[BP_HOST_VOLUNTARY_SWITCHES], 0));
+    bp_machine_thread thread = marked();
+    cr_expect(not(bp_machine_parse_status(text, strlen(text), &thread)));
+    cr_expect(not(is_measured(&thread, BP_MACHINE_STATUS)));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_VOLUNTARY_SWITCHES], 0));
     cr_expect(thread.has_affinity);
     static const char whole[] = "Cpus_allowed_list:\t3-1\nvoluntary_ctxt_switches:\t5\n"
                                 "nonvoluntary_ctxt_switches:\t6\n";
     thread = marked();
-    cr_expect(bp_host_parse_status(whole, strlen(whole), &thread));
+    cr_expect(bp_machine_parse_status(whole, strlen(whole), &thread));
     cr_expect(not(thread.has_affinity));
-    cr_expect(eq(u64, thread.counters[BP_HOST_VOLUNTARY_SWITCHES], 5));
-    cr_expect(eq(u64, thread.counters[BP_HOST_INVOLUNTARY_SWITCHES], 6));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_VOLUNTARY_SWITCHES], 5));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_INVOLUNTARY_SWITCHES], 6));
 }
 
 #define GOOD_IO                                                                                    \
@@ -103,10 +103,10 @@ Test(host_status, reads_affinity_and_switches_on_their_own) {
     "cancelled_write_bytes: 7\n"
 
 Test(host_io, is_measured_whole_or_not_at_all) {
-    bp_host_thread thread = marked();
-    cr_assert(bp_host_parse_io(GOOD_IO, strlen(GOOD_IO), &thread));
+    bp_machine_thread thread = marked();
+    cr_assert(bp_machine_parse_io(GOOD_IO, strlen(GOOD_IO), &thread));
     for (uint64_t i = 0; i < 7; i++) {
-        cr_expect(eq(u64, thread.counters[BP_HOST_READ_CHARS + i], i + 1));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_READ_CHARS + i], i + 1));
     }
     static const char *const bad[] = {
         "", "rchar: 1\n",
@@ -116,10 +116,10 @@ Test(host_io, is_measured_whole_or_not_at_all) {
         "cancelled_write_bytes: 99999999999999999999\n"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         thread = marked();
-        cr_expect(not(bp_host_parse_io(bad[i], strlen(bad[i]), &thread)));
-        cr_expect(eq(u64, thread.counters[BP_HOST_READ_CHARS], 0));
-        cr_expect(eq(u64, thread.counters[BP_HOST_WRITTEN_CHARS], 0));
-        cr_expect(eq(u64, thread.counters[BP_HOST_USER_CPU], 77), "another group is untouched");
+        cr_expect(not(bp_machine_parse_io(bad[i], strlen(bad[i]), &thread)));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_READ_CHARS], 0));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_WRITTEN_CHARS], 0));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_USER_CPU], 77), "another group is untouched");
     }
 }
 
@@ -133,16 +133,16 @@ Test(host_sched, turns_dotted_milliseconds_into_exact_nanoseconds) {
     static const char *const texts[] = {"x (7, #threads: 1)\n" RULE SCHED WAITS(""),
                                         "x (7, #threads: 1)\n" RULE SCHED WAITS("se.statistics.")};
     for (size_t i = 0; i < 2; i++) {
-        bp_host_thread thread = marked();
-        uint32_t found = bp_host_parse_sched(texts[i], strlen(texts[i]), &thread);
-        cr_expect(eq(u32, found, 1u << BP_HOST_SCHED | 1u << BP_HOST_WAITS));
-        cr_expect(eq(u64, thread.counters[BP_HOST_EXEC_RUNTIME], 217415327));
-        cr_expect(eq(u64, thread.counters[BP_HOST_WAIT_SUM], 12000345));
-        cr_expect(eq(u64, thread.counters[BP_HOST_WAIT_MAX], 1));
-        cr_expect(eq(u64, thread.counters[BP_HOST_SLEEP_SUM], UINT64_MAX));
-        cr_expect(eq(u64, thread.counters[BP_HOST_IOWAIT_COUNT], 2));
-        cr_expect(not(is_measured(&thread, BP_HOST_WAKEUPS)));
-        cr_expect(not(is_measured(&thread, BP_HOST_BLOCKS)));
+        bp_machine_thread thread = marked();
+        uint32_t found = bp_machine_parse_sched(texts[i], strlen(texts[i]), &thread);
+        cr_expect(eq(u32, found, 1u << BP_MACHINE_SCHED | 1u << BP_MACHINE_WAITS));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_EXEC_RUNTIME], 217415327));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_WAIT_SUM], 12000345));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_WAIT_MAX], 1));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_SLEEP_SUM], UINT64_MAX));
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_IOWAIT_COUNT], 2));
+        cr_expect(not(is_measured(&thread, BP_MACHINE_WAKEUPS)));
+        cr_expect(not(is_measured(&thread, BP_MACHINE_BLOCKS)));
     }
 }
 
@@ -152,37 +152,38 @@ Test(host_sched, measures_nothing_of_a_group_with_a_broken_time) {
         ""};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         char text[512];
-        bp_host_thread thread = marked();
+        bp_machine_thread thread = marked();
         (void)snprintf(text, sizeof text,
                        "x (7)\n" RULE "block_max : 1.000000\n"
                        "sum_block_runtime : %s\n" SCHED,
                        times[i]);
-        uint32_t found = bp_host_parse_sched(text, strlen(text), &thread);
-        cr_expect(eq(u32, found, 1u << BP_HOST_SCHED | 1u << BP_HOST_BLOCKS), "%s", times[i]);
-        cr_expect(not(is_measured(&thread, BP_HOST_BLOCKS)), "%s", times[i]);
-        cr_expect(eq(u64, thread.counters[BP_HOST_BLOCK_MAX], 0));
-        cr_expect(is_measured(&thread, BP_HOST_SCHED));
+        uint32_t found = bp_machine_parse_sched(text, strlen(text), &thread);
+        cr_expect(eq(u32, found, 1u << BP_MACHINE_SCHED | 1u << BP_MACHINE_BLOCKS), "%s", times[i]);
+        cr_expect(not(is_measured(&thread, BP_MACHINE_BLOCKS)), "%s", times[i]);
+        cr_expect(eq(u64, thread.counters[BP_MACHINE_BLOCK_MAX], 0));
+        cr_expect(is_measured(&thread, BP_MACHINE_SCHED));
     }
 }
 
 Test(host_sched, takes_no_line_out_of_a_name) {
     static const char text[] = "\nnr_switches:9\nx (7, #threads: 1)\n" RULE
                                "se.sum_exec_runtime : 1.000000\nse.nr_migrations : 3\n";
-    bp_host_thread thread = marked();
-    (void)bp_host_parse_sched(text, strlen(text), &thread);
-    cr_expect(not(is_measured(&thread, BP_HOST_SCHED)));
-    cr_expect(eq(u64, thread.counters[BP_HOST_SWITCHES], 0));
-    cr_expect(eq(u32, bp_host_parse_sched(SCHED, strlen(SCHED), &thread), 0), "without a header");
+    bp_machine_thread thread = marked();
+    (void)bp_machine_parse_sched(text, strlen(text), &thread);
+    cr_expect(not(is_measured(&thread, BP_MACHINE_SCHED)));
+    cr_expect(eq(u64, thread.counters[BP_MACHINE_SWITCHES], 0));
+    cr_expect(eq(u32, bp_machine_parse_sched(SCHED, strlen(SCHED), &thread), 0),
+              "without a header");
 }
 
 static const char *list_of(const char *text, char out[64]) {
     bp_cpu_list list;
     bp_buffer printed;
-    if (!bp_host_parse_cpu_list(text, strlen(text), &list)) {
+    if (!bp_machine_parse_cpu_list(text, strlen(text), &list)) {
         return "refused";
     }
     bp_buffer_init(&printed, 4096);
-    bp_host_print_cpu_list(&list, &printed);
+    bp_machine_print_cpu_list(&list, &printed);
     (void)snprintf(out, 64, "%s", bp_buffer_text(&printed));
     bp_buffer_release(&printed);
     return out;
@@ -222,37 +223,37 @@ Test(host_pressure, reads_each_line_on_its_own) {
     static const char text[] = "some avg10=0.99 avg60=26.51 avg300=100.00 total=2807601975\n"
                                "full avg10=0.9 avg60=0.00 avg300=0.00 total=0\n";
     bp_pressure pressure = {.some = {.is_known = false}};
-    cr_assert(bp_host_parse_pressure(text, strlen(text), &pressure));
+    cr_assert(bp_machine_parse_pressure(text, strlen(text), &pressure));
     cr_expect(eq(u64, pressure.some.avg10_centi, 99));
     cr_expect(eq(u64, pressure.some.avg60_centi, 2651));
     cr_expect(eq(u64, pressure.some.avg300_centi, 10000));
     cr_expect(eq(u64, pressure.some.total_us, 2807601975));
     cr_expect(not(pressure.full.is_known));
-    cr_expect(not(bp_host_parse_pressure("", 0, &pressure)));
-    cr_expect(not(bp_host_parse_pressure("some avg10=1.00\n", 16, &pressure)));
+    cr_expect(not(bp_machine_parse_pressure("", 0, &pressure)));
+    cr_expect(not(bp_machine_parse_pressure("some avg10=1.00\n", 16, &pressure)));
 }
 
 Test(host_figure, knows_numbers_max_and_nonsense) {
-    bp_host_figure figure = {.value = 5};
-    cr_expect(bp_host_parse_figure("123\n", 4, &figure));
+    bp_machine_figure figure = {.value = 5};
+    cr_expect(bp_machine_parse_figure("123\n", 4, &figure));
     cr_expect(eq(u64, figure.value, 123));
-    cr_expect(bp_host_parse_figure("max\n", 4, &figure));
+    cr_expect(bp_machine_parse_figure("max\n", 4, &figure));
     cr_expect(figure.is_unlimited);
     static const char *const bad[] = {
         "", "\n", "-1\n", "12 13\n", "1\n2\n", "maximum\n", "99999999999999999999\n"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_expect(not(bp_host_parse_figure(bad[i], strlen(bad[i]), &figure)), "%s", bad[i]);
+        cr_expect(not(bp_machine_parse_figure(bad[i], strlen(bad[i]), &figure)), "%s", bad[i]);
     }
     static const char stat[] = "usage_usec 7\nuser_usec 18446744073709551615\nsystem_usec\n";
-    cr_expect(bp_host_find_figure(stat, strlen(stat), "usage_usec", 1000, &figure));
+    cr_expect(bp_machine_find_figure(stat, strlen(stat), "usage_usec", 1000, &figure));
     cr_expect(eq(u64, figure.value, 7000));
-    cr_expect(not(bp_host_find_figure(stat, strlen(stat), "user_usec", 1000, &figure)));
-    cr_expect(not(bp_host_find_figure(stat, strlen(stat), "system_usec", 1, &figure)));
-    cr_expect(not(bp_host_find_figure(stat, strlen(stat), "usage", 1, &figure)));
-    bp_host_figure quota, period;
-    cr_expect(bp_host_parse_cpu_max("max 100000\n", 11, &quota, &period));
+    cr_expect(not(bp_machine_find_figure(stat, strlen(stat), "user_usec", 1000, &figure)));
+    cr_expect(not(bp_machine_find_figure(stat, strlen(stat), "system_usec", 1, &figure)));
+    cr_expect(not(bp_machine_find_figure(stat, strlen(stat), "usage", 1, &figure)));
+    bp_machine_figure quota, period;
+    cr_expect(bp_machine_parse_cpu_max("max 100000\n", 11, &quota, &period));
     cr_expect(quota.is_unlimited);
     cr_expect(eq(u64, period.value, 100000000));
-    cr_expect(not(bp_host_parse_cpu_max("5000\n", 5, &quota, &period)));
-    cr_expect(not(bp_host_parse_cpu_max("5000 max\n", 9, &quota, &period)));
+    cr_expect(not(bp_machine_parse_cpu_max("5000\n", 5, &quota, &period)));
+    cr_expect(not(bp_machine_parse_cpu_max("5000 max\n", 9, &quota, &period)));
 }

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/struct_size.h"
-#include "probe/host_capture.h"
+#include "probe/machine_capture.h"
 #include "sources/source.h"
 
 /* What the provider needs; it outlives the session when it hangs. */
@@ -23,13 +23,13 @@ struct host_source {
 };
 
 static bugpack_status capture(const struct host_source *source, bugpack_writer *writer,
-                              bp_host_summary *ret_summary, bugpack_error *error) {
-    const bp_host_root root = BP_HOST_ROOT_INIT;
+                              bp_machine_summary *ret_summary, bugpack_error *error) {
+    const bp_machine_root root = BP_MACHINE_ROOT_INIT;
     bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
-    bp_host_plan plan = {.on_progress = source->options.on_progress,
-                         .context = source->options.context,
-                         .window_ms = source->options.window_ms,
-                         .stop = &writer->is_abandoned};
+    bp_machine_plan plan = {.on_progress = source->options.on_progress,
+                            .context = source->options.context,
+                            .window_ms = source->options.window_ms,
+                            .stop = &writer->is_abandoned};
     bp_heap_prober *prober = NULL;
     int dir_fd = -1;
     prober_options.calibrator_path = source->calibrator_path;
@@ -40,7 +40,8 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
     }
     if (status == BUGPACK_OK) {
         plan.prober = prober;
-        status = bp_host_capture(&root, &plan, dir_fd, bp_writer_sink, writer, ret_summary, error);
+        status =
+            bp_machine_capture(&root, &plan, dir_fd, bp_writer_sink, writer, ret_summary, error);
     }
     bp_heap_prober_free(prober);
     if (dir_fd >= 0) {
@@ -50,9 +51,9 @@ static bugpack_status capture(const struct host_source *source, bugpack_writer *
 }
 
 /* The manifest repeats what is most worth knowing of the summary. */
-static void note_dominant(const bp_host_summary *summary, bugpack_writer *writer) {
-    bp_host_dominant dominant;
-    bp_host_find_dominant(summary, &dominant);
+static void note_dominant(const bp_machine_summary *summary, bugpack_writer *writer) {
+    bp_machine_dominant dominant;
+    bp_machine_find_dominant(summary, &dominant);
     if (dominant.count > 0) {
         (void)snprintf(writer->line.note, sizeof writer->line.note,
                        "%" PRIu64 " threads; most often not read: %s (%s, %" PRIu64 ")%s%.150s",
@@ -62,17 +63,17 @@ static void note_dominant(const bp_host_summary *summary, bugpack_writer *writer
 }
 
 static int provide_host(bugpack_writer *writer, void *context) {
-    bp_host_summary *summary = malloc(sizeof *summary);
+    bp_machine_summary *summary = malloc(sizeof *summary);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = summary == NULL ? bp_fail_memory(&error, "read all threads")
                                             : capture(context, writer, summary, &error);
     if (status == BUGPACK_OK) {
         note_dominant(summary, writer);
         char reason[BP_REASON_BYTES];
-        bp_host_summary_explain(summary, reason, sizeof reason);
-        if (bp_host_summary_has_loss(summary)) {
+        bp_machine_summary_explain(summary, reason, sizeof reason);
+        if (bp_machine_summary_has_loss(summary)) {
             bp_writer_truncate(writer, true, "%s", reason);
-        } else if (!bp_host_summary_is_complete(summary)) {
+        } else if (!bp_machine_summary_is_complete(summary)) {
             (void)snprintf(writer->line.note, sizeof writer->line.note,
                            "this user may not read: %s", reason);
         }

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "model/fields.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 #include "model/metadata.h"
 #include "json/json.h"
 
@@ -19,22 +19,22 @@ static const struct {
 
 static const char *const pressure_names[BP_PRESSURE_COUNT] = {"cpu", "memory", "io", "irq"};
 
-static void add_unread(bp_json *json, const bp_host_summary *summary) {
-    bp_host_dominant dominant;
+static void add_unread(bp_json *json, const bp_machine_summary *summary) {
+    bp_machine_dominant dominant;
     bp_json_array_begin(json, "unread");
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
             if (summary->unread[group][cause] > 0) {
                 bp_json_object_begin(json, NULL);
-                bp_json_add_text(json, "group", bp_host_group_name((bp_host_group)group));
-                bp_json_add_text(json, "cause", bp_host_cause_name((bp_host_cause)cause));
+                bp_json_add_text(json, "group", bp_machine_group_name((bp_machine_group)group));
+                bp_json_add_text(json, "cause", bp_machine_cause_name((bp_machine_cause)cause));
                 bp_json_add_uint(json, "threads", summary->unread[group][cause]);
                 bp_json_object_end(json);
             }
         }
     }
     bp_json_array_end(json);
-    bp_host_find_dominant(summary, &dominant);
+    bp_machine_find_dominant(summary, &dominant);
     if (dominant.count > 0) {
         bp_json_object_begin(json, "dominant_cause");
         bp_json_add_text(json, "group", dominant.group);
@@ -46,13 +46,13 @@ static void add_unread(bp_json *json, const bp_host_summary *summary) {
 }
 
 /* By errno, so that "Too many open files" is not taken for an end. */
-static void add_errors(bp_json *json, const bp_host_summary *summary) {
+static void add_errors(bp_json *json, const bp_machine_summary *summary) {
     if (summary->error_count == 0) {
         return;
     }
     bp_json_array_begin(json, "errors");
     for (size_t i = 0; i < summary->error_count; i++) {
-        const bp_host_error *found = &summary->errors[i];
+        const bp_machine_error *found = &summary->errors[i];
         char message[BP_ERRNO_BYTES];
         bp_describe_errno(found->system_errno, message);
         bp_json_object_begin(json, NULL);
@@ -66,7 +66,7 @@ static void add_errors(bp_json *json, const bp_host_summary *summary) {
     bp_json_array_end(json);
 }
 
-static void add_heap(bp_json *json, const bp_host_summary *summary) {
+static void add_heap(bp_json *json, const bp_machine_summary *summary) {
     if (!summary->is_heap_probed) {
         return;
     }
@@ -90,7 +90,7 @@ static void add_heap(bp_json *json, const bp_host_summary *summary) {
 }
 
 /* A process that may not be read at all is known to be there, and is counted. */
-static bool has_all_threads(const bp_host_summary *summary) {
+static bool has_all_threads(const bp_machine_summary *summary) {
     uint64_t missed_count = 0;
     for (size_t i = 0; i < summary->error_count; i++) {
         missed_count += summary->errors[i].process_count + summary->errors[i].thread_count;
@@ -98,7 +98,7 @@ static bool has_all_threads(const bp_host_summary *summary) {
     return !summary->is_cut && !summary->is_hidden && missed_count == 0;
 }
 
-static void add_summary(bp_json *json, const bp_host_summary *summary) {
+static void add_summary(bp_json *json, const bp_machine_summary *summary) {
     bp_json_object_begin(json, "summary");
     bp_model_add_time(json, "captured_at", summary->captured_wall_ns);
     bp_model_add_ms(json, "duration_ms", summary->duration_ns);
@@ -111,7 +111,7 @@ static void add_summary(bp_json *json, const bp_host_summary *summary) {
     bp_model_add_known_text(json, "boot_id", summary->boot_id);
     bp_json_add_uint(json, "ticks_per_sec", summary->ticks_per_sec);
     bp_model_add_known_uint(json, "self_tgid", summary->self_tgid != 0, summary->self_tgid);
-    bp_json_add_bool(json, "complete", bp_host_summary_is_complete(summary));
+    bp_json_add_bool(json, "complete", bp_machine_summary_is_complete(summary));
     bp_json_add_bool(json, "threads_complete", has_all_threads(summary));
     bp_model_add_flag(json, "processes_hidden", summary->is_hidden);
     bp_json_add_uint(json, "processes", summary->process_count);
@@ -137,7 +137,7 @@ static void add_pressure_line(bp_json *json, const char *key, const bp_pressure_
     }
 }
 
-void bp_host_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]) {
+void bp_machine_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_COUNT]) {
     bp_json_object_begin(json, "pressure");
     for (size_t i = 0; i < BP_PRESSURE_COUNT; i++) {
         if (pressure[i].some.is_known || pressure[i].full.is_known) {
@@ -151,10 +151,10 @@ void bp_host_add_pressure(bp_json *json, const bp_pressure pressure[BP_PRESSURE_
 }
 
 /* The figures of a group are next to each other. */
-void bp_host_add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
+void bp_machine_add_figures(bp_json *json, const bp_machine_cgroup *cgroup) {
     const char *open_group = "";
     for (size_t i = 0; i < BP_CGROUP_FIGURE_COUNT; i++) {
-        const bp_host_figure *figure = &cgroup->figures[i];
+        const bp_machine_figure *figure = &cgroup->figures[i];
         if (!figure->is_known) {
             continue;
         }
@@ -172,7 +172,7 @@ void bp_host_add_figures(bp_json *json, const bp_host_cgroup *cgroup) {
     }
 }
 
-static void add_process(bp_json *json, const bp_host_process *process) {
+static void add_process(bp_json *json, const bp_machine_process *process) {
     bp_json_object_begin(json, NULL);
     bp_json_add_uint(json, "tgid", process->tgid);
     bp_model_add_name(json, "name", process->name, sizeof process->name);
@@ -188,17 +188,17 @@ static void add_process(bp_json *json, const bp_host_process *process) {
     bp_json_object_end(json);
 }
 
-static void add_cgroup(bp_json *json, const bp_host_cgroup *cgroup) {
+static void add_cgroup(bp_json *json, const bp_machine_cgroup *cgroup) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "path", cgroup->path);
     bp_json_add_uint(json, "threads", cgroup->thread_count);
-    bp_host_add_figures(json, cgroup);
-    bp_host_add_pressure(json, cgroup->pressure);
+    bp_machine_add_figures(json, cgroup);
+    bp_machine_add_pressure(json, cgroup->pressure);
     bp_json_object_end(json);
 }
 
-bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out,
-                                    bugpack_error *error) {
+bugpack_status bp_machine_print_header(const bp_machine_header *header, bp_buffer *out,
+                                       bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_add_int(&json, "schema", BP_SCHEMA_NUMBER);
@@ -208,7 +208,7 @@ bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out
         add_cgroup(&json, &header->cgroups[i]);
     }
     bp_json_array_end(&json);
-    bp_host_add_pressure(&json, header->pressure);
+    bp_machine_add_pressure(&json, header->pressure);
     bp_json_array_begin(&json, "processes");
     for (size_t i = 0; i < header->process_count; i++) {
         if (header->processes[i].tid_count > 0) {
@@ -220,7 +220,7 @@ bugpack_status bp_host_print_header(const bp_host_header *header, bp_buffer *out
     bp_json_array_end(&json);
     bugpack_status status = bp_json_finish(&json, error);
     if (status == BUGPACK_OK) {
-        out->size -= strlen(bp_host_tail_empty);
+        out->size -= strlen(bp_machine_tail_empty);
         out->data[out->size] = '\0';
     }
     return status;

@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "platform/linux/files.h"
-#include "platform/linux/host_text.h"
+#include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
-#include "probe/host_private.h"
+#include "probe/machine_private.h"
 
 /* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
 static const size_t text_bytes_max = (size_t)64 * 1024;
@@ -18,13 +18,13 @@ static const size_t text_bytes_max = (size_t)64 * 1024;
 /* As much of the arguments as one usually wants to see; process.json has all of one process. */
 static const size_t command_line_bytes_max = 4096;
 
-bool bp_host_reader_init(bp_host_reader *reader) {
+bool bp_machine_reader_init(bp_machine_reader *reader) {
     reader->process_fd = -1;
     reader->text = malloc(text_bytes_max);
     return reader->text != NULL;
 }
 
-void bp_host_reader_release(bp_host_reader *reader) {
+void bp_machine_reader_release(bp_machine_reader *reader) {
     bp_file_close(reader->process_fd);
     reader->process_fd = -1;
     free(reader->text);
@@ -32,12 +32,12 @@ void bp_host_reader_release(bp_host_reader *reader) {
 }
 
 /* Reads a whole file into the reader's text. Its length, or -1 with errno. */
-static ssize_t read_file(bp_host_reader *reader, int dir_fd, const char *name) {
+static ssize_t read_file(bp_machine_reader *reader, int dir_fd, const char *name) {
     return bp_proc_read_small(dir_fd, name, reader->text, text_bytes_max);
 }
 
 /* Opens /proc/<tgid> unless it is the one that is open already. 0 or an errno. */
-static int open_process(bp_host_reader *reader, uint64_t tgid) {
+static int open_process(bp_machine_reader *reader, uint64_t tgid) {
     if (reader->process_fd >= 0 && reader->open_tgid == tgid) {
         return 0;
     }
@@ -49,53 +49,53 @@ static int open_process(bp_host_reader *reader, uint64_t tgid) {
 }
 
 /* A file that is missing while the thread still runs is one that this kernel does not have. */
-static bp_host_cause cause_of(int thread_fd, int system_errno) {
+static bp_machine_cause cause_of(int thread_fd, int system_errno) {
     switch (system_errno) {
     case EACCES:
     case EPERM:
-        return BP_HOST_CAUSE_DENIED;
+        return BP_MACHINE_CAUSE_DENIED;
     case ENOENT:
     case ESRCH:
-        return faccessat(thread_fd, "stat", F_OK, 0) == 0 ? BP_HOST_CAUSE_MISSING
-                                                          : BP_HOST_CAUSE_VANISHED;
+        return faccessat(thread_fd, "stat", F_OK, 0) == 0 ? BP_MACHINE_CAUSE_MISSING
+                                                          : BP_MACHINE_CAUSE_VANISHED;
     default:
-        return BP_HOST_CAUSE_OTHER;
+        return BP_MACHINE_CAUSE_OTHER;
     }
 }
 
 /* Counts a file of a thread that could not be read, and returns why. */
-static bp_host_cause count_failure(bp_host_reader *reader, int thread_fd, int system_errno) {
-    bp_host_cause cause = cause_of(thread_fd, system_errno);
-    if (cause == BP_HOST_CAUSE_OTHER) {
-        bp_host_summary_error(&reader->tally, system_errno)->file_count++;
+static bp_machine_cause count_failure(bp_machine_reader *reader, int thread_fd, int system_errno) {
+    bp_machine_cause cause = cause_of(thread_fd, system_errno);
+    if (cause == BP_MACHINE_CAUSE_OTHER) {
+        bp_machine_summary_error(&reader->tally, system_errno)->file_count++;
     }
     return cause;
 }
 
-typedef bool parse_group(const char *text, size_t text_bytes, bp_host_thread *thread);
+typedef bool parse_group(const char *text, size_t text_bytes, bp_machine_thread *thread);
 
-static void read_group(bp_host_reader *reader, int thread_fd, const char *name, bp_host_group group,
-                       parse_group *parse, bp_host_thread *thread) {
+static void read_group(bp_machine_reader *reader, int thread_fd, const char *name,
+                       bp_machine_group group, parse_group *parse, bp_machine_thread *thread) {
     ssize_t length = read_file(reader, thread_fd, name);
     if (length < 0) {
         reader->tally.unread[group][count_failure(reader, thread_fd, errno)]++;
     } else if (!parse(reader->text, (size_t)length, thread)) {
-        reader->tally.unread[group][BP_HOST_CAUSE_MALFORMED]++;
+        reader->tally.unread[group][BP_MACHINE_CAUSE_MALFORMED]++;
     }
 }
 
 /* One file for four groups; three of them are there only when the kernel counts them. */
-static void read_sched(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
-    static const bp_host_group groups[] = {BP_HOST_SCHED, BP_HOST_WAKEUPS, BP_HOST_WAITS,
-                                           BP_HOST_BLOCKS};
+static void read_sched(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
+    static const bp_machine_group groups[] = {BP_MACHINE_SCHED, BP_MACHINE_WAKEUPS,
+                                              BP_MACHINE_WAITS, BP_MACHINE_BLOCKS};
     ssize_t length = read_file(reader, thread_fd, "sched");
-    bp_host_cause cause =
-        length < 0 ? count_failure(reader, thread_fd, errno) : BP_HOST_CAUSE_DISABLED;
-    uint32_t found = length < 0 ? 0 : bp_host_parse_sched(reader->text, (size_t)length, thread);
+    bp_machine_cause cause =
+        length < 0 ? count_failure(reader, thread_fd, errno) : BP_MACHINE_CAUSE_DISABLED;
+    uint32_t found = length < 0 ? 0 : bp_machine_parse_sched(reader->text, (size_t)length, thread);
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         if ((thread->measured >> groups[i] & 1u) == 0) {
             bool is_broken = (found >> groups[i] & 1u) != 0;
-            reader->tally.unread[groups[i]][is_broken ? BP_HOST_CAUSE_MALFORMED : cause]++;
+            reader->tally.unread[groups[i]][is_broken ? BP_MACHINE_CAUSE_MALFORMED : cause]++;
         }
     }
 }
@@ -103,24 +103,24 @@ static void read_sched(bp_host_reader *reader, int thread_fd, bp_host_thread *th
 /*
  * Of the whole process, so read for its first thread only. A process without memory lacks nothing.
  */
-static void read_memory(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
+static void read_memory(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
     if (thread->tid == thread->tgid && !thread->is_kernel_thread && thread->state != 'Z' &&
         thread->state != 'X') {
-        read_group(reader, thread_fd, "smaps_rollup", BP_HOST_MEMORY, bp_host_parse_smaps_rollup,
-                   thread);
+        read_group(reader, thread_fd, "smaps_rollup", BP_MACHINE_MEMORY,
+                   bp_machine_parse_smaps_rollup, thread);
     }
 }
 
-static void read_cgroup(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
+static void read_cgroup(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
     const char *path;
     size_t path_bytes;
     ssize_t length = read_file(reader, thread_fd, "cgroup");
     if (length < 0) {
         (void)count_failure(reader, thread_fd, errno);
     } else if (bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
-        thread->cgroup = bp_host_cgroups_count(reader->cgroups, path, path_bytes);
+        thread->cgroup = bp_machine_cgroups_count(reader->cgroups, path, path_bytes);
         if (thread->cgroup == NULL) {
-            bp_host_summary_error(&reader->tally, errno)->file_count++;
+            bp_machine_summary_error(&reader->tally, errno)->file_count++;
         }
     }
 }
@@ -133,8 +133,8 @@ static int compare_heaps(const void *one, const void *other) {
 
 /* The counters that the first pass has read, if this is still the same thread, or why there are
  * none. Nobody has looked for those of a thread that began later. */
-static void take_heap(bp_host_reader *reader, const bp_host_process *process,
-                      bp_host_thread *thread) {
+static void take_heap(bp_machine_reader *reader, const bp_machine_process *process,
+                      bp_machine_thread *thread) {
     bp_thread_heap key = {.tid = thread->tid};
     const bp_thread_heap *heap =
         process->heap_count == 0
@@ -143,9 +143,9 @@ static void take_heap(bp_host_reader *reader, const bp_host_process *process,
     if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
         thread->heap_failure = bp_heap_failure_name(process->heap_failure);
     } else if (heap != NULL && heap->birth == thread->start_ticks && heap->is_measured) {
-        thread->counters[BP_HOST_ALLOCATED] = heap->allocated_bytes;
-        thread->counters[BP_HOST_DEALLOCATED] = heap->deallocated_bytes;
-        thread->measured |= 1u << BP_HOST_HEAP;
+        thread->counters[BP_MACHINE_ALLOCATED] = heap->allocated_bytes;
+        thread->counters[BP_MACHINE_DEALLOCATED] = heap->deallocated_bytes;
+        thread->measured |= 1u << BP_MACHINE_HEAP;
         reader->tally.heap_thread_count++;
     } else if (heap != NULL && heap->birth == thread->start_ticks) {
         thread->heap_failure = bp_heap_failure_name(heap->failure);
@@ -154,11 +154,11 @@ static void take_heap(bp_host_reader *reader, const bp_host_process *process,
 }
 
 /* The name and the start time. 0, or the errno when both cannot be read. */
-static int read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thread) {
+static int read_stat(bp_machine_reader *reader, int thread_fd, bp_machine_thread *thread) {
     ssize_t length = read_file(reader, thread_fd, "stat");
     int stat_errno = errno;
     if (length >= 0 &&
-        bp_host_parse_stat(reader->text, (size_t)length, reader->ticks_per_sec, thread)) {
+        bp_machine_parse_stat(reader->text, (size_t)length, reader->ticks_per_sec, thread)) {
         return 0;
     }
     bool is_malformed = length >= 0;
@@ -169,14 +169,14 @@ static int read_stat(bp_host_reader *reader, int thread_fd, bp_host_thread *thre
     size_t name_bytes =
         length > 0 && reader->text[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
     (void)snprintf(thread->name, sizeof thread->name, "%.*s", (int)name_bytes, reader->text);
-    bp_host_cause cause =
-        is_malformed ? BP_HOST_CAUSE_MALFORMED : count_failure(reader, thread_fd, stat_errno);
-    reader->tally.unread[BP_HOST_STAT][cause]++;
+    bp_machine_cause cause =
+        is_malformed ? BP_MACHINE_CAUSE_MALFORMED : count_failure(reader, thread_fd, stat_errno);
+    reader->tally.unread[BP_MACHINE_STAT][cause]++;
     return 0;
 }
 
-int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, uint64_t tid,
-                        bp_host_thread *ret_thread) {
+int bp_machine_read_thread(bp_machine_reader *reader, const bp_machine_process *process,
+                           uint64_t tid, bp_machine_thread *ret_thread) {
     int result = open_process(reader, process->tgid);
     if (result != 0) {
         return result;
@@ -194,25 +194,26 @@ int bp_host_read_thread(bp_host_reader *reader, const bp_host_process *process, 
     memcpy(ret_thread->process_name, process->name, sizeof ret_thread->process_name);
     result = read_stat(reader, thread_fd, ret_thread);
     if (result == 0) {
-        read_group(reader, thread_fd, "schedstat", BP_HOST_SCHEDSTAT, bp_host_parse_schedstat,
+        read_group(reader, thread_fd, "schedstat", BP_MACHINE_SCHEDSTAT, bp_machine_parse_schedstat,
                    ret_thread);
-        read_group(reader, thread_fd, "status", BP_HOST_STATUS, bp_host_parse_status, ret_thread);
-        read_group(reader, thread_fd, "io", BP_HOST_IO, bp_host_parse_io, ret_thread);
+        read_group(reader, thread_fd, "status", BP_MACHINE_STATUS, bp_machine_parse_status,
+                   ret_thread);
+        read_group(reader, thread_fd, "io", BP_MACHINE_IO, bp_machine_parse_io, ret_thread);
         read_sched(reader, thread_fd, ret_thread);
         read_memory(reader, thread_fd, ret_thread);
         read_cgroup(reader, thread_fd, ret_thread);
         take_heap(reader, process, ret_thread);
         if (reader->before != NULL) {
-            bp_host_usage_compare(reader->before, reader->after, ret_thread);
+            bp_machine_usage_compare(reader->before, reader->after, ret_thread);
         }
     }
     (void)close(thread_fd);
     return result;
 }
 
-static void fail_heap(bp_host_reader *reader, bp_host_process *process, bp_heap_failure failure,
-                      int system_errno, const char *reason) {
-    bp_host_summary *tally = &reader->tally;
+static void fail_heap(bp_machine_reader *reader, bp_machine_process *process,
+                      bp_heap_failure failure, int system_errno, const char *reason) {
+    bp_machine_summary *tally = &reader->tally;
     process->heap_failure = failure;
     if (bp_heap_failure_is_absence(failure, system_errno)) {
         tally->heap_absent_count++;
@@ -221,13 +222,13 @@ static void fail_heap(bp_host_reader *reader, bp_host_process *process, bp_heap_
         (void)snprintf(tally->heap_reasons[failure], sizeof tally->heap_reasons[failure], "%.255s",
                        reason);
         if (bp_heap_failure_is_trouble(failure, system_errno)) {
-            bp_host_summary_error(tally, system_errno)->file_count++;
+            bp_machine_summary_error(tally, system_errno)->file_count++;
         }
     }
 }
 
 /* Takes the counters of a jemalloc's threads, or notes why there are none. */
-static void probe_heap(bp_host_reader *reader, bp_host_process *process) {
+static void probe_heap(bp_machine_reader *reader, bp_machine_process *process) {
     const bp_heap_plan plan = BP_HEAP_PLAN_INIT;
     bp_thread_heap_reading reading = {0};
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -250,12 +251,12 @@ static void probe_heap(bp_host_reader *reader, bp_host_process *process) {
 }
 
 /* A kernel thread has no arguments; those of a process that ends are gone. */
-static void read_command_line(bp_host_reader *reader, const bp_proc_stat *stat,
-                              bp_host_process *process) {
+static void read_command_line(bp_machine_reader *reader, const bp_proc_stat *stat,
+                              bp_machine_process *process) {
     ssize_t length =
         bp_proc_read_small(reader->process_fd, "cmdline", reader->text, command_line_bytes_max + 1);
-    if (length < 0 && !bp_host_is_gone(errno)) {
-        bp_host_summary_error(&reader->tally, errno)->file_count++;
+    if (length < 0 && !bp_machine_is_gone(errno)) {
+        bp_machine_summary_error(&reader->tally, errno)->file_count++;
     }
     if (length <= 0) {
         return;
@@ -270,14 +271,14 @@ static void read_command_line(bp_host_reader *reader, const bp_proc_stat *stat,
     }
     process->command_line = malloc(kept);
     if (process->command_line == NULL) {
-        bp_host_summary_error(&reader->tally, ENOMEM)->file_count++;
+        bp_machine_summary_error(&reader->tally, ENOMEM)->file_count++;
         return;
     }
     memcpy(process->command_line, reader->text, kept);
     process->command_line_bytes = kept;
 }
 
-int bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
+int bp_machine_read_process(bp_machine_reader *reader, bp_machine_process *process) {
     bp_proc_stat stat = {.thread_count = 1};
     int result = open_process(reader, process->tgid);
     if (result != 0) {
@@ -287,7 +288,7 @@ int bp_host_read_process(bp_host_reader *reader, bp_host_process *process) {
     if (tasks_fd < 0) {
         return errno;
     }
-    result = bp_host_list_ids(tasks_fd, &process->tids, &process->tid_count);
+    result = bp_machine_list_ids(tasks_fd, &process->tids, &process->tid_count);
     (void)close(tasks_fd);
     if (result != 0) {
         return result;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/host_samples.h"
+#include "support/machine_samples.h"
 #include "json/json.h"
 
 Test(host_threads, is_laid_out_like_all_json) {
@@ -38,28 +38,28 @@ Test(host_threads, gives_integers_to_the_last_digit_and_names_to_the_last_byte) 
 }
 
 Test(host_threads, gives_the_memory_of_a_process_with_its_first_thread_only) {
-    bp_host_thread thread = {.tgid = 7, .tid = 7};
+    bp_machine_thread thread = {.tgid = 7, .tid = 7};
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
-    bp_host_print_thread(&thread, &text);
+    bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "\"smaps_rollup_measured\": false") != NULL);
     bp_buffer_clear(&text);
     thread.tid = 8;
-    bp_host_print_thread(&thread, &text);
+    bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "smaps_rollup") == NULL);
     cr_expect(strstr(text.data, "\"heap_measured\": false") != NULL);
     bp_buffer_release(&text);
 }
 
 Test(host_threads, leaves_out_what_was_not_measured_and_says_why) {
-    bp_host_thread thread = {.tgid = 7, .tid = 7, .heap_failure = "process-vm-readv"};
+    bp_machine_thread thread = {.tgid = 7, .tid = 7, .heap_failure = "process-vm-readv"};
     bp_buffer text;
     bp_buffer_init(&text, (size_t)1 << 20);
-    bp_host_print_thread(&thread, &text);
-    for (bp_host_group group = BP_HOST_STAT; group < BP_HOST_GROUP_COUNT; group++) {
+    bp_machine_print_thread(&thread, &text);
+    for (bp_machine_group group = BP_MACHINE_STAT; group < BP_MACHINE_GROUP_COUNT; group++) {
         char key[32], flag[48];
-        (void)snprintf(key, sizeof key, "\"%s\": ", bp_host_group_name(group));
-        (void)snprintf(flag, sizeof flag, "\"%s_measured\": false", bp_host_group_name(group));
+        (void)snprintf(key, sizeof key, "\"%s\": ", bp_machine_group_name(group));
+        (void)snprintf(flag, sizeof flag, "\"%s_measured\": false", bp_machine_group_name(group));
         cr_expect(strstr(text.data, key) == NULL, "there is %s", key);
         cr_expect(strstr(text.data, flag) != NULL, "there is no %s", flag);
     }
@@ -68,7 +68,7 @@ Test(host_threads, leaves_out_what_was_not_measured_and_says_why) {
     bp_buffer_clear(&text);
     thread.has_affinity = true;
     thread.affinity.bits[0] = 1;
-    bp_host_print_thread(&thread, &text);
+    bp_machine_print_thread(&thread, &text);
     cr_expect(strstr(text.data, "\"scheduling\": {\n        \"affinity\": \"0\"\n      }") != NULL);
     bp_buffer_release(&text);
 }
@@ -84,105 +84,105 @@ Test(host_threads, gives_processes_their_arguments) {
 }
 
 Test(host_summary, is_complete_with_what_the_kernel_lacks_and_without_heaps) {
-    bp_host_summary summary = {.is_heap_probed = true};
+    bp_machine_summary summary = {.is_heap_probed = true};
     summary.vanished_process_count = summary.vanished_thread_count = 5;
-    summary.unread[BP_HOST_WAITS][BP_HOST_CAUSE_DISABLED] = 9;
-    summary.unread[BP_HOST_IO][BP_HOST_CAUSE_VANISHED] = 9;
-    summary.unread[BP_HOST_SCHED][BP_HOST_CAUSE_MISSING] = 9;
+    summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_DISABLED] = 9;
+    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_VANISHED] = 9;
+    summary.unread[BP_MACHINE_SCHED][BP_MACHINE_CAUSE_MISSING] = 9;
     summary.heap_processes[BP_HEAP_FAILURE_VM_READV] = 78;
-    cr_expect(bp_host_summary_is_complete(&summary));
-    for (bp_host_cause cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-        bp_host_summary lossy = summary;
-        bool is_loss = cause == BP_HOST_CAUSE_DENIED || cause == BP_HOST_CAUSE_MALFORMED ||
-                       cause == BP_HOST_CAUSE_OTHER;
-        lossy.unread[BP_HOST_MEMORY][cause]++;
-        cr_expect(eq(int, bp_host_summary_is_complete(&lossy), !is_loss), "%s",
-                  bp_host_cause_name(cause));
-        is_loss = is_loss && cause != BP_HOST_CAUSE_DENIED; /* which nobody could avoid */
-        cr_expect(eq(int, bp_host_summary_has_loss(&lossy), is_loss), "%s",
-                  bp_host_cause_name(cause));
+    cr_expect(bp_machine_summary_is_complete(&summary));
+    for (bp_machine_cause cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
+        bp_machine_summary lossy = summary;
+        bool is_loss = cause == BP_MACHINE_CAUSE_DENIED || cause == BP_MACHINE_CAUSE_MALFORMED ||
+                       cause == BP_MACHINE_CAUSE_OTHER;
+        lossy.unread[BP_MACHINE_MEMORY][cause]++;
+        cr_expect(eq(int, bp_machine_summary_is_complete(&lossy), !is_loss), "%s",
+                  bp_machine_cause_name(cause));
+        is_loss = is_loss && cause != BP_MACHINE_CAUSE_DENIED; /* which nobody could avoid */
+        cr_expect(eq(int, bp_machine_summary_has_loss(&lossy), is_loss), "%s",
+                  bp_machine_cause_name(cause));
     }
-    bp_host_summary denied = summary, failed = summary, cut = summary, hidden = summary;
+    bp_machine_summary denied = summary, failed = summary, cut = summary, hidden = summary;
     hidden.is_hidden = true;
-    cr_expect(not(bp_host_summary_is_complete(&hidden)));
+    cr_expect(not(bp_machine_summary_is_complete(&hidden)));
     denied.denied_process_count = 1;
-    bp_host_summary_error(&failed, EMFILE)->thread_count++;
+    bp_machine_summary_error(&failed, EMFILE)->thread_count++;
     cut.is_cut = true;
-    cr_expect(not(bp_host_summary_is_complete(&denied)));
-    cr_expect(not(bp_host_summary_is_complete(&failed)));
-    cr_expect(not(bp_host_summary_is_complete(&cut)));
-    cr_expect(not(bp_host_summary_has_loss(&hidden) || bp_host_summary_has_loss(&denied)));
-    cr_expect(bp_host_summary_has_loss(&failed) && bp_host_summary_has_loss(&cut));
+    cr_expect(not(bp_machine_summary_is_complete(&denied)));
+    cr_expect(not(bp_machine_summary_is_complete(&failed)));
+    cr_expect(not(bp_machine_summary_is_complete(&cut)));
+    cr_expect(not(bp_machine_summary_has_loss(&hidden) || bp_machine_summary_has_loss(&denied)));
+    cr_expect(bp_machine_summary_has_loss(&failed) && bp_machine_summary_has_loss(&cut));
 }
 
 Test(host_summary, says_in_numbers_what_is_missing_and_what_to_do) {
-    bp_host_summary summary = {.thread_count = 208,
-                               .process_count = 141,
-                               .kernel_thread_count = 61,
-                               .is_heap_probed = true};
+    bp_machine_summary summary = {.thread_count = 208,
+                                  .process_count = 141,
+                                  .kernel_thread_count = 61,
+                                  .is_heap_probed = true};
     char text[512];
     char short_text[20];
-    summary.unread[BP_HOST_IO][BP_HOST_CAUSE_DENIED] = 203;
-    summary.unread[BP_HOST_MEMORY][BP_HOST_CAUSE_DENIED] = 75;
+    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_DENIED] = 203;
+    summary.unread[BP_MACHINE_MEMORY][BP_MACHINE_CAUSE_DENIED] = 75;
     summary.heap_processes[BP_HEAP_FAILURE_READLINK] = 78;
-    bp_host_summary_explain(&summary, text, sizeof text);
+    bp_machine_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(str, text,
                  "io of 203 of 208 threads (denied), smaps_rollup of 75 of 80 user processes "
                  "(denied), heap of 78 processes (readlink-failure); these files are for root, or "
                  "for whoever has CAP_SYS_PTRACE"));
     summary.is_root = true;
-    bp_host_summary_explain(&summary, text, sizeof text);
+    bp_machine_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(ptr, strstr(text, "for root"), NULL), "%s", text);
-    summary = (bp_host_summary){.is_cut = true};
-    *bp_host_summary_error(&summary, EMFILE) = (bp_host_error){EMFILE, 67, 0, 4};
-    bp_host_summary_explain(&summary, text, sizeof text);
+    summary = (bp_machine_summary){.is_cut = true};
+    *bp_machine_summary_error(&summary, EMFILE) = (bp_machine_error){EMFILE, 67, 0, 4};
+    bp_machine_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(str, text,
                  "it was ended before all threads were read; 67 processes, 4 other files: Too many "
                  "open files (a higher \"ulimit -n\" helps)"));
-    summary = (bp_host_summary){.denied_process_count = 1};
-    *bp_host_summary_error(&summary, EIO) = (bp_host_error){EIO, 1, 1, 1};
+    summary = (bp_machine_summary){.denied_process_count = 1};
+    *bp_machine_summary_error(&summary, EIO) = (bp_machine_error){EIO, 1, 1, 1};
     summary.heap_processes[BP_HEAP_FAILURE_READLINK] = 1;
-    bp_host_summary_explain(&summary, text, sizeof text);
+    bp_machine_summary_explain(&summary, text, sizeof text);
     cr_expect(eq(str, text,
                  "1 process, 1 thread, 1 other file: Input/output error; 1 process (denied), "
                  "heap of 1 process (readlink-failure); these files are for root, or for whoever "
                  "has CAP_SYS_PTRACE"));
-    summary = (bp_host_summary){.is_cut = true};
-    bp_host_summary_explain(&summary, short_text, sizeof short_text);
+    summary = (bp_machine_summary){.is_cut = true};
+    bp_machine_summary_explain(&summary, short_text, sizeof short_text);
     cr_expect(eq(str, short_text, "it was ended before"));
 }
 
 Test(host_summary, counts_each_errno_and_the_rest_with_the_last) {
-    bp_host_summary sum = {.thread_count = 1}, part = {.thread_count = 2};
-    for (int i = 1; i <= BP_HOST_ERROR_MAX + 3; i++) {
-        bp_host_summary_error(&sum, i)->file_count++;
-        bp_host_summary_error(&part, i)->thread_count += 2;
+    bp_machine_summary sum = {.thread_count = 1}, part = {.thread_count = 2};
+    for (int i = 1; i <= BP_MACHINE_ERROR_MAX + 3; i++) {
+        bp_machine_summary_error(&sum, i)->file_count++;
+        bp_machine_summary_error(&part, i)->thread_count += 2;
     }
-    bp_host_summary_add(&sum, &part);
+    bp_machine_summary_add(&sum, &part);
     cr_expect(eq(u64, sum.thread_count, 3));
-    cr_expect(eq(sz, sum.error_count, BP_HOST_ERROR_MAX));
+    cr_expect(eq(sz, sum.error_count, BP_MACHINE_ERROR_MAX));
     cr_expect(eq(u64, sum.errors[0].file_count, 1));
     cr_expect(eq(u64, sum.errors[0].thread_count, 2));
-    cr_expect(eq(u64, sum.errors[BP_HOST_ERROR_MAX - 1].file_count, 4));
-    cr_expect(eq(u64, sum.errors[BP_HOST_ERROR_MAX - 1].thread_count, 8));
+    cr_expect(eq(u64, sum.errors[BP_MACHINE_ERROR_MAX - 1].file_count, 4));
+    cr_expect(eq(u64, sum.errors[BP_MACHINE_ERROR_MAX - 1].thread_count, 8));
 }
 
 Test(host_dominant, names_what_failed_before_what_the_kernel_does_not_count) {
-    bp_host_summary summary = {.ticks_per_sec = 100};
-    bp_host_dominant dominant;
-    bp_host_find_dominant(&summary, &dominant);
+    bp_machine_summary summary = {.ticks_per_sec = 100};
+    bp_machine_dominant dominant;
+    bp_machine_find_dominant(&summary, &dominant);
     cr_expect(eq(u64, dominant.count, 0));
-    summary.unread[BP_HOST_WAITS][BP_HOST_CAUSE_DISABLED] = 1000;
-    bp_host_find_dominant(&summary, &dominant);
+    summary.unread[BP_MACHINE_WAITS][BP_MACHINE_CAUSE_DISABLED] = 1000;
+    bp_machine_find_dominant(&summary, &dominant);
     cr_expect(eq(str, (char *)dominant.cause, "disabled"));
     cr_expect(strstr(dominant.advice, "sched_schedstats") != NULL);
-    summary.unread[BP_HOST_IO][BP_HOST_CAUSE_DENIED] = 3;
-    bp_host_find_dominant(&summary, &dominant);
+    summary.unread[BP_MACHINE_IO][BP_MACHINE_CAUSE_DENIED] = 3;
+    bp_machine_find_dominant(&summary, &dominant);
     cr_expect(eq(str, (char *)dominant.group, "io"));
     cr_expect(eq(u64, dominant.count, 3));
     summary.heap_processes[BP_HEAP_FAILURE_NONE] = 100;
     summary.heap_processes[BP_HEAP_FAILURE_VM_READV] = 4;
-    bp_host_find_dominant(&summary, &dominant);
+    bp_machine_find_dominant(&summary, &dominant);
     cr_expect(eq(str, (char *)dominant.group, "heap"));
     cr_expect(
         eq(str, (char *)dominant.cause, (char *)bp_heap_failure_name(BP_HEAP_FAILURE_VM_READV)));

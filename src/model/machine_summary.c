@@ -6,40 +6,40 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/host_threads.h"
+#include "model/machine_threads.h"
 
 static const char *const cause_names[] = {
 #define NAME(constant, name) name,
-    BP_HOST_CAUSES(NAME)
+    BP_MACHINE_CAUSES(NAME)
 #undef NAME
 };
 
-const char *bp_host_cause_name(bp_host_cause cause) {
+const char *bp_machine_cause_name(bp_machine_cause cause) {
     return cause_names[cause];
 }
 
-void bp_host_process_release(bp_host_process *process) {
+void bp_machine_process_release(bp_machine_process *process) {
     free(process->command_line);
     free(process->tids);
     free(process->heap);
-    *process = (bp_host_process){.tgid = 0};
+    *process = (bp_machine_process){.tgid = 0};
 }
 
-bp_host_error *bp_host_summary_error(bp_host_summary *summary, int system_errno) {
+bp_machine_error *bp_machine_summary_error(bp_machine_summary *summary, int system_errno) {
     size_t i = 0;
     while (i < summary->error_count && summary->errors[i].system_errno != system_errno) {
         i++;
     }
-    if (i == BP_HOST_ERROR_MAX) {
-        return &summary->errors[BP_HOST_ERROR_MAX - 1];
+    if (i == BP_MACHINE_ERROR_MAX) {
+        return &summary->errors[BP_MACHINE_ERROR_MAX - 1];
     }
     if (i == summary->error_count) {
-        summary->errors[summary->error_count++] = (bp_host_error){.system_errno = system_errno};
+        summary->errors[summary->error_count++] = (bp_machine_error){.system_errno = system_errno};
     }
     return &summary->errors[i];
 }
 
-void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part) {
+void bp_machine_summary_add(bp_machine_summary *sum, const bp_machine_summary *part) {
     sum->denied_process_count += part->denied_process_count;
     sum->vanished_process_count += part->vanished_process_count;
     sum->process_count += part->process_count;
@@ -49,13 +49,13 @@ void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part) {
     sum->heap_absent_count += part->heap_absent_count;
     sum->heap_thread_count += part->heap_thread_count;
     sum->heap_unread_count += part->heap_unread_count;
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
             sum->unread[group][cause] += part->unread[group][cause];
         }
     }
     for (size_t i = 0; i < part->error_count; i++) {
-        bp_host_error *error = bp_host_summary_error(sum, part->errors[i].system_errno);
+        bp_machine_error *error = bp_machine_summary_error(sum, part->errors[i].system_errno);
         error->process_count += part->errors[i].process_count;
         error->thread_count += part->errors[i].thread_count;
         error->file_count += part->errors[i].file_count;
@@ -69,30 +69,30 @@ void bp_host_summary_add(bp_host_summary *sum, const bp_host_summary *part) {
 }
 
 static bool is_of_the_kernel(size_t cause) {
-    return cause == BP_HOST_CAUSE_DISABLED || cause == BP_HOST_CAUSE_MISSING;
+    return cause == BP_MACHINE_CAUSE_DISABLED || cause == BP_MACHINE_CAUSE_MISSING;
 }
 
-static const char *denied_advice(const bp_host_summary *summary) {
+static const char *denied_advice(const bp_machine_summary *summary) {
     return summary->is_root ? "a container or a security module keeps CAP_SYS_PTRACE from this root"
                             : "these files are for root, or for whoever has CAP_SYS_PTRACE";
 }
 
-static const char *advice_on(const bp_host_summary *summary, size_t group, size_t cause) {
-    if (cause == BP_HOST_CAUSE_DENIED) {
+static const char *advice_on(const bp_machine_summary *summary, size_t group, size_t cause) {
+    if (cause == BP_MACHINE_CAUSE_DENIED) {
         return denied_advice(summary);
     }
-    if (cause == BP_HOST_CAUSE_DISABLED &&
-        (group == BP_HOST_WAKEUPS || group == BP_HOST_WAITS || group == BP_HOST_BLOCKS)) {
+    if (cause == BP_MACHINE_CAUSE_DISABLED &&
+        (group == BP_MACHINE_WAKEUPS || group == BP_MACHINE_WAITS || group == BP_MACHINE_BLOCKS)) {
         return "this is counted from when root sets kernel.sched_schedstats to 1";
     }
     return "";
 }
 
 /* Replaces the dominant cause by one that is more frequent. */
-static void consider(bp_host_dominant *dominant, size_t group, const char *cause, uint64_t count,
+static void consider(bp_machine_dominant *dominant, size_t group, const char *cause, uint64_t count,
                      const char *advice) {
     if (count > dominant->count) {
-        dominant->group = bp_host_group_name((bp_host_group)group);
+        dominant->group = bp_machine_group_name((bp_machine_group)group);
         dominant->cause = cause;
         dominant->count = count;
         (void)snprintf(dominant->advice, sizeof dominant->advice, "%s", advice);
@@ -100,10 +100,10 @@ static void consider(bp_host_dominant *dominant, size_t group, const char *cause
 }
 
 /* Considers the causes that are, or are not, the kernel's own. */
-static void find_among(const bp_host_summary *summary, bool of_the_kernel,
-                       bp_host_dominant *dominant) {
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+static void find_among(const bp_machine_summary *summary, bool of_the_kernel,
+                       bp_machine_dominant *dominant) {
+    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
             if (is_of_the_kernel(cause) == of_the_kernel) {
                 consider(dominant, group, cause_names[cause], summary->unread[group][cause],
                          advice_on(summary, group, cause));
@@ -112,11 +112,12 @@ static void find_among(const bp_host_summary *summary, bool of_the_kernel,
     }
 }
 
-void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret_dominant) {
-    *ret_dominant = (bp_host_dominant){.group = "", .cause = ""};
+void bp_machine_find_dominant(const bp_machine_summary *summary,
+                              bp_machine_dominant *ret_dominant) {
+    *ret_dominant = (bp_machine_dominant){.group = "", .cause = ""};
     find_among(summary, false, ret_dominant);
     for (size_t i = BP_HEAP_FAILURE_NONE + 1; i < BP_HEAP_FAILURE_COUNT; i++) {
-        consider(ret_dominant, BP_HOST_HEAP, bp_heap_failure_name((bp_heap_failure)i),
+        consider(ret_dominant, BP_MACHINE_HEAP, bp_heap_failure_name((bp_heap_failure)i),
                  summary->heap_processes[i], summary->heap_reasons[i]);
     }
     if (ret_dominant->count == 0) {
@@ -126,30 +127,31 @@ void bp_host_find_dominant(const bp_host_summary *summary, bp_host_dominant *ret
 
 /* Whether a cause is a loss: the thread is there, and so is what it should show. */
 static bool is_loss(size_t cause) {
-    return !is_of_the_kernel(cause) && cause != BP_HOST_CAUSE_VANISHED;
+    return !is_of_the_kernel(cause) && cause != BP_MACHINE_CAUSE_VANISHED;
 }
 
-static uint64_t count_denials(const bp_host_summary *summary) {
+static uint64_t count_denials(const bp_machine_summary *summary) {
     uint64_t count = summary->denied_process_count;
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        count += summary->unread[group][BP_HOST_CAUSE_DENIED];
+    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
+        count += summary->unread[group][BP_MACHINE_CAUSE_DENIED];
     }
     return count;
 }
 
-bool bp_host_summary_has_loss(const bp_host_summary *summary) {
+bool bp_machine_summary_has_loss(const bp_machine_summary *summary) {
     uint64_t loss_count = summary->error_count;
-    for (size_t group = 0; group < BP_HOST_GROUP_COUNT; group++) {
-        for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
-            bool is_counted = is_loss(cause) && cause != BP_HOST_CAUSE_DENIED;
+    for (size_t group = 0; group < BP_MACHINE_GROUP_COUNT; group++) {
+        for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
+            bool is_counted = is_loss(cause) && cause != BP_MACHINE_CAUSE_DENIED;
             loss_count += is_counted ? summary->unread[group][cause] : 0;
         }
     }
     return summary->is_cut || loss_count > 0;
 }
 
-bool bp_host_summary_is_complete(const bp_host_summary *summary) {
-    return !bp_host_summary_has_loss(summary) && !summary->is_hidden && count_denials(summary) == 0;
+bool bp_machine_summary_is_complete(const bp_machine_summary *summary) {
+    return !bp_machine_summary_has_loss(summary) && !summary->is_hidden &&
+           count_denials(summary) == 0;
 }
 
 /* One more part of a list, as much of it as fits. */
@@ -173,9 +175,9 @@ static const char *noun(uint64_t count, const char *one, const char *several) {
     return count == 1 ? one : several;
 }
 
-static void explain_errors(const bp_host_summary *summary, char *out, size_t out_bytes) {
+static void explain_errors(const bp_machine_summary *summary, char *out, size_t out_bytes) {
     for (size_t i = 0; i < summary->error_count; i++) {
-        const bp_host_error *found = &summary->errors[i];
+        const bp_machine_error *found = &summary->errors[i];
         const struct {
             uint64_t count;
             const char *of;
@@ -196,31 +198,31 @@ static void explain_errors(const bp_host_summary *summary, char *out, size_t out
     }
 }
 
-static void explain_groups(const bp_host_summary *summary, char *out, size_t out_bytes) {
+static void explain_groups(const bp_machine_summary *summary, char *out, size_t out_bytes) {
     /* Each kernel thread is a process without memory; one may have ended since it was counted. */
     uint64_t kernel_count = summary->kernel_thread_count;
     uint64_t user_process_count =
         summary->process_count > kernel_count ? summary->process_count - kernel_count : 0;
-    for (size_t cause = 0; cause < BP_HOST_CAUSE_COUNT; cause++) {
+    for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
         const char *joint = "; ";
         /* Those of another errno are among the errors. */
-        bool is_shown = is_loss(cause) && cause != BP_HOST_CAUSE_OTHER;
-        for (size_t group = 0; is_shown && group < BP_HOST_GROUP_COUNT; group++) {
+        bool is_shown = is_loss(cause) && cause != BP_MACHINE_CAUSE_OTHER;
+        for (size_t group = 0; is_shown && group < BP_MACHINE_GROUP_COUNT; group++) {
             uint64_t count = summary->unread[group][cause];
-            bool is_memory = group == BP_HOST_MEMORY; /* first threads alone have it */
+            bool is_memory = group == BP_MACHINE_MEMORY; /* first threads alone have it */
             if (count > 0) {
                 add_part(out, out_bytes, joint, "%s of %" PRIu64 " of %" PRIu64 " %s (%s)",
-                         bp_host_group_name((bp_host_group)group), count,
+                         bp_machine_group_name((bp_machine_group)group), count,
                          is_memory ? user_process_count : summary->thread_count,
                          is_memory ? "user processes" : "threads",
-                         bp_host_cause_name((bp_host_cause)cause));
+                         bp_machine_cause_name((bp_machine_cause)cause));
                 joint = ", ";
             }
         }
     }
 }
 
-void bp_host_summary_explain(const bp_host_summary *summary, char *out, size_t out_bytes) {
+void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, size_t out_bytes) {
     out[0] = '\0';
     if (summary->is_cut) {
         add_part(out, out_bytes, "; ", "it was ended before all threads were read");
