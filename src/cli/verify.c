@@ -9,19 +9,19 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/report_file.h"
-#include "inspect/rescue.h"
+#include "inspect/salvage.h"
 #include "inspect/verify.h"
 
 typedef struct verify_options {
     uint64_t max_bytes;
-    const char *rescue_path;
+    const char *salvage_path;
 } verify_options;
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(verify_options, max_bytes, 0, "max-bytes", "BYTES",
                  "read at most so many uncompressed bytes\n(default 256M)", bp_cli_read_size, NULL),
     BP_CLI_VALUE(
-        verify_options, rescue_path, 0, "salvage", "FILE",
+        verify_options, salvage_path, 0, "salvage", "FILE",
         "write what can be saved of one report to this file; if\nit exists, -2, -3, ... is "
         "added",
         bp_cli_read_text, &bp_cli_some_text),
@@ -92,24 +92,24 @@ static void say_lines(const char *what, const bp_buffer *lines) {
 }
 
 /* Says what was lost, and what nobody vouches for, a line each, on standard error. */
-static void say_result(const bp_rescue_result *result) {
+static void say_result(const bp_salvage_result *result) {
     say_lines("lost", &result->lost);
     say_lines("saved, and not listed in its manifest", &result->unlisted);
     bp_cli_say("%zu entries saved, %s%zu lost", result->saved_count,
                result->lacks_manifest ? "at least " : "", result->lost_count);
 }
 
-static bp_cli_exit rescue(const char *path, const verify_options *options) {
+static bp_cli_exit salvage(const char *path, const verify_options *options) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_rescue_result result;
+    bp_salvage_result result;
     char *output = NULL, name[256];
     int fd = -1;
     bugpack_status status = bp_report_input_open(path, &fd, &error);
     if (status == BUGPACK_OK) {
-        status = bp_file_absolute_path(options->rescue_path, &output, &error);
+        status = bp_file_absolute_path(options->salvage_path, &output, &error);
     }
     if (status == BUGPACK_OK) {
-        status = bp_rescue(fd, options->max_bytes, output, name, sizeof name, &result, &error);
+        status = bp_salvage(fd, options->max_bytes, output, name, sizeof name, &result, &error);
     }
     bp_file_close(fd);
     if (status != BUGPACK_OK) {
@@ -121,7 +121,7 @@ static bp_cli_exit rescue(const char *path, const verify_options *options) {
     (void)printf("%s/%s\n", output, name);
     say_result(&result);
     bp_cli_exit exit_status = result.lost_count > 0 ? BP_CLI_INCOMPLETE : BP_CLI_COMPLETE;
-    bp_rescue_release(&result);
+    bp_salvage_release(&result);
     free(output);
     bp_cli_exit finished = bp_cli_finish_output();
     return finished == BP_CLI_COMPLETE ? exit_status : finished;
@@ -138,9 +138,9 @@ static bp_cli_exit run(int argument_count, char **arguments) {
     if (operands[0] == NULL) {
         return bp_cli_say_usage("a report is missing");
     }
-    if (options.rescue_path != NULL) {
+    if (options.salvage_path != NULL) {
         return operands[1] != NULL ? bp_cli_say_usage("--salvage takes one report")
-                                   : rescue(operands[0], &options);
+                                   : salvage(operands[0], &options);
     }
     bool are_whole = true;
     for (char **path = operands; *path != NULL; path++) {

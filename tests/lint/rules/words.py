@@ -19,7 +19,7 @@ WORDS = [
     (r"(bp_\w*)?halt(s|ed|ing)?(_\w+)?|halt\.h", "cancel token; cancel"),
     (r"(bp_\w*|is_|shut_|the_)?gates?(_\w+)?|bp_visit\w*|bp_session_visit\w*|(an?|the|each) visit",
      "entry guard"),
-    (r"(?<!--)(?<!-l )\w*salvag\w+", "recovery, recover"),
+    (r"\w*rescue(?!r)\w*", "salvage (a damaged zip)"),
     (r"\w*spool\w*", "temporary file"),
     (r"bp_\w+_heads?|(record|message|entry|file|zip)('s)? heads?", "header"),
     (r"\w*ledgers?\w*", "manifest, manifest line"),
@@ -70,7 +70,7 @@ def check(tree):
 SAMPLES = """an order; bp_order_new(); orders_mutex; live_orders; make_order(); order->kind;
 bp_taking; bp_recorded_open; freezer; may_freeze; frozen; keeper; bp_kept_new; session->kept; bp_home_open;
 a home; bp_pulse; pulse; heartbeat; beat; crew; hired; bury; bp_halt; halt; gate; bp_visit;
-salvage; bp_spool_open; spools; bp_traffic_head; ledger; first sight; sights; take it back;
+bp_rescue; bp_spool_open; spools; bp_traffic_head; ledger; first sight; sights; take it back;
 taken back; stands back; a guest; lies in; rooms""".replace("\n", " ").split("; ")
 BAD = [{"src/base/a.c": f"/* {sample} */\n"} for sample in SAMPLES]
 BAD += [{"README.md": "It is a guest.\n"}, {"docs/a.md": "The ledger says so.\n"},
@@ -80,8 +80,8 @@ GOOD = [{
     "src/base/a.c": "/* in both byte orders, in an order that is kept; in order to keep the order;\n"
                     " * memory_order_relaxed; in_order; $HOME; the home\n"
                     " * directory; kept as it is; the head of a ring; a surrogate; investigate */\n"
-                    'bp_recorder_new(getenv("HOME")); add("sights", 1); name("--salvage");\n',
-    "docs/a.md": 'The key `sights` is kept: `"sights": 4`. `--salvage` reads.\n| .sights | 3 |\n',
+                    'bp_recorder_new(getenv("HOME")); add("sights", 1);\n',
+    "docs/a.md": 'The key `sights` is kept: `"sights": 4`.\n| .sights | 3 |\n',
     "README.md": "Records are kept in order. The order of entries.\n",
     "tests/unit/a.c": "/* the ledger */\n",
 }]

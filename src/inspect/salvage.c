@@ -1,4 +1,4 @@
-#include "inspect/rescue.h"
+#include "inspect/salvage.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -79,7 +79,7 @@ static bugpack_status new_file_write(const char *path, bp_new_file_fill *fill, v
  * new one.
  */
 
-typedef struct rescue_manifest rescue_manifest;
+typedef struct salvage_manifest salvage_manifest;
 
 static const char manifest_name[] = "manifest.json";
 static const char metadata_name[] = "metadata.json";
@@ -92,8 +92,8 @@ typedef struct met_entry {
     char sha256[BP_SHA256_TEXT_BYTES];
 } met_entry;
 
-struct rescue_manifest {
-    bp_rescue_result *result;
+struct salvage_manifest {
+    bp_salvage_result *result;
     met_entry *entries; /* in the order of the zip */
     size_t count, capacity;
     const met_entry **sorted;    /* by name, and saved ones first; for the printing */
@@ -108,8 +108,8 @@ struct rescue_manifest {
 
 /* What was lost and what was not listed goes to `result`, which outlives it. NULL without memory.
  */
-static rescue_manifest *rescue_manifest_new(bp_rescue_result *result) {
-    rescue_manifest *manifest = calloc(1, sizeof *manifest);
+static salvage_manifest *salvage_manifest_new(bp_salvage_result *result) {
+    salvage_manifest *manifest = calloc(1, sizeof *manifest);
     if (manifest != NULL) {
         manifest->result = result;
     }
@@ -117,7 +117,7 @@ static rescue_manifest *rescue_manifest_new(bp_rescue_result *result) {
 }
 
 /* NULL is fine. */
-static void rescue_manifest_free(rescue_manifest *manifest) {
+static void salvage_manifest_free(salvage_manifest *manifest) {
     if (manifest == NULL) {
         return;
     }
@@ -132,7 +132,7 @@ static void rescue_manifest_free(rescue_manifest *manifest) {
     free(manifest);
 }
 
-static bugpack_status add_entry(rescue_manifest *manifest, const char *name, const char *lost,
+static bugpack_status add_entry(salvage_manifest *manifest, const char *name, const char *lost,
                                 met_entry entry, bugpack_error *error) {
     entry.name = strdup(name);
     entry.lost = lost != NULL ? strdup(lost) : NULL;
@@ -147,23 +147,23 @@ static bugpack_status add_entry(rescue_manifest *manifest, const char *name, con
 }
 
 /* Notes an entry that was saved. NO_MEMORY. */
-static bugpack_status rescue_manifest_add(rescue_manifest *manifest, const char *name,
-                                          uint64_t byte_count, const char *sha256,
-                                          bugpack_error *error) {
+static bugpack_status salvage_manifest_add(salvage_manifest *manifest, const char *name,
+                                           uint64_t byte_count, const char *sha256,
+                                           bugpack_error *error) {
     met_entry entry = {.bytes = byte_count};
     (void)snprintf(entry.sha256, sizeof entry.sha256, "%s", sha256);
     manifest->result->saved_count++;
     return add_entry(manifest, name, NULL, entry, error);
 }
 
-static void say_lost(bp_rescue_result *result, const char *name, const char *why) {
+static void say_lost(bp_salvage_result *result, const char *name, const char *why) {
     result->lost_count++;
     (void)bp_buffer_printf(&result->lost, "entry \"%s\": %s\n", name, why);
 }
 
 /* Notes one that cannot be saved; `name` is NULL for what has no name. NO_MEMORY. */
-static bugpack_status rescue_manifest_lose(rescue_manifest *manifest, const char *name,
-                                           const char *why, bugpack_error *error) {
+static bugpack_status salvage_manifest_lose(salvage_manifest *manifest, const char *name,
+                                            const char *why, bugpack_error *error) {
     if (name == NULL) {
         manifest->result->lost_count++;
         (void)bp_buffer_printf(&manifest->result->lost, "%s\n", why);
@@ -174,7 +174,7 @@ static bugpack_status rescue_manifest_lose(rescue_manifest *manifest, const char
 }
 
 /* Takes the text of metadata.json, for the id of the report. */
-static void rescue_manifest_read_id(rescue_manifest *manifest, const bp_buffer *metadata) {
+static void salvage_manifest_read_id(salvage_manifest *manifest, const bp_buffer *metadata) {
     bp_json_tree *tree = NULL;
     if (bp_json_tree_read(bp_buffer_text(metadata), metadata->size, &tree, NULL) == BUGPACK_OK) {
         const char *id = bp_json_tree_text_or(tree, "report_id", "");
@@ -197,8 +197,8 @@ static bugpack_status check_manifest(const bp_json_tree *tree, bugpack_error *er
 
 /* Takes the text of the old manifest. Notes it as lost if `bugpack verify` would refuse it.
  * NO_MEMORY. */
-static bugpack_status rescue_manifest_read_old(rescue_manifest *manifest, const bp_buffer *text,
-                                               bugpack_error *error) {
+static bugpack_status salvage_manifest_read_old(salvage_manifest *manifest, const bp_buffer *text,
+                                                bugpack_error *error) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     bp_manifest_lines lines = {.count = 0};
     bp_json_tree *tree = NULL;
@@ -222,7 +222,7 @@ static bugpack_status rescue_manifest_read_old(rescue_manifest *manifest, const 
     bp_json_tree_free(tree);
     return status == BUGPACK_ERR_NO_MEMORY
                ? fail_memory(error)
-               : rescue_manifest_lose(manifest, manifest_name, detail.message, error);
+               : salvage_manifest_lose(manifest, manifest_name, detail.message, error);
 }
 
 static int compare_entries(const void *one, const void *other) {
@@ -231,7 +231,7 @@ static int compare_entries(const void *one, const void *other) {
     return order != 0 ? order : (a->lost != NULL) - (b->lost != NULL);
 }
 
-static bool sort_entries(rescue_manifest *manifest) {
+static bool sort_entries(salvage_manifest *manifest) {
     const met_entry **sorted = realloc(manifest->sorted, (manifest->count + 1) * sizeof *sorted);
     if (sorted == NULL) {
         return false;
@@ -245,7 +245,7 @@ static bool sort_entries(rescue_manifest *manifest) {
 }
 
 /* The entry of that name: the saved one where others of its name are lost. NULL without one. */
-static const met_entry *find_entry(const rescue_manifest *manifest, const char *name) {
+static const met_entry *find_entry(const salvage_manifest *manifest, const char *name) {
     size_t low = 0, high = manifest->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -260,7 +260,7 @@ static const met_entry *find_entry(const rescue_manifest *manifest, const char *
                : NULL;
 }
 
-static bool set_lost(rescue_manifest *manifest, bp_json_tree *line, const char *why) {
+static bool set_lost(salvage_manifest *manifest, bp_json_tree *line, const char *why) {
     char reason[sizeof(bugpack_error)];
     (void)snprintf(reason, sizeof reason, "lost: %s", why);
     bp_json_tree_remove(line, "sha256");
@@ -277,7 +277,7 @@ static bool set_content(bp_json_tree *line, const met_entry *entry) {
 
 /* An entry that was saved, and which the old manifest does not list, or as one that is not there.
  */
-static bool note_unlisted(rescue_manifest *manifest, bp_json_tree *line, const char *name) {
+static bool note_unlisted(salvage_manifest *manifest, bp_json_tree *line, const char *name) {
     manifest->result->unlisted_count++;
     (void)bp_buffer_printf(&manifest->result->unlisted, "entry \"%s\"\n", name);
     return bp_json_tree_set_text(line, "note",
@@ -285,7 +285,7 @@ static bool note_unlisted(rescue_manifest *manifest, bp_json_tree *line, const c
 }
 
 /* Adds the line of an entry that the old manifest does not have. */
-static bool add_line(rescue_manifest *manifest, const met_entry *entry) {
+static bool add_line(salvage_manifest *manifest, const met_entry *entry) {
     bp_json_tree *line = bp_json_tree_append(manifest->tree, "artefacts");
     if (line == NULL || !bp_json_tree_set_text(line, "name", entry->name) ||
         !bp_json_tree_set_text(line, "status", "ok") || !set_content(line, entry) ||
@@ -301,7 +301,7 @@ static bool add_line(rescue_manifest *manifest, const met_entry *entry) {
 }
 
 /* Makes a line of the old manifest say what is so of its entry, NULL where there is none. */
-static bool correct_line(rescue_manifest *manifest, const bp_manifest_row *old,
+static bool correct_line(salvage_manifest *manifest, const bp_manifest_row *old,
                          const met_entry *entry) {
     static const char changed[] = "it was changed after the manifest was written";
     bp_json_tree *line = (bp_json_tree *)(uintptr_t)old->tree; /* of a tree that is ours */
@@ -324,7 +324,7 @@ static bool correct_line(rescue_manifest *manifest, const bp_manifest_row *old,
     return set_content(line, entry) && (is_present || note_unlisted(manifest, line, entry->name));
 }
 
-static bugpack_status correct_lines(rescue_manifest *manifest, bugpack_error *error) {
+static bugpack_status correct_lines(salvage_manifest *manifest, bugpack_error *error) {
     bool is_set = true;
     if (manifest->has_old) {
         (void)bp_json_tree_uint(manifest->tree, "missing", &manifest->missing_count);
@@ -345,16 +345,16 @@ static bugpack_status correct_lines(rescue_manifest *manifest, bugpack_error *er
 }
 
 /* Without an old manifest nobody knows whether what was met is all. */
-static bugpack_status begin_new(rescue_manifest *manifest, bugpack_error *error) {
+static bugpack_status begin_new(salvage_manifest *manifest, bugpack_error *error) {
     static const char start[] =
         "{\"schema\": 2, \"report_id\": \"\", \"complete\": false, \"missing\": 0}";
     bool has_metadata = find_entry(manifest, metadata_name) != NULL;
     bugpack_status status = BUGPACK_OK;
     if (find_entry(manifest, manifest_name) == NULL) {
-        status = rescue_manifest_lose(manifest, manifest_name, not_there, error);
+        status = salvage_manifest_lose(manifest, manifest_name, not_there, error);
     }
     if (status == BUGPACK_OK && !has_metadata) {
-        status = rescue_manifest_lose(manifest, metadata_name, not_there, error);
+        status = salvage_manifest_lose(manifest, metadata_name, not_there, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_json_tree_read(start, sizeof start - 1, &manifest->tree, error);
@@ -373,8 +373,8 @@ static bugpack_status begin_new(rescue_manifest *manifest, bugpack_error *error)
 
 /* Appends the new manifest; once. Each entry has the size and the SHA-256 with which it was saved.
  * NO_MEMORY, LIMIT of the buffer. */
-static bugpack_status rescue_manifest_print(rescue_manifest *manifest, bp_buffer *out,
-                                            bugpack_error *error) {
+static bugpack_status salvage_manifest_print(salvage_manifest *manifest, bp_buffer *out,
+                                             bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     const char *id = bp_json_tree_text_or(manifest->tree, "report_id", "");
     if (manifest->has_old && manifest->report_id[0] != '\0' &&
@@ -383,8 +383,8 @@ static bugpack_status rescue_manifest_print(rescue_manifest *manifest, bp_buffer
         bp_json_tree_free(manifest->tree);
         manifest->tree = NULL;
         manifest->has_old = false;
-        status = rescue_manifest_lose(manifest, manifest_name,
-                                      "its report_id is not that of metadata.json", error);
+        status = salvage_manifest_lose(manifest, manifest_name,
+                                       "its report_id is not that of metadata.json", error);
     }
     if (status == BUGPACK_OK && !sort_entries(manifest)) {
         status = fail_memory(error);
@@ -411,9 +411,9 @@ typedef struct rescuing {
     uint64_t file_bytes, left_bytes; /* of the file, and of what may still be decompressed */
     bp_archive *archive;
     bp_inflater *inflater;
-    rescue_manifest *manifest;
+    salvage_manifest *manifest;
     bool has_manifest; /* the old one was met */
-    bp_rescue_result result;
+    bp_salvage_result result;
     /* The entry being read. */
     bp_directory_entry entry;
     char name[BP_DIRECTORY_NAME_MAX + 1];
@@ -425,7 +425,7 @@ typedef struct rescuing {
     unsigned char piece[piece_bytes];
 } rescuing;
 
-void bp_rescue_release(bp_rescue_result *result) {
+void bp_salvage_release(bp_salvage_result *result) {
     bp_buffer_release(&result->lost);
     bp_buffer_release(&result->unlisted);
 }
@@ -433,7 +433,7 @@ void bp_rescue_release(bp_rescue_result *result) {
 #define fail_memory(error) bp_fail_memory((error), "save what is left of a report")
 
 static bugpack_status lose(rescuing *state, const char *why, bugpack_error *error) {
-    return rescue_manifest_lose(state->manifest, state->name, why, error);
+    return salvage_manifest_lose(state->manifest, state->name, why, error);
 }
 
 /*
@@ -567,10 +567,10 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
     }
     if (is_manifest) {
         state->has_manifest = true;
-        return rescue_manifest_read_old(state->manifest, &state->document, error);
+        return salvage_manifest_read_old(state->manifest, &state->document, error);
     }
     if (state->is_document) {
-        rescue_manifest_read_id(state->manifest, &state->document);
+        salvage_manifest_read_id(state->manifest, &state->document);
     }
     uint64_t byte_count = 0;
     status = bp_archive_end(state->archive, &byte_count, error);
@@ -578,7 +578,7 @@ static bugpack_status save_entry(rescuing *state, uint64_t offset, bugpack_error
         return status;
     }
     bp_archive_take_sha256(state->archive, sha256);
-    return rescue_manifest_add(state->manifest, state->name, byte_count, sha256, error);
+    return salvage_manifest_add(state->manifest, state->name, byte_count, sha256, error);
 }
 
 static bugpack_status walk(rescuing *state, bugpack_error *error) {
@@ -595,7 +595,7 @@ static bugpack_status walk(rescuing *state, bugpack_error *error) {
         }
         if (wrong != NULL) {
             (void)snprintf(why, sizeof why, "all from byte %" PRIu64 " on: %s", offset, wrong);
-            return rescue_manifest_lose(state->manifest, NULL, why, error);
+            return salvage_manifest_lose(state->manifest, NULL, why, error);
         }
         uint64_t end = state->file_bytes - offset - length;
         bugpack_status status = save_entry(state, offset + length, error);
@@ -610,7 +610,7 @@ static bugpack_status add_manifest(rescuing *state, bugpack_error *error) {
     bp_buffer text;
     uint64_t byte_count;
     bp_buffer_init(&text, 4 * document_max_bytes);
-    bugpack_status status = rescue_manifest_print(state->manifest, &text, error);
+    bugpack_status status = salvage_manifest_print(state->manifest, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(state->archive, manifest_name, UINT_MAX, error);
     }
@@ -630,7 +630,7 @@ static bugpack_status write_report(void *context, int dir_fd, int fd, const char
         .fd = fd, .dir_fd = dir_fd, .name = name, .wall_ns = bp_clock_wall_ns()};
     uint64_t zip_bytes;
     state->inflater = bp_inflater_new();
-    state->manifest = rescue_manifest_new(&state->result);
+    state->manifest = salvage_manifest_new(&state->result);
     bugpack_status status =
         state->inflater != NULL && state->manifest != NULL ? BUGPACK_OK : fail_memory(error);
     status = status == BUGPACK_OK ? bp_archive_new(&target, &state->archive, error) : status;
@@ -642,8 +642,8 @@ static bugpack_status write_report(void *context, int dir_fd, int fd, const char
     return status == BUGPACK_OK ? bp_archive_finish(state->archive, &zip_bytes, error) : status;
 }
 
-bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
-                         size_t name_bytes, bp_rescue_result *ret_result, bugpack_error *error) {
+bugpack_status bp_salvage(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
+                          size_t name_bytes, bp_salvage_result *ret_result, bugpack_error *error) {
     struct stat info;
     rescuing *state = calloc(1, sizeof *state);
     if (state == NULL) {
@@ -660,12 +660,12 @@ bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, ch
     if (status == BUGPACK_OK) {
         *ret_result = state->result;
     } else {
-        bp_rescue_release(&state->result);
+        bp_salvage_release(&state->result);
     }
     bp_buffer_release(&state->document);
     bp_archive_free(state->archive);
     bp_inflater_free(state->inflater);
-    rescue_manifest_free(state->manifest);
+    salvage_manifest_free(state->manifest);
     free(state);
     return status;
 }

@@ -1,8 +1,8 @@
 /*
  * Saves what can be saved of a report that was cut or damaged, into a new one.
  */
-#ifndef BP_INSPECT_RESCUE_H
-#define BP_INSPECT_RESCUE_H
+#ifndef BP_INSPECT_SALVAGE_H
+#define BP_INSPECT_SALVAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +12,13 @@
 
 #include "base/buffer.h"
 
-typedef struct bp_rescue_result {
+typedef struct bp_salvage_result {
     size_t saved_count, lost_count, unlisted_count;
     bool lacks_manifest; /* nothing says which entries there were: more may be lost */
     /* What was lost, and what was saved though the manifest does not list it, a line each: "entry
      * "logs.jsonl": the file ends in it", "entry "x"". Text of the report is in it as it is. */
     bp_buffer lost, unlisted;
-} bp_rescue_result;
+} bp_salvage_result;
 
 /*
  * Walks the entries from the first byte of `fd`, a regular file that stays the caller's, and writes
@@ -30,8 +30,8 @@ typedef struct bp_rescue_result {
  * the name without the directory. CORRUPT: not one entry can be saved. IO, NO_MEMORY. Nothing is
  * left behind on failure; the result is to be released on success.
  */
-bugpack_status bp_rescue(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
-                         size_t name_bytes, bp_rescue_result *ret_result, bugpack_error *error);
-void bp_rescue_release(bp_rescue_result *result);
+bugpack_status bp_salvage(int fd, uint64_t max_bytes, const char *output_path, char *ret_name,
+                          size_t name_bytes, bp_salvage_result *ret_result, bugpack_error *error);
+void bp_salvage_release(bp_salvage_result *result);
 
 #endif
