@@ -1,6 +1,6 @@
 /*
- * The heap of this process as its allocator counts it: heap-state.json without a session or a
- * report.
+ * The heap of this process as its allocator counts it: what heap-state.json holds, without a
+ * session or a report.
  *
  * The allocator is found at run time; the library links none. The first of these that applies is
  * used: a jemalloc that has given out memory (mallctl, je_mallctl, or _rjem_mallctl as Rust's
@@ -12,7 +12,6 @@
 #ifndef BUGPACK_HEAP_STATE_H
 #define BUGPACK_HEAP_STATE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +19,6 @@
 #include <bugpack/export.h>
 
 BUGPACK_BEGIN_DECLS
-
-struct bugpack;
 
 /* The value of a number that the allocator does not give; 0 is a measured number. */
 #define BUGPACK_HEAP_UNKNOWN UINT64_MAX
@@ -60,29 +57,6 @@ BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_read(bugpack_hea
                                                                      bugpack_error *error);
 
 /*
- * Reads a state from heap-state.json, or from any JSON object that has these keys. A key that is
- * missing or null is unknown, so `{}` is all unknown; other keys are ignored. The name of an
- * allocator is cut to fit, and '?' replaces what is not printable ASCII in it. Fills `*ret_state`
- * as far as its struct_size reaches.
- *
- * Errors: CORRUPT (not valid JSON, or a value of the wrong kind: "line L, column C: …"), INVALID
- * (no text, struct_size), NO_MEMORY. Any thread. Since 0.1.0.
- */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_heap_state_parse(const char *json,
-                                                                      size_t json_bytes,
-                                                                      bugpack_heap_state *ret_state,
-                                                                      bugpack_error *error);
-
-/*
- * Formats a state as heap-state.json (docs/REPORT_FORMAT.md), without what is unknown. Ends in a
- * newline and a NUL. Freed with bugpack_free.
- *
- * Errors: INVALID (struct_size), NO_MEMORY. Any thread. Since 0.1.0.
- */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status
-bugpack_heap_state_json(const bugpack_heap_state *state, char **ret_json, bugpack_error *error);
-
-/*
  * Formats a state for a person: a line `key: value` for each of allocated_bytes, active_bytes,
  * resident_bytes, mapped_bytes and narenas, in this order, "(unknown)" for an unknown value. Ends
  * in a newline. Freed with bugpack_free.
@@ -100,15 +74,6 @@ bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text, bugpac
 BUGPACK_API BUGPACK_NODISCARD bugpack_status
 bugpack_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
                         char **ret_text, bugpack_error *error);
-
-/*
- * Whether reports of this session read heap-state.json; they do by default. Turn it off if the
- * allocator must not be asked; the manifest then says `disabled`. Without effect for a session
- * about another process, which has no heap-state.json.
- *
- * Errors: INVALID (a NULL session), INERT, CLOSED. Any thread. Since 0.1.0.
- */
-BUGPACK_API bugpack_status bugpack_heap_state_enable(struct bugpack *session, bool enabled);
 
 BUGPACK_END_DECLS
 

@@ -123,17 +123,6 @@ BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const c
                                                 uint64_t limit_bytes, bugpack_error *error);
 
 /*
- * Checks that a file is readable and is one valid JSON document of at most `limit_bytes` (0: 64
- * MiB), before a report depends on it.
- *
- * Errors: CORRUPT, with a sentence that names file, line and column; NO_PROCESS (no such file);
- * DENIED; IO; LIMIT (too large); NO_MEMORY. Any thread. Since 0.1.0.
- */
-BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_check_json_file(const char *path,
-                                                                     uint64_t limit_bytes,
-                                                                     bugpack_error *error);
-
-/*
  * Adds another process to the reports: with the entries that a report has about a target, below
  * `processes/<pid>-<name>/`. Their metrics windows are one window, of sample_window_ms, which for
  * these processes begins at the trigger, also with a history. A process that ends later still has

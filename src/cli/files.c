@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "model/entry.h"
+#include "report/provider.h"
 
 /*
  * The files that a directory or a pattern of a command line stands for.
@@ -482,7 +483,7 @@ bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit) {
     }
     *ret_exit = BP_CLI_FAILED;
     if (files->session_path != NULL &&
-        bugpack_check_json_file(files->session_path, session_limit_bytes, &error) != BUGPACK_OK) {
+        bp_provider_check_json(files->session_path, session_limit_bytes, &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return false;
     }

@@ -12,6 +12,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "inspect/diff_source.h"
+#include "model/heap_state.h"
 
 typedef struct heap_options {
     pid_t pid;
@@ -106,18 +107,20 @@ static bugpack_status read_state_file(const char *path, bugpack_heap_state *ret_
 static bp_cli_exit print_state(const char *path, bool as_json) {
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    char *text = NULL;
+    bp_buffer text;
+    bp_buffer_init(&text, SIZE_MAX / 4);
     bugpack_status status = read_state_file(path, &state, &error);
-    if (status == BUGPACK_OK) {
-        status = as_json ? bugpack_heap_state_json(&state, &text, &error)
-                         : bugpack_heap_state_text(&state, &text, &error);
+    if (status == BUGPACK_OK && as_json) {
+        status = bp_heap_state_print(&state, &text, &error);
+    } else if (status == BUGPACK_OK && bp_heap_state_text(&state, &text) != BUGPACK_OK) {
+        status = bp_fail_memory(&error, "print the state of the heap");
     }
+    (void)fputs(bp_buffer_text(&text), stdout);
+    bp_buffer_release(&text);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
         return BP_CLI_FAILED;
     }
-    (void)fputs(text, stdout);
-    bugpack_free(text);
     return bp_cli_finish_output();
 }
 

@@ -18,8 +18,10 @@ uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number);
 void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value);
 
 /*
- * Reads heap-state.json as bugpack_heap_state_parse does, but for struct_size, which is set.
- * CORRUPT with line and column, NO_MEMORY.
+ * Reads a state from heap-state.json, or from any JSON object that has these keys. A key that is
+ * missing or null is unknown, so `{}` is all unknown; other keys are ignored. The name of an
+ * allocator is cut to fit, and '?' replaces what is not printable ASCII in it. CORRUPT with line
+ * and column (not valid JSON, or a value of the wrong kind), NO_MEMORY.
  */
 bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
                                    bugpack_heap_state *ret_state, bugpack_error *error);

@@ -1,11 +1,14 @@
 #include "report/provider.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
@@ -178,4 +181,29 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
             accept_json(given, sink, context);
         }
     }
+}
+
+bugpack_status bp_provider_check_json(const char *path, size_t limit_bytes, bugpack_error *error) {
+    bp_buffer text, formatted;
+    bugpack_error detail = BUGPACK_ERROR_INIT;
+    int fd = -1;
+    bp_buffer_init(&text, limit_bytes);
+    bp_buffer_init(&formatted, SIZE_MAX / 4);
+    bugpack_status status = bp_file_open_regular(AT_FDCWD, path, &fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_file_read_fd(fd, path, &text, error);
+        (void)close(fd);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_json_reformat(bp_buffer_text(&text), text.size, &formatted, &detail);
+        if (status != BUGPACK_OK) {
+            status = bp_fail(error, status,
+                             status == BUGPACK_ERR_CORRUPT ? "\"%s\" is not valid JSON: %s"
+                                                           : "cannot check \"%s\": %s",
+                             path, detail.message);
+        }
+    }
+    bp_buffer_release(&text);
+    bp_buffer_release(&formatted);
+    return status;
 }

@@ -111,4 +111,11 @@ bool bp_runner_call(bp_runner *runner, bp_provider *provider, const bp_cancel_to
 /* Whether the calling thread is inside a provider: then it must not wait for a report. */
 bool bp_runner_is_inside_provider(void);
 
+/*
+ * Checks that a file is readable and is one valid JSON document of at most `limit_bytes`, before a
+ * report depends on it. CORRUPT, with a sentence that names file, line and column; NO_PROCESS (no
+ * such file); DENIED; IO; LIMIT (too large); NO_MEMORY. Any thread.
+ */
+bugpack_status bp_provider_check_json(const char *path, size_t limit_bytes, bugpack_error *error);
+
 #endif

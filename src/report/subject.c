@@ -25,7 +25,6 @@ static const uint64_t first_follow_ns = 2 * BP_NS_PER_MS;
 
 struct bp_subject {
     atomic_uint reference_count;
-    atomic_bool is_heap_state_off;
     bp_metadata_target target;
     bool is_further;            /* not the session's first */
     _Atomic(bp_subject *) next; /* set once, under the lock of the first */
@@ -62,7 +61,6 @@ static bp_subject *new_subject(void) {
         return NULL;
     }
     atomic_init(&subject->reference_count, 1);
-    atomic_init(&subject->is_heap_state_off, false);
     atomic_init(&subject->next, NULL);
     bp_buffer_init(&subject->facts, facts_limit_bytes);
     subject->interval_ns = first_refresh_ns;
@@ -415,12 +413,4 @@ uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns) {
         subject->follow_interval_ns < BP_NS_PER_SEC ? subject->follow_due_ns : UINT64_MAX;
     bp_lock_release(&subject->lock);
     return due_ns;
-}
-
-void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled) {
-    atomic_store_explicit(&subject->is_heap_state_off, !is_enabled, memory_order_relaxed);
-}
-
-bool bp_subject_wants_heap_state(const bp_subject *subject) {
-    return !atomic_load_explicit(&subject->is_heap_state_off, memory_order_relaxed);
 }

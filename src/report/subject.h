@@ -99,8 +99,4 @@ void bp_subject_refresh_when_due(bp_subject *subject);
  */
 uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns);
 
-/* Whether heap-state.json is wanted. Any thread. */
-void bp_subject_enable_heap_state(bp_subject *subject, bool is_enabled);
-bool bp_subject_wants_heap_state(const bp_subject *subject);
-
 #endif

@@ -116,16 +116,6 @@ bugpack_status bugpack_thread_heap_read(pid_t pid, const bugpack_thread_heap_opt
     return status;
 }
 
-bugpack_status bugpack_heap_state_enable(bugpack *session, bool enabled) {
-    bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
-    if (status == BUGPACK_OK) {
-        bp_subject_enable_heap_state(session->context.subject, enabled);
-        bp_session_leave(&entry);
-    }
-    return status;
-}
-
 bugpack_status bugpack_heap_state_read(bugpack_heap_state *ret_state, bugpack_error *error) {
     bugpack_status status = bp_struct_check(&bp_of_bugpack_heap_state, ret_state, error);
     if (status != BUGPACK_OK) {
@@ -153,39 +143,6 @@ static bugpack_status hand_over(bp_buffer *text, char **ret_text, bugpack_error 
     }
     *ret_text = text->data;
     return BUGPACK_OK;
-}
-
-bugpack_status bugpack_heap_state_parse(const char *json, size_t json_bytes,
-                                        bugpack_heap_state *ret_state, bugpack_error *error) {
-    bugpack_heap_state state;
-    bugpack_status status = bp_struct_check(&bp_of_bugpack_heap_state, ret_state, error);
-    if (status == BUGPACK_OK && json == NULL) {
-        status = bp_fail(error, BUGPACK_ERR_INVALID, "there is no JSON text to read");
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_heap_state_parse(json, json_bytes, &state, error);
-    }
-    if (status == BUGPACK_OK) {
-        bp_struct_write(&bp_of_bugpack_heap_state, ret_state, &state);
-    }
-    return status;
-}
-
-bugpack_status bugpack_heap_state_json(const bugpack_heap_state *state, char **ret_json,
-                                       bugpack_error *error) {
-    bugpack_heap_state known = BUGPACK_HEAP_STATE_INIT;
-    bugpack_status status = bp_struct_read(&bp_of_bugpack_heap_state, &known, state, error);
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    bp_buffer text;
-    bp_buffer_init(&text, state_limit_bytes);
-    status = bp_heap_state_print(&known, &text, error);
-    if (status == BUGPACK_OK) {
-        return hand_over(&text, ret_json, error);
-    }
-    bp_buffer_release(&text);
-    return status;
 }
 
 bugpack_status bugpack_heap_state_text(const bugpack_heap_state *state, char **ret_text,

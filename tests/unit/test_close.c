@@ -55,7 +55,6 @@ Test(close, refuses_every_call_afterwards) {
         int, (int)bugpack_provide_file(session, "b.txt", "/dev/null", BUGPACK_FILE_WHOLE, 0, NULL),
         closed));
     cr_expect(not(bugpack_unprovide(session, "a.txt")));
-    cr_expect(eq(int, (int)bugpack_heap_state_enable(session, false), closed));
     cr_expect(eq(int, (int)bugpack_channel_open(session, "late", NULL, &late, NULL), closed));
     cr_expect(zero(ptr, late));
     cr_expect(zero(ptr, bugpack_log_stream(session, BUGPACK_LEVEL_INFO, NULL, NULL)));

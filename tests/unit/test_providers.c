@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "report/provider.h"
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
 
@@ -386,10 +387,10 @@ Test(providers, a_json_file_can_be_checked_before_a_report_depends_on_it) {
     char path[512];
     bugpack_error error = BUGPACK_ERROR_INIT;
     (void)snprintf(path, sizeof path, "%s/good.json", dir.path);
-    cr_assert(zero(int, (int)bugpack_check_json_file(path, 0, &error)), "%s", error.message);
-    cr_assert(eq(int, (int)bugpack_check_json_file(path, 12, &error), (int)BUGPACK_ERR_LIMIT));
+    cr_assert(zero(int, (int)bp_provider_check_json(path, 1000, &error)), "%s", error.message);
+    cr_assert(eq(int, (int)bp_provider_check_json(path, 12, &error), (int)BUGPACK_ERR_LIMIT));
     (void)snprintf(path, sizeof path, "%s/bad.json", dir.path);
-    cr_assert(eq(int, (int)bugpack_check_json_file(path, 0, &error), (int)BUGPACK_ERR_CORRUPT));
+    cr_assert(eq(int, (int)bp_provider_check_json(path, 1000, &error), (int)BUGPACK_ERR_CORRUPT));
     cr_assert(ne(ptr, (void *)strstr(error.message, "bad.json\" is not valid JSON: line 2, column"),
                  NULL),
               "%s", error.message);

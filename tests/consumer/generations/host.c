@@ -128,16 +128,11 @@ static bugpack_status fill_heap_state(void *state) {
     return bugpack_heap_state_read(state, &error);
 }
 
-static bugpack_status parse_heap_state(void *state) {
-    static const char json[] = "{\"allocated_bytes\": 5, \"allocator\": \"none\"}";
-    return bugpack_heap_state_parse(json, sizeof json - 1, state, &error);
-}
-
 static bugpack_status print_heap_state(void *state) {
-    char *json = NULL;
-    bugpack_status status = bugpack_heap_state_json(state, &json, &error);
+    char *text = NULL;
+    bugpack_status status = bugpack_heap_state_text(state, &text, &error);
     if (status == BUGPACK_OK) {
-        bugpack_free(json);
+        bugpack_free(text);
     }
     return status;
 }
@@ -229,10 +224,7 @@ static void check_state(void) {
         (void)printf("heap of %s\n", heap.allocator);
         expect("bugpack_heap_state", "has an allocator", heap.allocator[0] != '\0');
     }
-    if (check_output("bugpack_heap_state", &heap, sizeof heap, parse_heap_state)) {
-        expect("bugpack_heap_state", "is read", heap.allocated_bytes == 5);
-        check_input("bugpack_heap_state", &heap, sizeof heap, print_heap_state);
-    }
+    check_input("bugpack_heap_state", &heap, sizeof heap, print_heap_state);
     bugpack_thread_heap_options heap_options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
     check_input("bugpack_thread_heap_options", &heap_options, sizeof heap_options, read_heap_with);
     if (check_output("bugpack_thread_heap_result", &heap_result, sizeof heap_result,
