@@ -265,7 +265,7 @@ Test(heap_state, turned_off_it_is_only_in_the_manifest) {
     cr_expect(report_entry_contains(result.path, "manifest.json",
                                     "\"name\": \"heap-state.json\",\n"
                                     "      \"status\": \"disabled\",\n"));
-    cr_expect(report_entry_contains(result.path, "manifest.json", ));
+    cr_expect(report_entry_contains(result.path, "manifest.json", "left out on request"));
     temp_dir_remove(&dir);
 }
 
