@@ -191,10 +191,10 @@ static bugpack_status explain(const char *path, bp_diff_artefact artefact,
                : bp_fail(error, detail->status, "%s", detail->message);
 }
 
-static bugpack_status refuse(const char *path, bp_diff_artefact artefact, const char *key,
+static bugpack_status refuse(const char *path, const char *key, const char *expected,
                              bugpack_error *error) {
-    return bp_fail(error, BUGPACK_ERR_CORRUPT, "%s of \"%s\": \"%s\" is not what it should be",
-                   bp_diff_artefact_name(artefact), path, key);
+    return bp_fail(error, BUGPACK_ERR_CORRUPT, "%s of \"%s\": \"%s\" is not %s",
+                   bp_diff_artefact_name(BP_DIFF_METRICS), path, key, expected);
 }
 
 bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
@@ -220,14 +220,14 @@ bugpack_status bp_diff_read_metrics(const bp_buffer *text, const char *path,
         return BUGPACK_OK;
     }
     if (!bp_json_token_is(&picks[BP_DIFF_FIGURE_COUNT].token, "{")) {
-        return refuse(path, BP_DIFF_METRICS, "process", error);
+        return refuse(path, "process", "an object", error);
     }
     for (size_t i = 0; i < BP_DIFF_FIGURE_COUNT; i++) {
         const bp_json_token *token = &picks[i].token;
         values[i] = (bp_diff_value){.is_known = token->byte_count > 0};
         if (values[i].is_known &&
             !bp_json_token_fixed(token, bp_diff_figures[i].decimals, &values[i].value)) {
-            return refuse(path, BP_DIFF_METRICS, bp_diff_figures[i].key, error);
+            return refuse(path, bp_diff_figures[i].key, "a number of the range it can have", error);
         }
     }
     memcpy(ret_values, values, sizeof values);

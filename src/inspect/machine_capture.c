@@ -285,7 +285,8 @@ static bugpack_status take_token(void *context, const bp_json_token *token, bugp
     }
     return status == BUGPACK_OK
                ? status
-               : bp_fail(error, status, "\"%s\" of a thread is not what it should be", reader->key);
+               : bp_fail(error, status, "\"%s\" of a thread is missing, or not %s", reader->key,
+                         strcmp(reader->key, "name") == 0 ? "a text" : "a whole number");
 }
 
 static bugpack_status read_text(capture_reader *reader, const bp_giver *text,

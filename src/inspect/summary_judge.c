@@ -375,17 +375,17 @@ static void find_errors(bp_summary *summary) {
     }
 }
 
-/* What only a living process has. */
-static const char *const of_the_living[] = {"threads.json", "stacks.txt", "stacks.json",
-                                            "files.json", "thread-heap.json"};
-enum { of_the_living_count = sizeof of_the_living / sizeof of_the_living[0] };
+/* The entries that only a running process can have. */
+static const char *const live_entries[] = {"threads.json", "stacks.txt", "stacks.json",
+                                           "files.json", "thread-heap.json"};
+enum { live_entry_count = sizeof live_entries / sizeof live_entries[0] };
 
-static void find_lack_of_the_dead(bp_summary *summary, const bool *lacks) {
+static void find_ended(bp_summary *summary, const bool *lacks) {
     char list[128] = "";
     size_t used = 0;
-    for (size_t i = 0; i < of_the_living_count; i++) {
+    for (size_t i = 0; i < live_entry_count; i++) {
         used += lacks[i] ? (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                            used > 0 ? ", " : "", of_the_living[i])
+                                            used > 0 ? ", " : "", live_entries[i])
                          : 0;
     }
     if (used > 0) {
@@ -399,18 +399,18 @@ static void find_lack_of_the_dead(bp_summary *summary, const bool *lacks) {
 static void find_missing(bp_summary *summary) {
     bool is_complete = bp_json_tree_is_true(summary->manifest, "complete");
     bool has_ended = bp_json_tree_object(summary->metadata, "exit") != NULL;
-    bool lacks[of_the_living_count] = {false};
+    bool lacks[live_entry_count] = {false};
     for (const bp_json_tree *row =
              bp_json_tree_first(bp_json_tree_array(summary->manifest, "artefacts"));
          row != NULL; row = bp_json_tree_next(row)) {
         const char *name = bp_json_tree_text_or(row, "name", "?"),
                    *status = bp_json_tree_text_or(row, "status", "?");
         bool is_cut = strcmp(status, "truncated") == 0;
-        size_t at = has_ended && strcmp(status, "omitted") == 0 ? 0 : of_the_living_count;
-        while (at < of_the_living_count && strcmp(name, of_the_living[at]) != 0) {
+        size_t at = has_ended && strcmp(status, "omitted") == 0 ? 0 : live_entry_count;
+        while (at < live_entry_count && strcmp(name, live_entries[at]) != 0) {
             at++;
         }
-        if (at < of_the_living_count) {
+        if (at < live_entry_count) {
             lacks[at] = true;
         } else if (strcmp(status, "ok") != 0 && strcmp(status, "disabled") != 0 &&
                    (is_cut || !is_complete)) {
@@ -419,7 +419,7 @@ static void find_missing(bp_summary *summary) {
                             bp_json_tree_text_or(row, "reason", "no reason is given"));
         }
     }
-    find_lack_of_the_dead(summary, lacks);
+    find_ended(summary, lacks);
     if (summary->manifest == NULL) {
         bp_summary_find(summary, BP_SEVERITY_INFO, "manifest.json",
                         "not there: nothing says what is missing");

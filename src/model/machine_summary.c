@@ -205,7 +205,7 @@ static void explain_groups(const bp_machine_summary *summary, char *out, size_t 
         summary->process_count > kernel_count ? summary->process_count - kernel_count : 0;
     for (size_t cause = 0; cause < BP_MACHINE_CAUSE_COUNT; cause++) {
         const char *joint = "; ";
-        /* Those of another errno are among the errors. */
+        /* Files that failed with another errno are counted by errno, in explain_errors. */
         bool is_shown = is_loss(cause) && cause != BP_MACHINE_CAUSE_OTHER;
         for (size_t group = 0; is_shown && group < BP_MACHINE_GROUP_COUNT; group++) {
             uint64_t count = summary->unread[group][cause];

@@ -15,7 +15,8 @@
 /* Makes the socket in `dir`, of mode 0600. It does not block. Errors: IO, UNSUPPORTED. */
 bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error);
 
-/* The next who asks, if it is a process of this user or of root; others are refused. -1: nobody. */
+/* Accepts the next connection of a process of this user or of root, and closes those of others. -1:
+ * none is waiting. */
 int bp_ask_socket_accept(int fd);
 
 /* Never waits, and raises no signal. */

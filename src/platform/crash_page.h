@@ -52,7 +52,8 @@ typedef struct bp_crash_page {
     uint32_t arch, register_count;  /* a bp_crash_arch */
     uint32_t tid_count, are_tids_cut;
     uint32_t module_count, are_maps_cut;
-    uint64_t was_passed_to_host; /* a handler of the host's came next, and may have ended it else */
+    uint64_t was_passed_to_host; /* to its own handler, which may have ended the process in another
+                                    way */
     uint64_t stack_start, stack_bytes, maps_bytes;
     uint64_t registers[BP_CRASH_REGISTER_MAX]; /* by DWARF number, then others */
     int32_t tids[BP_CRASH_TID_MAX];            /* of all threads, without `tid` */

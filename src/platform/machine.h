@@ -10,8 +10,7 @@
 const char *bp_machine_platform(void);
 
 /* The machine's name, architecture and kernel release as uname(2) has them, and the id of this
- * boot;
- * "" for what is not known. */
+ * boot; "" for what is not known. */
 #define BP_MACHINE_NAME_BYTES 256
 #define BP_MACHINE_BOOT_ID_BYTES 37
 typedef struct bp_machine_identity {

@@ -100,7 +100,7 @@ typedef enum bp_machine_counter {
     X(VANISHED, "vanished")   /* the thread ended meanwhile */                                     \
     X(MISSING, "missing")     /* this kernel has no such file */                                   \
     X(DISABLED, "disabled")   /* this kernel does not count it, or not now */                      \
-    X(MALFORMED, "malformed") /* the file is not what it should be */                              \
+    X(MALFORMED, "malformed") /* the file does not read as its format says */                      \
     X(OTHER, "other")         /* another errno, or a failure of the heap probe */
 
 typedef enum bp_machine_cause {

@@ -238,12 +238,12 @@ typedef enum stage {
 
 /* Where each stage begins, in percent. A sample window takes most of the time where there is one;
  * the last percents are the disk's. */
-static const unsigned char begins_with_window[] = {0, 2, 10, 15, 75, 78, 97};
-static const unsigned char begins_without[] = {0, 5, 35, 45, 45, 48, 97};
+static const unsigned char begins_waiting[] = {0, 2, 10, 15, 75, 78, 97};
+static const unsigned char begins_at_once[] = {0, 5, 35, 45, 45, 48, 97};
 
 /* The report is a step further: `done` of `total` steps of a stage (0 of 0 is all of it). */
 static void show_progress(const bp_progress *progress, stage at, uint64_t done, uint64_t total) {
-    const unsigned char *begins = progress->has_window ? begins_without : begins_with_window;
+    const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
     /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
     uint64_t part = done >= total ? 100 : 100 * done / total;
     progress->on_step(progress->context,

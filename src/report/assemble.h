@@ -15,7 +15,7 @@ typedef struct bp_progress {
     /* Waits until the snapshot thread has filled its fields of the job. */
     void (*wait_snapshot)(void *context);
     void *context;
-    bool has_window; /* no sample window has to pass */
+    bool is_window_past; /* the sample window has passed: the report need not wait for one */
 } bp_progress;
 
 /* Assembles the job's report and publishes it; fills the result on success and on failure. Worker

@@ -448,29 +448,35 @@ static bugpack_status add_manifest(bp_bundle *bundle, bugpack_error *error) {
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const char *stem, const char *extension,
                                  char *ret_name, size_t name_bytes, uint64_t *ret_zip_bytes,
                                  bugpack_error *error) {
+    const bp_cancel_token *token = bundle->target.token;
     uint64_t zip_bytes = 0;
     bugpack_status status = add_manifest(bundle, error);
-    if (status == BUGPACK_OK) {
-        status = bp_archive_finish(bundle->archive, &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_cancel_check(bundle->target.token, error);
+    status = bp_archive_finish(bundle->archive, &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_ask(bundle->file, zip_bytes, &zip_bytes, error);
+    status = bp_cancel_check(token, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_sync(bundle->file, error);
+    status = bp_staged_file_ask(bundle->file, zip_bytes, &zip_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        /* The last moment to give up: a name, once given, stays. */
-        status = bundle->target.hook.call == NULL
-                     ? bp_cancel_check(bundle->target.token, error)
-                     : bp_cancel_check_flag(bundle->target.token, error);
+    status = bp_staged_file_sync(bundle->file, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        status = bp_staged_file_publish(bundle->file, stem, extension, ret_name, name_bytes, error);
+    /* The last moment to give up: a name, once given, stays. */
+    status = bundle->target.hook.call == NULL ? bp_cancel_check(token, error)
+                                              : bp_cancel_check_flag(token, error);
+    if (status != BUGPACK_OK) {
+        return status;
     }
+    status = bp_staged_file_publish(bundle->file, stem, extension, ret_name, name_bytes, error);
     if (status == BUGPACK_OK) {
         *ret_zip_bytes = zip_bytes;
     }

@@ -187,7 +187,7 @@ static void write_report(bp_job_queue *queue, bp_job *job) {
                                   .wait = wait_until,
                                   .wait_snapshot = wait_snapshot,
                                   .context = queue,
-                                  .has_window = job->window != NULL};
+                                  .is_window_past = job->window != NULL};
     bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->kind, job->ticket, 0);
     note_report(queue, true);
     bp_assemble(queue->context, queue->runner, job, &progress, &result);

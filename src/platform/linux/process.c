@@ -330,7 +330,8 @@ bugpack_status bp_process_hold(bp_process *process, bugpack_error *error) {
 }
 
 void bp_process_close(bp_process *process) {
-    /* Before it was opened whole, nobody else can have had the time. */
+    /* Without a mark it was never opened whole: its descriptors were not handed out yet, so no one
+     * else can have closed and reused them. */
     bool is_ours = process->marks[0].inode == 0 || is_whole(process);
     const int fds[] = {process->root.fd, process->directory_fd, process->pidfd, process->threads_fd,
                        process->statm_fd};
