@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/array.h"
 
 /* https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-03.html */
@@ -111,14 +115,6 @@ typedef struct packet {
     size_t payload, checksum;
 } packet;
 
-/* FNV-1a: which stream it is. Who makes two of them alike has them searched as one. */
-static uint64_t hash(uint64_t hash, const unsigned char *bytes, size_t byte_count) {
-    for (size_t i = 0; i < byte_count; i++) {
-        hash = (hash ^ bytes[i]) * 0x100000001B3u;
-    }
-    return hash;
-}
-
 /* Where the IP header begins; SIZE_MAX where there is none. */
 static size_t find_ip(uint32_t link_type, const unsigned char *bytes, size_t size) {
     /* https://www.tcpdump.org/linktypes.html */
@@ -155,7 +151,7 @@ static bool read_ipv4(packet *read, size_t at) {
     size_t total_bytes = read_be16(header + 2);
     read->ip_end = total_bytes == 0 ? read->size : at + total_bytes; /* left to the adapter */
     read->protocol = header[9];
-    read->key = hash(0xCBF29CE484222325u, header + 12, 8);
+    read->key = XXH3_64bits(header + 12, 8);
     read->transport = at + header_bytes;
     return true;
 }
@@ -170,7 +166,7 @@ static bool read_ipv6(packet *read, size_t at) {
     size_t payload_bytes = read_be16(header + 4);
     read->ip_end = payload_bytes == 0 ? read->size : at + header_bytes + payload_bytes;
     read->protocol = header[6];
-    read->key = hash(0xCBF29CE484222325u, header + 8, 32);
+    read->key = XXH3_64bits(header + 8, 32);
     at += header_bytes;
     for (int i = 0; i < extension_max && at + 2 <= read->size; i++) {
         if (read->protocol != hop_by_hop && read->protocol != routing &&
@@ -201,7 +197,8 @@ static bool read_transport(packet *read) {
         read->checksum = read->transport + 6;
     }
     read->payload = read->transport + header_bytes;
-    read->key = hash(read->key, header, 4);
+    /* Who makes the keys of two streams alike has them searched as one. */
+    read->key = XXH3_64bits_withSeed(header, 4, read->key);
     read->key += read->key == 0;
     return header_bytes >= 8 && read->payload <= read->size && read->payload <= read->ip_end;
 }
