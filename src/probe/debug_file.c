@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/files.h"
-#include "probe/elf_bounds.h"
+#include "probe/elf_object.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bp_libdw functions;
@@ -108,20 +108,23 @@ static bool try_separate(const bp_libdw *dw, Elf *elf, const char *path, bp_debu
     return false;
 }
 
+void bp_debug_file_path(const char *build_id, char out[BP_DEBUG_FILE_PATH_BYTES]) {
+    (void)snprintf(out, BP_DEBUG_FILE_PATH_BYTES, "/usr/lib/debug/.build-id/%.2s/%s.debug",
+                   build_id, strlen(build_id) > 2 ? build_id + 2 : "");
+}
+
 static bool open_by_build_id(const bp_libdw *dw, Elf *elf, bp_debug_file *ret_file,
                              int *ret_errno) {
     const void *bits;
-    char path[128] = "/usr/lib/debug/.build-id/";
+    char build_id[65], path[BP_DEBUG_FILE_PATH_BYTES];
     ssize_t byte_count = dw->dwelf_elf_gnu_build_id(elf, &bits);
-    size_t length = strlen(path);
     if (byte_count < 2 || byte_count > 32) {
         return false;
     }
     for (ssize_t i = 0; i < byte_count; i++) {
-        length += (size_t)snprintf(path + length, sizeof path - length, i == 0 ? "%02x/" : "%02x",
-                                   ((const unsigned char *)bits)[i]);
+        (void)snprintf(build_id + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
     }
-    (void)snprintf(path + length, sizeof path - length, ".debug");
+    bp_debug_file_path(build_id, path);
     return try_separate(dw, elf, path, ret_file, ret_errno);
 }
 

@@ -93,6 +93,10 @@ typedef struct bp_debug_file {
 bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file);
 void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file);
 
+/* Where packages install the debug file of a build id, given in lower-case hexadecimals. */
+enum { BP_DEBUG_FILE_PATH_BYTES = 128 };
+void bp_debug_file_path(const char *build_id, char out[BP_DEBUG_FILE_PATH_BYTES]);
+
 /* Finds the separate debug file of the file at `path`. Its build id must be the same. When it
  * returns false, an errno in `ret_errno` says why one may be there all the same, and 0 that there
  * is none. */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "probe/debug_file.h"
-#include "probe/elf_bounds.h"
+#include "probe/elf_object.h"
 
 /* No jemalloc has more debug data: limits against files made to keep us busy. */
 static const unsigned unit_max = 200000;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,7 +19,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/spawn.h"
-#include "platform/thread.h"
 #include "probe/thread_stop.h"
 
 /* The library and the command may be of different versions. */
@@ -193,27 +191,15 @@ struct request {
     struct answer answer;
 };
 
-/* On a thread of its own, as in probe/stacks.c. */
-static void *stop_and_copy(void *argument) {
-    struct request *request = argument;
-    uint64_t pause_ns = 0;
-    if (syscall(SYS_tgkill, request->pid, request->tid, 0) != 0) { /* of another process */
-        request->answer.result = errno;
-        return NULL;
-    }
-    request->answer.result =
-        bp_thread_stop_copy(request->pid, request->tid, stop_timeout_ms, &request->copy, &pause_ns);
-    request->answer.pause_ns = pause_ns;
-    return NULL;
-}
-
 static bool answer(struct request *request) {
     struct answer *answer = &request->answer;
-    const bp_thread_copy *copy = &request->copy;
-    pthread_t tracer;
-    *answer = (struct answer){.magic = answer_magic, .result = ENOMEM};
-    if (bp_thread_start(stop_and_copy, request, &tracer, NULL) == BUGPACK_OK) {
-        (void)pthread_join(tracer, NULL);
+    bp_thread_copy *copy = &request->copy;
+    *answer = (struct answer){.magic = answer_magic};
+    if (syscall(SYS_tgkill, request->pid, request->tid, 0) != 0) {
+        answer->result = errno; /* a thread of another process */
+    } else {
+        answer->result = bp_thread_stop_copy(request->pid, request->tid, stop_timeout_ms, copy,
+                                             &answer->pause_ns);
     }
     if (answer->result == 0) {
         answer->stack_pointer = copy->stack_pointer;

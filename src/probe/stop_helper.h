@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "probe/thread_copy.h"
+#include "probe/thread_stop.h"
 
 /* Our end of it; -1 without one. */
 typedef struct bp_stop_helper {

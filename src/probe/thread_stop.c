@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,6 +14,41 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "platform/thread.h"
+#include "probe/remote_memory.h"
+
+/* Page by page: where the first page that is not mapped ends it, what is before is read. */
+int bp_thread_copy_stack(bp_thread_copy *copy, pid_t pid) {
+    enum { page_bytes = 4096, page_max = BP_STACK_COPY_BYTES / page_bytes };
+    struct iovec theirs[page_max];
+    const struct iovec ours = {copy->stack, BP_STACK_COPY_BYTES};
+    uint64_t at = copy->stack_pointer;
+    size_t left_bytes = BP_STACK_COPY_BYTES;
+    size_t count = 0;
+    for (; count < page_max && left_bytes > 0 && at <= UINT64_MAX - page_bytes; count++) {
+        size_t bytes = page_bytes - at % page_bytes;
+        bytes = bytes < left_bytes ? bytes : left_bytes;
+        theirs[count] = (struct iovec){(void *)(uintptr_t)at, bytes};
+        at += bytes;
+        left_bytes -= bytes;
+    }
+    ssize_t copied = process_vm_readv(pid, &ours, 1, theirs, count, 0);
+    copy->stack_bytes = copied < 0 ? 0 : (size_t)copied;
+    copy->has_read_more = false;
+    return copied < 0 ? errno : 0;
+}
+
+bool bp_thread_copy_read_word(bp_thread_copy *copy, uint64_t address, uint64_t *ret_word) {
+    uint64_t offset = address - copy->stack_pointer;
+    if (address >= copy->stack_pointer && copy->stack_bytes >= sizeof *ret_word &&
+        offset <= copy->stack_bytes - sizeof *ret_word) {
+        memcpy(ret_word, copy->stack + offset, sizeof *ret_word);
+        return true;
+    }
+    copy->has_read_more = true;
+    return copy->pid != 0 &&
+           bp_remote_read_one(copy->pid, address, ret_word, sizeof *ret_word) == 0;
+}
 
 /* A thread that runs on another processor stops within this time; a nap would be longer. */
 static const uint64_t busy_ns = 40000;
@@ -153,21 +189,42 @@ bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint
     return *ret_errno == 0 ? BP_HEAP_FAILURE_NONE : BP_HEAP_FAILURE_GET_REGSET;
 }
 
-int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
-                        uint64_t *ret_pause_ns) {
+/* One copy, on a thread of its own. */
+struct copying {
+    pid_t pid, tid;
+    uint32_t timeout_ms;
+    bp_thread_copy *copy;
+    uint64_t pause_ns;
+    int result;
+};
+
+static void *stop_and_copy(void *argument) {
+    struct copying *copying = argument;
     int status = 0;
-    int result = 0;
+    bp_thread_set_name("bugpack-stop");
     (void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* or each nap is 50 µs longer */
     uint64_t begin_ns = bp_clock_monotonic_ns();
-    if (stop(tid, timeout_ms, &status, &result) != BP_HEAP_FAILURE_NONE) {
-        return result;
+    if (stop(copying->tid, copying->timeout_ms, &status, &copying->result) !=
+        BP_HEAP_FAILURE_NONE) {
+        return NULL;
     }
-    result = bp_thread_stop_read_registers(tid, copy);
-    if (result == 0) {
-        result = bp_thread_copy_stack(copy, pid);
+    copying->result = bp_thread_stop_read_registers(copying->tid, copying->copy);
+    if (copying->result == 0) {
+        copying->result = bp_thread_copy_stack(copying->copy, copying->pid);
     }
-    (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)signal_of(status));
-    *ret_pause_ns = bp_clock_monotonic_ns() - begin_ns;
-    copy->pid = 0;
-    return result;
+    (void)ptrace(PTRACE_DETACH, copying->tid, NULL, (void *)signal_of(status));
+    copying->pause_ns = bp_clock_monotonic_ns() - begin_ns;
+    copying->copy->pid = 0;
+    return NULL;
+}
+
+int bp_thread_stop_copy(pid_t pid, pid_t tid, uint32_t timeout_ms, bp_thread_copy *copy,
+                        uint64_t *ret_pause_ns) {
+    struct copying copying = {pid, tid, timeout_ms, copy, 0, ENOMEM};
+    pthread_t tracer;
+    if (bp_thread_start(stop_and_copy, &copying, &tracer, NULL) == BUGPACK_OK) {
+        (void)pthread_join(tracer, NULL);
+    }
+    *ret_pause_ns = copying.pause_ns;
+    return copying.result;
 }

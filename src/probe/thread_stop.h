@@ -8,11 +8,35 @@
 #ifndef BP_PROBE_THREAD_STOP_H
 #define BP_PROBE_THREAD_STOP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "model/thread_heap.h"
-#include "probe/thread_copy.h"
+
+/* Copied from the stack pointer on. */
+#define BP_STACK_COPY_BYTES ((size_t)256 << 10)
+
+#define BP_REGISTER_MAX 32
+
+/* What the unwinding of a thread begins with: its registers, and a copy of its stack. */
+typedef struct bp_thread_copy {
+    uint64_t stack_pointer, program_counter;
+    uint64_t registers[BP_REGISTER_MAX]; /* by their DWARF numbers, from 0 on */
+    unsigned register_count;             /* 0: only the two above are known */
+    unsigned char *stack;                /* BP_STACK_COPY_BYTES, the caller's */
+    size_t stack_bytes;                  /* how many are copied */
+    pid_t pid; /* whose memory is read where the copy ends; 0: nobody's, as it has changed since */
+    bool has_read_more; /* beyond the copy; or would have */
+} bp_thread_copy;
+
+/* Copies the stack of a thread of process `pid`, from the stack pointer to the end of the mapping
+ * at most. 0 or an errno; EFAULT when nothing is mapped there. */
+int bp_thread_copy_stack(bp_thread_copy *copy, pid_t pid);
+
+/* A word of its memory. */
+bool bp_thread_copy_read_word(bp_thread_copy *copy, uint64_t address, uint64_t *ret_word);
 
 /*
  * Reads the thread pointer of thread `tid`, which has `timeout_ms` to stop. A signal that it
@@ -26,7 +50,9 @@ bp_heap_failure bp_thread_stop_read_pointer(pid_t tid, uint32_t timeout_ms, uint
 /*
  * Copies the registers and the stack of a thread of process `pid`, into `copy`, whose stack is set.
  * The thread did not run for at most `ret_pause_ns`. 0 or an errno: ESRCH when it has ended, EPERM
- * when it may not be traced, ETIMEDOUT, ENOTSUP for a program of 32 bits. The rest as above.
+ * when it may not be traced, ETIMEDOUT, ENOTSUP for a program of 32 bits. The rest as above, but
+ * the tracer is a thread that this call starts: the kernel releases what a tracer has not let go
+ * when the tracer ends.
  *
  * A system call that the thread is in is begun again by the kernel, or fails with EINTR if it is
  * one of those that signal(7) lists as interrupted by a stop, epoll_wait among them.

@@ -16,7 +16,6 @@
 #include "platform/linux/build_id.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
-#include "probe/elf_bounds.h"
 #include "probe/elf_object.h"
 #include "probe/thread_pointers.h"
 #include "json/json.h"

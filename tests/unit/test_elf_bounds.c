@@ -15,7 +15,7 @@
 #include <criterion/new/assert.h>
 
 #include "platform/linux/files.h"
-#include "probe/elf_bounds.h"
+#include "probe/elf_object.h"
 #include "probe/jemalloc_dwarf.h"
 #include "support/temp_dir.h"
 

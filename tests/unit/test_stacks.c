@@ -20,8 +20,7 @@
 
 #include "base/clock.h"
 #include "model/frame_text.h"
-#include "probe/demangle.h"
-#include "probe/stack_modules.h"
+#include "probe/stack_files.h"
 #include "probe/stacks.h"
 
 static const char full_text[] =

@@ -1,10 +1,11 @@
 /*
  * The files that a process runs code from, as libdwfl unwinds through them. Linux only.
  */
-#ifndef BP_PROBE_STACK_MODULES_H
-#define BP_PROBE_STACK_MODULES_H
+#ifndef BP_PROBE_STACK_FILES_H
+#define BP_PROBE_STACK_FILES_H
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ typedef struct bp_stack_files {
     int process_fd;            /* /proc/<pid>, borrowed; of a dead process, that of our own */
     const bp_crash_page *dead; /* whose maps and build ids these are; NULL: those of process_fd */
     bool is_host;              /* names come from symbol tables, and no debug data are read */
+    const atomic_bool *stop;   /* becomes true when nobody waits any more; or NULL */
     bool is_of_report;         /* files of this machine with a build id that a report names */
     bp_stack_file *items;      /* ascending by address */
     size_t count;
@@ -58,7 +60,7 @@ static inline void bp_stack_files_note_errno(bp_stack_files *files) {
     files->lacked_memory = files->lacked_memory || errno == ENOMEM;
 }
 
-/* Opens each file, and its separate debug data, when libdwfl asks for it. In stack_file.c. */
+/* Opens each file, and its separate debug data, when libdwfl asks for it. */
 extern const Dwfl_Callbacks bp_stack_file_callbacks;
 
 /*
@@ -102,7 +104,25 @@ bp_stack_rule bp_stack_file_rule(const bp_stack_file *file, uint64_t address);
 /* Fills in the symbol. */
 void bp_stack_file_add_symbol(const bp_stack_file *file, bp_stack_place *place);
 
-/* Fills in source, line and inlined functions, which have symbols. In stack_lines.c. */
-void bp_stack_file_add_lines(const bp_stack_file *file, bp_stack_place *place);
+/*
+ * Adds to `out` what is known of its frames, whose places have indices of `files` for modules:
+ * symbols and lines until `until_ns` (monotonic), modules, the interpreter. False without memory.
+ * This and the rest: stack_names.c.
+ */
+bool bp_stacks_describe(bp_stack_files *files, uint64_t until_ns, bp_stacks *out);
+
+/* Whether this time has come, or nobody waits any more. */
+bool bp_stacks_is_over(const bp_stack_files *files, uint64_t deadline_ns);
+
+/* Whether it is a mangled name whose plain form cannot be large: a short one can refer to its own
+ * parts again and again, and double with each. Pure. */
+bool bp_demangle_is_bounded(const char *name);
+
+/*
+ * Rust's older names are also C++ names, which end in a hash and have escapes for what those cannot
+ * hold. Writes "r::Reader<T>::fetch_all" in place of
+ * "r::Reader$LT$T$GT$::fetch_all::h80c93f7a454da753", and leaves any other name as it is. Pure.
+ */
+void bp_demangle_rust(char *name);
 
 #endif
