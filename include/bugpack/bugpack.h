@@ -6,7 +6,6 @@
 #ifndef BUGPACK_BUGPACK_H
 #define BUGPACK_BUGPACK_H
 
-#include <bugpack/capture_host.h>
 #include <bugpack/common.h>
 #include <bugpack/crash.h>
 #include <bugpack/disconnect.h>
@@ -14,7 +13,6 @@
 #include <bugpack/events.h>
 #include <bugpack/export.h>
 #include <bugpack/gap.h>
-#include <bugpack/heap.h>
 #include <bugpack/heap_state.h>
 #include <bugpack/log.h>
 #include <bugpack/log_adapters.h>
@@ -25,7 +23,6 @@
 #include <bugpack/report.h>
 #include <bugpack/sample.h>
 #include <bugpack/session.h>
-#include <bugpack/stacks.h>
 #include <bugpack/traffic.h>
 #include <bugpack/version.h>
 

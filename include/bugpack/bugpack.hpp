@@ -408,7 +408,8 @@ class session {
         return status;
     }
     /* The same without a copy of the pixels of `request.screenshot`, which must stay as they are
-     * until `release` is called; when and on which thread, bugpack_screenshot_release says. */
+     * until `release` is called; when and on which thread, bugpack_screenshot_release_callback
+     * says. */
     bugpack_status report_taking(report_request request, std::function<void()> release,
                                  bugpack_report_result &result) {
         auto held = hand_over(request, std::move(release));

@@ -57,7 +57,7 @@ BUGPACK_API void bugpack_gap(struct bugpack *session, const char *key);
  * has no time limit. Any thread. Since 0.1.0.
  */
 BUGPACK_API void bugpack_gap_with_state(struct bugpack *session, const char *key,
-                                        bugpack_provider *state, void *context);
+                                        bugpack_provider_callback *state, void *context);
 
 /*
  * The gap of a message without a handler. The key is "<channel>:unknown:<opcode>", with the opcode

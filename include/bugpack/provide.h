@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <bugpack/error.h>
 #include <bugpack/export.h>
@@ -51,7 +50,7 @@ BUGPACK_API bugpack_status bugpack_write_json_string(bugpack_writer *writer, con
  * Fills one artefact. Returns 0, or anything else on failure; `return bugpack_fail(writer, …);`
  * gives the reason too. Since 0.1.0.
  */
-typedef int bugpack_provider(bugpack_writer *writer, void *context);
+typedef int bugpack_provider_callback(bugpack_writer *writer, void *context);
 
 /*
  * Sets the reason of a failure for the manifest, cut at 200 bytes. Returns -1, for the provider to
@@ -96,13 +95,13 @@ BUGPACK_API const char *bugpack_report_channel(const bugpack_writer *writer);
  * NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_provide_json(struct bugpack *session, const char *name,
-                                                bugpack_provider *provider, void *context,
+                                                bugpack_provider_callback *provider, void *context,
                                                 bugpack_error *error);
 BUGPACK_API bugpack_status bugpack_provide_text(struct bugpack *session, const char *name,
-                                                bugpack_provider *provider, void *context,
+                                                bugpack_provider_callback *provider, void *context,
                                                 bugpack_error *error);
 BUGPACK_API bugpack_status bugpack_provide_bytes(struct bugpack *session, const char *name,
-                                                 bugpack_provider *provider, void *context,
+                                                 bugpack_provider_callback *provider, void *context,
                                                  bugpack_error *error);
 
 /* Which part of a file is read. */
@@ -121,19 +120,6 @@ typedef enum bugpack_file_kind {
 BUGPACK_API bugpack_status bugpack_provide_file(struct bugpack *session, const char *name,
                                                 const char *path, bugpack_file_kind kind,
                                                 uint64_t limit_bytes, bugpack_error *error);
-
-/*
- * Adds another process to the reports: with the entries that a report has about a target, below
- * `processes/<pid>-<name>/`. Their metrics windows are one window, of sample_window_ms, which for
- * these processes begins at the trigger, also with a history. A process that ends later still has
- * its directory, and the manifest says that it has ended; if its id is reused, the new process does
- * not get into a report. Before the first report: one that is being written may have part of it.
- *
- * Errors: NO_PROCESS, DENIED, INVALID (it was added before, or the session is about no process),
- * LIMIT (256 processes), UNSUPPORTED, IO, NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
- */
-BUGPACK_API bugpack_status bugpack_provide_process(struct bugpack *session, pid_t pid,
-                                                   bugpack_error *error);
 
 /*
  * Removes an artefact. True means that the provider is not running and will not be called again, so

@@ -21,7 +21,7 @@ typedef struct bugpack_running_session {
     int64_t pid;          /* 0 if unknown, as from another pid namespace */
 } bugpack_running_session;
 
-typedef void bugpack_session_running(const bugpack_running_session *session, void *context);
+typedef void bugpack_running_callback(const bugpack_running_session *session, void *context);
 
 /* What else a recovery reports. Since 0.1.0. */
 typedef enum bugpack_recover_note_kind {
@@ -39,7 +39,7 @@ typedef struct bugpack_recover_note {
     uint64_t kind;      /* a bugpack_recover_note_kind */
 } bugpack_recover_note;
 
-typedef void bugpack_recover_noted(const bugpack_recover_note *note, void *context);
+typedef void bugpack_recover_note_callback(const bugpack_recover_note *note, void *context);
 
 /* What to recover. 0 is the default of every field (bugpack/common.h). Since 0.1.0. */
 typedef struct bugpack_recover_options {
@@ -53,16 +53,16 @@ typedef struct bugpack_recover_options {
     /* Sessions of this app only; NULL: of any. */
     const char *app_name;
     /* Called for each report, also one that failed; that session is tried again next time. */
-    bugpack_report_done *on_report;
+    bugpack_report_callback *on_report;
     /* Called for each session that is left alone because it is running in another process. */
-    bugpack_session_running *on_running;
+    bugpack_running_callback *on_running;
     void *context; /* of all callbacks, which are called on the calling thread */
     /* No report is begun if it would leave the file system with fewer free bytes. Default 16 MiB;
      * BUGPACK_OFF: no check. */
     uint64_t min_free_bytes;
-    bugpack_recover_noted *on_note;
+    bugpack_recover_note_callback *on_note;
     /* As in bugpack_options. A session whose report is refused is kept for the next try. */
-    bugpack_before_publish *before_publish;
+    bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
     const char *publish_suffix;
     /* BUGPACK_SYSTEM_HOSTNAME (bugpack/session.h): metadata.json has the name of this machine also
@@ -97,7 +97,7 @@ bugpack_recover_with(const bugpack_recover_options *options, bugpack_error *erro
 BUGPACK_API BUGPACK_NODISCARD bugpack_status bugpack_recover(const char *recorder_dir,
                                                              const char *report_dir,
                                                              const char *app_name,
-                                                             bugpack_report_done *on_report,
+                                                             bugpack_report_callback *on_report,
                                                              void *context, bugpack_error *error);
 
 BUGPACK_END_DECLS

@@ -57,7 +57,7 @@ typedef struct bugpack_exit {
  * is a struct_size that is refused: then nothing of the request is read. No lock is held. It must
  * not call bugpack_close, and returns soon. Since 0.1.0.
  */
-typedef void bugpack_screenshot_release(void *context);
+typedef void bugpack_screenshot_release_callback(void *context);
 
 /* What a trigger may specify; NULL for the request means the defaults. 0 is the default of every
  * field (bugpack/common.h). Since 0.1.0. */
@@ -103,7 +103,7 @@ typedef struct bugpack_report_request {
     /* Hands the pixels of `screenshot` over without a copy: they must stay as they are until
      * screenshot_release is called with screenshot_context. NULL: the call copies them. */
     void *screenshot_context;
-    bugpack_screenshot_release *screenshot_release;
+    bugpack_screenshot_release_callback *screenshot_release;
 } bugpack_report_request;
 
 /* With a `channel`: the report has the traffic of all channels. */
@@ -163,7 +163,7 @@ BUGPACK_API bugpack_status bugpack_report(struct bugpack *session,
  * during the call. It may trigger reports with bugpack_report_async. Return soon: the next report
  * waits for it.
  */
-typedef void bugpack_report_done(const bugpack_report_result *result, void *context);
+typedef void bugpack_report_callback(const bugpack_report_result *result, void *context);
 
 /* So many reports may wait at a time. */
 #define BUGPACK_REPORT_QUEUE_MAX 8
@@ -180,7 +180,7 @@ typedef void bugpack_report_done(const bugpack_report_result *result, void *cont
  */
 BUGPACK_API bugpack_status bugpack_report_async(struct bugpack *session,
                                                 const bugpack_report_request *request,
-                                                bugpack_report_done *on_done, void *context);
+                                                bugpack_report_callback *on_done, void *context);
 
 /* A report that is complete and has no name yet. Valid during the call. Since 0.1.0. */
 typedef struct bugpack_unpublished {
@@ -202,8 +202,8 @@ typedef struct bugpack_unpublished {
  * The time limit of the report does not apply during the call; a cancel takes effect after it. The
  * next report waits for it. On the worker thread, or the thread that called bugpack_recover_with.
  */
-typedef bugpack_status bugpack_before_publish(const bugpack_unpublished *report, void *context,
-                                              bugpack_error *error);
+typedef bugpack_status bugpack_before_publish_callback(const bugpack_unpublished *report,
+                                                       void *context, bugpack_error *error);
 
 #define BUGPACK_PUBLISH_SUFFIX_MAX_BYTES 15
 

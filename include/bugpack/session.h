@@ -24,7 +24,6 @@
 #include <bugpack/log.h>
 #include <bugpack/provide.h>
 #include <bugpack/sample.h>
-#include <bugpack/stacks.h>
 
 BUGPACK_BEGIN_DECLS
 
@@ -41,6 +40,27 @@ typedef enum bugpack_when_busy {
      * never coalesced, nor with a report that was cancelled; they queue. */
     BUGPACK_WHEN_BUSY_COALESCE = 2
 } bugpack_when_busy;
+
+/* Which threads of the process have a stack in stacks.txt and stacks.json; docs/HANG_AND_CRASH.md
+ * says how they are read. Since 0.1.0. */
+typedef enum bugpack_stacks {
+    BUGPACK_STACKS_BLOCKED = 0, /* blocked threads; no thread is stopped */
+    BUGPACK_STACKS_NONE = 1,
+    /* Threads that run as well, and blocked ones whose stack needs their registers: each is stopped
+     * for an instant (PTRACE_SEIZE, PTRACE_INTERRUPT), one after the other. A system call of a
+     * blocked one may then fail with EINTR, as signal(7) says of a stop.
+     *
+     * Without a target_pid this needs bugpack_options.calibrator_path, the bugpack command: it runs
+     * beside the host for half a minute at most, as no thread may stop another one of its process.
+     * The host gets no SIGCHLD for it, and no waitpid(-1) finds it. Where that cannot be had (the
+     * host is process 1 or a subreaper), or the system forbids it, threads that run are listed with
+     * the reason. */
+    BUGPACK_STACKS_ALL = 2,
+    /* The same, also where Yama lets only ancestors trace a process: the command may do so by
+     * PR_SET_PTRACER while it runs. A process has one such permission, so a crash reporter of the
+     * host that has it loses it. */
+    BUGPACK_STACKS_ALL_PTRACER = 3
+} bugpack_stacks;
 
 /*
  * Receives what the library would otherwise keep to itself: a provider that was given up, a ring
@@ -158,6 +178,14 @@ typedef struct bugpack_options {
      * BUGPACK_OFF: no pause. */
     uint32_t disconnect_cooldown_ms;
 
+    /* What the report about the death of this process has beside its rings: in the session
+     * directory, every so many milliseconds, are stored the tags, what the providers of JSON and
+     * text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h), process.json. At
+     * least 1000; less often where it takes over a hundredth of that time. Default: every 5 s, and
+     * of the providers only that of session.json, up to 256 KiB. BUGPACK_OFF: only process.json, of
+     * the installation. */
+    uint32_t crash_refresh_interval_ms;
+
     /* Limits of all reports of this app in a directory, by count, default 1000, and by bytes,
      * default 4 GiB; BUGPACK_OFF: no such limit. They do not count reports with an output_path.
      * After a report was written the oldest ones over a limit are deleted: first those that the
@@ -169,18 +197,20 @@ typedef struct bugpack_options {
     uint64_t min_free_bytes;
     /* What a trigger by a user or by the API does while such a report is under way. */
     bugpack_when_busy when_busy;
+    /* Which threads have stacks. INVALID for values that are none. */
+    bugpack_stacks stacks;
 
     /* Called for every event of a report (bugpack/events.h). */
     bugpack_event_callback *on_event;
     void *on_event_context;
 
-    /* The path of the bugpack command: with a target_pid as in bugpack_thread_heap_options, for
-     * thread-heap.json; without one for BUGPACK_STACKS_ALL. */
+    /* The path of the bugpack command. With a target_pid it is run briefly, without privileges, to
+     * learn the layout of a stripped jemalloc for thread-heap.json, and only for a library file
+     * that programs of this user would load too; without one for BUGPACK_STACKS_ALL. */
     const char *calibrator_path;
 
     /* Reports are not about a process: they have no runtime-metrics.json, metrics history or
-     * process.json. For a session with other artefacts, such as those of bugpack/capture_host.h.
-     * Not with a target_pid. */
+     * process.json. For a session with other artefacts. Not with a target_pid. */
     bool without_process;
 
     /* Called for problems that reach the host in no other way. */
@@ -197,7 +227,7 @@ typedef struct bugpack_options {
      * as ".age", the file has what the call writes, and the suffix at the end of its name: up to
      * BUGPACK_PUBLISH_SUFFIX_MAX_BYTES of '.', 'a' to 'z' and digits. Such files are no zips, so
      * limits on reports in a directory do not count them. */
-    bugpack_before_publish *before_publish;
+    bugpack_before_publish_callback *before_publish;
     void *before_publish_context;
     const char *publish_suffix;
 
@@ -208,18 +238,9 @@ typedef struct bugpack_options {
      * manifest says `disabled`. INVALID for other names. NULL for none. */
     const char *without_entries;
 
-    /* BUGPACK_STACKS_…; BLOCKED is the default. BUGPACK_OFF: no stacks. INVALID for others. */
-    uint64_t stacks;
     /* BUGPACK_SYSTEM_…; INVALID for others. */
     uint64_t system_flags;
 
-    /* What the report about the death of this process has beside its rings: in the session
-     * directory, every so many milliseconds, are stored the tags, what the providers of JSON and
-     * text write, up to 4 MiB in all, and, with a crash handler (bugpack/crash.h), process.json. At
-     * least 1000; less often where it takes over a hundredth of that time. Default: every 5 s, and
-     * of the providers only that of session.json, up to 256 KiB. BUGPACK_OFF: only process.json, of
-     * the installation. */
-    uint64_t crash_refresh_interval_ms;
     /* BUGPACK_ANSWER_…; INVALID for others. */
     uint64_t answer_flags;
 } bugpack_options;
@@ -365,18 +386,6 @@ BUGPACK_API bugpack_status bugpack_set_tag(bugpack *session, const char *key, co
  * where it would wait for itself; INERT, CLOSED. Any other thread. Since 0.1.0.
  */
 BUGPACK_API bugpack_status bugpack_flush(bugpack *session, uint32_t timeout_ms);
-
-/*
- * Reads process.json of the target now, for reports that are taken after the target has ended; such
- * a report gives the time of the reading as its reason. With a metrics history the library does so
- * itself: a second after the session was opened, then less and less often, at least once a minute.
- * Call this when the target has just become another program. Reads the target's files on the
- * calling thread, usually in under a millisecond.
- *
- * Errors: NO_PROCESS (the earlier reading is used), INVALID (the session has no target_pid),
- * NO_MEMORY, INERT, CLOSED. Any thread. Since 0.1.0.
- */
-BUGPACK_API bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error);
 
 /* So many closed sessions of a process keep a tombstone for late calls. */
 #define BUGPACK_CLOSED_KEPT 64

@@ -36,8 +36,8 @@ typedef enum bugpack_direction {
  * after bugpack_channel_close or bugpack_close has returned.
  */
 #define BUGPACK_TRAFFIC_FILTER_STACK_BYTES 4096
-typedef size_t bugpack_traffic_filter(bugpack_direction direction, uint32_t type, void *bytes,
-                                      size_t byte_count, void *context);
+typedef size_t bugpack_filter_callback(bugpack_direction direction, uint32_t type, void *bytes,
+                                       size_t byte_count, void *context);
 
 /* Flags of a channel. Since 0.1.0. */
 /* Record no byte of any message: traffic.pcap and its index have times, directions, types and real
@@ -73,7 +73,7 @@ typedef struct bugpack_channel_options {
     /* Record at most this many bytes of each message; the pcap still gives its real length. Default
      * and BUGPACK_OFF: all of them. */
     uint32_t snap_bytes;
-    bugpack_traffic_filter *filter; /* NULL: none */
+    bugpack_filter_callback *filter; /* NULL: none */
     void *filter_context;
     uint64_t flags; /* BUGPACK_CHANNEL_…; INVALID for others */
 } bugpack_channel_options;

@@ -16,7 +16,7 @@
 typedef enum bp_lock_rank {
     /* -- Held while files are read or made. */
     /* facts of another process; the list of processes | one reading of /proc | provider thread,
-     * monitor, bugpack_provide_process */
+     * monitor, bp_session_add_process */
     BP_LOCK_SUBJECT = 1,
     /* opening and closing of channels | making and removing ring files | bugpack_channel_open,
      * bugpack_channel_close */

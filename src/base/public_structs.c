@@ -4,11 +4,9 @@
  */
 #include "base/struct_size.h"
 
-#include <bugpack/capture_host.h>
 #include <bugpack/disconnect.h>
 #include <bugpack/events.h>
 #include <bugpack/gap.h>
-#include <bugpack/heap.h>
 #include <bugpack/heap_state.h>
 #include <bugpack/recover.h>
 #include <bugpack/report.h>
@@ -17,12 +15,6 @@
 
 #define M(field)                                                                                   \
     { offsetof(TYPE, field), sizeof(((TYPE *)NULL)->field) }
-
-#define TYPE bugpack_host_options
-static const bp_member bugpack_host_options_members[] = {
-    M(without_heap), M(timeout_ms), M(calibrator_path), M(on_progress),
-    M(context),      M(window_ms),  M(reserved)};
-#undef TYPE
 
 #define TYPE bugpack_disconnect_cause
 static const bp_member bugpack_disconnect_cause_members[] = {M(keepalive_fired), M(channel),
@@ -38,17 +30,6 @@ static const bp_member bugpack_event_members[] = {
 static const bp_member bugpack_pedantic_state_members[] = {M(is_enabled),     M(cap),
                                                            M(written_count),  M(pending_count),
                                                            M(distinct_count), M(occurrence_count)};
-#undef TYPE
-
-#define TYPE bugpack_thread_heap_options
-static const bp_member bugpack_thread_heap_options_members[] = {
-    M(snapshot_count), M(interval_ms), M(stop_fd),        M(without_stop),
-    M(without_cache),  M(as_text),     M(calibrator_path)};
-#undef TYPE
-
-#define TYPE bugpack_thread_heap_result
-static const bp_member bugpack_thread_heap_result_members[] = {
-    M(failure), M(reason), M(is_measured), M(is_absence), M(unread_count), M(stop_count)};
 #undef TYPE
 
 #define TYPE bugpack_heap_state
@@ -105,10 +86,12 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(auto_snapshot_max_count),
                                                     M(auto_snapshot_max_bytes),
                                                     M(disconnect_cooldown_ms),
+                                                    M(crash_refresh_interval_ms),
                                                     M(report_dir_max_count),
                                                     M(report_dir_max_bytes),
                                                     M(min_free_bytes),
                                                     M(when_busy),
+                                                    M(stacks),
                                                     M(on_event),
                                                     M(on_event_context),
                                                     M(calibrator_path),
@@ -122,9 +105,7 @@ static const bp_member bugpack_options_members[] = {M(app_name),
                                                     M(publish_suffix),
                                                     M(redaction_flags),
                                                     M(without_entries),
-                                                    M(stacks),
                                                     M(system_flags),
-                                                    M(crash_refresh_interval_ms),
                                                     M(answer_flags)};
 #undef TYPE
 
@@ -144,12 +125,9 @@ static const bp_member bugpack_channel_options_members[] = {
         bp_struct_init(fresh, struct_size);                                                        \
     }
 BP_PUBLIC_STRUCTS(DESCRIBE)
-DEFINE_INIT(bugpack_host_options)
 DEFINE_INIT(bugpack_disconnect_cause)
 DEFINE_INIT(bugpack_event)
 DEFINE_INIT(bugpack_pedantic_state)
-DEFINE_INIT(bugpack_thread_heap_options)
-DEFINE_INIT(bugpack_thread_heap_result)
 DEFINE_INIT(bugpack_recover_options)
 DEFINE_INIT(bugpack_report_request)
 DEFINE_INIT(bugpack_report_result)

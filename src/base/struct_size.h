@@ -29,12 +29,9 @@ typedef struct bp_member {
 
 /* Those that hosts pass: bp_of_bugpack_options and so on. */
 #define BP_PUBLIC_STRUCTS(ROW)                                                                     \
-    ROW(bugpack_host_options)                                                                      \
     ROW(bugpack_disconnect_cause)                                                                  \
     ROW(bugpack_event)                                                                             \
     ROW(bugpack_pedantic_state)                                                                    \
-    ROW(bugpack_thread_heap_options)                                                               \
-    ROW(bugpack_thread_heap_result)                                                                \
     ROW(bugpack_heap_state)                                                                        \
     ROW(bugpack_recover_options)                                                                   \
     ROW(bugpack_report_request)                                                                    \

@@ -10,7 +10,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <bugpack/capture_host.h>
 #include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/session.h>
@@ -24,6 +23,7 @@
 #include "cli/publish.h"
 #include "cli/streamed.h"
 #include "probe/process_list.h"
+#include "session/command.h"
 
 /*
  * The processes that a command is about: --pid, --name, --unit, --cgroup and --children.
@@ -280,7 +280,7 @@ static bugpack_status select_add(const cli_targets *targets, bugpack *session, b
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = is_meant(targets, 0) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
     for (size_t i = 1; i < targets->count && status == BUGPACK_OK; i++) {
-        status = bugpack_provide_process(session, targets->pids[i], &error);
+        status = bp_session_add_process(session, targets->pids[i], &error);
         if (status == BUGPACK_OK) {
             status = is_meant(targets, i) ? BUGPACK_OK : BUGPACK_ERR_NO_PROCESS;
         } else if (status == BUGPACK_ERR_NO_PROCESS && targets->is_search) {
@@ -301,7 +301,7 @@ typedef struct capture_options {
     bool host;           /* the whole machine */
     uint32_t window_ms;  /* no_window: the default */
     uint32_t timeout_ms; /* 0: none */
-    uint64_t stacks;     /* as in bugpack_options */
+    bugpack_stacks stacks;
     bp_cli_files files;
     bool without_hostname; /* of --host */
     bp_cli_publish publish;
@@ -316,12 +316,13 @@ typedef struct capture_options {
 
 static bool read_stacks_choice(const bp_cli_option *option, const char *text, void *field) {
     static const char *const names[] = {"blocked", "all", "none", NULL};
-    static const uint64_t values[] = {BUGPACK_STACKS_BLOCKED, BUGPACK_STACKS_ALL, BUGPACK_OFF};
+    static const bugpack_stacks values[] = {BUGPACK_STACKS_BLOCKED, BUGPACK_STACKS_ALL,
+                                            BUGPACK_STACKS_NONE};
     size_t index;
     if (!bp_cli_find_choice(option, text, names, &index)) {
         return false;
     }
-    *(uint64_t *)field = values[index];
+    *(bugpack_stacks *)field = values[index];
     return true;
 }
 
@@ -393,12 +394,9 @@ static void on_host_progress(uint64_t done, uint64_t total, void *context) {
 
 static bugpack_status provide_host(bugpack *session, uint32_t window_ms, pending_report *pending) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
-    options.calibrator_path = BP_CLI_OWN_PATH;
-    options.on_progress = on_host_progress;
-    options.context = &pending->steps;
-    options.window_ms = window_ms == 0 ? BUGPACK_OFF : window_ms;
-    bugpack_status status = bugpack_provide_host_threads(session, &options, &error);
+    const bp_machine_plan plan = {
+        .on_progress = on_host_progress, .context = &pending->steps, .window_ms = window_ms};
+    bugpack_status status = bp_session_add_machine(session, &plan, &error);
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
     }

@@ -1,8 +1,5 @@
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <bugpack/heap.h>
 #include <bugpack/heap_state.h>
 #include <bugpack/sample.h>
 
@@ -13,6 +10,7 @@
 #include "cli/output.h"
 #include "inspect/diff_source.h"
 #include "model/heap_state.h"
+#include "probe/thread_heap.h"
 
 typedef struct heap_options {
     pid_t pid;
@@ -24,7 +22,9 @@ typedef struct heap_options {
 } heap_options;
 
 static const bp_cli_bounds snapshots = {"a number", 1, 100000, 1};
-static const bp_cli_bounds intervals = {"a number", 0, BUGPACK_THREAD_HEAP_INTERVAL_MAX_MS, 1};
+static const bp_cli_bounds intervals = {"a number", 0, 600000, 1};
+
+static const size_t counters_limit_bytes = (size_t)256 << 20;
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_PID(heap_options),
@@ -47,39 +47,61 @@ static const bp_cli_option option_rows[] = {
                 "--follow a line each interval"),
     BP_CLI_OPTIONS_END};
 
-static bp_cli_exit judge(const bugpack_thread_heap_result *result) {
-    if (!result->is_measured) {
-        bp_cli_say("no counters: %s: %s", result->failure, result->reason);
-        return result->is_absence ? BP_CLI_COMPLETE : BP_CLI_FAILED;
+static bp_cli_exit judge(const bp_thread_heap_reading *reading) {
+    size_t unread_count = bp_thread_heap_unread_count(reading);
+    if (reading->failure != BP_HEAP_FAILURE_NONE) {
+        bp_cli_say("no counters: %s: %s", bp_heap_failure_name(reading->failure), reading->reason);
+        return bp_heap_failure_is_absence(reading->failure, reading->system_errno) ? BP_CLI_COMPLETE
+                                                                                   : BP_CLI_FAILED;
     }
-    if (result->unread_count > 0) {
-        bp_cli_say("%u thread%s could not be read", (unsigned)result->unread_count,
-                   result->unread_count == 1 ? "" : "s");
+    if (unread_count > 0) {
+        bp_cli_say("%zu thread%s could not be read", unread_count, unread_count == 1 ? "" : "s");
         return BP_CLI_INCOMPLETE;
     }
     return BP_CLI_COMPLETE;
 }
 
+static bugpack_status read_heap(const heap_options *given, bp_thread_heap_reading *ret_reading,
+                                bugpack_error *error) {
+    bp_heap_prober_options prober_options = BP_HEAP_PROBER_OPTIONS_INIT;
+    bp_heap_prober *prober = NULL;
+    bp_heap_plan plan = {given->snapshot_count > 0 ? given->snapshot_count : 1, given->interval_ms,
+                         -1};
+    prober_options.calibrator_path = BP_CLI_OWN_PATH;
+    bugpack_status status = bp_cli_catch_end(&plan.stop_fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_heap_prober_new(&prober_options, &prober, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = bp_heap_probe(prober, given->pid, &plan, ret_reading, error);
+    }
+    bp_heap_prober_free(prober);
+    if (status == BUGPACK_OK && ret_reading->failure == BP_HEAP_FAILURE_PID_MISSING) {
+        status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "%s", ret_reading->reason);
+    }
+    return status;
+}
+
 static bp_cli_exit print_heap(const heap_options *given) {
-    char *text = NULL;
-    size_t text_bytes = 0;
+    bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_thread_heap_result result = BUGPACK_THREAD_HEAP_RESULT_INIT;
-    bugpack_thread_heap_options options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
-    if (bp_cli_catch_end(&options.stop_fd, &error) != BUGPACK_OK) {
-        return bp_cli_say_error(&error);
+    bp_thread_heap_reading reading = {.pid = 0};
+    bp_cli_exit result;
+    bp_buffer_init(&text, counters_limit_bytes);
+    bugpack_status status = read_heap(given, &reading, &error);
+    if (status == BUGPACK_OK) {
+        status = given->as_json ? bp_thread_heap_print(&reading, &text, &error)
+                                : bp_thread_heap_print_text(&reading, &text, &error);
     }
-    options.snapshot_count = given->snapshot_count > 0 ? given->snapshot_count : 1;
-    options.interval_ms = given->interval_ms == 0 ? BUGPACK_OFF : given->interval_ms;
-    options.as_text = !given->as_json;
-    options.calibrator_path = BP_CLI_OWN_PATH;
-    if (bugpack_thread_heap_read(given->pid, &options, &text, &text_bytes, &result, &error) !=
-        BUGPACK_OK) {
-        return bp_cli_say_error(&error);
+    if (status != BUGPACK_OK) {
+        result = bp_cli_say_error(&error);
+    } else {
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
+        result = bp_cli_finish_output() == BP_CLI_COMPLETE ? judge(&reading) : BP_CLI_FAILED;
     }
-    (void)fwrite(text, 1, text_bytes, stdout);
-    bugpack_free(text);
-    return bp_cli_finish_output() == BP_CLI_COMPLETE ? judge(&result) : BP_CLI_FAILED;
+    bp_buffer_release(&text);
+    bp_thread_heap_reading_release(&reading);
+    return result;
 }
 
 static bugpack_status read_state_file(const char *path, bugpack_heap_state *ret_state,

@@ -145,7 +145,7 @@ static bugpack_status review_and_encrypt(const bugpack_unpublished *report,
     return pass_through(publish, report->zip_fd, report->output_fd, deadline_ns, error);
 }
 
-/* A bugpack_before_publish. */
+/* A bugpack_before_publish_callback. */
 static bugpack_status before_publish(const bugpack_unpublished *report, void *publish,
                                      bugpack_error *error) {
     bugpack_status status = review_and_encrypt(report, publish, error);
@@ -155,7 +155,7 @@ static bugpack_status before_publish(const bugpack_unpublished *report, void *pu
     return status;
 }
 
-bugpack_before_publish *bp_cli_publish_call(const bp_cli_publish *publish) {
+bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publish) {
     uid_t uid;
     gid_t gid;
     bool has_work = publish->is_reviewed || publish->recipient_count > 0;

@@ -42,7 +42,7 @@ bool bp_cli_publish_prepare(const bp_cli_publish *publish, bp_cli_exit *ret_exit
 
 /* For before_publish and publish_suffix of options; NULL where there is nothing to do. The context
  * is the bp_cli_publish. */
-bugpack_before_publish *bp_cli_publish_call(const bp_cli_publish *publish);
+bugpack_before_publish_callback *bp_cli_publish_call(const bp_cli_publish *publish);
 const char *bp_cli_publish_suffix(const bp_cli_publish *publish);
 
 #endif

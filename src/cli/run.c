@@ -29,6 +29,7 @@
 #include "run/pattern.h"
 #include "run/relay.h"
 #include "run/screen.h"
+#include "session/command.h"
 
 /*
  * The session of `bugpack run`: the lines that a command writes become log records and gaps, and
@@ -193,7 +194,7 @@ static void request_report(run_session *session, const char *description, const 
 static void read_facts(void *context) {
     const run_session *session = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status ignored = bugpack_refresh_target(session->session, &error);
+    bugpack_status ignored = bp_session_refresh_target(session->session, &error);
     (void)ignored;
 }
 
@@ -232,7 +233,7 @@ static void open_screen(run_session *session, const bp_run_pipes *pipes) {
                             &session->screen_error);
 }
 
-/* A bugpack_provider. */
+/* A bugpack_provider_callback. */
 static int print_screen(bugpack_writer *writer, void *context) {
     const run_session *session = context;
     bp_buffer text;
@@ -260,7 +261,7 @@ static void on_request(void *context) {
     request_report(session, session->options->description, NULL, 0);
 }
 
-/* A bugpack_provider of crash.json; its context is the copy. */
+/* A bugpack_provider_callback of crash.json; its context is the copy. */
 static int print_crash(bugpack_writer *writer, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_dead_crash_print(context, false, writer, &error);
@@ -318,7 +319,7 @@ static void report_failure(run_session *session, const bp_run_result *result) {
     request_report(session, description, &facts, end->cpu_ns);
 }
 
-/* A bugpack_before_publish. The question waits until the terminal is ours again. */
+/* A bugpack_before_publish_callback. The question waits until the terminal is ours again. */
 static bugpack_status review_and_publish(const bugpack_unpublished *report, void *context,
                                          bugpack_error *error) {
     run_session *session = context;

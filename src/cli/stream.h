@@ -29,9 +29,9 @@ typedef struct bp_cli_stream {
 /* Whether a path is to be read as a stream: "-", or a FIFO. */
 bool bp_cli_stream_is_at(const char *path);
 
-/* A bugpack_provider whose context is a bp_cli_stream. It returns soon after a signal has ended the
- * wait for the report. */
-bugpack_provider bp_cli_stream_provide;
+/* A bugpack_provider_callback whose context is a bp_cli_stream. It returns soon after a signal has
+ * ended the wait for the report. */
+bugpack_provider_callback bp_cli_stream_provide;
 
 /*
  * The words of a command, to a NULL, in one block to free: separated by blanks; a backslash, or

@@ -15,7 +15,7 @@ typedef struct bp_staged_file bp_staged_file;
 
 /* What looks at a report before it gets its name; all NULL for nothing. Borrowed. */
 typedef struct bp_publish_hook {
-    bugpack_before_publish *call;
+    bugpack_before_publish_callback *call;
     void *context;
     const char *suffix; /* of the name of what it writes; NULL: it writes nothing */
 } bp_publish_hook;

@@ -30,7 +30,7 @@ typedef struct channel_filter channel_filter;
 struct channel_filter {
     /* On its own cache line, which two channels do not share. */
     _Alignas(64) bp_entry_guard guard;
-    bugpack_traffic_filter *run;
+    bugpack_filter_callback *run;
     void *context;
 };
 
@@ -100,7 +100,7 @@ struct bp_traffic {
     size_t kept_max;     /* bytes of one message: by limit, snap_bytes and ring */
     uint16_t kept_cut;   /* 1 << the bp_traffic_cut of a longer message */
     size_t pin_kept_max; /* the same in `pins` */
-    bugpack_traffic_filter *filter;
+    bugpack_filter_callback *filter;
     void *filter_context;
     channel_filter *filter_guard; /* NULL: no filter */
     bp_traffic_identity identity;

@@ -51,7 +51,7 @@ struct bp_last_look {
     bp_manifest_line line; /* of a refused one: status, reason, is_missing */
 };
 
-/* A bugpack_provider: calls the host. */
+/* A bugpack_provider_callback: calls the host. */
 static int call_host(bugpack_writer *writer, void *context) {
     struct host_call *call = context;
     call->choice = call->callback(&call->piece, writer, call->context);

@@ -80,7 +80,7 @@ struct bp_job {
     const bugpack_region *region; /* of the screenshot, borrowed from the payload; NULL for none */
     uint32_t rolling_max_count;   /* bounds of this kind in its directory; 0: none */
     uint64_t rolling_max_bytes;
-    bugpack_report_done *on_done;
+    bugpack_report_callback *on_done;
     void *on_done_context;
 
     /* The queue's. */

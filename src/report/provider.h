@@ -30,7 +30,7 @@ typedef struct bp_provider bp_provider;
 typedef struct bp_provider_spec {
     const char *name;
     bp_content_form form;
-    bugpack_provider *provide;
+    bugpack_provider_callback *provide;
     void *context;
     void (*release)(void *context);
     size_t limit_bytes;

@@ -17,9 +17,9 @@ typedef struct bp_recover_request {
     uint64_t min_free_bytes;
     bool with_machine; /* the name of this machine, for a session that did not ask for one */
     bp_publish_hook hook;
-    bugpack_report_done *on_report;
-    bugpack_session_running *on_running;
-    bugpack_recover_noted *on_note;
+    bugpack_report_callback *on_report;
+    bugpack_running_callback *on_running;
+    bugpack_recover_note_callback *on_note;
     void *context; /* of all */
 } bp_recover_request;
 

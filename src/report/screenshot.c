@@ -99,7 +99,7 @@ static void copy_pixels(bp_screenshot *screenshot, size_t row_bytes) {
 }
 
 void bp_pixel_owner_release(bp_pixel_owner *owner) {
-    bugpack_screenshot_release *release = owner->release;
+    bugpack_screenshot_release_callback *release = owner->release;
     owner->release = NULL;
     if (release != NULL) {
         release(owner->context);

@@ -16,7 +16,7 @@ typedef struct bp_screenshot bp_screenshot;
 
 /* Who gets the pixels back that a host handed over; no `release`: they are the host's. */
 typedef struct bp_pixel_owner {
-    bugpack_screenshot_release *release;
+    bugpack_screenshot_release_callback *release;
     void *context;
 } bp_pixel_owner;
 

@@ -190,7 +190,6 @@ static const bp_field fields[] = {
     FIELD(report_dir_max_count,      1000,                             0),
     FIELD(report_dir_max_bytes,      (uint64_t)4 << 30,                0),
     FIELD(min_free_bytes,            (uint64_t)16 << 20,               0),
-    FIELD(stacks,                    BUGPACK_STACKS_BLOCKED,           0),
     FIELD(crash_refresh_interval_ms, 0,                                BP_CRASH_REFRESH_OFF)};
 #undef FIELD
 /* clang-format on */
@@ -219,7 +218,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
     if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
     }
-    if (options->stacks > BUGPACK_STACKS_ALL_PTRACER) {
+    if ((unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
     }
     if ((options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_RPM)) != 0) {
@@ -240,9 +239,7 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
                        (unsigned)pedantic_ignore_max_count);
     }
-    if (options->crash_refresh_interval_ms != 0 &&
-        (options->crash_refresh_interval_ms < 1000 ||
-         options->crash_refresh_interval_ms > UINT32_MAX)) {
+    if (options->crash_refresh_interval_ms != 0 && options->crash_refresh_interval_ms < 1000) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
                        "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000");
     }

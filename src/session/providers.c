@@ -1,20 +1,16 @@
 /*
  * The public calls that register what a report is made of.
  */
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/buffer.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "model/entry.h"
+#include "session/command.h"
 #include "session/session.h"
 #include "sources/source.h"
-#include "json/json.h"
 
 static bugpack_status make_provider(bugpack *session, const char *name, bp_content_form form,
-                                    bugpack_provider *provider, void *context,
+                                    bugpack_provider_callback *provider, void *context,
                                     bugpack_error *error) {
     const char *refusal = name == NULL ? "it is NULL" : bp_entry_refuse(name);
     if (refusal != NULL && name != NULL && session->settings.target_pid != 0 &&
@@ -35,7 +31,8 @@ static bugpack_status make_provider(bugpack *session, const char *name, bp_conte
 }
 
 static bugpack_status provide(bugpack *session, const char *name, bp_content_form form,
-                              bugpack_provider *provider, void *context, bugpack_error *error) {
+                              bugpack_provider_callback *provider, void *context,
+                              bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
@@ -47,18 +44,21 @@ static bugpack_status provide(bugpack *session, const char *name, bp_content_for
     return status;
 }
 
-bugpack_status bugpack_provide_json(bugpack *session, const char *name, bugpack_provider *provider,
-                                    void *context, bugpack_error *error) {
+bugpack_status bugpack_provide_json(bugpack *session, const char *name,
+                                    bugpack_provider_callback *provider, void *context,
+                                    bugpack_error *error) {
     return provide(session, name, BP_CONTENT_JSON, provider, context, error);
 }
 
-bugpack_status bugpack_provide_text(bugpack *session, const char *name, bugpack_provider *provider,
-                                    void *context, bugpack_error *error) {
+bugpack_status bugpack_provide_text(bugpack *session, const char *name,
+                                    bugpack_provider_callback *provider, void *context,
+                                    bugpack_error *error) {
     return provide(session, name, BP_CONTENT_TEXT, provider, context, error);
 }
 
-bugpack_status bugpack_provide_bytes(bugpack *session, const char *name, bugpack_provider *provider,
-                                     void *context, bugpack_error *error) {
+bugpack_status bugpack_provide_bytes(bugpack *session, const char *name,
+                                     bugpack_provider_callback *provider, void *context,
+                                     bugpack_error *error) {
     return provide(session, name, BP_CONTENT_BYTES, provider, context, error);
 }
 
@@ -75,20 +75,20 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
     return status;
 }
 
-bugpack_status bugpack_provide_host_threads(bugpack *session, const bugpack_host_options *options,
-                                            bugpack_error *error) {
+bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
+                                      bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {
         return bp_fail(error, status, "cannot provide host-threads.json: %s",
                        bugpack_status_name(status));
     }
-    status = bp_source_host_threads(&session->context, options, error);
+    status = bp_source_host_threads(&session->context, plan, error);
     bp_session_leave(&entry);
     return status;
 }
 
-bugpack_status bugpack_provide_process(bugpack *session, pid_t pid, bugpack_error *error) {
+bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {

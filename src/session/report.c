@@ -171,8 +171,8 @@ static bugpack_status make_job(bugpack *session, const bugpack_report_request *r
 }
 
 static bugpack_status trigger(bugpack *session, const bugpack_report_request *request,
-                              bp_pixel_owner *owner, bugpack_report_done *on_done, void *context,
-                              bugpack_error *error) {
+                              bp_pixel_owner *owner, bugpack_report_callback *on_done,
+                              void *context, bugpack_error *error) {
     bugpack_report_request known;
     bugpack_status status = read_request(request, &known, error);
     bp_job *job = NULL;
@@ -195,7 +195,7 @@ static bugpack_status trigger(bugpack *session, const bugpack_report_request *re
 
 /* The same from outside, through the entry guard. */
 static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_request *request,
-                                        bp_pixel_owner *owner, bugpack_report_done *on_done,
+                                        bp_pixel_owner *owner, bugpack_report_callback *on_done,
                                         void *context, bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
@@ -208,7 +208,7 @@ static bugpack_status enter_and_trigger(bugpack *session, const bugpack_report_r
 }
 
 bugpack_status bugpack_report_async(bugpack *session, const bugpack_report_request *request,
-                                    bugpack_report_done *on_done, void *context) {
+                                    bugpack_report_callback *on_done, void *context) {
     bp_pixel_owner owner = pixel_owner(request);
     bugpack_status status = enter_and_trigger(session, request, &owner, on_done, context, NULL);
     bp_pixel_owner_release(&owner);

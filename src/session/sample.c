@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "model/metrics.h"
+#include "session/command.h"
 #include "session/session.h"
 
 static const size_t json_limit_bytes = (size_t)256 << 20;
@@ -66,7 +67,7 @@ bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, si
     return status;
 }
 
-bugpack_status bugpack_refresh_target(bugpack *session, bugpack_error *error) {
+bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
     bp_guard_entry entry;
     bugpack_status status = bp_session_enter(session, &entry);
     if (status != BUGPACK_OK) {

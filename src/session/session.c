@@ -573,8 +573,8 @@ bugpack_status bugpack_recover_with(const bugpack_recover_options *given, bugpac
 }
 
 bugpack_status bugpack_recover(const char *recorder_dir, const char *report_dir,
-                               const char *app_name, bugpack_report_done *on_report, void *context,
-                               bugpack_error *error) {
+                               const char *app_name, bugpack_report_callback *on_report,
+                               void *context, bugpack_error *error) {
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = recorder_dir;
     options.report_dir = report_dir;

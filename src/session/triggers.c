@@ -36,7 +36,7 @@ void bugpack_gap(bugpack *session, const char *key) {
     bugpack_gap_with_state(session, key, NULL, NULL);
 }
 
-void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider *state,
+void bugpack_gap_with_state(bugpack *session, const char *key, bugpack_provider_callback *state,
                             void *context) {
     if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key read;

@@ -6,7 +6,7 @@
 #include "sources/source.h"
 
 static bool has_stacks(const bp_report_context *context) {
-    return !context->settings->without_process && context->settings->stacks != 0;
+    return !context->settings->without_process && context->settings->stacks != BUGPACK_STACKS_NONE;
 }
 
 /* Without one, the manifest says why: see report/assemble.c. */
@@ -35,7 +35,7 @@ static bool is_own(const bp_report_context *context) {
     [(turn)-1] = {name, bp_source_##provider, applies, (size_t)(limit_kb) << 10, BP_ENTRY_##form},
 static const struct {
     const char *name;
-    bugpack_provider *provide;
+    bugpack_provider_callback *provide;
     bool (*applies)(const bp_report_context *context);
     size_t limit_bytes;
     bp_entry_form form;

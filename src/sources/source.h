@@ -6,11 +6,11 @@
 
 #include <stdatomic.h>
 
-#include <bugpack/capture_host.h>
 #include <bugpack/provide.h>
 
 #include "model/entry.h"
 #include "model/stacks.h"
+#include "probe/machine_capture.h"
 #include "probe/system.h"
 #include "report/context.h"
 
@@ -19,9 +19,10 @@
 typedef struct bp_source {
     atomic_uint references;
     bp_subject *subject;
-    char *helper_path;             /* of the command; NULL: not given */
-    uint32_t timeout_ms;           /* of each provider */
-    uint64_t stacks, system_flags; /* as in bugpack_options */
+    char *helper_path;     /* of the command; NULL: not given */
+    uint32_t timeout_ms;   /* of each provider */
+    bugpack_stacks stacks; /* this and what follows as in bugpack_options */
+    uint64_t system_flags;
     bool without_process, without_stacks_json;
     _Atomic(bp_stacks *) stacks_left;          /* by stacks.json, for stacks.txt; NULL: nothing */
     _Atomic(bp_package_memory *) package_left; /* by one call for the next; NULL: nothing */
@@ -29,7 +30,8 @@ typedef struct bp_source {
 
 /* Their context is a bp_source. A new one is a file, and a row in model/entry.h. */
 #define BP_NO_SOURCE(...)
-#define BP_SOURCE(id, name, form, flag, holds, provider, ...) bugpack_provider bp_source_##provider;
+#define BP_SOURCE(id, name, form, flag, holds, provider, ...)                                      \
+    bugpack_provider_callback bp_source_##provider;
 BP_ENTRIES(BP_NO_SOURCE, BP_SOURCE)
 #undef BP_NO_SOURCE
 #undef BP_SOURCE
@@ -52,10 +54,10 @@ bugpack_status bp_sources_add_process(const bp_report_context *context, pid_t pi
 /* Registers the sources that apply to the session. */
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error);
 
-/* The host asks for these. Strings are copied. */
+/* The host asks for a file, the command for all threads of the machine. Strings are copied. */
 bugpack_status bp_source_file(const bp_report_context *context, const char *name, const char *path,
                               bugpack_file_kind kind, uint64_t limit_bytes, bugpack_error *error);
-bugpack_status bp_source_host_threads(const bp_report_context *context,
-                                      const bugpack_host_options *options, bugpack_error *error);
+bugpack_status bp_source_host_threads(const bp_report_context *context, const bp_machine_plan *plan,
+                                      bugpack_error *error);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct bp_pedantic bp_pedantic;
 
 /* What the host gives with one occurrence. */
 typedef struct bp_occurrence {
-    bugpack_provider *state; /* NULL: nothing */
+    bugpack_provider_callback *state; /* NULL: nothing */
     void *context;
     const void *bytes; /* of a message without a handler; NULL: none */
     size_t byte_count;

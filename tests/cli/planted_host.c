@@ -193,7 +193,7 @@ static void be_host(const char *report_dir, bool is_to_die) {
     options.pedantic_cap = wanted_reports() / 2;
     options.pedantic_channel_cap = BUGPACK_OFF;
     options.provider_timeout_ms = 60000;
-    options.stacks = BUGPACK_OFF; /* the captured target has them, with names of threads */
+    options.stacks = BUGPACK_STACKS_NONE; /* the captured target has them, with names of threads */
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         exit(1);

@@ -178,7 +178,8 @@ static void open_round(bool is_in_files) {
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
     options.history_interval_ms = 10;
-    options.stacks = is_in_files ? 0 : BUGPACK_OFF; /* the writers run on while they are read */
+    options.stacks = is_in_files ? BUGPACK_STACKS_BLOCKED
+                                 : BUGPACK_STACKS_NONE; /* the writers run on while they are read */
     options.log_ring_bytes = 64 * 1024;
     options.traffic_budget_bytes = 4 << 20;
     options.recorder_dir = dir.path;

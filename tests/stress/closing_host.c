@@ -119,8 +119,8 @@ static bugpack_options host_options(void) {
     options.report_dir = dir.path;
     options.recorder_dir = homes_dir;
     options.sample_window_ms = 10;
-    options.stacks = BUGPACK_OFF;      /* their files are closed by libdw, unchecked */
-    options.history_interval_ms = 500; /* rarely in the middle of the loop */
+    options.stacks = BUGPACK_STACKS_NONE; /* their files are closed by libdw, unchecked */
+    options.history_interval_ms = 500;    /* rarely in the middle of the loop */
     return options;
 }
 

@@ -21,7 +21,8 @@ static struct {
     void *library;
     bugpack_status (*open)(const bugpack_options *, bugpack **, bugpack_error *);
     void (*log_bytes)(bugpack *, bugpack_level, const char *, const void *, size_t);
-    bugpack_status (*provide)(bugpack *, const char *, bugpack_provider *, void *, bugpack_error *);
+    bugpack_status (*provide)(bugpack *, const char *, bugpack_provider_callback *, void *,
+                              bugpack_error *);
     bugpack_status (*report)(bugpack *, const bugpack_report_request *, bugpack_report_result *);
     bugpack_status (*report_async)(bugpack *, const bugpack_report_request *, uint64_t *,
                                    bugpack_error *);
@@ -99,7 +100,7 @@ static void closes_in_a_destructor(bugpack_options options, const temp_dir *dir)
     CHECK(on_unload != NULL);
     *on_unload = report_and_close;
     options.provider_timeout_ms = 600000;
-    options.stacks = 0;
+    options.stacks = BUGPACK_STACKS_BLOCKED;
     (void)snprintf(closing_path, sizeof closing_path, "%s/closing.zip", dir->path);
     CHECK(api.open(&options, &closing, NULL) == BUGPACK_OK);
     CHECK(dlclose(module) == 0);
@@ -123,7 +124,7 @@ int main(void) {
     options.sample_window_ms = BUGPACK_OFF;
     options.history_interval_ms = BUGPACK_OFF;
     options.provider_timeout_ms = 500;
-    options.stacks = BUGPACK_OFF; /* which take longer than that under a sanitizer */
+    options.stacks = BUGPACK_STACKS_NONE; /* which take longer than that under a sanitizer */
     bugpack *session = NULL;
     CHECK(api.open(&options, &session, NULL) == BUGPACK_OK);
     logs_for_the_first_time_on_a_thread_without_memory(session);

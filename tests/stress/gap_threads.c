@@ -80,7 +80,7 @@ static void run(const temp_dir *dir, bool with_onlooker) {
     options.app_name = "stress";
     options.report_dir = dir->path;
     options.sample_window_ms = BUGPACK_OFF;
-    options.stacks = BUGPACK_OFF; /* a tenth of a second for each report */
+    options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
     options.pedantic = true;
     options.pedantic_channel_cap = 10;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

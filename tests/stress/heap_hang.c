@@ -23,8 +23,8 @@ int main(void) {
     options.app_name = "hang";
     options.report_dir = dir.path;
     options.sample_window_ms = 1;
-    options.provider_timeout_ms = 1500; /* for the others, on a busy machine */
-    options.stacks = BUGPACK_OFF;       /* which take longer than that under a sanitizer */
+    options.provider_timeout_ms = 1500;   /* for the others, on a busy machine */
+    options.stacks = BUGPACK_STACKS_NONE; /* which take longer than that under a sanitizer */
     options.recorder_in_memory = true;
     bugpack *session = NULL;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

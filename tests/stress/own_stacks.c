@@ -51,7 +51,7 @@ static void *reap(void *unused) {
 }
 
 /* Whether a stack of a thread that was stopped is in a report of this choice. */
-static bool has_stopped(const temp_dir *dir, const char *command, uint64_t choice) {
+static bool has_stopped(const temp_dir *dir, const char *command, bugpack_stacks choice) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     bugpack *session = NULL;

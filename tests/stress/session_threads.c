@@ -76,7 +76,7 @@ int main(void) {
     options.app_name = "stress";
     options.report_dir = dir.path;
     options.sample_window_ms = 5;
-    options.stacks = BUGPACK_OFF; /* the writers run on while they are read */
+    options.stacks = BUGPACK_STACKS_NONE; /* the writers run on while they are read */
     options.provider_timeout_ms = 60000;
     options.log_ring_bytes = 64 * 1024;
     CHECK(bugpack_open(&options, &session, NULL) == BUGPACK_OK);

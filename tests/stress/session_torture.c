@@ -68,7 +68,7 @@ static void run_host(struct run *run) {
     options.provider_timeout_ms = 60000;
     options.log_ring_bytes = 8192;
     options.without_entries = without_entries;
-    options.stacks = BUGPACK_OFF; /* libdw crashes where an allocation of its own fails */
+    options.stacks = BUGPACK_STACKS_NONE; /* libdw crashes where an allocation of its own fails */
     run->status = bugpack_open(&options, &session, &error);
     run->is_open = run->status == BUGPACK_OK;
     if (!run->is_open) {

@@ -89,12 +89,7 @@ static void sample(void) {
 
 static void read_heaps(void) {
     static bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
-    static bugpack_thread_heap_result result = {.struct_size = sizeof result};
-    char *text = NULL;
     (void)!bugpack_heap_state_read(&state, NULL);
-    if (bugpack_thread_heap_read(getppid(), NULL, &text, NULL, &result, NULL) == BUGPACK_OK) {
-        bugpack_free(text);
-    }
 }
 
 static void count_report(const bugpack_report_result *result, void *count) {

@@ -69,7 +69,7 @@ int main(void) {
     options.report_dir = dir.path;
     options.sample_window_ms = BUGPACK_OFF;
     options.history_interval_ms = 5;
-    options.stacks = BUGPACK_OFF; /* a tenth of a second for each report */
+    options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
     options.recorder_in_memory = true;
     options.log_ring_bytes = 64 * 1024;
     options.traffic_budget_bytes = 1 << 20;

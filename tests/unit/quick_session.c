@@ -8,7 +8,7 @@ bugpack_options quick_options(const temp_dir *dir) {
     options.app_name = "viewer";
     options.report_dir = dir->path;
     options.sample_window_ms = 20;
-    options.stacks = BUGPACK_OFF; /* a tenth of a second for each report */
+    options.stacks = BUGPACK_STACKS_NONE; /* a tenth of a second for each report */
     options.history_interval_ms = BUGPACK_OFF;
     return options;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/command.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 
@@ -21,7 +22,7 @@ static void open_session(const temp_dir *dir, bool without_process, bugpack **re
     options.history_interval_ms = BUGPACK_OFF;
     options.log_ring_bytes = BUGPACK_OFF;
     options.without_process = without_process;
-    options.stacks = BUGPACK_OFF;
+    options.stacks = BUGPACK_STACKS_NONE;
     cr_assert(eq(int, bugpack_open(&options, ret_session, &error), BUGPACK_OK), "%s",
               error.message);
 }
@@ -47,13 +48,10 @@ Test(host_session, holds_the_machine_and_no_process) {
     temp_dir dir;
     bugpack *session = NULL;
     atomic_uint calls = 0;
-    bugpack_host_options options = BUGPACK_HOST_OPTIONS_INIT;
-    options.without_heap = true;
-    options.on_progress = on_progress;
-    options.context = &calls;
+    const bp_machine_plan plan = {.on_progress = on_progress, .context = &calls};
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, true, &session);
-    cr_assert(eq(int, bugpack_provide_host_threads(session, &options, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_session_add_machine(session, &plan, NULL), BUGPACK_OK));
     take_report(session, "metadata.json\nsystem.json\nhost-threads.json\nmanifest.json\n");
     cr_expect(gt(u32, atomic_load(&calls), 0));
     bugpack_close(session);
@@ -62,10 +60,11 @@ Test(host_session, holds_the_machine_and_no_process) {
 
 Test(host_session, adds_the_machine_to_what_a_process_cost) {
     temp_dir dir;
+    const bp_machine_plan plan = {.window_ms = 1000};
     bugpack *session = NULL;
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, false, &session);
-    cr_assert(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
+    cr_assert(eq(int, bp_session_add_machine(session, &plan, NULL), BUGPACK_OK));
     take_report(
         session,
         "metadata.json\nruntime-metrics.json\nprocess.json\nthreads.json\nfiles.json\nsystem.json\n"
@@ -74,18 +73,16 @@ Test(host_session, adds_the_machine_to_what_a_process_cost) {
     temp_dir_remove(&dir);
 }
 
-Test(host_session, refuses_a_second_one_and_options_of_another_kind) {
+Test(host_session, refuses_a_second_one) {
     temp_dir dir;
     bugpack *session = NULL;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_host_options options = {.struct_size = 13};
+    const bp_machine_plan plan = {.window_ms = 0};
     cr_assert(temp_dir_make(&dir));
     open_session(&dir, true, &session);
-    cr_expect(
-        eq(int, bugpack_provide_host_threads(session, &options, &error), BUGPACK_ERR_INVALID));
-    cr_expect(eq(int, bugpack_provide_host_threads(NULL, NULL, NULL), BUGPACK_ERR_INVALID));
-    cr_expect(eq(int, bugpack_provide_host_threads(session, NULL, NULL), BUGPACK_OK));
-    cr_expect(eq(int, bugpack_provide_host_threads(session, NULL, &error), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_session_add_machine(NULL, &plan, NULL), BUGPACK_ERR_INVALID));
+    cr_expect(eq(int, bp_session_add_machine(session, &plan, NULL), BUGPACK_OK));
+    cr_expect(eq(int, bp_session_add_machine(session, &plan, &error), BUGPACK_ERR_INVALID));
     cr_expect(strstr(error.message, "host-threads.json") != NULL, "%s", error.message);
     bugpack_close(session);
     temp_dir_remove(&dir);

@@ -297,7 +297,7 @@ Test(redact_traffic, of_a_channel_without_payload_reaches_no_ring_and_no_filter)
                  BUGPACK_ERR_INVALID));
     cr_expect(eq(str, error.message, "a channel cannot be exact and without payload at once"));
     with.flags = BUGPACK_CHANNEL_WITHOUT_PAYLOAD;
-    with.filter = (bugpack_traffic_filter *)(uintptr_t)1; /* a call would end the test */
+    with.filter = (bugpack_filter_callback *)(uintptr_t)1; /* a call would end the test */
     cr_assert(zero(int, (int)bugpack_channel_open(session, "a", &with, &channel, &error)));
     send_text(channel, "login");
     bugpack_close(session);
@@ -354,7 +354,7 @@ Test(redact_traffic, marks_entries_that_are_not_searched) {
     cr_expect(not(report_entry_contains(path, "manifest.json", "not_searched")));
     static const struct {
         const char *name;
-        bugpack_provider *provide;
+        bugpack_provider_callback *provide;
     } others[] = {{"dump", provide_torn}, {"b.log", provide_utf16}};
     for (size_t i = 0; i < 2; i++) {
         cr_assert(zero(int, (int)bugpack_provide_bytes(session, others[i].name, others[i].provide,

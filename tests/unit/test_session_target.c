@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "report/subject.h"
+#include "session/command.h"
 #include "support/report_reader.h"
 #include "unit/quick_session.h"
 
@@ -29,10 +30,11 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     options.target_pid = child;
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(zero(int, (int)bugpack_refresh_target(session, &error)), "%s", error.message);
+    cr_assert(zero(int, (int)bp_session_refresh_target(session, &error)), "%s", error.message);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    cr_assert(eq(int, (int)bugpack_refresh_target(session, &error), (int)BUGPACK_ERR_NO_PROCESS));
+    cr_assert(
+        eq(int, (int)bp_session_refresh_target(session, &error), (int)BUGPACK_ERR_NO_PROCESS));
     bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
     cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s", result.error.message);
     char expected[32];
@@ -135,8 +137,8 @@ Test(session_target, has_nothing_to_refresh_of_its_own_process) {
     bugpack_options options = quick_options(&dir);
     bugpack *session = open_session(&options);
     bugpack_error error = BUGPACK_ERROR_INIT;
-    cr_assert(eq(int, (int)bugpack_refresh_target(session, &error), (int)BUGPACK_ERR_INVALID));
-    cr_assert(eq(int, (int)bugpack_refresh_target(NULL, NULL), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bp_session_refresh_target(session, &error), (int)BUGPACK_ERR_INVALID));
+    cr_assert(eq(int, (int)bp_session_refresh_target(NULL, NULL), (int)BUGPACK_ERR_INVALID));
     bugpack_close(session);
     temp_dir_remove(&dir);
 }

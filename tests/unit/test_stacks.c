@@ -173,7 +173,7 @@ Test(stacks, are_in_the_reports_of_a_host_unless_it_turns_them_off) {
     cr_assert(temp_dir_make(&dir));
     bugpack_options options = quick_options(&dir);
     for (unsigned i = 0; i < 2; i++) {
-        options.stacks = i == 0 ? 0 : BUGPACK_OFF;
+        options.stacks = i == 0 ? BUGPACK_STACKS_BLOCKED : BUGPACK_STACKS_NONE;
         bugpack *session = open_session(&options);
         bugpack_report_result result = BUGPACK_REPORT_RESULT_INIT;
         cr_assert(zero(int, (int)bugpack_report(session, NULL, &result)), "%s",

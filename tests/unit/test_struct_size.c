@@ -16,7 +16,6 @@ ENDS_WITH(bugpack_entry_piece, byte_count);
 ENDS_WITH(bugpack_error, message);
 ENDS_WITH(bugpack_event, path);
 ENDS_WITH(bugpack_heap_state, narenas);
-ENDS_WITH(bugpack_host_options, reserved);
 ENDS_WITH(bugpack_options, answer_flags);
 ENDS_WITH(bugpack_pedantic_state, occurrence_count);
 ENDS_WITH(bugpack_picture, reserved);
@@ -27,9 +26,7 @@ ENDS_WITH(bugpack_region, height);
 ENDS_WITH(bugpack_report_request, screenshot_release);
 ENDS_WITH(bugpack_report_result, not_searched);
 ENDS_WITH(bugpack_running_session, pid);
-ENDS_WITH(bugpack_thread_heap_options, calibrator_path);
 ENDS_WITH(bugpack_unpublished, output_fd);
-ENDS_WITH(bugpack_thread_heap_result, stop_count);
 
 /* A struct in three generations. */
 typedef struct first {

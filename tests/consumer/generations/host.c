@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include <bugpack/bugpack.h>
-#include <bugpack/capture_host.h>
-#include <bugpack/heap.h>
 
 enum { filler = 0xa5, canary_bytes = 64, struct_max_bytes = 16384 };
 
@@ -92,14 +90,6 @@ static bugpack_status open_channel(void *options) {
     return status;
 }
 
-static bugpack_status provide_host_threads(void *options) {
-    bugpack_status status = bugpack_provide_host_threads(session, options, &error);
-    if (status == BUGPACK_OK) {
-        (void)bugpack_unprovide(session, "host-threads.json"); /* registering it is enough */
-    }
-    return status;
-}
-
 static bugpack_status request_report(void *request) {
     return bugpack_report(session, request, NULL);
 }
@@ -141,27 +131,6 @@ static bugpack_status recover(void *options) {
     return bugpack_recover_with(options, &error);
 }
 
-/* This process has no jemalloc to be read: that is an answer too. */
-static bugpack_status read_heap(const bugpack_thread_heap_options *options,
-                                bugpack_thread_heap_result *result) {
-    char *text = NULL;
-    size_t bytes = 0;
-    bugpack_status status =
-        bugpack_thread_heap_read(getpid(), options, &text, &bytes, result, &error);
-    if (status == BUGPACK_OK) {
-        bugpack_free(text);
-    }
-    return status;
-}
-
-static bugpack_status read_heap_with(void *options) {
-    return read_heap(options, NULL);
-}
-
-static bugpack_status fill_heap_result(void *result) {
-    return read_heap(NULL, result);
-}
-
 static void check_session(void) {
     bugpack_options options = BUGPACK_OPTIONS_INIT;
     options.app_name = "generations";
@@ -177,9 +146,6 @@ static void check_registering(void) {
     bugpack_channel_options channel = BUGPACK_CHANNEL_OPTIONS_INIT;
     channel.weight = 2;
     check_input("bugpack_channel_options", &channel, sizeof channel, open_channel);
-    bugpack_host_options host = BUGPACK_HOST_OPTIONS_INIT;
-    host.timeout_ms = 1000;
-    check_input("bugpack_host_options", &host, sizeof host, provide_host_threads);
 }
 
 static void check_reports(void) {
@@ -211,7 +177,6 @@ static void check_state(void) {
     bugpack_recorder_location location;
     bugpack_pedantic_state pedantic;
     bugpack_heap_state heap;
-    bugpack_thread_heap_result heap_result;
     if (check_output("bugpack_recorder_location", &location, sizeof location, fill_location)) {
         (void)printf("rings are in \"%s\"\n", location.path);
     }
@@ -225,14 +190,6 @@ static void check_state(void) {
         expect("bugpack_heap_state", "has an allocator", heap.allocator[0] != '\0');
     }
     check_input("bugpack_heap_state", &heap, sizeof heap, print_heap_state);
-    bugpack_thread_heap_options heap_options = BUGPACK_THREAD_HEAP_OPTIONS_INIT;
-    check_input("bugpack_thread_heap_options", &heap_options, sizeof heap_options, read_heap_with);
-    if (check_output("bugpack_thread_heap_result", &heap_result, sizeof heap_result,
-                     fill_heap_result)) {
-        (void)printf("thread heap: %s\n", heap_result.failure);
-        expect("bugpack_thread_heap_result", "says why nothing was measured",
-               heap_result.failure[0] != '\0');
-    }
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = directory;
     check_input("bugpack_recover_options", &options, sizeof options, recover);

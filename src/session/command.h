@@ -1,0 +1,51 @@
+/*
+ * What the command asks of its session, and no host does.
+ */
+#ifndef BP_SESSION_COMMAND_H
+#define BP_SESSION_COMMAND_H
+
+#include <sys/types.h>
+
+#include <bugpack/error.h>
+#include <bugpack/session.h>
+
+#include "probe/machine_capture.h"
+
+/*
+ * Adds another process to the reports: with the entries that a report has about a target, below
+ * `processes/<pid>-<name>/`. Their metrics windows are one window, of sample_window_ms, which for
+ * these processes begins at the trigger, also with a history. A process that ends later still has
+ * its directory, and the manifest says that it has ended; if its id is reused, the new process does
+ * not get into a report. Before the first report: one that is being written may have part of it.
+ *
+ * Errors: NO_PROCESS, DENIED, INVALID (it was added before, or the session is about no process),
+ * LIMIT (256 processes), UNSUPPORTED, IO, NO_MEMORY, CLOSED. Any thread.
+ */
+bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error);
+
+/*
+ * Adds host-threads.json to the reports: every thread of every process on the machine, read when a
+ * report is taken, after a window in which the use of each is measured. 10,000 threads take about a
+ * second more and 20 MB of temporary file. Values that this user may not read are left out, and the
+ * summary of the artefact counts them; that does not make a report incomplete. On systems other
+ * than Linux each report says that the artefact is not supported.
+ *
+ * `plan` is copied, but for its prober; its context stays valid until bugpack_close has returned.
+ * Errors: INVALID (called twice), LIMIT, NO_MEMORY, CLOSED. Any thread.
+ */
+bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
+                                      bugpack_error *error);
+
+/*
+ * Reads process.json of the target now, for reports that are taken after the target has ended; such
+ * a report gives the time of the reading as its reason. With a metrics history the session does so
+ * itself: a second after it was opened, then less and less often, at least once a minute. For a
+ * target that has just become another program. Reads the target's files on the calling thread,
+ * usually in under a millisecond.
+ *
+ * Errors: NO_PROCESS (the earlier reading is used), INVALID (the session has no target_pid),
+ * NO_MEMORY, CLOSED. Any thread.
+ */
+bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error);
+
+#endif
