@@ -19,3 +19,9 @@ bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t
     *capacity = wanted;
     return true;
 }
+
+int bp_array_compare_u64(const void *one, const void *other) {
+    uint64_t left = *(const uint64_t *)one;
+    uint64_t right = *(const uint64_t *)other;
+    return (left > right) - (left < right);
+}

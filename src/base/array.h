@@ -15,4 +15,7 @@
     bp_array_reserve_bytes((items), sizeof **(items), (count), (capacity))
 bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t *capacity);
 
+/* Compares items that begin with an uint64_t, for qsort and bsearch. */
+int bp_array_compare_u64(const void *one, const void *other);
+
 #endif

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/file.h"
 #include "base/lock.h"
 #include "platform/linux/files.h"
@@ -48,15 +51,6 @@ void bp_machine_cgroups_release(bp_machine_cgroups *cgroups) {
     bp_lock_destroy(&cgroups->lock);
 }
 
-/* FNV-1a. Colliding names can only slow the capture down. */
-static size_t bucket_of(const char *path, size_t path_bytes) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < path_bytes; i++) {
-        hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3u;
-    }
-    return (size_t)(hash % bucket_count);
-}
-
 static node *new_node(const char *path, size_t path_bytes) {
     node *made = malloc(sizeof *made + path_bytes + 1);
     if (made != NULL) {
@@ -75,7 +69,7 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
         return NULL;
     }
     bp_lock_acquire(&cgroups->lock);
-    node **at = &cgroups->buckets[bucket_of(path, path_bytes)];
+    node **at = &cgroups->buckets[XXH3_64bits(path, path_bytes) % bucket_count];
     while (*at != NULL &&
            (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
         at = &(*at)->next;

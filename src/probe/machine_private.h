@@ -48,8 +48,7 @@ typedef struct bp_machine_used_process {
 } bp_machine_used_process;
 
 typedef struct bp_machine_used_thread {
-    uint32_t tid;
-    uint64_t run_ns;
+    uint64_t tid, run_ns;
 } bp_machine_used_thread;
 
 /* One end of a window: all processes, and all threads of each, ascending. */

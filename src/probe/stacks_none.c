@@ -1,4 +1,7 @@
+#include <stdio.h>
+
 #include "base/status.h"
+#include "probe/jemalloc_dwarf.h"
 #include "probe/stacks.h"
 
 /* Nothing is done with what is given. */
@@ -24,4 +27,10 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
 
 bp_frame_finder bp_frame_finder_new(void) {
     return (bp_frame_finder){NULL, NULL, NULL};
+}
+
+bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_layout *ret_layout,
+                                       char *reason, size_t reason_bytes) {
+    (void)snprintf(reason, reason_bytes, "this bugpack was built without libdw");
+    return BP_DWARF_NO_LIBRARY;
 }

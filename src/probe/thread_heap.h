@@ -35,4 +35,17 @@ typedef struct bp_heap_plan {
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
                              bp_thread_heap_reading *ret_reading, bugpack_error *error);
 
+/*
+ * A sentence for a failure without one of its own: what failed, why, and, where the system refused,
+ * what to do. `yama_scope` is the value of /proc/sys/kernel/yama/ptrace_scope, -1 without Yama.
+ * Pure.
+ */
+void bp_heap_advice(bp_heap_failure failure, int system_errno, int yama_scope, char *out,
+                    size_t out_bytes);
+
+/* What to do where the system refuses to show another process, and Yama is not why. */
+#define BP_ADVICE_DENIED                                                                           \
+    "the process is another user's, or protects itself, or a container forbids it: run as its "    \
+    "user or as root; in a container allow it CAP_SYS_PTRACE"
+
 #endif

@@ -96,12 +96,6 @@ static int walk_list(struct walk *walk, uint64_t head) {
     return result == EFAULT && walk->count > 0 ? 0 : result;
 }
 
-static int compare_tids(const void *a_pointer, const void *b_pointer) {
-    const bp_thread_pointer *a = a_pointer;
-    const bp_thread_pointer *b = b_pointer;
-    return a->tid < b->tid ? -1 : a->tid > b->tid;
-}
-
 int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t libc_base,
                             size_t thread_max, bp_thread_pointer **ret_pointers,
                             size_t *ret_count) {
@@ -119,7 +113,7 @@ int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t li
         return result;
     }
     if (walk.count > 1) {
-        qsort(walk.pointers, walk.count, sizeof *walk.pointers, compare_tids);
+        qsort(walk.pointers, walk.count, sizeof *walk.pointers, bp_array_compare_u64);
     }
     *ret_pointers = walk.pointers;
     *ret_count = walk.count;
@@ -129,5 +123,5 @@ int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t li
 const bp_thread_pointer *bp_thread_pointers_find(const bp_thread_pointer *pointers, size_t count,
                                                  uint64_t tid) {
     bp_thread_pointer key = {.tid = tid};
-    return count == 0 ? NULL : bsearch(&key, pointers, count, sizeof key, compare_tids);
+    return count == 0 ? NULL : bsearch(&key, pointers, count, sizeof key, bp_array_compare_u64);
 }

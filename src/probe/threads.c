@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -35,16 +36,11 @@ typedef struct thread_locks {
     size_t count;
 } thread_locks;
 
-static int compare_ids(const void *one, const void *other) {
-    const struct bp_own_id *left = one;
-    const struct bp_own_id *right = other;
-    return (left->tid > right->tid) - (left->tid < right->tid);
-}
-
 static const struct bp_own_id *find_id(const thread_locks *locks, uint64_t tid) {
     struct bp_own_id key = {.tid = tid};
-    return locks->count == 0 ? NULL
-                             : bsearch(&key, locks->ids, locks->count, sizeof key, compare_ids);
+    return locks->count == 0
+               ? NULL
+               : bsearch(&key, locks->ids, locks->count, sizeof key, bp_array_compare_u64);
 }
 
 static bool has_thread(void *context, uint64_t tid) {
@@ -171,7 +167,7 @@ static bugpack_status thread_locks_open(int threads_fd, bp_process_threads *proc
         }
     }
     if (locks.count > 1) {
-        qsort(locks.ids, locks.count, sizeof *locks.ids, compare_ids);
+        qsort(locks.ids, locks.count, sizeof *locks.ids, bp_array_compare_u64);
     }
     *ret_locks = locks;
     return BUGPACK_OK;

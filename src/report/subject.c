@@ -11,7 +11,7 @@
 #include "model/entry.h"
 #include "model/process.h"
 #include "platform/process_facts.h"
-#include "probe/heap_advice.h"
+#include "probe/thread_heap.h"
 #include "report/name.h"
 
 static const size_t facts_limit_bytes = (size_t)16 << 20;

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "probe/heap_advice.h"
+#include "probe/thread_heap.h"
 #include "support/heap_samples.h"
 
 static bp_buffer out;
@@ -159,7 +159,7 @@ Test(thread_heap, a_refusal_of_the_kernel_says_what_to_do_about_it) {
                  {2, "administrators only"},
                  {3, "until the next boot"},
                  {0, "in a container allow it CAP_SYS_PTRACE"},
-                 {BP_YAMA_NONE, "in a container allow it CAP_SYS_PTRACE"}};
+                 {-1, "in a container allow it CAP_SYS_PTRACE"}};
     char advice[512];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_heap_advice(BP_HEAP_FAILURE_VM_READV, EPERM, cases[i].scope, advice, sizeof advice);
