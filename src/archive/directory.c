@@ -1,20 +1,366 @@
 #include "archive/directory.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "archive/header.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
+
+enum { end_record_bytes = 22, zip64_locator_bytes = 20, zip64_end_bytes = 56 };
+
+enum { flag_utf8 = 1 << 11, extra_zip64 = 0x0001 /* has the real sizes and offset */ };
+
+/* How many bytes the end has, with everything that zip64 adds. */
+enum { end_bytes_max = zip64_end_bytes + zip64_locator_bytes + end_record_bytes };
+
+/* What a field of 16 or 32 bits holds when the real value is in a zip64 one. */
+static const uint16_t elsewhere_16 = UINT16_MAX;
+static const uint32_t elsewhere_32 = UINT32_MAX;
+
+static uint16_t u16(const unsigned char *bytes) {
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static uint32_t u32(const unsigned char *bytes) {
+    return u16(bytes) | (uint32_t)u16(bytes + 2) << 16;
+}
+
+static uint64_t u64(const unsigned char *bytes) {
+    return u32(bytes) | (uint64_t)u32(bytes + 4) << 32;
+}
+
+/* Any other name needs flag_utf8. */
+static bool is_ascii(const char *text, size_t byte_count) {
+    for (size_t i = 0; i < byte_count; i++) {
+        if ((unsigned char)text[i] >= 0x80) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Which compressor's effort was used, and that the name is UTF-8 (4.4.4): nothing else. */
+enum { flag_encrypted = 1u << 0, flag_descriptor = 1u << 3 };
+static const uint16_t flags_known = 1u << 1 | 1u << 2 | flag_utf8;
+
+/* Extra fields that give another name (4.6.8, 4.6.9). */
+enum { extra_unicode_comment = 0x6375, extra_unicode_name = 0x7075 };
+
+/* The host systems (4.4.2) whose external attributes hold a mode; and DOS's own directory bit. */
+enum { system_unix = 3, system_darwin = 19, dos_directory = 0x10 };
+
+/* unzip opens no entry of a later version, Python's zipfile none above 6.3. They read the low byte
+ * alone; bugpack needs 2.0, or 4.5 with zip64. */
+enum { version_max = 46 };
+
+static const char bad_zip64_field[] = "its zip64 field is damaged";
+static const char later_version[] = "it needs a later version of zip than readers know";
+
+static bool is_bad_component(const char *component, size_t length) {
+    return length == 0 || (length == 1 && component[0] == '.') ||
+           (length == 2 && component[0] == '.' && component[1] == '.');
+}
+
+/* Why an entry cannot have this name, as the end of a sentence; NULL when it can. */
+static const char *refuse_name(const char *name, size_t byte_count) {
+    if (byte_count == 0 || byte_count > BP_DIRECTORY_NAME_MAX) {
+        return "its name must have 1 to 255 bytes";
+    }
+    if (!bp_utf8_is_valid(name, byte_count)) {
+        return "its name is not valid UTF-8";
+    }
+    for (size_t i = 0; i < byte_count; i++) {
+        unsigned char byte = (unsigned char)name[i];
+        if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
+            return "its name holds a control character, a backslash or a colon";
+        }
+    }
+    if (name[byte_count - 1] == '/') {
+        return "it is a directory";
+    }
+    for (size_t begin = 0, i = 0; i <= byte_count; i++) {
+        if (i == byte_count || name[i] == '/') {
+            if (is_bad_component(name + begin, i - begin)) {
+                return "its name has a component that is empty, \".\" or \"..\"";
+            }
+            begin = i + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Finds the zip64 field; refuses fields that are cut, repeated, or would give another name. */
+static const char *walk_extra(const unsigned char *extra, size_t extra_bytes,
+                              const unsigned char **ret_zip64, size_t *ret_zip64_bytes) {
+    const unsigned char *zip64 = NULL;
+    while (extra_bytes > 0) {
+        size_t field_bytes = extra_bytes >= 4 ? u16(extra + 2) : SIZE_MAX;
+        if (extra_bytes < 4 || field_bytes > extra_bytes - 4) {
+            return "its extra fields are damaged";
+        }
+        uint16_t id = u16(extra);
+        if (id == extra_unicode_name || id == extra_unicode_comment) {
+            return "it has a second name";
+        }
+        if (id == extra_zip64) {
+            if (zip64 != NULL) {
+                return bad_zip64_field;
+            }
+            zip64 = extra + 4;
+            *ret_zip64_bytes = field_bytes;
+        }
+        extra += 4 + field_bytes;
+        extra_bytes -= 4 + field_bytes;
+    }
+    *ret_zip64 = zip64;
+    return NULL;
+}
+
+/* Takes the next 8 bytes of the zip64 field where the plain value says so. */
+static bool take_large(uint64_t *value, const unsigned char **zip64, size_t *zip64_bytes) {
+    if (*value != elsewhere_32) {
+        return true;
+    }
+    if (*zip64 == NULL || *zip64_bytes < 8) {
+        return false;
+    }
+    *value = u64(*zip64);
+    *zip64 += 8;
+    *zip64_bytes -= 8;
+    return true;
+}
+
+/* The sizes and, in the directory, the offset (`ret_offset` is NULL in the other header). */
+static const char *take_sizes(const unsigned char *extra, size_t extra_bytes, uint64_t *bytes,
+                              uint64_t *packed_bytes, uint64_t *ret_offset) {
+    const unsigned char *zip64;
+    size_t zip64_bytes = 0;
+    const char *wrong = walk_extra(extra, extra_bytes, &zip64, &zip64_bytes);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    bool is_good = take_large(bytes, &zip64, &zip64_bytes) &&
+                   take_large(packed_bytes, &zip64, &zip64_bytes) &&
+                   (ret_offset == NULL || take_large(ret_offset, &zip64, &zip64_bytes));
+    return is_good ? NULL : bad_zip64_field;
+}
+
+static const char *refuse_kind(const bp_directory_entry *entry) {
+    if ((entry->flags & flag_encrypted) != 0) {
+        return "it is encrypted";
+    }
+    if ((entry->flags & flag_descriptor) != 0) {
+        return "its sizes stand behind its bytes";
+    }
+    if ((entry->flags & ~flags_known) != 0) {
+        return "it is flagged in a way that is not known";
+    }
+    if (entry->method != BP_ZIP_STORED && entry->method != BP_ZIP_DEFLATED) {
+        return "it is neither stored nor deflated";
+    }
+    if (entry->method == BP_ZIP_STORED && entry->bytes != entry->packed_bytes) {
+        return "it is stored with two sizes";
+    }
+    bool is_utf8 = (entry->flags & flag_utf8) != 0;
+    return is_utf8 || is_ascii(entry->name, entry->name_bytes) ? NULL
+                                                               : "its name is not marked as UTF-8";
+}
+
+static const char *refuse_type(const unsigned char *header) {
+    uint32_t attributes = u32(header + 38);
+    mode_t type = (mode_t)(attributes >> 16) & S_IFMT;
+    bool has_mode = header[5] == system_unix || header[5] == system_darwin;
+    if (has_mode && type != 0 && type != S_IFREG) {
+        return S_ISLNK(type)   ? "it is a symbolic link"
+               : S_ISDIR(type) ? "it is a directory"
+                               : "it is no regular file";
+    }
+    return (attributes & dos_directory) != 0 ? "it is a directory" : NULL;
+}
+
+const char *bp_header_parse_central(const unsigned char *bytes, size_t available,
+                                    bp_directory_entry *ret_entry, size_t *ret_length) {
+    *ret_entry = (bp_directory_entry){.name = NULL};
+    if (available < BP_ZIP_CENTRAL_BYTES || memcmp(bytes, "PK\1\2", 4) != 0) {
+        return "its header is damaged";
+    }
+    size_t name_bytes = u16(bytes + 28), extra_bytes = u16(bytes + 30);
+    size_t length = BP_ZIP_CENTRAL_BYTES + name_bytes + extra_bytes;
+    if (length > available) {
+        return "its header is damaged";
+    }
+    *ret_entry = (bp_directory_entry){.name = (const char *)bytes + BP_ZIP_CENTRAL_BYTES,
+                                      .name_bytes = (uint16_t)name_bytes,
+                                      .flags = u16(bytes + 8),
+                                      .method = u16(bytes + 10),
+                                      .time = u32(bytes + 12),
+                                      .crc = u32(bytes + 16),
+                                      .packed_bytes = u32(bytes + 20),
+                                      .bytes = u32(bytes + 24),
+                                      .header_offset = u32(bytes + 42)};
+    const char *wrong = refuse_name(ret_entry->name, name_bytes);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    wrong = take_sizes(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes, &ret_entry->bytes,
+                       &ret_entry->packed_bytes, &ret_entry->header_offset);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (u16(bytes + 32) != 0 || u16(bytes + 34) != 0) {
+        return "it has a comment, or is in another file";
+    }
+    if (bytes[6] > version_max) {
+        return later_version;
+    }
+    *ret_length = length;
+    wrong = refuse_kind(ret_entry);
+    return wrong != NULL ? wrong : refuse_type(bytes);
+}
+
+size_t bp_header_local_length(const unsigned char *bytes) {
+    return memcmp(bytes, "PK\3\4", 4) != 0
+               ? 0
+               : (size_t)BP_ZIP_LOCAL_BYTES + u16(bytes + 26) + u16(bytes + 28);
+}
+
+/* Whether a whole header before the bytes says what the directory says. NULL, or what differs. */
+static const char *check_local(const unsigned char *bytes, const bp_directory_entry *entry) {
+    size_t name_bytes = u16(bytes + 26), extra_bytes = u16(bytes + 28);
+    uint64_t packed_bytes = u32(bytes + 18), plain_bytes = u32(bytes + 22);
+    if (name_bytes != entry->name_bytes ||
+        memcmp(bytes + BP_ZIP_LOCAL_BYTES, entry->name, name_bytes) != 0) {
+        return "it has two names";
+    }
+    const char *wrong = take_sizes(bytes + BP_ZIP_LOCAL_BYTES + name_bytes, extra_bytes,
+                                   &plain_bytes, &packed_bytes, NULL);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (bytes[4] > version_max) {
+        return later_version;
+    }
+    if (u16(bytes + 6) != entry->flags || u16(bytes + 8) != entry->method ||
+        u32(bytes + 10) != entry->time || u32(bytes + 14) != entry->crc ||
+        plain_bytes != entry->bytes || packed_bytes != entry->packed_bytes) {
+        return "its two headers differ";
+    }
+    return NULL;
+}
+
+typedef struct end_record {
+    uint64_t entry_count;
+    uint64_t directory_offset, directory_bytes;
+} end_record;
+
+static const char not_a_zip[] = "it is no zip, or its end is missing";
+static const char several_parts[] = "it is a part of a zip in several files";
+static const char bad_zip64_end[] = "its zip64 end is damaged";
+
+/* What the plain end says; its numbers may be in the zip64 one. */
+typedef struct plain_end {
+    uint16_t entry_count;
+    uint32_t directory_bytes, directory_offset;
+} plain_end;
+
+static const char *parse_plain(const unsigned char *end, plain_end *ret_end) {
+    if (memcmp(end, "PK\5\6", 4) != 0) {
+        return not_a_zip;
+    }
+    uint16_t count_here = u16(end + 8);
+    ret_end->entry_count = u16(end + 10);
+    ret_end->directory_bytes = u32(end + 12);
+    ret_end->directory_offset = u32(end + 16);
+    if (u16(end + 4) != 0 || u16(end + 6) != 0 || count_here != ret_end->entry_count) {
+        return several_parts;
+    }
+    return u16(end + 20) != 0 ? not_a_zip : NULL; /* bytes of a comment that are not there */
+}
+
+static bool is_elsewhere(const plain_end *end) {
+    return end->entry_count == elsewhere_16 || end->directory_bytes == elsewhere_32 ||
+           end->directory_offset == elsewhere_32;
+}
+
+/* A number that both have must be the same in both. */
+static bool agrees(uint64_t plain, uint64_t elsewhere, uint64_t large) {
+    return plain == elsewhere || plain == large;
+}
+
+/* `bytes` are all three parts; `offset` is where the first of them is in the file. */
+static const char *parse_zip64(const unsigned char *bytes, uint64_t offset, const plain_end *plain,
+                               end_record *ret_record) {
+    const unsigned char *locator = bytes + zip64_end_bytes;
+    if (memcmp(bytes, "PK\6\6", 4) != 0 || memcmp(locator, "PK\6\7", 4) != 0) {
+        return bad_zip64_end;
+    }
+    if (u32(locator + 4) != 0 || u32(locator + 16) != 1 || u32(bytes + 16) != 0 ||
+        u32(bytes + 20) != 0 || u64(bytes + 24) != u64(bytes + 32)) {
+        return several_parts;
+    }
+    end_record record = {u64(bytes + 32), u64(bytes + 48), u64(bytes + 40)};
+    bool is_good = u64(locator + 8) == offset &&
+                   u64(bytes + 4) == zip64_end_bytes - 12 /* counts from its own end */ &&
+                   agrees(plain->entry_count, elsewhere_16, record.entry_count) &&
+                   agrees(plain->directory_bytes, elsewhere_32, record.directory_bytes) &&
+                   agrees(plain->directory_offset, elsewhere_32, record.directory_offset);
+    if (!is_good) {
+        return bad_zip64_end;
+    }
+    *ret_record = record;
+    return NULL;
+}
+
+/*
+ * Reads the last `byte_count` bytes of a file of `file_bytes`: at most end_bytes_max, and
+ * less only where the file is that short. The directory ends where the record begins. Returns NULL,
+ * or what is wrong as the end of a sentence.
+ */
+static const char *parse_end(const unsigned char *bytes, size_t byte_count, uint64_t file_bytes,
+                             end_record *ret_record) {
+    plain_end plain;
+    if (byte_count < end_record_bytes) {
+        return not_a_zip;
+    }
+    const char *wrong = parse_plain(bytes + byte_count - end_record_bytes, &plain);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    end_record record = {plain.entry_count, plain.directory_offset, plain.directory_bytes};
+    uint64_t end_offset = file_bytes - end_record_bytes;
+    if (is_elsewhere(&plain)) {
+        if (byte_count < end_bytes_max) {
+            return bad_zip64_end;
+        }
+        end_offset = file_bytes - end_bytes_max;
+        wrong = parse_zip64(bytes + byte_count - end_bytes_max, end_offset, &plain, &record);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    if (record.directory_offset > end_offset ||
+        record.directory_bytes != end_offset - record.directory_offset) {
+        return "its directory is not where its end says";
+    }
+    if (record.entry_count == 0) {
+        return "it is empty";
+    }
+    *ret_record = record;
+    return NULL;
+}
 
 /* A zip being checked. */
 typedef struct look {
     int fd;
     const char *path;
     bugpack_error *error;
-    bp_end_record end;
+    uint64_t file_bytes;
+    end_record end;
+    unsigned char *tail; /* the file from the directory on */
     bp_directory directory;
     unsigned char local[BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX];
 } look;
@@ -22,7 +368,6 @@ typedef struct look {
 void bp_directory_release(bp_directory *directory) {
     free(directory->entries);
     free(directory->names);
-    free(directory->tail);
     *directory = (bp_directory){.entries = NULL};
 }
 
@@ -42,43 +387,33 @@ static bugpack_status refuse_entry(const look *state, const bp_directory_entry *
 
 /* Exactly `byte_count` bytes at `offset`. */
 static bugpack_status read_at(const look *state, uint64_t offset, void *bytes, size_t byte_count) {
-    for (size_t done = 0; done < byte_count;) {
-        ssize_t count =
-            pread(state->fd, (char *)bytes + done, byte_count - done, (off_t)(offset + done));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
-        }
-        if (count == 0) {
-            return bp_fail(state->error, BUGPACK_ERR_CORRUPT,
-                           "\"%s\" became shorter while it was read", state->path);
-        }
-        done += (size_t)count;
+    int64_t count = bp_file_read_range(state->fd, bytes, byte_count, offset);
+    if (count < 0) {
+        return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
     }
-    return BUGPACK_OK;
+    return (size_t)count == byte_count
+               ? BUGPACK_OK
+               : bp_fail(state->error, BUGPACK_ERR_CORRUPT,
+                         "\"%s\" became shorter while it was read", state->path);
 }
 
 /* Finds the directory, and takes it with all that follows into memory. */
 static bugpack_status read_tail(look *state) {
-    unsigned char end[BP_END_RECORD_BYTES_MAX];
+    unsigned char end[end_bytes_max];
     struct stat info;
-    bp_directory *directory = &state->directory;
     if (fstat(state->fd, &info) != 0) {
         return bp_fail_errno(state->error, errno, "cannot read \"%s\"", state->path);
     }
     if (!S_ISREG(info.st_mode)) {
         return refuse(state, "it is no regular file");
     }
-    directory->file_bytes = (uint64_t)info.st_size;
-    size_t end_bytes =
-        directory->file_bytes < sizeof end ? (size_t)directory->file_bytes : sizeof end;
-    bugpack_status status = read_at(state, directory->file_bytes - end_bytes, end, end_bytes);
+    state->file_bytes = (uint64_t)info.st_size;
+    size_t end_bytes = state->file_bytes < sizeof end ? (size_t)state->file_bytes : sizeof end;
+    bugpack_status status = read_at(state, state->file_bytes - end_bytes, end, end_bytes);
     if (status != BUGPACK_OK) {
         return status;
     }
-    const char *wrong = bp_end_record_parse(end, end_bytes, directory->file_bytes, &state->end);
+    const char *wrong = parse_end(end, end_bytes, state->file_bytes, &state->end);
     if (wrong != NULL) {
         return refuse(state, wrong);
     }
@@ -86,15 +421,14 @@ static bugpack_status read_tail(look *state) {
         state->end.directory_bytes > BP_DIRECTORY_BYTES_MAX) {
         return refuse(state, "it has more entries than a report may have");
     }
-    directory->tail_offset = state->end.directory_offset;
-    size_t tail_bytes = (size_t)(directory->file_bytes - directory->tail_offset);
-    directory->tail = malloc(tail_bytes);
-    if (directory->tail == NULL) {
+    size_t tail_bytes = (size_t)(state->file_bytes - state->end.directory_offset);
+    state->tail = malloc(tail_bytes);
+    if (state->tail == NULL) {
         return bp_fail_memory(state->error, "read a zip");
     }
-    status = read_at(state, directory->tail_offset, directory->tail, tail_bytes);
+    status = read_at(state, state->end.directory_offset, state->tail, tail_bytes);
     size_t both_bytes = tail_bytes < end_bytes ? tail_bytes : end_bytes;
-    if (status == BUGPACK_OK && memcmp(directory->tail + tail_bytes - both_bytes,
+    if (status == BUGPACK_OK && memcmp(state->tail + tail_bytes - both_bytes,
                                        end + end_bytes - both_bytes, both_bytes) != 0) {
         return refuse(state, "it changed while it was read");
     }
@@ -134,7 +468,7 @@ static bugpack_status read_entries(look *state) {
         bp_directory_entry *entry = &directory->entries[directory->entry_count];
         size_t length = 0;
         const char *wrong =
-            bp_header_parse_central(directory->tail + at, directory_bytes - at, entry, &length);
+            bp_header_parse_central(state->tail + at, directory_bytes - at, entry, &length);
         if (wrong != NULL) {
             return refuse_entry(state, entry, wrong);
         }
@@ -148,7 +482,7 @@ static bugpack_status read_entries(look *state) {
 static bugpack_status check_place(look *state, const bp_directory_entry *entry, uint64_t offset,
                                   uint64_t *ret_end) {
     static const char misplaced[] = "its bytes are not where they should be";
-    uint64_t limit = state->directory.tail_offset;
+    uint64_t limit = state->end.directory_offset;
     if (entry->header_offset != offset || limit - offset < BP_ZIP_LOCAL_BYTES) {
         return refuse_entry(state, entry, misplaced);
     }
@@ -165,7 +499,7 @@ static bugpack_status check_place(look *state, const bp_directory_entry *entry, 
     if (status != BUGPACK_OK) {
         return status;
     }
-    const char *wrong = bp_header_check_local(state->local, entry);
+    const char *wrong = check_local(state->local, entry);
     if (wrong != NULL) {
         return refuse_entry(state, entry, wrong);
     }
@@ -199,7 +533,7 @@ static bugpack_status check_places(look *state) {
         status = check_place(state, entries[i], offset, &offset);
     }
     free(entries);
-    if (status == BUGPACK_OK && offset != directory->tail_offset) {
+    if (status == BUGPACK_OK && offset != state->end.directory_offset) {
         status = refuse(state, "there is something between its entries and its directory");
     }
     return status;
@@ -221,7 +555,7 @@ static int compare_names(const void *one, const void *other) {
 }
 
 /* No two names may differ at most in case. */
-static bugpack_status check_names(const look *state) {
+static bugpack_status check_names(look *state) {
     const bp_directory *directory = &state->directory;
     const char **names = calloc(directory->entry_count, sizeof *names);
     if (names == NULL) {
@@ -252,15 +586,17 @@ bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_dir
     state->fd = fd;
     state->path = path;
     state->error = error;
-    bugpack_status status = read_tail(state);
-    status = status == BUGPACK_OK ? read_entries(state) : status;
-    status = status == BUGPACK_OK ? check_places(state) : status;
-    status = status == BUGPACK_OK ? check_names(state) : status;
+    bugpack_status (*const steps[])(look *) = {read_tail, read_entries, check_places, check_names};
+    bugpack_status status = BUGPACK_OK;
+    for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
+        status = steps[i](state);
+    }
     if (status == BUGPACK_OK) {
         *ret_directory = state->directory;
     } else {
         bp_directory_release(&state->directory);
     }
+    free(state->tail);
     free(state);
     return status;
 }

@@ -20,6 +20,9 @@
 #define BP_DIRECTORY_BYTES_MAX ((size_t)8 << 20)
 #define BP_DIRECTORY_NAME_MAX 255u
 
+/* Of a zip (APPNOTE.TXT 4.3): the sizes of both headers without their names, and the methods. */
+enum { BP_ZIP_LOCAL_BYTES = 30, BP_ZIP_CENTRAL_BYTES = 46, BP_ZIP_STORED = 0, BP_ZIP_DEFLATED = 8 };
+
 /* One entry as the directory declares it; whether its bytes agree is for the reader to see. */
 typedef struct bp_directory_entry {
     const char *name; /* owned by the directory */
@@ -33,10 +36,18 @@ typedef struct bp_directory {
     bp_directory_entry *entries;
     size_t entry_count; /* at least 1 */
     char *names;
-    /* The file from the directory on, as it was when it was checked. */
-    unsigned char *tail;
-    uint64_t tail_offset, file_bytes;
 } bp_directory;
+
+/*
+ * Parses the header in the directory that begins at `bytes`, of which `available` are there. The
+ * name points into them. Returns NULL with its length, or what is wrong as the end of a sentence;
+ * then `ret_entry->name` is NULL, or the name with its length where that much is known.
+ */
+const char *bp_header_parse_central(const unsigned char *bytes, size_t available,
+                                    bp_directory_entry *ret_entry, size_t *ret_length);
+
+/* How long the header is whose first BP_ZIP_LOCAL_BYTES bytes are given; 0 when it is none. */
+size_t bp_header_local_length(const unsigned char *bytes);
 
 /*
  * Reads and checks the zip in `fd`, without moving its offset, and without the bytes of entries.

@@ -1,10 +1,12 @@
 #include "archive/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,9 +17,7 @@
 
 #include "archive/deflate.h"
 #include "archive/directory.h"
-#include "archive/header.h"
 #include "archive/inflate.h"
-#include "archive/zip_format.h"
 #include "base/file.h"
 #include "base/sink.h"
 #include "base/status.h"
@@ -123,128 +123,11 @@ static bugpack_status entry_check(entry_reading *reading) {
                                                : damaged(reading, "has a wrong checksum");
 }
 
-/*
- * Where libzip reads from. What was checked in memory, the directory and the end, comes from there,
- * so a file that changes meanwhile cannot show libzip another directory than the checked one.
- */
-typedef struct reader_source {
-    int fd;                        /* borrowed */
-    const bp_directory *directory; /* borrowed */
-    uint64_t offset;
-    int system_errno; /* of the first read that failed; 0 when none has */
-    zip_error_t zip_error;
-} reader_source;
-
 struct bp_archive_reader {
+    int fd; /* borrowed */
     char *path;
     bp_directory directory;
-    reader_source source;
-    zip_t *zip;
 };
-
-static zip_int64_t fail_source(reader_source *source, int zip_code, int system_errno) {
-    if (source->system_errno == 0) {
-        source->system_errno = system_errno;
-    }
-    zip_error_set(&source->zip_error, zip_code, system_errno);
-    return -1;
-}
-
-static zip_int64_t read_file(reader_source *source, void *bytes, uint64_t byte_count) {
-    ssize_t count;
-    do {
-        count = pread(source->fd, bytes, (size_t)byte_count, (off_t)source->offset);
-    } while (count < 0 && errno == EINTR);
-    return count < 0 ? fail_source(source, ZIP_ER_READ, errno) : (zip_int64_t)count;
-}
-
-/* One piece: from the file, or from memory. 0 at the end. */
-static zip_int64_t read_piece(reader_source *source, void *bytes, uint64_t byte_count) {
-    const bp_directory *directory = source->directory;
-    if (source->offset >= directory->file_bytes) {
-        return 0;
-    }
-    if (source->offset < directory->tail_offset) {
-        uint64_t left = directory->tail_offset - source->offset;
-        return read_file(source, bytes, byte_count < left ? byte_count : left);
-    }
-    uint64_t left = directory->file_bytes - source->offset;
-    uint64_t given = byte_count < left ? byte_count : left;
-    memcpy(bytes, directory->tail + (source->offset - directory->tail_offset), (size_t)given);
-    return (zip_int64_t)given;
-}
-
-/* All that there is, because libzip takes a short count for the end of the file. */
-static zip_int64_t read_all(reader_source *source, char *bytes, uint64_t byte_count) {
-    uint64_t done = 0;
-    while (done < byte_count) {
-        zip_int64_t given = read_piece(source, bytes + done, byte_count - done);
-        if (given < 0) {
-            return -1;
-        }
-        if (given == 0) {
-            break;
-        }
-        source->offset += (uint64_t)given;
-        done += (uint64_t)given;
-    }
-    return (zip_int64_t)done;
-}
-
-static zip_int64_t tell_size(reader_source *source, void *data, zip_uint64_t byte_count) {
-    if (byte_count < sizeof(zip_stat_t)) {
-        return fail_source(source, ZIP_ER_INVAL, 0);
-    }
-    zip_stat_t *info = data;
-    zip_stat_init(info);
-    info->size = source->directory->file_bytes;
-    info->valid = ZIP_STAT_SIZE;
-    return 0;
-}
-
-static zip_int64_t seek(reader_source *source, void *data, zip_uint64_t byte_count) {
-    zip_int64_t target = zip_source_seek_compute_offset(
-        source->offset, source->directory->file_bytes, data, byte_count, &source->zip_error);
-    if (target < 0) {
-        return -1;
-    }
-    source->offset = (uint64_t)target;
-    return 0;
-}
-
-static zip_int64_t call(void *context, void *data, zip_uint64_t byte_count,
-                        zip_source_cmd_t command) {
-    reader_source *source = context;
-    switch (command) {
-    case ZIP_SOURCE_SUPPORTS:
-        return ZIP_SOURCE_SUPPORTS_SEEKABLE;
-    case ZIP_SOURCE_STAT:
-        return tell_size(source, data, byte_count);
-    case ZIP_SOURCE_OPEN:
-        source->offset = 0;
-        return 0;
-    case ZIP_SOURCE_READ:
-        return read_all(source, data, byte_count);
-    case ZIP_SOURCE_SEEK:
-        return seek(source, data, byte_count);
-    case ZIP_SOURCE_TELL:
-        return (zip_int64_t)source->offset;
-    case ZIP_SOURCE_ERROR:
-        return zip_error_to_data(&source->zip_error, data, byte_count);
-    case ZIP_SOURCE_CLOSE:
-    case ZIP_SOURCE_FREE:
-        return 0;
-    default:
-        return fail_source(source, ZIP_ER_OPNOTSUPP, 0);
-    }
-}
-
-/* NULL when memory is short. zip_source_free frees it, or libzip once it owns it. */
-static zip_source_t *make_source(reader_source *source, int fd, const bp_directory *directory) {
-    *source = (reader_source){.fd = fd, .directory = directory};
-    zip_error_init(&source->zip_error);
-    return zip_source_function_create(call, source, NULL);
-}
 
 struct bp_archive_stream {
     entry_reading reading;
@@ -255,29 +138,26 @@ struct bp_archive_stream {
 /* What libzip says, by its code: it may be our memory or our disk, or the archive. */
 static bugpack_status fail(const bp_archive_reader *reader, zip_error_t *reason,
                            bugpack_error *error) {
-    if (reader->source.system_errno != 0) {
-        return bp_fail_errno(error, reader->source.system_errno, "cannot read \"%s\"",
-                             reader->path);
-    }
-    int code = zip_error_code_zip(reason);
-    bool is_zlib_memory = code == ZIP_ER_ZLIB && zip_error_code_system(reason) == Z_MEM_ERROR;
-    if (code == ZIP_ER_MEMORY || is_zlib_memory) {
+    int code = zip_error_code_zip(reason), system_code = zip_error_code_system(reason);
+    if (code == ZIP_ER_MEMORY || (code == ZIP_ER_ZLIB && system_code == Z_MEM_ERROR)) {
         return bp_fail_memory(error, "read a zip");
+    }
+    if (zip_error_system_type(reason) == ZIP_ET_SYS && system_code != 0) {
+        return bp_fail_errno(error, system_code, "cannot read \"%s\"", reader->path);
     }
     return bp_fail(error, BUGPACK_ERR_CORRUPT, "\"%s\" is damaged: %s", reader->path,
                    zip_error_strerror(reason));
 }
 
 /* Two readers of one format may see two archives: what libzip sees must be what was checked. */
-static bool sees_the_same(const bp_archive_reader *reader) {
-    const bp_directory *directory = &reader->directory;
+static bool sees_the_same(zip_t *zip, const bp_directory *directory) {
     const zip_uint64_t needed =
         ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_CRC | ZIP_STAT_COMP_METHOD;
-    bool is_same = zip_get_num_entries(reader->zip, 0) == (zip_int64_t)directory->entry_count;
+    bool is_same = zip_get_num_entries(zip, 0) == (zip_int64_t)directory->entry_count;
     for (size_t i = 0; is_same && i < directory->entry_count; i++) {
         const bp_directory_entry *entry = &directory->entries[i];
         zip_stat_t info;
-        is_same = zip_stat_index(reader->zip, i, ZIP_FL_ENC_RAW, &info) == 0 &&
+        is_same = zip_stat_index(zip, i, ZIP_FL_ENC_RAW, &info) == 0 &&
                   (info.valid & needed) == needed && strcmp(info.name, entry->name) == 0 &&
                   info.size == entry->bytes && info.comp_size == entry->packed_bytes &&
                   info.crc == entry->crc && info.comp_method == entry->method;
@@ -285,23 +165,39 @@ static bool sees_the_same(const bp_archive_reader *reader) {
     return is_same;
 }
 
-static bugpack_status open_zip(bp_archive_reader *reader, int fd, bugpack_error *error) {
+/* libzip's own consistency checks, on a duplicate that libzip closes. */
+static bugpack_status check_with_libzip(const bp_archive_reader *reader, bugpack_error *error) {
+    zip_source_t *source = NULL;
+    zip_t *zip = NULL;
     zip_error_t reason;
-    zip_source_t *source = make_source(&reader->source, fd, &reader->directory);
-    if (source == NULL) {
-        return bp_fail_memory(error, "read a zip");
-    }
-    zip_error_init(&reason);
-    reader->zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &reason);
     bugpack_status status = BUGPACK_OK;
-    if (reader->zip == NULL) {
+    off_t offset = lseek(reader->fd, 0, SEEK_CUR); /* a duplicate shares it */
+    int copy = fcntl(reader->fd, F_DUPFD_CLOEXEC, 0);
+    FILE *file = copy >= 0 ? fdopen(copy, "rb") : NULL;
+    zip_error_init(&reason);
+    if (file == NULL) {
+        status = bp_fail_errno(error, errno, "cannot read \"%s\"", reader->path);
+        bp_file_close(copy);
+        goto out;
+    }
+    source = zip_source_filep_create(file, 0, -1, &reason);
+    if (source == NULL) {
+        (void)fclose(file);
+        status = fail(reader, &reason, error);
+        goto out;
+    }
+    zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &reason);
+    if (zip == NULL) {
         zip_source_free(source);
         status = fail(reader, &reason, error);
-    } else if (!sees_the_same(reader)) {
+    } else if (!sees_the_same(zip, &reader->directory)) {
         status =
             bp_fail(error, BUGPACK_ERR_CORRUPT,
                     "\"%s\" is no report: its directory can be read in two ways", reader->path);
     }
+    zip_discard(zip); /* NULL is fine */
+out:
+    (void)lseek(reader->fd, offset, SEEK_SET);
     zip_error_fini(&reason);
     return status;
 }
@@ -315,11 +211,12 @@ bugpack_status bp_archive_reader_open(int fd, const char *path, bp_archive_reade
         status = bp_fail_memory(error, "read a zip");
         goto out;
     }
+    reader->fd = fd;
     reader->path = copy;
     copy = NULL;
     status = bp_directory_read(fd, path, &reader->directory, error);
     if (status == BUGPACK_OK) {
-        status = open_zip(reader, fd, error);
+        status = check_with_libzip(reader, error);
     }
     if (status == BUGPACK_OK) {
         *ret_reader = reader;
@@ -335,7 +232,6 @@ void bp_archive_reader_free(bp_archive_reader *reader) {
     if (reader == NULL) {
         return;
     }
-    zip_discard(reader->zip); /* before the source's storage; NULL is fine */
     bp_directory_release(&reader->directory);
     free(reader->path);
     free(reader);
@@ -371,7 +267,7 @@ static bugpack_status open_stream(const bp_archive_reader *reader, size_t index,
         return bp_fail_memory(error, "read a zip");
     }
     stream->piece_bytes = piece_bytes;
-    stream->reading = (entry_reading){.fd = reader->source.fd,
+    stream->reading = (entry_reading){.fd = reader->fd,
                                       .path = reader->path,
                                       .entry = &reader->directory.entries[index],
                                       .inflater = inflater,

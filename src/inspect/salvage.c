@@ -14,7 +14,7 @@
 
 #include "archive/archive.h"
 #include "archive/deflate.h"
-#include "archive/header.h"
+#include "archive/directory.h"
 #include "archive/inflate.h"
 #include "archive/sha256.h"
 #include "base/array.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "archive/archive.h"
-#include "archive/zip_format.h"
+#include "archive/directory.h"
 #include "inspect/salvage.h"
 #include "inspect/verify.h"
 #include "support/report_reader.h"
