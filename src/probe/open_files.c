@@ -21,9 +21,9 @@
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
 
-/*
- * What the kernel says of the sockets of a process. Linux only.
- */
+enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
+
+/* What the kernel says of the sockets of a process. */
 
 static const size_t piece_bytes = (size_t)64 * 1024;
 
@@ -156,9 +156,11 @@ static int read_table(struct sockets *sockets, bp_socket_table table) {
     int result = 0;
     while (result == 0 && count > 0) {
         count = read(fd, sockets->piece + filled, piece_bytes - filled);
-        result = count < 0                                                     ? errno
-                 : bp_clock_monotonic_ns() > sockets->deadline_ns && count > 0 ? ETIME
-                                                                               : 0;
+        if (count < 0) {
+            result = errno;
+        } else if (count > 0 && bp_clock_monotonic_ns() > sockets->deadline_ns) {
+            result = ETIME;
+        }
         size_t end = filled + (count > 0 ? (size_t)count : 0);
         size_t at = 0;
         for (char *newline; result == 0 && (newline = memchr(sockets->piece + at, '\n', end - at));
@@ -300,8 +302,6 @@ static bool open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *p
     free(sockets.piece);
     return has_memory;
 }
-
-enum { target_bytes_max = 4096, text_bytes_max = 16384, limit_max = 32 };
 
 /* What one descriptor leads to, as it reads twice. */
 struct reader {
@@ -458,31 +458,10 @@ static int read_files(struct reader *reader, bool is_own, size_t file_max, uint6
     return result;
 }
 
-/* The first thread shows none when it has ended before the others. */
 static int open_descriptors(pid_t pid) {
-    char target[2];
-    uint32_t *tids = NULL;
-    size_t count = 0;
-    int fds_fd = pid == 0
-                     ? open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                     : bp_proc_open_at(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/%d/fd", (int)pid);
-    int threads_fd =
-        fds_fd < 0 ? -1 : openat(fds_fd, "../task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (threads_fd < 0 || readlinkat(fds_fd, "../exe", target, sizeof target) >= 0 ||
-        bp_proc_list_numbers(threads_fd, &tids, &count) != 0) {
-        count = 0;
-    }
-    for (size_t i = 1; i < count; i++) {
-        int thread_fd =
-            bp_proc_open_at(threads_fd, O_RDONLY | O_DIRECTORY, "%" PRIu32 "/fd", tids[i]);
-        if (thread_fd >= 0) {
-            bp_file_close(fds_fd);
-            fds_fd = thread_fd;
-            break;
-        }
-    }
-    free(tids);
-    bp_file_close(threads_fd);
+    int process_fd = bp_proc_open_process(pid);
+    int fds_fd = process_fd < 0 ? -1 : openat(process_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bp_file_close(process_fd);
     return fds_fd;
 }
 
@@ -531,4 +510,219 @@ bugpack_status bp_open_files_read_some(pid_t pid, const uint32_t *numbers, size_
                                        uint64_t deadline_ns, bp_open_files *ret_process,
                                        bugpack_error *error) {
     return read_process(pid, numbers, count, deadline_ns, ret_process, error);
+}
+
+/* Who has the other ends of pipes and sockets. */
+
+/* A pass over all processes must not cost a report more than this, nor a busy machine more than
+ * this many links. */
+static const uint64_t search_max_ns = 250 * BP_NS_PER_MS;
+static const size_t link_max = 200000;
+
+/* What a descriptor has to lead to in order to be the other end of `file`. */
+struct end {
+    bp_open_file_kind kind; /* a pipe, a socket, or a FIFO, which has a path for its name */
+    uint64_t inode;
+    bool by_reader, by_writer; /* of a pipe: which access the other end has */
+    bp_open_file *file;
+    uint64_t pid;
+};
+
+struct search {
+    struct end *ends; /* ascending by kind and inode */
+    size_t count;
+    size_t fifo_count; /* the last ones */
+    uint64_t deadline_ns;
+    size_t link_count;
+    bp_fd_search found;
+    char target[target_bytes_max];
+};
+
+static bool make_end(const bp_open_files *process, bp_open_file *file, struct end *ret_end) {
+    const char *access = file->info.has_flags ? bp_fd_access(file->info.flags) : NULL;
+    struct end end = {.kind = file->kind, .inode = file->inode, .file = file, .pid = process->pid};
+    if (file->kind == BP_OPEN_FILE_SOCKET) {
+        end.inode = file->socket->peer_inode;
+        *ret_end = end;
+        return end.inode != 0;
+    }
+    bool is_pipe = file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO;
+    if (!is_pipe || !file->has_inode || access == NULL) {
+        return false;
+    }
+    end.by_reader = strcmp(access, "write") == 0 || strcmp(access, "read_write") == 0;
+    end.by_writer = strcmp(access, "read") == 0 || strcmp(access, "read_write") == 0;
+    *ret_end = end;
+    return end.by_reader || end.by_writer;
+}
+
+/* FIFOs last: they are compared by name, one by one. */
+static int compare_ends(const void *one, const void *other) {
+    const struct end *left = one;
+    const struct end *right = other;
+    int left_place = left->kind == BP_OPEN_FILE_FIFO ? 2 : left->kind == BP_OPEN_FILE_PIPE;
+    int right_place = right->kind == BP_OPEN_FILE_FIFO ? 2 : right->kind == BP_OPEN_FILE_PIPE;
+    return left_place != right_place ? left_place - right_place
+                                     : (left->inode > right->inode) - (left->inode < right->inode);
+}
+
+static bool list_ends(bp_open_files *processes, size_t count, struct search *search) {
+    size_t file_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        file_count += processes[i].file_count;
+    }
+    search->ends = calloc(file_count + 1, sizeof *search->ends);
+    for (size_t i = 0; search->ends != NULL && i < count; i++) {
+        for (size_t j = 0; j < processes[i].file_count; j++) {
+            bp_open_file *file = &processes[i].files[j];
+            file->has_other_end = make_end(&processes[i], file, &search->ends[search->count]);
+            search->fifo_count += file->has_other_end && file->kind == BP_OPEN_FILE_FIFO ? 1 : 0;
+            search->count += file->has_other_end ? 1 : 0;
+        }
+    }
+    if (search->ends != NULL) {
+        qsort(search->ends, search->count, sizeof *search->ends, compare_ends);
+    }
+    return search->ends != NULL;
+}
+
+/* A process that is being searched. */
+struct place {
+    int fds_fd;
+    uint64_t pid;
+    char name[64]; /* "": not yet read */
+};
+
+static void read_place_name(struct place *place) {
+    bp_proc_stat stat;
+    if (place->name[0] == '\0' && bp_proc_read_stat(place->fds_fd, &stat, "../stat") == 0) {
+        memcpy(place->name, stat.name, sizeof place->name);
+    }
+}
+
+/* The link's own mode says for what the descriptor is open (tid_fd_update_inode, fs/proc/fd.c). */
+static bool has_access(const struct place *place, uint32_t number, const struct end *end) {
+    char name[24];
+    struct stat info;
+    (void)snprintf(name, sizeof name, "%" PRIu32, number);
+    bool is_known = fstatat(place->fds_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    return is_known && ((end->by_reader && (info.st_mode & S_IRUSR) != 0) ||
+                        (end->by_writer && (info.st_mode & S_IWUSR) != 0));
+}
+
+/* False without memory. */
+static bool take_holder(struct place *place, uint32_t number, const struct end *end) {
+    bp_open_file *file = end->file;
+    bool is_itself = end->pid == place->pid && file->number == number;
+    if (is_itself || (end->kind != BP_OPEN_FILE_SOCKET && !has_access(place, number, end))) {
+        return true;
+    }
+    if (file->holders == NULL) {
+        file->holders = calloc(BP_FD_HOLDER_MAX, sizeof *file->holders);
+    }
+    if (file->holders == NULL) {
+        return false;
+    }
+    if (file->holder_count == BP_FD_HOLDER_MAX) {
+        file->has_more_holders = true;
+        return true;
+    }
+    read_place_name(place);
+    bp_fd_holder *holder = &file->holders[file->holder_count++];
+    *holder = (bp_fd_holder){.pid = place->pid, .number = number};
+    memcpy(holder->name, place->name, sizeof holder->name);
+    return true;
+}
+
+static bool is_same_fifo(const struct place *place, const char *link, const struct end *end) {
+    struct statx info;
+    return statx(place->fds_fd, link, AT_STATX_DONT_SYNC, STATX_INO, &info) == 0 &&
+           info.stx_ino == end->file->inode &&
+           ((uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor) == end->file->device;
+}
+
+static bool check_link(struct search *search, struct place *place, uint32_t number) {
+    char link[24];
+    (void)snprintf(link, sizeof link, "%" PRIu32, number);
+    ssize_t length = readlinkat(place->fds_fd, link, search->target, target_bytes_max - 1);
+    search->target[length < 0 ? 0 : length] = '\0';
+    struct end key = {.kind = BP_OPEN_FILE_PIPE};
+    bool has_memory = true;
+    if (bp_open_file_inode(search->target, "pipe", &key.inode) ||
+        (bp_open_file_inode(search->target, "socket", &key.inode) &&
+         (key.kind = BP_OPEN_FILE_SOCKET) != 0)) {
+        const struct end *end =
+            bsearch(&key, search->ends, search->count, sizeof key, compare_ends);
+        while (end != NULL && end > search->ends && compare_ends(end - 1, &key) == 0) {
+            end--;
+        }
+        for (; has_memory && end != NULL && end < search->ends + search->count &&
+               compare_ends(end, &key) == 0;
+             end++) {
+            has_memory = take_holder(place, number, end);
+        }
+        return has_memory;
+    }
+    for (size_t i = search->count - search->fifo_count; has_memory && i < search->count; i++) {
+        const struct end *end = &search->ends[i];
+        if (strcmp(search->target, end->file->target) == 0 && is_same_fifo(place, link, end)) {
+            has_memory = take_holder(place, number, end);
+        }
+    }
+    return has_memory;
+}
+
+/* False without memory. */
+static bool search_process(struct search *search, int proc_fd, uint64_t pid) {
+    uint32_t *numbers = NULL;
+    size_t count = 0;
+    struct place place = {.pid = pid};
+    place.fds_fd = bp_proc_open_at(proc_fd, O_RDONLY | O_DIRECTORY, "%" PRIu64 "/fd", pid);
+    int result = place.fds_fd < 0 ? errno : bp_proc_list_numbers(place.fds_fd, &numbers, &count);
+    bool has_memory = result != ENOMEM;
+    size_t at = 0;
+    while (has_memory && at < count && search->link_count < link_max &&
+           bp_clock_monotonic_ns() <= search->deadline_ns) {
+        has_memory = check_link(search, &place, numbers[at++]);
+        search->link_count++;
+    }
+    search->found.is_cut = search->found.is_cut || at < count;
+    search->found.process_count += result == 0 && at == count ? 1 : 0;
+    search->found.denied_count += result == EACCES || result == EPERM ? 1 : 0;
+    free(numbers);
+    bp_file_close(place.fds_fd);
+    return has_memory;
+}
+
+bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
+                                       bp_fd_search *ret_search, bugpack_error *error) {
+    uint64_t latest_ns = bp_clock_monotonic_ns() + search_max_ns;
+    struct search *search = calloc(1, sizeof *search);
+    uint32_t *pids = NULL;
+    size_t pid_count = 0;
+    int proc_fd = -1;
+    bool has_memory = search != NULL && list_ends(processes, count, search);
+    if (has_memory && search->count > 0) {
+        search->found.was_needed = true;
+        search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
+        proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int result = proc_fd < 0 ? errno : bp_proc_list_numbers(proc_fd, &pids, &pid_count);
+        search->found.is_cut = result != 0;
+        has_memory = result != ENOMEM;
+    }
+    size_t at = 0;
+    for (; has_memory && at < pid_count && bp_clock_monotonic_ns() <= search->deadline_ns; at++) {
+        has_memory = search_process(search, proc_fd, pids[at]);
+    }
+    if (has_memory) {
+        search->found.is_cut = search->found.is_cut || at < pid_count;
+        *ret_search = search->found;
+    }
+    bp_file_close(proc_fd);
+    free(pids);
+    if (search != NULL) {
+        free(search->ends);
+    }
+    free(search);
+    return has_memory ? BUGPACK_OK : bp_fail_memory(error, "find the other ends of pipes");
 }

@@ -500,27 +500,9 @@ static bool read_process(struct reader *reader) {
     return has_memory;
 }
 
-/* A first thread that has ended shows neither files nor control groups; each other one does. */
-static int open_process(pid_t pid) {
-    char target[2];
-    int fd = pid == 0 ? open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)
-                      : bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
-    if (fd < 0 || readlinkat(fd, "exe", target, sizeof target) >= 0 || errno != ENOENT) {
-        return fd;
-    }
-    int threads_fd = openat(fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int thread_fd = threads_fd >= 0 ? bp_proc_open_living_thread(threads_fd, NULL) : -1;
-    bp_file_close(threads_fd);
-    if (thread_fd < 0) {
-        return fd;
-    }
-    bp_file_close(fd);
-    return thread_fd;
-}
-
 static void open_places(struct reader *reader) {
     reader->root_fd = -1;
-    reader->process_fd = reader->plan->with_process ? open_process(reader->plan->pid) : -1;
+    reader->process_fd = reader->plan->with_process ? bp_proc_open_process(reader->plan->pid) : -1;
     if (reader->process_fd >= 0) {
         reader->root_fd = openat(reader->process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     }

@@ -19,28 +19,29 @@
 #include "probe/open_files.h"
 #include "probe/thread_pointers.h"
 
-/*
- * The memory of a process in which its locks are and what it polls, and the ids of its threads.
- * Linux only.
- */
+/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
+static const size_t text_bytes_max = (size_t)64 * 1024;
 
 /* The id of a thread as the process itself counts, and the index of the thread. */
-struct bp_own_id {
+struct own_id {
     uint64_t tid, index;
 };
 
-typedef struct thread_locks {
-    bp_futex_process process;
+struct reader {
+    int threads_fd; /* /proc/<pid>/task */
+    char *text;
+    uint64_t tick_ns;
+    bp_process_threads process;
+    struct own_id *ids; /* of the threads whose own id is known; ascending when waits are found */
+    size_t id_count;
+    bp_futex_process futexes;
     int memory_fd; /* stays with the program that it was opened on; -1: nothing can be read */
-    struct bp_own_id *ids; /* ascending */
-    size_t count;
-} thread_locks;
+};
 
-static const struct bp_own_id *find_id(const thread_locks *locks, uint64_t tid) {
-    struct bp_own_id key = {.tid = tid};
-    return locks->count == 0
-               ? NULL
-               : bsearch(&key, locks->ids, locks->count, sizeof key, bp_array_compare_u64);
+static const struct own_id *find_id(const struct reader *reader, uint64_t tid) {
+    return reader->id_count == 0 ? NULL
+                                 : bsearch(&tid, reader->ids, reader->id_count, sizeof *reader->ids,
+                                           bp_array_compare_u64);
 }
 
 static bool has_thread(void *context, uint64_t tid) {
@@ -49,9 +50,9 @@ static bool has_thread(void *context, uint64_t tid) {
 
 /* At an address that a process made up: beyond INT64_MAX there is no memory of a program. */
 static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
-    const thread_locks *locks = context;
-    return locks->memory_fd >= 0 && address <= (uint64_t)INT64_MAX - bytes &&
-           bp_read_exactly(locks->memory_fd, address, out, bytes);
+    const struct reader *reader = context;
+    return reader->memory_fd >= 0 && address <= (uint64_t)INT64_MAX - bytes &&
+           bp_read_exactly(reader->memory_fd, address, out, bytes);
 }
 
 /* The system calls of a 32-bit program have other numbers. */
@@ -99,21 +100,6 @@ static bugpack_status find_glibc(int thread_fd, bp_futex_process *process, bugpa
     return result == ENOMEM ? bp_fail_memory(error, "look at the files of a process") : BUGPACK_OK;
 }
 
-/* A first thread that has ended shows neither memory nor files. */
-static int open_living_thread(int threads_fd, const bp_process_threads *process) {
-    for (size_t i = 0; i < process->thread_count; i++) {
-        const bp_thread_state *thread = &process->threads[i];
-        if (thread->state != 'Z' && thread->state != 'X') {
-            int fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%llu",
-                                     (unsigned long long)thread->tid);
-            if (fd >= 0) {
-                return fd;
-            }
-        }
-    }
-    return -1;
-}
-
 static bool is_any(const bp_process_threads *process,
                    bool (*is_possible)(bp_syscall_arch arch, const bp_thread_syscall *syscall)) {
     for (size_t i = 0; i < process->thread_count; i++) {
@@ -125,81 +111,41 @@ static bool is_any(const bp_process_threads *process,
     return false;
 }
 
-static void thread_locks_close(thread_locks *locks) {
-    bp_file_close(locks->memory_fd);
-    free(locks->ids);
-}
-
 /*
- * `own_tids` has the id of each thread of `process`, as the process itself counts; 0: not known.
  * Sets the arch of the process. Its memory and its files are looked at only if a thread may wait
  * for a lock, its memory also if one may poll. What cannot be read is nothing that is waited for.
  * NO_MEMORY.
  */
-static bugpack_status thread_locks_open(int threads_fd, bp_process_threads *process,
-                                        const uint64_t *own_tids, thread_locks *ret_locks,
-                                        bugpack_error *error) {
-    thread_locks locks = {.memory_fd = -1};
-    int thread_fd = open_living_thread(threads_fd, process);
+static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
+    bp_process_threads *process = &reader->process;
     bugpack_status status = BUGPACK_OK;
+    int thread_fd = bp_proc_open_living_thread(reader->threads_fd, NULL);
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd);
-    locks.process =
-        (bp_futex_process){.arch = process->arch, .read = read_memory, .has_thread = has_thread};
+    reader->futexes = (bp_futex_process){
+        .arch = process->arch, .read = read_memory, .has_thread = has_thread, .context = reader};
     bool has_locks = is_any(process, bp_futex_wait_is_possible);
     if (has_locks || is_any(process, bp_fd_wait_is_possible)) {
-        locks.memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
+        reader->memory_fd = openat(thread_fd, "mem", O_RDONLY | O_CLOEXEC);
     }
     if (has_locks) {
-        status = find_glibc(thread_fd, &locks.process, error);
-        locks.ids = calloc(process->thread_count, sizeof *locks.ids);
-        if (status == BUGPACK_OK && locks.ids == NULL) {
-            status = bp_fail_memory(error, "list the threads of a process");
-        }
+        status = find_glibc(thread_fd, &reader->futexes, error);
+        qsort(reader->ids, reader->id_count, sizeof *reader->ids, bp_array_compare_u64);
+    } else {
+        reader->id_count = 0;
     }
     bp_file_close(thread_fd);
-    if (status != BUGPACK_OK) {
-        thread_locks_close(&locks);
-        return status;
-    }
-    for (size_t i = 0; locks.ids != NULL && i < process->thread_count; i++) {
-        if (own_tids[i] != 0) {
-            locks.ids[locks.count++] = (struct bp_own_id){own_tids[i], i};
-        }
-    }
-    if (locks.count > 1) {
-        qsort(locks.ids, locks.count, sizeof *locks.ids, bp_array_compare_u64);
-    }
-    *ret_locks = locks;
-    return BUGPACK_OK;
+    return status;
 }
 
 /* As bp_futex_wait_find, with the index of the thread waited for. */
-static bool thread_locks_find(thread_locks *locks, const bp_thread_syscall *syscall,
-                              bp_futex_wait *ret_wait, size_t *ret_index) {
-    locks->process.context = locks;
-    if (!bp_futex_wait_find(&locks->process, syscall, ret_wait)) {
+static bool find_wait(const struct reader *reader, const bp_thread_syscall *syscall,
+                      bp_futex_wait *ret_wait, size_t *ret_index) {
+    if (!bp_futex_wait_find(&reader->futexes, syscall, ret_wait)) {
         return false;
     }
-    *ret_index = (size_t)find_id(locks, ret_wait->tid)->index;
+    *ret_index = (size_t)find_id(reader, ret_wait->tid)->index;
     return true;
 }
-
-/* As bp_fd_wait_find. */
-static bool thread_locks_find_fd(thread_locks *locks, const bp_thread_syscall *syscall,
-                                 bp_fd_wait *ret_wait) {
-    return bp_fd_wait_find(locks->process.arch, syscall, read_memory, locks, ret_wait);
-}
-
-/* status lists up to 65,536 supplementary groups; 64 KiB hold any usual number. */
-static const size_t text_bytes_max = (size_t)64 * 1024;
-
-struct reader {
-    int threads_fd; /* /proc/<pid>/task */
-    char *text;
-    uint64_t tick_ns;
-    bp_process_threads process;
-    uint64_t *own_tids; /* of each thread, as the process itself counts; 0: not known */
-};
 
 static ssize_t read_file(struct reader *reader, uint64_t tid, const char *name) {
     return bp_proc_read_at(reader->threads_fd, reader->text, text_bytes_max - 1, "%" PRIu64 "/%s",
@@ -285,7 +231,9 @@ static void read_thread(struct reader *reader, uint64_t tid) {
     read_syscall(reader, &thread);
     read_wait_channel(reader, &thread);
     read_kernel_stack(reader, &thread);
-    reader->own_tids[process->thread_count] = own_tid;
+    if (own_tid != 0) {
+        reader->ids[reader->id_count++] = (struct own_id){own_tid, process->thread_count};
+    }
     process->threads[process->thread_count++] = thread;
 }
 
@@ -296,9 +244,9 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
     size_t count = 0;
     int result = bp_proc_list_numbers(reader->threads_fd, &tids, &count);
     process->threads = calloc(count + 1, sizeof *process->threads);
-    reader->own_tids = calloc(count + 1, sizeof *reader->own_tids);
+    reader->ids = calloc(count + 1, sizeof *reader->ids);
     reader->text = malloc(text_bytes_max);
-    if (result == 0 && count > 0 && process->threads != NULL && reader->own_tids != NULL &&
+    if (result == 0 && count > 0 && process->threads != NULL && reader->ids != NULL &&
         reader->text != NULL) {
         bp_thread_state first = {.tid = tids[0]}; /* the kernel lists it first */
         (void)read_stat(reader, &first);
@@ -319,9 +267,11 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
     if (result == 0 && process->thread_count == 0 && process->passed_over_count == 0) {
         result = ESRCH;
     }
-    return result == 0 ? BUGPACK_OK
-           : result == ENOMEM
-               ? bp_fail_memory(error, "list the threads of a process")
+    if (result == ENOMEM) {
+        return bp_fail_memory(error, "list the threads of a process");
+    }
+    return result == 0
+               ? BUGPACK_OK
                : bp_fail_process_errno(error, result, "cannot list the threads of process %" PRIu64,
                                        process->pid);
 }
@@ -334,41 +284,33 @@ static bool has_stayed(struct reader *reader, const bp_thread_state *thread) {
            again.voluntary_switches == thread->voluntary_switches;
 }
 
-/* Drops what was seen only once. */
-static void check_again(struct reader *reader, thread_locks *locks, bp_thread_state *thread) {
+/* Whether what was seen is seen again. */
+static bool still_waits(struct reader *reader, const bp_thread_state *thread) {
     size_t index = 0;
     bp_futex_wait wait = {.tid = 0};
-    thread->is_waiting = thread_locks_find(locks, &thread->syscall, &wait, &index) &&
-                         index == thread->waits_for && wait.kind == thread->wait.kind &&
-                         wait.tid == thread->wait.tid && has_stayed(reader, thread);
+    return find_wait(reader, &thread->syscall, &wait, &index) && index == thread->waits_for &&
+           wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
+           has_stayed(reader, thread);
 }
 
 /*
  * All waits are found before the first is checked again. A thread that has not run between its two
  * checks waited all the while, so all that is left held at one instant.
  */
-static bugpack_status find_waits(struct reader *reader, bugpack_error *error) {
+static void find_waits(struct reader *reader) {
     bp_process_threads *process = &reader->process;
-    thread_locks locks;
-    bugpack_status status =
-        thread_locks_open(reader->threads_fd, process, reader->own_tids, &locks, error);
-    for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
+    for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
-        thread->is_waiting =
-            thread->has_syscall &&
-            thread_locks_find(&locks, &thread->syscall, &thread->wait, &thread->waits_for);
+        thread->is_waiting = thread->has_syscall &&
+                             find_wait(reader, &thread->syscall, &thread->wait, &thread->waits_for);
         thread->has_fd_wait =
-            thread->has_syscall && thread_locks_find_fd(&locks, &thread->syscall, &thread->fd_wait);
+            thread->has_syscall &&
+            bp_fd_wait_find(process->arch, &thread->syscall, read_memory, reader, &thread->fd_wait);
     }
-    for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
-        if (process->threads[i].is_waiting) {
-            check_again(reader, &locks, &process->threads[i]);
-        }
+    for (size_t i = 0; i < process->thread_count; i++) {
+        bp_thread_state *thread = &process->threads[i];
+        thread->is_waiting = thread->is_waiting && still_waits(reader, thread);
     }
-    if (status == BUGPACK_OK) {
-        thread_locks_close(&locks);
-    }
-    return status;
 }
 
 static int open_threads(uint64_t pid) {
@@ -380,7 +322,8 @@ static int open_threads(uint64_t pid) {
 bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threads *ret_process,
                                bugpack_error *error) {
     struct reader reader = {.process = {.pid = (uint64_t)(pid == 0 ? getpid() : pid)},
-                            .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)};
+                            .tick_ns = BP_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK),
+                            .memory_fd = -1};
     reader.threads_fd = open_threads(reader.process.pid);
     if (reader.threads_fd < 0) {
         return bp_fail_process_errno(error, errno, "cannot list the threads of process %" PRIu64,
@@ -388,15 +331,17 @@ bugpack_status bp_threads_read(pid_t pid, uint64_t deadline_ns, bp_process_threa
     }
     bugpack_status status = read_threads(&reader, deadline_ns, error);
     if (status == BUGPACK_OK) {
-        status = find_waits(&reader, error);
+        status = open_memory(&reader, error);
     }
     if (status == BUGPACK_OK) {
+        find_waits(&reader);
         *ret_process = reader.process;
         reader.process = (bp_process_threads){0};
     }
     bp_process_threads_release(&reader.process);
-    free(reader.own_tids);
+    free(reader.ids);
     free(reader.text);
+    bp_file_close(reader.memory_fd);
     bp_file_close(reader.threads_fd);
     return status;
 }

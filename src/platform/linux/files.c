@@ -188,6 +188,23 @@ int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid) {
     return fd;
 }
 
+int bp_proc_open_process(pid_t pid) {
+    char target[2];
+    int fd = pid == 0 ? open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                      : bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)pid);
+    if (fd < 0 || readlinkat(fd, "exe", target, sizeof target) >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    int threads_fd = openat(fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int thread_fd = threads_fd >= 0 ? bp_proc_open_living_thread(threads_fd, NULL) : -1;
+    bp_file_close(threads_fd);
+    if (thread_fd < 0) {
+        return fd;
+    }
+    bp_file_close(fd);
+    return thread_fd;
+}
+
 uint64_t bp_proc_read_argument_count(pid_t pid, uint64_t stack_start) {
     long count = 0;
     struct iovec ours = {&count, sizeof count};

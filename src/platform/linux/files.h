@@ -51,6 +51,9 @@ int bp_proc_list_inodes(int directory_fd, uint32_t **ret_numbers, uint64_t **ret
  */
 int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid);
 
+/* Opens /proc/<pid>, or that directory in its place; 0 is our own process. -1 with errno. */
+int bp_proc_open_process(pid_t pid);
+
 /*
  * How many arguments a process was given: the first word of its stack, which no program has a
  * reason to change. 0 where it cannot be read.
