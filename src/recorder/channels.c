@@ -75,7 +75,8 @@ static const bp_channel_item *find(const bp_channels *channels, const char *name
     return NULL;
 }
 
-size_t bp_channels_count_open(bp_channels *channels, uint64_t *ret_generation) {
+size_t bp_channels_count_open(void *context, uint64_t *ret_generation) {
+    bp_channels *channels = context;
     bp_lock_acquire(&channels->list_lock);
     size_t count = channels->open_count;
     *ret_generation = channels->generation;
@@ -83,7 +84,8 @@ size_t bp_channels_count_open(bp_channels *channels, uint64_t *ret_generation) {
     return count;
 }
 
-bool bp_channels_is_open(bp_channels *channels, const char *name, size_t name_bytes) {
+bool bp_channels_is_open(void *context, const char *name, size_t name_bytes) {
+    bp_channels *channels = context;
     bp_lock_acquire(&channels->list_lock);
     bool is_open = find(channels, name, name_bytes, true) != NULL;
     bp_lock_release(&channels->list_lock);
@@ -232,7 +234,7 @@ static void make_room(bp_channels *channels, uint64_t needed_bytes) {
     }
 }
 
-/* `ret_ring_bytes`: of the ring of messages. The lock is held, here and below. */
+/* The lock is held, here and below. */
 static bugpack_status check_channel(bp_channels *channels, const char *name, uint32_t weight,
                                     bugpack_error *error) {
     if (channels->budget_bytes == 0) {

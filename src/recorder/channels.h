@@ -104,11 +104,10 @@ bugpack_status bp_channels_hold(bp_channels *channels, bp_channel_list *ret_list
                                 bugpack_error *error);
 void bp_channels_unhold(bp_channels *channels, bp_channel_list *list);
 
-/* How many are open; `*ret_generation` changes whenever one is opened or closed. Any thread. */
-size_t bp_channels_count_open(bp_channels *channels, uint64_t *ret_generation);
-
-/* Whether a channel of this name is open. Any thread. */
-bool bp_channels_is_open(bp_channels *channels, const char *name, size_t name_bytes);
+/* The two that bp_gaps_options asks for, of a bp_channels: how many are open, `*ret_generation`
+ * changes whenever one is opened or closed; and whether a channel of this name is. Any thread. */
+size_t bp_channels_count_open(void *channels, uint64_t *ret_generation);
+bool bp_channels_is_open(void *channels, const char *name, size_t name_bytes);
 
 /* bp_traffic_plain_max of the newest channel of this name, closed or not; SIZE_MAX if there was
  * none, and 0 if no traffic is recorded. Of a name that is forgotten it is the least of those that

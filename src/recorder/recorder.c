@@ -1,52 +1,55 @@
 #include "recorder/recorder.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "ring/ring_reader.h"
 
-static bugpack_status make_ring(bp_rings *rings, bp_ring_kind kind, size_t byte_count,
+static bugpack_status make_ring(bp_recorder *recorder, bp_ring_kind kind, size_t byte_count,
                                 bp_ring **ret_ring, bugpack_error *error) {
     const bp_ring_label label = {.kind = kind};
-    return bp_rings_make(rings, &label, byte_count, ret_ring, error);
+    *ret_ring = NULL;
+    return bp_rings_make(recorder->rings, &label, byte_count, ret_ring, error);
 }
 
 /* The parts that have one ring each, and own it once they are made. */
 static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_options *options,
                                  bugpack_error *error) {
-    bp_rings *rings = recorder->rings;
     bp_ring *ring = NULL;
     bugpack_status status = BUGPACK_OK;
     if (options->log_ring_bytes > 0) {
-        status = make_ring(rings, BP_RING_KIND_LOG, options->log_ring_bytes, &ring, error);
+        status = make_ring(recorder, BP_RING_KIND_LOG, options->log_ring_bytes, &ring, error);
         if (status == BUGPACK_OK) {
             status = bp_log_recorder_new(ring, options->log_level, &recorder->log, error);
         }
-    }
-    if (status == BUGPACK_OK && options->has_notifications) {
-        ring = NULL;
-        status = make_ring(rings, BP_RING_KIND_NOTIFICATIONS, bp_notifications_ring_bytes(), &ring,
-                           error);
-        if (status == BUGPACK_OK) {
-            status = bp_notifications_new(ring, &recorder->notifications, error);
+        if (status != BUGPACK_OK) {
+            goto out;
         }
     }
-    if (status == BUGPACK_OK && options->history_count > 0) {
-        ring = NULL;
-        status = make_ring(rings, BP_RING_KIND_HISTORY,
-                           bp_history_ring_bytes(options->history_count), &ring, error);
-        if (status == BUGPACK_OK) {
-            status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
-        }
+    status = make_ring(recorder, BP_RING_KIND_NOTIFICATIONS, bp_notifications_ring_bytes(), &ring,
+                       error);
+    if (status == BUGPACK_OK) {
+        status = bp_notifications_new(ring, &recorder->notifications, error);
     }
+    if (status != BUGPACK_OK || options->history_count == 0) {
+        goto out;
+    }
+    status = make_ring(recorder, BP_RING_KIND_HISTORY,
+                       bp_history_ring_bytes(options->history_count), &ring, error);
+    if (status == BUGPACK_OK) {
+        status = bp_history_new(ring, options->sample_window_ms, &recorder->history, error);
+    }
+    if (status == BUGPACK_OK) {
+        return bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows, error);
+    }
+out:
     if (status != BUGPACK_OK) {
-        bp_rings_drop(rings, ring);
-    } else if (recorder->history != NULL) {
-        status =
-            bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows, error);
+        bp_rings_drop(recorder->rings, ring);
     }
     return status;
 }
@@ -81,9 +84,7 @@ void bp_recorder_redact(bp_recorder *recorder, bp_at_call *at_call) {
     if (recorder->log != NULL) {
         bp_log_recorder_redact(recorder->log, at_call);
     }
-    if (recorder->notifications != NULL) {
-        bp_notifications_redact(recorder->notifications, at_call);
-    }
+    bp_notifications_redact(recorder->notifications, at_call);
 }
 
 bool bp_recorder_replace_file(bp_recorder *recorder, const char *name, const void *bytes,
@@ -143,8 +144,7 @@ void bp_recorder_free(bp_recorder *recorder) {
  * off. */
 static void list_rings(const bp_recorder *recorder, bp_ring *ret_rings[3]) {
     ret_rings[0] = recorder->log != NULL ? bp_log_recorder_ring(recorder->log) : NULL;
-    ret_rings[1] =
-        recorder->notifications != NULL ? bp_notifications_ring(recorder->notifications) : NULL;
+    ret_rings[1] = bp_notifications_ring(recorder->notifications);
     ret_rings[2] = recorder->history != NULL ? bp_history_ring(recorder->history) : NULL;
 }
 
@@ -241,4 +241,82 @@ void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, 
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
         copy_part(recorder, rings[i], until_ns, dir_fd, token, parts[i]);
     }
+}
+
+static const char own_name[] = "bugpack";
+
+void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
+                  const char *format, va_list arguments) {
+    bp_log_recorder *log = recorder->log;
+    if (log == NULL || !bp_log_recorder_wants(log, level)) {
+        return;
+    }
+    /* One character more than is recorded, so that the cut sees whether it would split one. */
+    char message[BUGPACK_LOG_MESSAGE_MAX_BYTES + 4 + 1];
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    if (length < 0) {
+        return;
+    }
+    bool was_cut = (size_t)length >= sizeof message;
+    size_t message_bytes = was_cut ? sizeof message - 1 : (size_t)length;
+    bp_log_recorder_append(log, level, channel, message, message_bytes,
+                           was_cut ? BP_PART_WAS_CUT : 0);
+}
+
+void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,
+                     const char *format, va_list arguments) {
+    char text[BUGPACK_NOTIFICATION_MAX_BYTES + 2]; /* one more, so that a cut is seen */
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    if (length >= 0) {
+        size_t text_bytes = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+        bp_notifications_add(recorder->notifications, bp_clock_monotonic_ns(), level, source, text,
+                             text_bytes);
+    }
+}
+
+static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
+                      va_list arguments) BUGPACK_PRINTF(3, 0);
+
+static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
+                      va_list arguments) {
+    static _Thread_local bool is_inside;
+    const bp_diagnostics *diagnostics = &recorder->diagnostics;
+    char text[BUGPACK_ERROR_MESSAGE_BYTES];
+    if (diagnostics->callback == NULL || is_inside ||
+        vsnprintf(text, sizeof text, format, arguments) < 0) {
+        return;
+    }
+    for (char *at = text; *at != '\0'; at++) {
+        *at = *at == '\n' || *at == '\r' ? ' ' : *at;
+    }
+    bugpack_error line; /* which is valid UTF-8, whatever a name in it is */
+    (void)bp_fail(&line, BUGPACK_OK, "%s", text);
+    bp_lock_check_none_held();
+    is_inside = true;
+    diagnostics->callback(level, line.message, diagnostics->context);
+    is_inside = false;
+}
+
+void bp_note_diagnose(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    diagnosev(recorder, level, format, arguments);
+    va_end(arguments);
+}
+
+void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
+    va_list arguments, copy;
+    va_start(arguments, format);
+    va_copy(copy, arguments);
+    bp_note_logv(recorder, level, own_name, format, arguments);
+    diagnosev(recorder, level, format, copy);
+    va_end(copy);
+    va_end(arguments);
+}
+
+void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bp_note_notifyv(recorder, level, own_name, format, arguments);
+    va_end(arguments);
 }

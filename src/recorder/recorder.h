@@ -4,6 +4,7 @@
 #ifndef BP_RECORDER_RECORDER_H
 #define BP_RECORDER_RECORDER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +34,6 @@ typedef struct bp_recorder_options {
     bp_rings_options rings;
     size_t log_ring_bytes; /* 0: no log */
     bugpack_level log_level;
-    bool has_notifications;
     uint64_t traffic_budget_bytes; /* of all channels together; 0: no traffic */
     void *session;                 /* the host's, for the handles of channels */
     size_t history_count;          /* samples in the ring; 0: no history */
@@ -101,5 +101,31 @@ uint64_t bp_recorder_used_bytes(bp_recorder *recorder);
  */
 void bp_recorder_take_snapshot(bp_recorder *recorder, const char *only_channel, uint64_t until_ns,
                                int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot);
+
+/*
+ * What the library itself has to say, in the log and the notifications of its session, and to the
+ * host.
+ */
+
+/*
+ * Calls the host's on_diagnostic with one line, on the calling thread. Not inside such a call: what
+ * the host causes there would never end. No lock may be held, because the host may call anything.
+ */
+void bp_note_diagnose(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* A diagnostic that is also a record of the channel "bugpack". Any thread. */
+void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* A notification whose source is "bugpack". */
+void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...)
+    BUGPACK_PRINTF(3, 4);
+
+/* The same for the host's own records and notifications, where the format is the host's. */
+void bp_note_logv(bp_recorder *recorder, bugpack_level level, const char *channel,
+                  const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
+void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *source,
+                     const char *format, va_list arguments) BUGPACK_PRINTF(4, 0);
 
 #endif

@@ -16,7 +16,8 @@
 /* How often the session's directory notes that the session runs. */
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
-/* After another program opened a ring's file, the ring gets a new one; at most so often. */
+/* When another program opens a ring's file, the ring moves to a new file, but only if it last moved
+ * so long ago. Otherwise it moves to memory, which is tried again after retry_ns if it fails. */
 static const uint64_t move_interval_ns = 5 * BP_NS_PER_SEC;
 static const uint64_t retry_ns = 100 * BP_NS_PER_MS;
 
@@ -239,7 +240,11 @@ const bp_session_dir *bp_rings_dir(const bp_rings *rings) {
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_release_guard(rings);
-        (bp_rings_is_kept(rings) ? bp_session_dir_leave : bp_session_dir_remove)(rings->dir);
+        if (bp_rings_is_kept(rings)) {
+            bp_session_dir_leave(rings->dir);
+        } else {
+            bp_session_dir_remove(rings->dir);
+        }
         while (rings->files != NULL) {
             remove_file(rings, rings->files->ring);
         }

@@ -12,7 +12,7 @@
 #include <bugpack/error.h>
 
 #include "recorder/monitor.h"
-#include "recorder/session_dir.h"
+#include "recorder/session_files.h"
 #include "ring/ring.h"
 
 typedef struct bp_rings bp_rings;

@@ -1,19 +1,26 @@
+/* XXH3, inlined; no library is linked. */
+#define XXH_INLINE_ALL
+
 #include "recorder/session_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* XXH3, inlined; no library is linked. */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/buffer.h"
+#include "base/fd_mark.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/status.h"
+#include "platform/ring_dirs.h"
 
 /* The identity's file. Version 2 had no `machine`; others are not read. */
 typedef struct identity_file {
@@ -233,4 +240,382 @@ bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
         (void)closedir(listing);
     }
     return unlinkat(base_fd, done_name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/* DENIED, with an errno for the caller that is no part of the sentence. */
+static bugpack_status deny(bugpack_error *error, const char *path, int reason_errno,
+                           const char *reason) {
+    bugpack_status status =
+        bp_fail(error, BUGPACK_ERR_DENIED, "cannot use the directory \"%s\": %s", path, reason);
+    if (error != NULL) {
+        error->system_errno = reason_errno;
+    }
+    return status;
+}
+
+/* Another user who can replace the directory could plant sessions, or have them written over. */
+static bugpack_status check_above(const bp_ring_base *base, bugpack_error *error) {
+    const char *path = base->path;
+    char above[PATH_MAX];
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (stat(above, &info) != 0) {
+        return bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
+    }
+    if (info.st_uid != geteuid() && info.st_uid != 0) {
+        return deny(error, path, EPERM, "what is above it is another user's");
+    }
+    if ((info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0) {
+        return deny(error, path, EPERM, "others can write to what is above it");
+    }
+    /* On a disk a store to a mapped file may wait. */
+    if (base->is_common && !bp_ring_dirs_is_in_memory(above)) {
+        return deny(error, path, EPERM, "it is not in memory");
+    }
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        return deny(error, path, EPERM, "it is a symbolic link");
+    }
+    return BUGPACK_OK;
+}
+
+/* Another user could plant a session there. */
+static bugpack_status check(const char *path, int fd, bugpack_error *error) {
+    struct stat info;
+    return fstat(fd, &info) == 0 && info.st_uid != geteuid()
+               ? deny(error, path, EPERM, "it is not this user's alone")
+               : bp_file_check_private(fd, path, error);
+}
+
+bugpack_status bp_ring_base_open(const bp_ring_base *base, bool create, int *ret_fd,
+                                 bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = base->is_chosen ? check_above(base, error) : BUGPACK_OK;
+    if (status == BUGPACK_OK) {
+        status = bp_file_open_directory(base->path, create, &fd, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = check(base->path, fd, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_file_close(fd);
+        return status;
+    }
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+/* Few names, used at open, close and recovery only. */
+static bp_lock held_lock = BP_LOCK_INIT(BP_LOCK_SESSION_NAMES);
+static struct held_name {
+    struct held_name *next;
+    pid_t pid; /* a forked child inherits the list, and owns nothing of it */
+    char name[256];
+} * held_names;
+
+bugpack_status bp_session_lock_claim(const char *name) {
+    struct held_name *claimed = calloc(1, sizeof *claimed);
+    if (claimed == NULL) {
+        return BUGPACK_ERR_NO_MEMORY;
+    }
+    claimed->pid = getpid();
+    (void)snprintf(claimed->name, sizeof claimed->name, "%s", name);
+    bool is_free = true;
+    bp_lock_acquire(&held_lock);
+    for (const struct held_name *held = held_names; held != NULL; held = held->next) {
+        is_free = is_free && (held->pid != claimed->pid || strcmp(held->name, name) != 0);
+    }
+    if (is_free) {
+        claimed->next = held_names;
+        held_names = claimed;
+    }
+    bp_lock_release(&held_lock);
+    if (!is_free) {
+        free(claimed);
+    }
+    return is_free ? BUGPACK_OK : BUGPACK_ERR_BUSY;
+}
+
+void bp_session_lock_release(const char *name) {
+    bp_lock_acquire(&held_lock);
+    struct held_name **link = &held_names;
+    while (*link != NULL && ((*link)->pid != getpid() || strcmp((*link)->name, name) != 0)) {
+        link = &(*link)->next;
+    }
+    struct held_name *released = *link;
+    if (released != NULL) {
+        *link = released->next;
+    }
+    bp_lock_release(&held_lock);
+    free(released);
+}
+
+int bp_session_lock_take(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_SETLK, &whole) == 0) {
+        return 0;
+    }
+    return errno == EACCES ? EAGAIN : errno; /* fcntl(2): POSIX allows either */
+}
+
+int64_t bp_session_lock_holder(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_GETLK, &whole) != 0 || whole.l_type == F_UNLCK) {
+        return BP_SESSION_LOCK_NOBODY;
+    }
+    /* The kernel says -1 for a lock that belongs to no process. */
+    return whole.l_pid < 0 ? BP_SESSION_LOCK_SESSION : whole.l_pid;
+}
+
+enum { mapped_bytes = 4096 }; /* never touched: the file is empty */
+
+/* macOS has such locks too, but there a mapping keeps the file, not its lock. */
+#if defined F_OFD_SETLK && defined MADV_DONTFORK
+
+void *bp_session_lock_hold(int fd) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+        return NULL;
+    }
+    void *held = mmap(NULL, mapped_bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    if (held == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(held, mapped_bytes, MADV_DONTFORK) != 0) {
+        bp_session_lock_let_go(held);
+        return NULL;
+    }
+    return held;
+}
+
+#else
+
+void *bp_session_lock_hold(int fd) {
+    (void)fd;
+    errno = ENOTSUP;
+    return NULL;
+}
+
+#endif
+
+void bp_session_lock_let_go(void *held) {
+    if (held != NULL) {
+        (void)munmap(held, mapped_bytes);
+    }
+}
+
+/*
+ * The directory of this process's session: making it, and files in it.
+ */
+
+struct bp_session_dir {
+    char name[BP_SESSION_NAME_BYTES];
+    bp_buffer path;
+    int dir_fd; /* only if it still has the mark */
+    bp_fd_mark mark;
+    void *lock;
+};
+
+/*
+ * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
+ * by its path, if the host has closed that. The copy is checked, because nobody else knows it.
+ */
+static int open_dir(const bp_session_dir *dir) {
+    int fd = fcntl(dir->dir_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd < 0) {
+        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
+        (void)close(fd);
+        fd = -1;
+        errno = ENOENT;
+    }
+    return fd;
+}
+
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error) {
+    int dir_fd = open_dir(dir);
+    int fd = dir_fd < 0
+                 ? -1
+                 : openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int make_errno = errno;
+    bp_file_close(dir_fd);
+    if (fd < 0) {
+        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
+                             name);
+    }
+    (void)fchmod(fd, 0600);
+    *ret_fd = fd;
+    return BUGPACK_OK;
+}
+
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)renameat(dir_fd, from, dir_fd, to);
+    }
+    bp_file_close(dir_fd);
+}
+
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name) {
+    int dir_fd = open_dir(dir);
+    if (dir_fd >= 0) {
+        (void)unlinkat(dir_fd, name, 0);
+    }
+    bp_file_close(dir_fd);
+}
+
+bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                                 size_t byte_count) {
+    char new_name[64];
+    int fd = -1;
+    (void)snprintf(new_name, sizeof new_name, "%s.new", name);
+    bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
+    if (bp_session_dir_make_file(dir, new_name, &fd, NULL) != BUGPACK_OK) {
+        return false;
+    }
+    int write_errno = bp_file_write_all(fd, bytes, byte_count);
+    bp_file_close(fd);
+    if (write_errno == 0) {
+        bp_session_dir_rename(dir, new_name, name);
+    } else {
+        bp_session_dir_unlink(dir, new_name);
+    }
+    errno = write_errno;
+    return write_errno == 0;
+}
+
+bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,
+                                       size_t byte_count, void **ret_map, bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, name, &fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    status = bp_ring_map_file(fd, byte_count, ret_map, error);
+    bp_file_close(fd);
+    if (status != BUGPACK_OK) {
+        bp_session_dir_unlink(dir, name);
+    }
+    return status;
+}
+
+static bugpack_status write_identity(const bp_session_dir *dir, const bp_session_identity *identity,
+                                     bugpack_error *error) {
+    int fd = -1;
+    size_t byte_count = 0;
+    void *bytes = bp_session_identity_seal(identity, &byte_count);
+    bugpack_status status =
+        bytes == NULL ? bp_fail_memory(error, "make a session's directory")
+                      : bp_session_dir_make_file(dir, BP_SESSION_IDENTITY_NAME, &fd, error);
+    int result = status == BUGPACK_OK ? bp_file_write_all(fd, bytes, byte_count) : 0;
+    if (result != 0) {
+        status = bp_fail_errno(error, result, "cannot write \"%s/%s\"", bp_buffer_text(&dir->path),
+                               BP_SESSION_IDENTITY_NAME);
+    }
+    bp_file_close(fd);
+    free(bytes);
+    return status;
+}
+
+/* The lock comes first: until it is there, recovery sees that the process lives. */
+static bugpack_status fill_session_dir(bp_session_dir *dir, const bp_session_identity *identity,
+                                       bugpack_error *error) {
+    int fd = -1;
+    bugpack_status status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &fd, error);
+    if (status == BUGPACK_OK) {
+        dir->lock = bp_session_lock_hold(fd);
+        if (dir->lock == NULL) {
+            status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"",
+                                   bp_buffer_text(&dir->path), BP_SESSION_LOCK_NAME);
+        }
+        bp_file_close(fd);
+    }
+    return status == BUGPACK_OK ? write_identity(dir, identity, error) : status;
+}
+
+static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
+                               bugpack_error *error) {
+    int base_fd = -1;
+    bugpack_status status = bp_ring_base_open(base, true, &base_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    if (mkdirat(base_fd, dir->name, 0700) != 0) {
+        status = bp_fail_errno(error, errno, "cannot make the directory \"%s\"",
+                               bp_buffer_text(&dir->path));
+    } else {
+        (void)fchmodat(base_fd, dir->name, 0700, AT_SYMLINK_NOFOLLOW);
+        dir->dir_fd = openat(base_fd, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        dir->mark = bp_fd_mark_of(dir->dir_fd);
+        if (dir->dir_fd < 0) {
+            status = bp_fail_errno(error, errno, "cannot use the directory \"%s\"",
+                                   bp_buffer_text(&dir->path));
+            (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
+        }
+    }
+    (void)close(base_fd);
+    return status;
+}
+
+bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error) {
+    bp_session_dir *dir = calloc(1, sizeof *dir);
+    if (dir == NULL) {
+        return bp_fail_memory(error, "make a session's directory");
+    }
+    dir->dir_fd = -1;
+    bp_session_name(identity, dir->name);
+    bp_buffer_init(&dir->path, 8192);
+    (void)bp_buffer_printf(&dir->path, "%s/%s", base->path, dir->name);
+    bugpack_status status =
+        dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name) == BUGPACK_OK
+            ? BUGPACK_OK
+            : bp_fail_memory(error, "make a session's directory");
+    if (status == BUGPACK_OK) {
+        status = make_dir(dir, base, error);
+    }
+    if (status == BUGPACK_OK) {
+        status = fill_session_dir(dir, identity, error);
+    }
+    if (status != BUGPACK_OK) {
+        bp_session_dir_remove(dir);
+        return status;
+    }
+    *ret_dir = dir;
+    return BUGPACK_OK;
+}
+
+const char *bp_session_dir_path(const bp_session_dir *dir) {
+    return bp_buffer_text(&dir->path);
+}
+
+void bp_session_dir_remove(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
+    int dir_fd = dir->mark.inode != 0 ? open_dir(dir) : -1;
+    int base_fd = dir_fd < 0 ? -1 : openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base_fd >= 0) {
+        (void)bp_session_files_remove(base_fd, dir_fd, dir->name);
+    }
+    bp_file_close(base_fd);
+    bp_file_close(dir_fd);
+    bp_session_dir_leave(dir);
+}
+
+void bp_session_dir_leave(bp_session_dir *dir) {
+    if (dir == NULL) {
+        return;
+    }
+    bp_fd_close_ours(dir->dir_fd, dir->mark);
+    bp_session_lock_let_go(dir->lock);
+    bp_session_lock_release(dir->name);
+    bp_buffer_release(&dir->path);
+    free(dir);
 }

@@ -2,8 +2,8 @@
  * The files of a session directory, `<base>/<app>-<pid>-<session id>/`, of mode 0700: a lock, the
  * session's identity, its rings, and a file for each traffic channel.
  *
- * A session is dead when its lock can be taken, whatever became of its process id
- * (recorder/session_lock.h). When it was last alive is in its rings.
+ * A session is dead when its lock can be taken, whatever became of its process id. When it was last
+ * alive is in its rings.
  */
 #ifndef BP_RECORDER_SESSION_FILES_H
 #define BP_RECORDER_SESSION_FILES_H
@@ -115,5 +115,96 @@ bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity);
  */
 #define BP_SESSION_DONE ".done"
 bool bp_session_files_remove(int base_fd, int dir_fd, const char *name);
+
+/*
+ * The directory that holds the session directories.
+ */
+
+/* What is known of it. */
+typedef struct bp_ring_base {
+    const char *path; /* absolute, borrowed */
+    bool is_chosen;   /* by us: the directory above it is examined as well */
+    bool is_common;   /* its file system has to be in memory, and half of it has to stay free */
+} bp_ring_base;
+
+/*
+ * Opens it. It must be a directory, and not a link, of this user alone. What is above a chosen one
+ * must belong to this user or to root, and nobody else may replace its entries. With `create` a
+ * missing one is made, with mode 0700. Errors: IO, DENIED; the errno is ENOENT if it is missing and
+ * EPERM if it is another user's.
+ */
+bugpack_status bp_ring_base_open(const bp_ring_base *base, bool create, int *ret_fd,
+                                 bugpack_error *error);
+
+/*
+ * Who owns a session directory.
+ *
+ * A session holds an open-file-description lock (fcntl(2)) by a mapping of its lock file, whose
+ * descriptor is closed: the lock ends with the mapping, which a forked child does not have. So it
+ * survives a host that closes descriptors, and ends with the process, whoever outlives that. Who
+ * recovers a session holds a POSIX record lock, which names its process. The two kinds conflict.
+ * Inside one process a list of names decides, because POSIX locks do not.
+ */
+
+/* Lists a directory's name as used by this process. BUSY when it is already; NO_MEMORY. Any thread.
+ */
+bugpack_status bp_session_lock_claim(const char *name);
+void bp_session_lock_release(const char *name);
+
+/* Holds the lock of the file `fd`, which the caller closes then, until the release. NULL with
+ * errno: ENOTSUP where the system has no such locks. */
+void *bp_session_lock_hold(int fd);
+void bp_session_lock_let_go(void *held);
+
+/* Takes the lock of a dead session's file without waiting. Held until the process closes any
+ * descriptor of the file, so claim the name before opening one. Returns 0 or an errno; EAGAIN when
+ * somebody holds it. */
+int bp_session_lock_take(int fd);
+
+/* Who holds it: a process that recovers it, or one of these. */
+#define BP_SESSION_LOCK_NOBODY (-1)
+#define BP_SESSION_LOCK_SESSION (-2) /* the session itself */
+#define BP_SESSION_LOCK_ELSEWHERE 0  /* a process in another pid namespace */
+int64_t bp_session_lock_holder(int fd);
+
+/*
+ * The directory of a running session, where its rings outlive it.
+ *
+ * The host may close every descriptor, so the session needs none: what it has to say later is in
+ * the rings, and the directory is found again by its path.
+ */
+
+typedef struct bp_session_dir bp_session_dir;
+
+/* Makes the directory of a session below `base`, which is made when it is missing. Errors:
+ * NO_MEMORY, and those of bp_ring_base_open. */
+bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_identity *identity,
+                                  bp_session_dir **ret_dir, bugpack_error *error);
+
+/* Its absolute path, borrowed. */
+const char *bp_session_dir_path(const bp_session_dir *dir);
+
+/* Makes an empty file of mode 0600 in it, open for reading and writing. */
+bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,
+                                        bugpack_error *error);
+
+/* Writes a file in the place of an older one; a crash leaves one of the two. False with errno. */
+bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+                                 size_t byte_count);
+
+/* Makes a file of zeros, and maps it, shared, for this process alone and not for a child of fork.
+ */
+bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,
+                                       size_t byte_count, void **ret_map, bugpack_error *error);
+
+/* Best effort. */
+void bp_session_dir_rename(const bp_session_dir *dir, const char *from, const char *to);
+void bp_session_dir_unlink(const bp_session_dir *dir, const char *name);
+
+/* The clean end: removes the directory and its files. NULL is fine. */
+void bp_session_dir_remove(bp_session_dir *dir);
+
+/* Lets go of the directory as a process does that dies: it waits for its recovery. NULL is fine. */
+void bp_session_dir_leave(bp_session_dir *dir);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/session_lock.h"
+#include "recorder/session_files.h"
 
 enum { session_max_count = 1024 };
 

@@ -9,7 +9,6 @@
 
 #include <bugpack/error.h>
 
-#include "recorder/ring_base.h"
 #include "recorder/session_files.h"
 
 typedef enum bp_found_state {

@@ -17,92 +17,29 @@
 #include "base/entry_guard.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "recorder/traffic_record.h"
-
-/*
- * A channel's filter is the host's function, called on the recording thread. This wrapper lets a
- * close wait until no thread is inside it, and none enters later, so that the host may free what
- * the filter uses.
- */
-
-typedef struct channel_filter channel_filter;
-
-struct channel_filter {
-    /* On its own cache line, which two channels do not share. */
-    _Alignas(64) bp_entry_guard guard;
-    bugpack_filter_callback *run;
-    void *context;
-};
-
-static size_t run_filter(bugpack_direction direction, uint32_t type, void *bytes, size_t byte_count,
-                         void *context) {
-    channel_filter *filter = context;
-    bp_guard_entry entry;
-    if (!bp_entry_guard_enter(&filter->guard, &entry)) {
-        return 0; /* the ring is closed too */
-    }
-    bp_lock_check_none_held();
-    size_t left = filter->run(direction, type, bytes, byte_count, filter->context);
-    bp_entry_guard_leave(&entry);
-    return left;
-}
-
-/*
- * Replaces the filter of a channel's options by a wrapper; NULL for options without a filter.
- * `owner`: the session. NO_MEMORY.
- */
-static bugpack_status filter_wrap(const void *owner, bugpack_channel_options *options,
-                                  channel_filter **ret_filter, bugpack_error *error) {
-    if (options->filter == NULL) {
-        *ret_filter = NULL;
-        return BUGPACK_OK;
-    }
-    channel_filter *filter = aligned_alloc(_Alignof(channel_filter), sizeof *filter);
-    if (filter == NULL) {
-        return bp_fail_memory(error, "open a channel");
-    }
-    bugpack_status status = bp_entry_guard_init(&filter->guard, owner, error);
-    if (status != BUGPACK_OK) {
-        free(filter);
-        return status;
-    }
-    filter->run = options->filter;
-    filter->context = options->filter_context;
-    options->filter = run_filter;
-    options->filter_context = filter;
-    *ret_filter = filter;
-    return BUGPACK_OK;
-}
-
-/* Waits for the calls that are inside; later messages keep no bytes. NULL is fine. */
-static void filter_close(channel_filter *filter) {
-    if (filter != NULL) {
-        (void)bp_entry_guard_shut(&filter->guard);
-    }
-}
-
-/* No thread may be inside or come later. NULL is fine. */
-static void filter_free(channel_filter *filter) {
-    if (filter != NULL) {
-        bp_entry_guard_release(&filter->guard);
-        free(filter);
-    }
-}
 
 #define CACHE_LINE 64
 
 static const size_t message_max_bytes = (size_t)16 << 20;
 static const uint32_t pin_max_bytes = (uint32_t)1 << 20;
 
+/* A channel's filter is the host's function, called on the recording thread. The guard lets a close
+ * wait until no thread is inside it, and none enters later, so that the host may free what the
+ * filter uses. */
+typedef struct channel_filter {
+    /* On its own cache line, which two channels do not share. */
+    _Alignas(CACHE_LINE) bp_entry_guard guard;
+    bugpack_filter_callback *run;
+    void *context;
+} channel_filter;
+
 /* Everything that a message changes is on cache lines of its own. Takes no lock but the rings'. */
 struct bp_traffic {
     bp_ring *ring, *pins;
-    size_t kept_max;     /* bytes of one message: by limit, snap_bytes and ring */
-    uint16_t kept_cut;   /* 1 << the bp_traffic_cut of a longer message */
-    size_t pin_kept_max; /* the same in `pins` */
-    bugpack_filter_callback *filter;
-    void *filter_context;
-    channel_filter *filter_guard; /* NULL: no filter */
+    size_t kept_max;        /* bytes of one message: by limit, snap_bytes and ring */
+    uint16_t kept_cut;      /* 1 << the bp_traffic_cut of a longer message */
+    size_t pin_kept_max;    /* the same in `pins` */
+    channel_filter *filter; /* NULL: none */
     bp_traffic_identity identity;
     /* kept_max bytes for a filter to work in; NULL without a filter, and while it is in use. */
     _Alignas(CACHE_LINE) _Atomic(unsigned char *) filter_copy;
@@ -172,21 +109,27 @@ static void choose_kept(bp_traffic *traffic, const bugpack_channel_options *opti
     }
 }
 
+/* `owner`: the session. */
 static bugpack_status set_filter(bp_traffic *traffic, const bugpack_channel_options *options,
                                  const void *owner, bugpack_error *error) {
-    bugpack_channel_options wrapped = *options;
     if (traffic->kept_max == 0 || options->filter == NULL) {
         return BUGPACK_OK;
     }
+    channel_filter *filter = aligned_alloc(_Alignof(channel_filter), sizeof *filter);
     unsigned char *filter_copy = malloc(traffic->kept_max);
-    if (filter_copy == NULL) {
-        return bp_fail_memory(error, "open a channel");
+    bugpack_status status = filter == NULL || filter_copy == NULL
+                                ? bp_fail_memory(error, "open a channel")
+                                : bp_entry_guard_init(&filter->guard, owner, error);
+    if (status != BUGPACK_OK) {
+        free(filter);
+        free(filter_copy);
+        return status;
     }
+    filter->run = options->filter;
+    filter->context = options->filter_context;
+    traffic->filter = filter;
     atomic_store(&traffic->filter_copy, filter_copy);
-    bugpack_status status = filter_wrap(owner, &wrapped, &traffic->filter_guard, error);
-    traffic->filter = wrapped.filter;
-    traffic->filter_context = wrapped.filter_context;
-    return status;
+    return BUGPACK_OK;
 }
 
 bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
@@ -223,7 +166,9 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
 }
 
 void bp_traffic_end_filter(bp_traffic *traffic) {
-    filter_close(traffic->filter_guard);
+    if (traffic->filter != NULL) {
+        (void)bp_entry_guard_shut(&traffic->filter->guard);
+    }
 }
 
 size_t bp_traffic_seal(bp_traffic *traffic) {
@@ -248,7 +193,10 @@ void bp_traffic_free(bp_traffic *traffic) {
     if (traffic != NULL) {
         bp_ring_free(traffic->ring);
         bp_ring_free(traffic->pins);
-        filter_free(traffic->filter_guard);
+        if (traffic->filter != NULL) {
+            bp_entry_guard_release(&traffic->filter->guard);
+            free(traffic->filter);
+        }
         free(atomic_load(&traffic->filter_copy));
         free(traffic);
     }
@@ -339,14 +287,27 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
     }
 }
 
+/* How many bytes of the message are left; 0 once the channel is closed, when its ring is, too. */
+static size_t run_filter(channel_filter *filter, const bp_traffic_header *header, void *bytes,
+                         size_t byte_count) {
+    bp_guard_entry entry;
+    if (!bp_entry_guard_enter(&filter->guard, &entry)) {
+        return 0;
+    }
+    bp_lock_check_none_held();
+    size_t left = filter->run((bugpack_direction)header->direction, header->type, bytes, byte_count,
+                              filter->context);
+    bp_entry_guard_leave(&entry);
+    return left;
+}
+
 /* `copy` has `kept` bytes; NULL where there is no memory: then none of the message are kept. */
 static void record_filtered(bp_traffic *traffic, bp_traffic_header *header, const char *name,
                             void *copy, const void *bytes, size_t kept) {
     size_t left = 0;
     if (copy != NULL) {
         memcpy(copy, bytes, kept);
-        left = traffic->filter((bugpack_direction)header->direction, header->type, copy, kept,
-                               traffic->filter_context);
+        left = run_filter(traffic->filter, header, copy, kept);
     }
     header->cuts |= left < kept ? 1u << BP_TRAFFIC_CUT_FILTER : 0;
     record(traffic, header, name, copy, left < kept ? left : kept);

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 
 /* The file in a session's directory. */
 #define THERE_FILE "before-write"

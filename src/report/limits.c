@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "report/retention.h"
 
 static uint64_t free_bytes(const struct statvfs *info) {

@@ -5,7 +5,7 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "report/assemble.h"
 #include "report/limits.h"
 

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 
 /* The files in a session's directory. */
 #define OFF_FILE "redaction-off"

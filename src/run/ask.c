@@ -16,7 +16,6 @@
 #include "base/status.h"
 #include "platform/ask_socket.h"
 #include "platform/ring_dirs.h"
-#include "recorder/ring_base.h"
 #include "recorder/session_files.h"
 
 struct list {

@@ -13,6 +13,20 @@
 #include "report/stored_entries.h"
 #include "session/session.h"
 
+/* The strings of the options: texts as the host gave them, and directories, which become absolute.
+ */
+#define STRING(field) offsetof(bugpack_options, field)
+static const size_t texts[] = {STRING(app_name),       STRING(app_version),
+                               STRING(app_build_id),   STRING(calibrator_path),
+                               STRING(publish_suffix), STRING(without_entries)};
+static const size_t directories[] = {STRING(report_dir), STRING(recorder_dir), STRING(pedantic_dir),
+                                     STRING(auto_snapshot_dir)};
+#undef STRING
+
+static const char **string_at(bugpack_options *options, size_t offset) {
+    return (const char **)(void *)((char *)options + offset);
+}
+
 /* One text; NULL stays NULL. False without memory. */
 static bool copy_text(const char *given, const char **ret_copy) {
     *ret_copy = given == NULL ? NULL : strdup(given);
@@ -34,26 +48,6 @@ static bool copy_patterns(const bugpack_options *given, bugpack_options *options
         is_copied = copy_text(pattern == NULL ? "" : pattern, &patterns[i]);
     }
     return is_copied;
-}
-
-static bool copy_texts(const bugpack_options *given, bugpack_options *options) {
-    return copy_text(given->app_name, &options->app_name) &&
-           copy_text(given->app_version, &options->app_version) &&
-           copy_text(given->app_build_id, &options->app_build_id) &&
-           copy_text(given->calibrator_path, &options->calibrator_path) &&
-           copy_text(given->publish_suffix, &options->publish_suffix) &&
-           copy_text(given->without_entries, &options->without_entries) &&
-           copy_patterns(given, options);
-}
-
-/* The host's directory for the recorder; NULL stays NULL. */
-static bugpack_status copy_recorder_dir(const char *given, bugpack_options *options,
-                                        bugpack_error *error) {
-    char *absolute = NULL;
-    bugpack_status status =
-        given == NULL ? BUGPACK_OK : bp_file_absolute_path(given, &absolute, error);
-    options->recorder_dir = absolute;
-    return status;
 }
 
 /* A directory of reports. */
@@ -114,18 +108,24 @@ static bugpack_status copy_kind_dir(const char *given, const char *report_dir, c
  */
 static bugpack_status options_copy_strings(bugpack_options *options, bugpack_error *error) {
     const bugpack_options given = *options;
-    options->app_name = options->app_version = options->app_build_id = NULL;
-    options->report_dir = options->recorder_dir = options->calibrator_path = NULL;
-    options->pedantic_dir = options->auto_snapshot_dir = options->publish_suffix = NULL;
+    bool has_memory = true;
+    char *recorder_dir = NULL;
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        *string_at(options, directories[i]) = NULL;
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char **text = string_at(options, texts[i]);
+        has_memory = copy_text(*text, text) && has_memory;
+    }
     options->pedantic_ignore = NULL;
-    options->without_entries = NULL;
     options->pedantic_ignore_count = 0;
-    if (!copy_texts(&given, options)) {
+    if (!copy_patterns(&given, options) || !has_memory) {
         return bp_fail_memory(error, "open a session");
     }
     bugpack_status status = copy_report_dir(given.report_dir, options, error);
-    if (status == BUGPACK_OK) {
-        status = copy_recorder_dir(given.recorder_dir, options, error);
+    if (status == BUGPACK_OK && given.recorder_dir != NULL) {
+        status = bp_file_absolute_path(given.recorder_dir, &recorder_dir, error);
+        options->recorder_dir = recorder_dir;
     }
     if (status == BUGPACK_OK) {
         status = copy_kind_dir(given.pedantic_dir, options->report_dir, "", &options->pedantic_dir,
@@ -143,13 +143,11 @@ static void free_text(const char *text) {
 }
 
 void bp_options_release(bugpack_options *options) {
-    const char *texts[] = {options->app_name,          options->app_version,
-                           options->app_build_id,      options->report_dir,
-                           options->recorder_dir,      options->pedantic_dir,
-                           options->auto_snapshot_dir, options->calibrator_path,
-                           options->publish_suffix,    options->without_entries};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        free_text(texts[i]);
+        free_text(*string_at(options, texts[i]));
+    }
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        free_text(*string_at(options, directories[i]));
     }
     *options = (bugpack_options){.pedantic_ignore = options->pedantic_ignore,
                                  .pedantic_ignore_count = options->pedantic_ignore_count};
@@ -196,12 +194,41 @@ static const bp_field fields[] = {
 
 static bugpack_status check_fields(const bugpack_options *options, bugpack_error *error) {
     const char *app = options->app_name;
-    if (app == NULL && options->target_pid == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "the options name no app_name");
-    }
-    if (app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "app_name must have 1 to 64 bytes");
-    }
+    const bool has_target = options->target_pid != 0;
+    const size_t log_bytes = options->log_ring_bytes;
+    const uint64_t redaction = options->redaction_flags;
+    const struct {
+        bool is_wrong;
+        const char *sentence;
+    } rules[] = {
+        {app == NULL && !has_target, "the options name no app_name"},
+        {app != NULL && (app[0] == '\0' || strlen(app) > app_name_max_bytes),
+         "app_name must have 1 to 64 bytes"},
+        {log_bytes != 0 && (log_bytes < log_ring_min_bytes || log_bytes > log_ring_max_bytes),
+         "log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB"},
+        {(unsigned)options->log_level > BUGPACK_LEVEL_OFF, "log_level has an unknown value"},
+        {(unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER, "stacks has an unknown value"},
+        {(options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_RPM)) != 0,
+         "system_flags has an unknown value"},
+        {(options->system_flags & BUGPACK_SYSTEM_RPM) != 0 && !has_target,
+         "BUGPACK_SYSTEM_RPM needs a target_pid"},
+        {(options->answer_flags & ~BUGPACK_ANSWER_TRIGGER) != 0,
+         "answer_flags has an unknown value"},
+        {options->stacks >= BUGPACK_STACKS_ALL && !has_target && options->calibrator_path == NULL,
+         "stacks of all threads need a target_pid, or a calibrator_path"},
+        {options->pedantic_ignore_count > pedantic_ignore_max_count,
+         "pedantic_ignore has over 1000 patterns"},
+        {options->crash_refresh_interval_ms != 0 && options->crash_refresh_interval_ms < 1000,
+         "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000"},
+        {(unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE,
+         "when_busy has an unknown value"},
+        {(redaction & ~(BUGPACK_REDACT_BASE64 | BUGPACK_REDACT_AT_CALL)) != 0 ||
+             (redaction != 0 && options->without_redaction),
+         "redaction_flags has an unknown flag, or there is no redaction"},
+        {options->artefact_limit_bytes > BP_BUFFER_LIMIT_MAX,
+         "artefact_limit_bytes is out of range"},
+        {options->without_process && has_target, "a session about a process cannot be without one"},
+    };
     if (options->target_pid < 0) {
         return bp_fail(error, BUGPACK_ERR_NO_PROCESS, "no process has the id %ld",
                        (long)options->target_pid);
@@ -210,53 +237,10 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
         return bp_fail(error, BUGPACK_ERR_INVALID, "a sample window of %u ms is over %u ms",
                        (unsigned)options->sample_window_ms, BUGPACK_SAMPLE_WINDOW_MAX_MS);
     }
-    if (options->log_ring_bytes != 0 && (options->log_ring_bytes < log_ring_min_bytes ||
-                                         options->log_ring_bytes > log_ring_max_bytes)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "log_ring_bytes must be BUGPACK_OFF or between 4 KiB and 1 GiB");
-    }
-    if ((unsigned)options->log_level > BUGPACK_LEVEL_OFF) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "log_level has an unknown value");
-    }
-    if ((unsigned)options->stacks > BUGPACK_STACKS_ALL_PTRACER) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "stacks has an unknown value");
-    }
-    if ((options->system_flags & ~(BUGPACK_SYSTEM_HOSTNAME | BUGPACK_SYSTEM_RPM)) != 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "system_flags has an unknown value");
-    }
-    if ((options->system_flags & BUGPACK_SYSTEM_RPM) != 0 && options->target_pid == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "BUGPACK_SYSTEM_RPM needs a target_pid");
-    }
-    if ((options->answer_flags & ~BUGPACK_ANSWER_TRIGGER) != 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "answer_flags has an unknown value");
-    }
-    if (options->stacks >= BUGPACK_STACKS_ALL && options->target_pid == 0 &&
-        options->calibrator_path == NULL) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "stacks of all threads need a target_pid, or a calibrator_path");
-    }
-    if (options->pedantic_ignore_count > pedantic_ignore_max_count) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "pedantic_ignore has over %u patterns",
-                       (unsigned)pedantic_ignore_max_count);
-    }
-    if (options->crash_refresh_interval_ms != 0 && options->crash_refresh_interval_ms < 1000) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "crash_refresh_interval_ms must be BUGPACK_OFF or at least 1000");
-    }
-    if ((unsigned)options->when_busy > BUGPACK_WHEN_BUSY_COALESCE) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "when_busy has an unknown value");
-    }
-    if ((options->redaction_flags & ~(BUGPACK_REDACT_BASE64 | BUGPACK_REDACT_AT_CALL)) != 0 ||
-        (options->redaction_flags != 0 && options->without_redaction)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "redaction_flags has an unknown flag, or there is no redaction");
-    }
-    if (options->artefact_limit_bytes > BP_BUFFER_LIMIT_MAX) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "artefact_limit_bytes is out of range");
-    }
-    if (options->without_process && options->target_pid != 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "a session about a process cannot be without one");
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].is_wrong) {
+            return bp_fail(error, BUGPACK_ERR_INVALID, "%s", rules[i].sentence);
+        }
     }
     if (options->without_entries != NULL && !bp_entry_is_optional_list(options->without_entries)) {
         char mistake[BP_ENTRY_MISTAKE_BYTES];
@@ -278,15 +262,15 @@ bugpack_status bp_options_copy(const bugpack_options *given, bugpack_options *op
     if (status == BUGPACK_OK) {
         status = check_fields(&copy, error);
     }
-    if (status == BUGPACK_OK) {
-        status = options_copy_strings(&copy, error);
-        if (status != BUGPACK_OK) {
-            bp_options_release(&copy);
-            bp_options_release_patterns(&copy);
-        }
+    if (status != BUGPACK_OK) {
+        return status;
     }
-    if (status == BUGPACK_OK) {
-        *options = copy;
+    status = options_copy_strings(&copy, error);
+    if (status != BUGPACK_OK) {
+        bp_options_release(&copy);
+        bp_options_release_patterns(&copy);
+        return status;
     }
-    return status;
+    *options = copy;
+    return BUGPACK_OK;
 }

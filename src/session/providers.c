@@ -34,10 +34,9 @@ static bugpack_status provide(bugpack *session, const char *name, bp_content_for
                               bugpack_provider_callback *provider, void *context,
                               bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "register a provider", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot register a provider: %s",
-                       bugpack_status_name(status));
+        return status;
     }
     status = make_provider(session, name, form, provider, context, error);
     bp_session_leave(&entry);
@@ -66,9 +65,9 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
                                     bugpack_file_kind kind, uint64_t limit_bytes,
                                     bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "register a file", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot register a file: %s", bugpack_status_name(status));
+        return status;
     }
     status = bp_source_file(&session->context, name, path, kind, limit_bytes, error);
     bp_session_leave(&entry);
@@ -78,10 +77,10 @@ bugpack_status bugpack_provide_file(bugpack *session, const char *name, const ch
 bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *plan,
                                       bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status =
+        bp_session_enter_to(session, "provide host-threads.json", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot provide host-threads.json: %s",
-                       bugpack_status_name(status));
+        return status;
     }
     status = bp_source_host_threads(&session->context, plan, error);
     bp_session_leave(&entry);
@@ -90,9 +89,9 @@ bugpack_status bp_session_add_machine(bugpack *session, const bp_machine_plan *p
 
 bugpack_status bp_session_add_process(bugpack *session, pid_t pid, bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "add a process", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot add a process: %s", bugpack_status_name(status));
+        return status;
     }
     status = session->settings.without_process
                  ? bp_fail(error, BUGPACK_ERR_INVALID, "the session is not about a process")

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/struct_size.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "session/session.h"
 
 bool bugpack_log_wants(const bugpack *session, bugpack_level level) {
@@ -111,9 +111,9 @@ bugpack_status bugpack_channel_open(bugpack *session, const char *name,
                                     const bugpack_channel_options *options,
                                     bugpack_channel **ret_channel, bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "open a channel", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot open a channel: %s", bugpack_status_name(status));
+        return status;
     }
     bp_thread_hold hold;
     bp_thread_hold_begin(&hold); /* it writes a ring's file */

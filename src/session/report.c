@@ -11,8 +11,8 @@
 #include "base/struct_size.h"
 #include "report/screenshot.h"
 #include "session/session.h"
-#include "trigger/crash.h"
 #include "trigger/retained.h"
+#include "trigger/trigger.h"
 
 enum { description_max_bytes = 64 * 1024, channel_max_bytes = 256 };
 
@@ -350,10 +350,9 @@ bugpack_status bugpack_before_write(bugpack *session, bugpack_before_write_callb
 
 bugpack_status bugpack_redact_add(bugpack *session, const char *text, bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "add redaction rules", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot add redaction rules: %s",
-                       bugpack_status_name(status));
+        return status;
     }
     status = text == NULL || session->settings.without_redaction
                  ? bp_fail(error, BUGPACK_ERR_INVALID,

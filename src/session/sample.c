@@ -69,10 +69,9 @@ bugpack_status bugpack_sample(pid_t pid, uint32_t window_ms, char **ret_json, si
 
 bugpack_status bp_session_refresh_target(bugpack *session, bugpack_error *error) {
     bp_guard_entry entry;
-    bugpack_status status = bp_session_enter(session, &entry);
+    bugpack_status status = bp_session_enter_to(session, "look at the process", &entry, error);
     if (status != BUGPACK_OK) {
-        return bp_fail(error, status, "cannot look at the process: %s",
-                       bugpack_status_name(status));
+        return status;
     }
     status = bp_subject_refresh(session->context.subject, error);
     bp_monitor_wake(session->monitor); /* which follows what it executes next */

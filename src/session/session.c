@@ -15,10 +15,10 @@
 #include "platform/crash_handler.h"
 #include "platform/staged_file.h"
 #include "platform/thread.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "report/recover.h"
 #include "sources/source.h"
-#include "trigger/crash.h"
+#include "trigger/trigger.h"
 
 /* Ten minutes of the past, however often the process is sampled. */
 static const uint64_t history_span_ms = 600000;
@@ -124,7 +124,6 @@ static bugpack_status open_recorder(bugpack *session, bugpack_error *error) {
                   .monitor = session->monitor},
         .log_ring_bytes = settings->log_ring_bytes,
         .log_level = settings->log_level,
-        .has_notifications = true,
         .traffic_budget_bytes = settings->traffic_budget_bytes,
         .session = session,
         .history_count =
@@ -483,6 +482,14 @@ bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry) {
         status = BUGPACK_ERR_CLOSED;
     }
     return status;
+}
+
+bugpack_status bp_session_enter_to(bugpack *session, const char *what, bp_guard_entry *ret_entry,
+                                   bugpack_error *error) {
+    bugpack_status status = bp_session_enter(session, ret_entry);
+    return status == BUGPACK_OK
+               ? status
+               : bp_fail(error, status, "cannot %s: %s", what, bugpack_status_name(status));
 }
 
 void bp_session_leave(bp_guard_entry *entry) {

@@ -14,7 +14,7 @@
 #include "probe/ticker.h"
 #include "recorder/monitor.h"
 #include "report/queue.h"
-#include "trigger/triggers.h"
+#include "trigger/trigger.h"
 
 struct bugpack {
     bp_fork_guard *fork_guard;
@@ -43,6 +43,10 @@ bugpack_status bp_session_check(const bugpack *session);
  */
 bugpack_status bp_session_enter(bugpack *session, bp_guard_entry *ret_entry);
 void bp_session_leave(bp_guard_entry *entry);
+
+/* The same with a sentence: "cannot WHAT: session is closed". */
+bugpack_status bp_session_enter_to(bugpack *session, const char *what, bp_guard_entry *ret_entry,
+                                   bugpack_error *error);
 
 /* One reference to what is left of a closed session, for a log stream; close.c holds one to each of
  * the newest sessions. The last to drop it frees it. Any thread. */

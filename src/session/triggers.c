@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/struct_size.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "session/session.h"
-#include "trigger/disconnect.h"
 #include "trigger/pedantic.h"
 #include "trigger/retained.h"
+#include "trigger/trigger.h"
 
 static bp_pedantic *pedantic_of(const bugpack *session) {
     return bp_triggers_get(session->triggers, &bp_trigger_pedantic);

@@ -13,7 +13,7 @@
 #include "base/fd_mark.h"
 #include "base/status.h"
 #include "platform/ask_socket.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "trigger/trigger.h"
 
 struct ask {

@@ -1,4 +1,3 @@
-#include "trigger/auto_snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +5,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "trigger/trigger.h"
 
 static const uint64_t notify_interval_ns = 300 * BP_NS_PER_SEC;
@@ -80,10 +79,10 @@ static bool may_notify(struct auto_snapshot *self) {
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     struct auto_snapshot *self = job->payload;
     bool is_cancelled = result->status == BUGPACK_ERR_CANCELLED;
-    note_end(self, result->status == BUGPACK_OK ? NULL
-                   : is_cancelled               ? "one was cancelled"
-                                                : "one could not be written");
-    if (result->status != BUGPACK_OK && !is_cancelled && may_notify(self)) {
+    const char *reason = is_cancelled ? "one was cancelled" : "one could not be written";
+    bool is_written = result->status == BUGPACK_OK;
+    note_end(self, is_written ? NULL : reason);
+    if (!is_written && !is_cancelled && may_notify(self)) {
         bp_note_notify(self->context.report->recorder, BUGPACK_LEVEL_WARN,
                        "an auto-snapshot could not be written: %s", result->error.message);
     }

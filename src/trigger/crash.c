@@ -1,4 +1,4 @@
-#include "trigger/crash.h"
+#include "trigger/trigger.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "platform/crash_handler.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "report/stored_entries.h"
 
 /* What is kept is asked for by a job, because the worker alone calls providers. */
@@ -77,9 +77,10 @@ static uint64_t interval_ns(bp_crash_trigger *trigger, bool has_changed) {
     if (interval_ms == BP_CRASH_REFRESH_OFF) {
         return UINT64_MAX;
     }
-    uint64_t wanted_ns = has_changed        ? BP_NS_PER_SEC
-                         : interval_ms == 0 ? default_interval_ns
-                                            : interval_ms * BP_NS_PER_MS;
+    uint64_t wanted_ns = interval_ms == 0 ? default_interval_ns : interval_ms * BP_NS_PER_MS;
+    if (has_changed) {
+        wanted_ns = BP_NS_PER_SEC;
+    }
     uint64_t least_ns = atomic_load(&trigger->cost_ns) * rest_factor;
     return wanted_ns > least_ns ? wanted_ns : least_ns;
 }

@@ -1,4 +1,3 @@
-#include "trigger/disconnect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,10 +240,9 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct cause *cause = job->payload;
-    const char *reason = result->status == BUGPACK_OK              ? NULL
-                         : result->status == BUGPACK_ERR_CANCELLED ? cancelled_reason
-                                                                   : failed_reason;
-    end(cause->disconnects, cause->model.channel, cause->model.suppressed_count, reason);
+    const char *reason = result->status == BUGPACK_ERR_CANCELLED ? cancelled_reason : failed_reason;
+    end(cause->disconnects, cause->model.channel, cause->model.suppressed_count,
+        result->status == BUGPACK_OK ? NULL : reason);
 }
 
 static void free_payload(bp_job *job) {

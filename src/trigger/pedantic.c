@@ -11,7 +11,7 @@
 #include "model/entry.h"
 #include "model/pedantic_summary.h"
 #include "platform/staged_file.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "redact/redactor.h"
 #include "report/context.h"
 #include "report/name.h"
@@ -167,21 +167,13 @@ static bugpack_status check_dir(const bugpack_options *settings, bugpack_error *
     return status;
 }
 
-static size_t count_open(void *channels, uint64_t *ret_generation) {
-    return bp_channels_count_open(channels, ret_generation);
-}
-
-static bool is_open(void *channels, const char *name, size_t name_bytes) {
-    return bp_channels_is_open(channels, name, name_bytes);
-}
-
 static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bugpack_options *settings = context->report->settings;
     const bp_gaps_options gaps_options = {.cap = settings->pedantic_cap,
                                           .channel_cap = settings->pedantic_channel_cap,
-                                          .count_open = count_open,
-                                          .is_open = is_open,
+                                          .count_open = bp_channels_count_open,
+                                          .is_open = bp_channels_is_open,
                                           .channels = &context->report->recorder->channels,
                                           .ignore = settings->pedantic_ignore,
                                           .ignore_count = settings->pedantic_ignore_count};
@@ -439,19 +431,14 @@ bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled) {
 }
 
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
-    bp_gaps_totals totals;
-    bp_gaps_count(pedantic->gaps, &totals);
+    bp_gaps_count(pedantic->gaps, ret_state);
     ret_state->is_enabled = atomic_load(&pedantic->is_enabled);
     ret_state->cap = pedantic->context.report->settings->pedantic_cap;
-    ret_state->written_count = totals.written_count;
-    ret_state->pending_count = totals.pending_count;
-    ret_state->distinct_count = totals.distinct_count;
-    ret_state->occurrence_count = totals.occurrence_count;
 }
 
 static bp_trigger_note *note(void *self) {
     bp_pedantic *pedantic = self;
-    bp_gaps_totals totals;
+    bugpack_pedantic_state totals;
     bp_gaps_count(pedantic->gaps, &totals);
     bp_trigger_note *made = bp_trigger_note_new(totals.distinct_count);
     if (made != NULL) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "report/limits.h"
 #include "report/recover.h"
 #include "trigger/trigger.h"

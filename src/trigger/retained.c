@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "trigger/trigger.h"
 
 struct retained_list {

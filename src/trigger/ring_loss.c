@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "recorder/note.h"
+#include "recorder/recorder.h"
 #include "trigger/trigger.h"
 
 typedef struct loss {

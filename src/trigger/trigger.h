@@ -4,7 +4,10 @@
 #ifndef BP_TRIGGER_TRIGGER_H
 #define BP_TRIGGER_TRIGGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <bugpack/disconnect.h>
 
 #include "recorder/monitor.h"
 #include "report/queue.h"
@@ -51,5 +54,73 @@ typedef struct bp_trigger {
 #define BP_DECLARE_TRIGGER(name) extern const bp_trigger bp_trigger_##name;
 BP_TRIGGERS(BP_DECLARE_TRIGGER)
 #undef BP_DECLARE_TRIGGER
+
+/*
+ * The triggers of a session together.
+ */
+
+typedef struct bp_triggers bp_triggers;
+
+/* Opens all of them. */
+bugpack_status bp_triggers_open(const bp_trigger_context *context, bp_triggers **ret_triggers,
+                                bugpack_error *error);
+
+/* The three steps of an end, as bp_trigger has them. NULL is fine. */
+void bp_triggers_stop(bp_triggers *triggers);
+void bp_triggers_close(bp_triggers *triggers);
+void bp_triggers_free(bp_triggers *triggers);
+
+/* One trigger's own object; NULL when it is off. */
+void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger);
+
+/* A bp_note_triggers; NULL has none. */
+void bp_triggers_note(void *triggers, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]);
+
+/* A bp_list_triggers. */
+bugpack_status bp_triggers_list(void *triggers, const bp_job *job, bp_trigger_list *list,
+                                bugpack_error *error);
+
+/* A bp_monitor_task: calls each trigger's tick, and returns the earliest time that one wants. */
+uint64_t bp_triggers_tick(void *triggers, uint64_t now_ns);
+
+/*
+ * The crash handler of a session, and what is kept beside it for the report about a crash.
+ */
+
+typedef struct bp_crash_trigger bp_crash_trigger;
+
+/*
+ * Makes the page and installs the handler; once is enough. Errors: UNSUPPORTED (another system, a
+ * session without a directory), INVALID (about another process), BUSY (another session has the
+ * handler), IO, NO_MEMORY. Any thread.
+ */
+bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error *error);
+
+/* The tags or the providers have changed: what is kept is stored now, or a second after the last
+ * time. Any thread. */
+void bp_crash_trigger_note_change(bp_crash_trigger *trigger);
+
+/*
+ * Disconnects: one report, and then a cool-down.
+ */
+
+/* Counts a disconnect, and makes a report of it unless another one was made shortly before: then
+ * BUSY. `self` is the trigger's object; the strings are copied. NO_MEMORY, CLOSED. Any thread. */
+bugpack_status bp_disconnect_see(void *self, const bugpack_disconnect_cause *cause);
+
+/*
+ * Auto-snapshots: a report every so often into a directory that holds the newest ones.
+ *
+ * The first comes after a full interval. At most one is under way, so a slow disk delays the next
+ * one and does not bunch them: one that is not done when the next is due is followed by a full
+ * interval. Times are of the monotonic clock.
+ */
+
+/* When the next is due after one that was due at `due_ns` and was done at `done_ns`. Pure. */
+uint64_t bp_auto_snapshot_next(uint64_t due_ns, uint64_t done_ns, uint64_t interval_ns);
+
+/* Whether to notify of a failure at `now_ns`, when the last notification was at `notified_ns` (0:
+ * never): at most once in five minutes. Pure. */
+bool bp_auto_snapshot_may_notify(uint64_t notified_ns, uint64_t now_ns);
 
 #endif

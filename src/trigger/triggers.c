@@ -1,4 +1,4 @@
-#include "trigger/triggers.h"
+#include "trigger/trigger.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "support/report_reader.h"
-#include "trigger/auto_snapshot.h"
+#include "trigger/trigger.h"
 #include "unit/auto_session.h"
 
 Test(auto_snapshot, that_is_slow_delays_the_next_and_does_not_bunch_them) {

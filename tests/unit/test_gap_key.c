@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trigger/gap_key.h"
+#include "trigger/gaps.h"
 
 static const bp_tag_key hash_key = {.words = {1, 2}, .is_there = true};
 

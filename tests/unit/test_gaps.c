@@ -52,7 +52,7 @@ static void expect_reason(bp_gaps *gaps, const char *text, const char *reason) {
 }
 
 static uint32_t distinct(bp_gaps *gaps) {
-    bp_gaps_totals totals;
+    bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     return totals.distinct_count;
 }
@@ -112,7 +112,7 @@ Test(gaps, try_a_failed_report_again_at_later_sights_and_then_give_up) {
                           : "its report could not be written, and its tries are used up");
     }
     cr_expect(eq(int, see(gaps, "a:b"), BP_GAP_COUNTED));
-    bp_gaps_totals totals;
+    bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     cr_expect(zero(uint, totals.written_count));
     cr_expect(zero(uint, totals.pending_count));
@@ -320,7 +320,7 @@ Test(gaps, are_bounded_however_many_channels_a_peer_makes_up) {
     see_many(gaps, "channel-", 10000);
     cr_expect(eq(uint, distinct(gaps), BUGPACK_GAP_KEYS_MAX));
     cr_expect(eq(u64, row_of(gaps, "overflow").count, 10000 - (BUGPACK_GAP_KEYS_MAX - 1)));
-    bp_gaps_totals totals;
+    bugpack_pedantic_state totals;
     bp_gaps_count(gaps, &totals);
     cr_expect(eq(u64, totals.occurrence_count, 10000));
     bp_gaps_free(gaps);

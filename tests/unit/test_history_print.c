@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "recorder/history_record.h"
+#include "recorder/history.h"
 #include "support/made_snapshot.h"
 #include "support/temp_dir.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "platform/ring_dirs.h"
-#include "recorder/ring_base.h"
+#include "recorder/session_files.h"
 #include "support/report_reader.h"
 #include "support/temp_dir.h"
 

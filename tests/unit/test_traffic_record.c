@@ -1,4 +1,3 @@
-#include "recorder/traffic_record.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
